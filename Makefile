@@ -1,0 +1,98 @@
+# Every target makes the environment it needs, in .venv, and makes it once. Start with `make help`.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.SUFFIXES:
+.PHONY: help demo test lint bench docs clean
+
+# The interpreter for .venv: the first of these that is Python 3.11 or newer. `make PYTHON=/path/to/python test`
+# puts another in front.
+PYTHON ?=
+PYTHONS := $(PYTHON) python3.13 python3.12 python3.11 python3
+
+# torch only reads .pt files. auto: go on without it when it cannot be installed, and the tests that need it
+# are skipped; required: stop; no: do not try.
+TORCH ?= auto
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
+
+help:
+	@echo "make demo    evaluate a small synthetic set of vectors; ends with a table and a figure"
+	@echo "make test    lint, then every test and every example in the documentation"
+	@echo "make lint    ruff, mypy and the import contracts"
+	@echo "make bench   time and memory against plain NumPy and scikit-learn"
+	@echo "make docs    build the documentation into site/"
+	@echo "make clean   remove .venv, caches and site/"
+	@echo
+	@echo "Options: PYTHON=/path/to/python   TORCH=auto|required|no   PYTEST='-k name -x'"
+
+demo: $(VENV)/.for-demo
+	@$(BIN)/earmark demo
+
+test: lint
+	$(BIN)/python -m pytest $(PYTEST)
+
+lint: $(VENV)/.for-develop
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.for-bench
+	$(BIN)/python benchmarks/geometry.py
+
+docs: $(VENV)/.for-docs
+	$(BIN)/mkdocs build --strict
+	@echo "Open site/index.html"
+
+clean:
+	rm -rf $(VENV) site build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- the environment: one stamp for each step, remade when what it depends on is newer -----------------------
+
+$(VENV)/.created:
+	@chosen=; \
+	for candidate in $(PYTHONS); do \
+	    if "$$candidate" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
+	    then chosen=$$candidate; break; fi; \
+	done; \
+	if [ -z "$$chosen" ]; then \
+	    echo "Earmark needs Python 3.11 or newer with its venv module; tried: $(strip $(PYTHONS))." >&2; \
+	    echo "Install it (on Debian and Ubuntu also python3-venv), or run make PYTHON=/path/to/python." >&2; \
+	    exit 1; \
+	fi; \
+	echo "Making $(VENV) with $$("$$chosen" --version)"; \
+	"$$chosen" -m venv --clear $(VENV)
+	@touch $@
+
+# What each purpose installs, and which smaller ones a larger one settles.
+EXTRAS_demo := plots
+EXTRAS_bench := test
+EXTRAS_docs := docs
+EXTRAS_develop := test,lint,docs,parquet,plots,clustering
+SETTLES_develop := $(addprefix $(VENV)/.for-,demo bench docs)
+
+$(VENV)/.for-%: $(VENV)/.created pyproject.toml constraints.txt
+	@echo "Installing Earmark into $(VENV) with its extras $(EXTRAS_$*)"
+	@$(INSTALL) --editable '.[$(EXTRAS_$*)]'
+	@touch $@ $(SETTLES_$*)
+
+# torch comes before everything that could bring another one.
+$(VENV)/.for-develop: $(VENV)/.torch-$(TORCH)
+
+$(VENV)/.torch-auto: $(VENV)/.created constraints.txt
+	@echo "Installing torch into $(VENV)"
+	@$(INSTALL) torch || echo "torch could not be installed: tests that read .pt files will be skipped." >&2
+	@touch $@
+
+$(VENV)/.torch-required: $(VENV)/.created constraints.txt
+	@echo "Installing torch into $(VENV)"
+	@$(INSTALL) torch
+	@touch $@ $(VENV)/.torch-auto
+
+$(VENV)/.torch-no: $(VENV)/.created
+	@touch $@

@@ -1,0 +1,5 @@
+"""`python -m earmark` is the command line."""
+
+from earmark.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,383 @@
+"""Audio files: read, resample, write. The only code that touches them.
+
+Every reader returns mono float32 samples (channels averaged) and a rate. libsndfile decodes what it knows (WAV,
+FLAC, OGG, MP3, …); PyAV, from the extra `audio`, decodes the rest (M4A, AAC, …). A span is sought, not cut out of
+the whole. A file that cannot be used raises one sentence that names it, so that a run can note it and go on.
+
+    path ── opens for libsndfile? ── yes ── seek, read in blocks, average channels ─┐
+                     └── no ── PyAV: seek, decode, average channels ────────────────┴─ finite? ── resample
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from earmark import audio_containers as containers
+from earmark.errors import EarmarkError, InputError, MissingExtra, UsageError
+
+if TYPE_CHECKING:
+    from earmark.corpora.clips import Clip
+
+__all__ = ["SUFFIXES", "Probe", "digest", "peak_normalise", "probe", "read", "read_bytes", "resample", "write"]
+
+Samples = NDArray[np.float32]
+
+SUFFIXES = frozenset(
+    ".wav .flac .ogg .oga .opus .mp3 .aif .aiff .aifc .au .snd .caf .w64 .rf64 "
+    ".m4a .mp4 .aac .wma .webm .mka .ac3 .amr".split()
+)
+"""File names that are taken for audio when a folder is searched, in lower case."""
+
+SLACK = 0.01
+"""Seconds by which a span may pass the end of its file: annotations are rounded, lossy formats are padded."""
+
+_BLOCK = 1 << 20
+
+
+class Probe(NamedTuple):
+    """What a file's header says: seconds, samples per second, channels."""
+
+    duration: float
+    rate: int
+    channels: int
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    rate: int | None = None,
+    start: float | None = None,
+    end: float | None = None,
+) -> tuple[Samples, int]:
+    """Mono float32 samples and their rate; resampled to `rate` when given, never normalised.
+
+    `start` and `end` are seconds; only that span is decoded. Raises InputError for a file that is missing, empty,
+    damaged, cut short, without samples, not audio, not finite, or shorter than the span.
+    """
+    name = os.fspath(path)
+    _check_span(name, start, end)
+    with _opened(name) as handle:
+        return _decoded(handle, name, rate, start, end)
+
+
+def read_bytes(data: bytes, name: str, *, rate: int | None = None) -> tuple[Samples, int]:
+    """`read`, for an encoded file held in memory; `name` stands for it in messages."""
+    if not data:
+        raise InputError(f"{name} is empty (0 bytes): replace it or leave it out.")
+    return _decoded(io.BytesIO(data), name, rate, None, None)
+
+
+def probe(path: str | os.PathLike[str]) -> Probe:
+    """Duration, rate and channels from the header, without decoding. Raises InputError like `read`.
+
+    What only decoding shows (damage in the middle, NaN) is not found here.
+    """
+    name = os.fspath(path)
+    with _opened(name) as handle:
+        sound = _libsndfile(handle, name)
+        if sound is None:
+            with _pyav_errors(name):
+                return Probe(*containers.probe(handle, name))
+        with sound:
+            known = _whole(sound.frames)
+            if known is None:
+                samples, rate = _decoded(_rewound(handle), name, None, None, None)
+                return Probe(len(samples) / rate, rate, sound.channels)
+            _check_whole(handle, name)
+            if known == 0:
+                raise InputError(f"{name} holds no samples: replace it or leave it out.")
+            return Probe(known / sound.samplerate, sound.samplerate, sound.channels)
+
+
+def _decoded(
+    handle: Any, name: str, rate: int | None, start: float | None, end: float | None
+) -> tuple[Samples, int]:
+    sound = _libsndfile(handle, name)
+    if sound is None:
+        with _pyav_errors(name):
+            samples, native = containers.decode(_rewound(handle), name, start, end, SLACK)
+    else:
+        with sound:
+            native = sound.samplerate
+            samples = _read_span(sound, handle, name, start, end)
+    if not len(samples):
+        raise InputError(f"{name} holds no samples: replace it or leave it out.")
+    if not np.isfinite(samples).all():
+        bad = int(np.count_nonzero(~np.isfinite(samples)))
+        raise InputError(
+            f"{name} holds {bad} NaN or infinite of {len(samples)} samples: export it again or leave it out."
+        )
+    return (samples, native) if rate is None else (resample(samples, native, rate), rate)
+
+
+def _read_span(sound: Any, handle: Any, name: str, start: float | None, end: float | None) -> Samples:
+    rate, total = sound.samplerate, _whole(sound.frames)
+    first = round((start or 0.0) * rate)
+    last = None if end is None else round(end * rate)
+    if total is not None:
+        if first and first >= total or last is not None and last > total + SLACK * rate:
+            raise containers.outside(name, start, end, total / rate, _cut_short(handle))
+        last = total if last is None else min(last, total)
+    if start is None and end is None:
+        _check_whole(handle, name)
+    try:
+        lead = first - _seek(sound, handle, first)
+        samples = _read_blocks(sound, None if last is None else last - first + lead)[lead:]
+    except (RuntimeError, OSError) as error:
+        raise InputError(
+            f"{name} is damaged or cut short ({_detail(error)}): replace it or leave it out."
+        ) from error
+    # An MP3 header counts whole frames of 1152 samples and is right to within the last one or two.
+    tolerance = 2304 if sound.format == "MP3" else 0
+    if last is not None and len(samples) < last - first - tolerance:
+        raise InputError(
+            f"{name} is cut short: its header promises {(last - first) / rate:.2f} s and {len(samples) / rate:.2f} s "
+            "are there; replace it or leave it out."
+        )
+    return samples
+
+
+def _seek(sound: Any, handle: Any, first: int) -> int:
+    """Seek to `first`, or to where decoding must begin so that `first` comes out right; returns the place."""
+    place = first
+    if sound.format == "MP3":
+        # A frame may borrow bits from those before it; 24 small frames are enough to borrow all that can be.
+        place = first - 24 * 1152
+    elif sound.format == "OGG" and first:
+        # An Opus stream counts pages at 48 kHz, whatever its rate.
+        page = containers.ogg_last_page(handle) * (sound.samplerate / 48_000 if sound.subtype == "OPUS" else 1)
+        place = min(first, int(page)) - 8192
+    place = max(place, 0)
+    if place:
+        sound.seek(place)
+    return place
+
+
+def _read_blocks(sound: Any, frames: int | None) -> Samples:
+    """Average channels block by block: a header's claim never decides how much memory is taken."""
+    blocks: list[Samples] = []
+    left = math.inf if frames is None else frames
+    while left > 0:
+        block: Samples = sound.read(int(min(left, _BLOCK)), dtype="float32", always_2d=True)
+        if not len(block):
+            break
+        blocks.append(block[:, 0] if block.shape[1] == 1 else block.mean(axis=1, dtype=np.float32))
+        left -= len(block)
+    if not blocks:
+        return np.empty(0, np.float32)
+    return np.ascontiguousarray(blocks[0] if len(blocks) == 1 else np.concatenate(blocks))
+
+
+def _libsndfile(handle: Any, name: str) -> Any:
+    """An open soundfile.SoundFile, or None where libsndfile does not know the format.
+
+    A file on disk is opened by libsndfile itself: reading through Python would hold up every other thread. The
+    path is made absolute because "-" means standard input to libsndfile.
+    """
+    import soundfile
+
+    try:
+        return soundfile.SoundFile(handle if isinstance(handle, io.BytesIO) else Path(name).absolute())
+    except (RuntimeError, TypeError, ValueError):
+        return None
+
+
+def _whole(frames: int) -> int | None:
+    """The number of frames, or None where a streamed file leaves it open (libsndfile says 2⁶³ - 1)."""
+    return frames if frames < 1 << 60 else None
+
+
+def _check_span(name: str, start: float | None, end: float | None) -> None:
+    for bound in (start, end):
+        if bound is not None and not (math.isfinite(bound) and bound >= 0):
+            raise InputError(f"{name}: a span from {start} to {end} s is not possible; give seconds from 0 up.")
+    if end is not None and end <= (start or 0.0):
+        raise InputError(f"{name}: the span ends at {end} s, not after its start at {start or 0} s; correct it.")
+
+
+def _check_whole(handle: Any, name: str) -> None:
+    missing = _cut_short(handle)
+    if missing:
+        raise InputError(f"{name} is cut short: {missing}; replace it or leave it out.")
+
+
+def _cut_short(handle: Any) -> str:
+    """Why the container is incomplete, or ''. libsndfile quietly takes what is left of a WAV or OGG file."""
+    place = handle.tell()
+    try:
+        return containers.cut_short(handle)
+    finally:
+        handle.seek(place)
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[Any]:
+    """The file, open for reading; what the system refuses becomes one sentence."""
+    try:
+        handle = Path(name).open("rb")
+    except FileNotFoundError as error:
+        raise InputError(f"{name} does not exist: check the path.") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{name} is a folder, not an audio file: give a file, or the folder as a corpus.") from error
+    except PermissionError as error:
+        raise InputError(f"{name} may not be read (permission denied): change its permissions.") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{name} cannot be opened ({_detail(error)}): check the path.") from error
+    with handle:
+        status = os.fstat(handle.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise InputError(f"{name} is not a regular file: give an audio file.")
+        if status.st_size == 0:
+            raise InputError(f"{name} is empty (0 bytes): replace it or leave it out.")
+        yield handle
+
+
+@contextmanager
+def _pyav_errors(name: str) -> Iterator[None]:
+    try:
+        yield
+    except MissingExtra as error:
+        if Path(name).suffix.lower() in containers.BEYOND_LIBSNDFILE:
+            raise
+        raise InputError(
+            f"{name} is not audio that libsndfile knows: replace it, leave it out, or, if it is a compressed format, "
+            f'`pip install "earmark[audio]"`.'
+        ) from error
+    except EarmarkError:
+        raise
+    except Exception as error:  # PyAV raises ValueError, OSError, EOFError and its own types for bad data
+        raise InputError(f"{name} is not readable audio ({_detail(error)}): replace it or leave it out.") from error
+
+
+def _rewound(handle: Any) -> Any:
+    handle.seek(0)
+    return handle
+
+
+def _detail(error: BaseException) -> str:
+    """A decoder's message as part of a sentence: no path, no final point."""
+    text = getattr(error, "error_string", None) or getattr(error, "strerror", None) or str(error)
+    text = " ".join(str(text).split()).removeprefix("Error : ").rstrip(" .")
+    return (text[:1].lower() + text[1:]) or type(error).__name__
+
+
+# --- samples ------------------------------------------------------------------------------------------------
+
+
+def resample(samples: ArrayLike, rate: int, to: int) -> Samples:
+    """Resample with soxr HQ. A clip keeps at least one sample; at an equal rate the samples come back unchanged."""
+    if rate <= 0 or to <= 0:
+        raise UsageError(f"A rate of {min(rate, to)} Hz is not possible; give a positive whole number.")
+    given = np.asarray(samples, dtype=np.float32)
+    if rate == to or not len(given):
+        return given
+    import soxr
+
+    # soxr returns nothing for a clip shorter than its filter's step; silence behind it lets the sound out.
+    wanted = max(1, round(len(given) * to / rate))
+    made: Samples = soxr.resample(given, rate, to, quality="HQ")
+    if len(made) < wanted:
+        padded = np.pad(given, (0, math.ceil(rate / to) + 64))
+        made = soxr.resample(padded, rate, to, quality="HQ")
+    return np.ascontiguousarray(made[:wanted], dtype=np.float32)
+
+
+def peak_normalise(samples: ArrayLike) -> Samples:
+    """Scale so that the largest magnitude is 1. Silence stays silence."""
+    given = np.asarray(samples, dtype=np.float32)
+    peak = float(np.abs(given).max()) if given.size else 0.0
+    return given / np.float32(peak) if peak > 0 else given.copy()
+
+
+# --- writing ------------------------------------------------------------------------------------------------
+
+
+def write(path: str | os.PathLike[str], samples: ArrayLike, rate: int) -> None:
+    """Write mono 16-bit FLAC or WAV by the suffix; the file appears whole or not at all.
+
+    Values are rounded to the grid that `read` uses (k / 32768), so 16-bit audio comes through unchanged;
+    values outside [-1, 1) are clipped.
+    """
+    import soundfile
+
+    target = Path(path)
+    kind = {".flac": "FLAC", ".wav": "WAV"}.get(target.suffix.lower())
+    if kind is None:
+        raise UsageError(f"{target} cannot be written: give a name that ends in .flac or .wav.")
+    given = np.asarray(samples, dtype=np.float64)
+    if given.ndim != 1 or not len(given):
+        raise InputError(f"{target} cannot be written: it needs one channel with at least one sample.")
+    if not np.isfinite(given).all():
+        raise InputError(f"{target} cannot be written: the samples hold NaN or infinity.")
+    grid = np.clip(np.rint(given * 32768), -32768, 32767).astype(np.int16)
+    encoded = io.BytesIO()
+    try:
+        soundfile.write(encoded, grid, rate, format=kind, subtype="PCM_16")
+    except (RuntimeError, ValueError) as error:
+        raise InputError(f"{target} cannot be written at {rate} Hz ({_detail(error)}).") from error
+    write_atomically(target, encoded.getvalue())
+
+
+def write_atomically(target: Path, data: bytes) -> None:
+    """Write beside the target and rename: a reader never sees half a file, a killed writer leaves no false one."""
+    part = target.with_name(f".{target.name[:80]}.{secrets.token_hex(4)}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
+
+
+# --- identity -----------------------------------------------------------------------------------------------
+
+_digests: dict[tuple[str, int, int], str] = {}
+
+
+def digest(clip: Clip) -> str:
+    """A SHA-256 of what the clip sounds like: file bytes and span, samples and rate, or recipe.
+
+    A `make` with a method `digest()` is asked for the hash of its content; one with neither that nor a recipe is
+    made and hashed.
+    """
+    if clip.path is not None:
+        span = "" if clip.start is None and clip.end is None else f"{clip.start or 0.0!r} {clip.end!r}"
+        return _sha256(f"file {_file_digest(clip.path)} {span}")
+    own: Callable[[], str] | None = getattr(clip.make, "digest", None)
+    if own is not None:
+        return _sha256(f"made {own()}")
+    if clip.make is not None and clip.recipe:
+        return _sha256(f"recipe {clip.recipe}")
+    samples, rate = clip.read()
+    content = np.ascontiguousarray(samples, dtype="<f4")
+    return _sha256(f"samples {rate} {hashlib.sha256(content.tobytes()).hexdigest()}")
+
+
+def _file_digest(path: str) -> str:
+    """The hash of a file's bytes, remembered in this process while size and time of change stay the same."""
+    with _opened(path) as handle:
+        status = os.fstat(handle.fileno())
+        key = (str(Path(path).resolve()), status.st_size, status.st_mtime_ns)
+        if key not in _digests:
+            _digests[key] = hashlib.file_digest(handle, "sha256").hexdigest()
+        return _digests[key]
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

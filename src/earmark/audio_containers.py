@@ -1,0 +1,193 @@
+"""What libsndfile leaves open: formats that only PyAV decodes, and WAV and OGG files that end too early."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.errors import InputError, require
+
+BEYOND_LIBSNDFILE = frozenset(".m4a .mp4 .aac .wma .webm .mka .ac3 .amr .3gp .mov .opus".split())
+
+# Only formats that hold their sound themselves: a playlist could name other files or addresses.
+_FORMATS = (
+    "aac,ac3,aiff,amr,ape,asf,au,caf,dsf,eac3,flac,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mp3,ogg,"
+    "tta,w64,wav,wv"
+)
+# A lossy decoder needs a few packets before its output is right.
+_WARM_UP = 0.25
+_PADDING = 4096
+
+
+def outside(name: str, start: float | None, end: float | None, there: float, missing: str = "") -> InputError:
+    """The error for a span that a file does not hold."""
+    why = f"it is cut short, {missing}" if missing else "correct the start and end"
+    until = "its end" if end is None else f"{end:g} s"
+    return InputError(f"{name} lasts {there:.3f} s, so the span from {start or 0:g} s to {until} is outside it: {why}.")
+
+
+# --- PyAV ---------------------------------------------------------------------------------------------------
+
+
+def _open(handle: Any, name: str) -> tuple[Any, Any]:
+    av = require("av", f"{name}: compressed formats such as M4A and AAC", "audio")
+    av.logging.set_level(None)
+    container = av.open(handle, options={"format_whitelist": _FORMATS}, metadata_errors="ignore")
+    if not container.streams.audio:
+        container.close()
+        raise InputError(f"{name} holds no sound, only other streams: replace it or leave it out.")
+    return container, container.streams.audio[0]
+
+
+def probe(handle: Any, name: str) -> tuple[float, int, int]:
+    """Duration in seconds, rate and channels, from the container where it says them."""
+    handle.seek(0)
+    container, stream = _open(handle, name)
+    with container:
+        rate, channels, stated = int(stream.rate), int(stream.channels), _stated(container, stream)
+    if stated is None:
+        handle.seek(0)
+        stated = len(decode(handle, name, None, None, 0.0)[0])
+    return stated / rate, rate, channels
+
+
+def _stated(container: Any, stream: Any) -> int | None:
+    """The number of samples that the container states; None where it is unsaid or, as for raw AAC, a guess."""
+    if container.format.name in ("aac", "ac3", "eac3", "mp3", "amr") or not stream.duration:
+        return None
+    return round(float(stream.duration * stream.time_base) * stream.rate)
+
+
+def decode(
+    handle: Any, name: str, start: float | None, end: float | None, slack: float
+) -> tuple[NDArray[np.float32], int]:
+    """Mono samples of the span and their rate. Decoding starts a few packets before the span."""
+    container, stream = _open(handle, name)
+    with container:
+        rate, base, stated = int(stream.rate), stream.time_base, _stated(container, stream)
+        origin = float((stream.start_time or 0) * base)
+        first = round((start or 0.0) * rate)
+        last = None if end is None else round(end * rate)
+        sought = first / rate > _WARM_UP
+        if sought:
+            container.seek(round((first / rate - _WARM_UP + origin) / base), stream=stream)
+        pieces: list[NDArray[np.float32]] = []
+        position = None if sought else 0
+        for frame in container.decode(stream):
+            mono = _mono(frame)
+            if position is None:
+                position = round((float((frame.pts or 0) * base) - origin) * rate)
+            low, high = max(first - position, 0), len(mono)
+            if last is not None:
+                high = min(last - position, high)
+            if low < high:
+                pieces.append(mono[low:high])
+            position += len(mono)
+            if last is not None and position >= last:
+                break
+    found = np.concatenate(pieces) if pieces else np.empty(0, np.float32)
+    there = position or 0
+    if start is None and end is None and stated is not None and there < stated - 0.1 * rate:
+        raise InputError(
+            f"{name} is cut short: its header promises {stated / rate:.2f} s and {there / rate:.2f} s are there; "
+            "replace it or leave it out."
+        )
+    if end is None and stated is not None and 0 < there - stated <= _PADDING:
+        # What an encoder adds to fill its last packet is no sound of the recording.
+        found = found[: max(stated - first, 0)]
+    short = last is not None and len(found) < last - first - slack * rate
+    if (first and not len(found)) or short:
+        raise outside(name, start, end, (stated or there) / rate)
+    return found, rate
+
+
+def _mono(frame: Any) -> NDArray[np.float32]:
+    values = frame.to_ndarray()
+    if not frame.format.is_planar:
+        values = values.reshape(-1, frame.layout.nb_channels).T
+    if values.dtype.kind == "f":
+        scaled = values.astype(np.float32)
+    elif values.dtype == np.uint8:
+        scaled = (values.astype(np.float32) - 128) / 128
+    else:
+        scaled = (values / -float(np.iinfo(values.dtype).min)).astype(np.float32)
+    averaged: NDArray[np.float32] = scaled[0] if len(scaled) == 1 else scaled.mean(axis=0, dtype=np.float32)
+    return averaged
+
+
+# --- files that end too early -------------------------------------------------------------------------------
+
+
+def cut_short(handle: Any) -> str:
+    """Say what is missing from a WAV or OGG file, or '' when nothing is, or nothing is known."""
+    handle.seek(0)
+    head = handle.read(12)
+    if head[:4] == b"RIFF" and head[8:12] == b"WAVE":
+        return _wav_missing(handle)
+    if head[:4] == b"OggS":
+        return _ogg_missing(handle)
+    return ""
+
+
+def _size(handle: Any) -> int:
+    handle.seek(0, 2)
+    return int(handle.tell())
+
+
+def _wav_missing(handle: Any) -> str:
+    """Compare the length of the data chunk with what follows it."""
+    size, place = _size(handle), 12
+    while place + 8 <= size:
+        handle.seek(place)
+        name, length = struct.unpack("<4sI", handle.read(8))
+        if name == b"data":
+            there = size - place - 8
+            # Programs that write to a pipe cannot come back for the length and leave one of these.
+            if length in (0, 0x7FFFFFFF, 0xFFFFFFFF) or length >= 0x7FFFF000:
+                return ""
+            return f"its header promises {length} bytes of sound and {there} are there" if length > there else ""
+        place += 8 + length + length % 2
+    return ""
+
+
+def _ogg_missing(handle: Any) -> str:
+    """The last page of a whole file is there to its last byte."""
+    tail = _ogg_tail(handle)
+    page = _page_before(tail, len(tail))
+    if page < 0:
+        return ""
+    header = tail[page : page + 27]
+    table = tail[page + 27 : page + 27 + header[26]] if len(header) == 27 else b""
+    whole = len(header) == 27 and len(table) == header[26] and page + 27 + len(table) + sum(table) <= len(tail)
+    return "" if whole else "its last page is incomplete"
+
+
+def ogg_last_page(handle: Any) -> int:
+    """The sample at which the last page of an OGG file starts, or 0 where that is not known.
+
+    libvorbis counts back from the end of a page to find a sample, and the last page states an end that was
+    trimmed, so a seek into it comes out late. Opus counts at 48 kHz with a lead-in: its pages then start a little
+    before what is returned, which a margin must cover.
+    """
+    tail = _ogg_tail(handle)
+    page = _page_before(tail, _page_before(tail, len(tail)))
+    if page < 0:
+        return 0
+    return max(0, int(struct.unpack_from("<q", tail, page + 6)[0]))
+
+
+def _ogg_tail(handle: Any) -> bytes:
+    """The end of the file with its last two pages: a page is at most 65,307 bytes long."""
+    handle.seek(max(0, _size(handle) - 2 * 65_307))
+    return bytes(handle.read())
+
+
+def _page_before(tail: bytes, end: int) -> int:
+    """Where the last page that begins before `end` begins, or -1."""
+    page = tail.rfind(b"OggS", 0, max(end, 0))
+    while page >= 0 and tail[page + 4 : page + 5] not in (b"\0", b""):
+        page = tail.rfind(b"OggS", 0, page)
+    return page

@@ -1,0 +1,91 @@
+"""The command line: one file per verb, loaded only when that verb is called."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from earmark._version import __version__
+from earmark.errors import EarmarkError, did_you_mean
+
+__all__ = ["main"]
+
+# verb: (module with add_arguments(parser) and run(args), one line for the overview)
+VERBS = {
+    "demo": ("earmark.cli.demo", "run the embedded example end to end and write a report"),
+    "evaluate": ("earmark.cli.evaluate", "vectors + labels -> every training-free metric, calibrated"),
+    "compare": (
+        "earmark.cli.compare",
+        "two embeddings of the same clips -> differences with intervals and p-values",
+    ),
+    "hubness": ("earmark.cli.hubness", "how unevenly vectors appear in each other's neighbour lists"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb; exit code 0 ok, 1 the work failed, 2 wrong usage. Results on stdout, the rest on stderr."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words or words[0] in ("-h", "--help", "help"):
+        if len(words) > 1 and words[1] in VERBS:
+            words = [words[1], "--help"]
+        else:
+            print(_overview())
+            return 0 if words else 2
+    if words[0] in ("-V", "--version"):
+        print(f"earmark {__version__}")
+        return 0
+    if words[0] not in VERBS:
+        print(f"earmark: there is no command {words[0]!r}.{did_you_mean(words[0], VERBS)} "
+              "`earmark --help` lists them.", file=sys.stderr)  # fmt: skip
+        return 2
+    module: Any = import_module(VERBS[words[0]][0])
+    parser = argparse.ArgumentParser(
+        prog=f"earmark {words[0]}",
+        description=module.__doc__,
+        epilog=module.EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.add_arguments(parser)
+    try:
+        args = parser.parse_args(words[1:])
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return _guarded(module.run, args)
+
+
+def _guarded(run: Any, args: argparse.Namespace) -> int:
+    """Every foreseeable failure is one sentence and an exit code; a traceback means a defect."""
+    try:
+        return int(run(args) or 0)
+    except EarmarkError as error:
+        print(f"earmark: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`): leave quietly, without a second error at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"earmark: {place}{error.strerror or error}.", file=sys.stderr)
+        return 1
+    except MemoryError:
+        print("earmark: out of memory; give a smaller --memory budget or fewer vectors.", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("earmark: interrupted.", file=sys.stderr)
+        return 130
+
+
+def _overview() -> str:
+    width = max(map(len, VERBS))
+    verbs = "\n".join(f"  {verb:{width}}  {line}" for verb, (_, line) in VERBS.items())
+    return (
+        "usage: earmark COMMAND ...\n\n"
+        "Measure what frozen audio models hear, without training anything.\n\n"
+        f"commands:\n{verbs}\n\n"
+        "`earmark COMMAND --help` explains a command, with an example."
+    )

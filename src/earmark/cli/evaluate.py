@@ -1,0 +1,86 @@
+"""Measure how well vectors keep clips of one label together.
+
+VECTORS: .npy, .npz, .parquet, .csv or .pt, one row per clip. LABELS: .csv, .txt, .npy, .npz or .parquet, one per
+clip; joined by id when both files have an id column. Without LABELS, labels inside VECTORS are used.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from earmark import vectors
+from earmark.cli import options
+from earmark.evaluation import evaluate
+from earmark.report.points import write_points
+from earmark.report.tables import long_text
+
+EXAMPLES = """examples:
+  earmark evaluate vectors.npy labels.txt
+  earmark evaluate vectors.npz clips.csv --label-column species --distance cosine,spearman --permutations --bootstrap
+  earmark evaluate vectors.npy clips.csv --groups recording --across-groups --per-point points.csv --out scores.csv
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("vectors", metavar="VECTORS", help="file of vectors")
+    parser.add_argument("labels", metavar="LABELS", nargs="?", help="file of labels")
+    group = parser.add_argument_group("metrics and calibration")
+    group.add_argument(
+        "--metrics", type=options.names, metavar="LIST",
+        help="metrics to compute, or `all` (default: all but purity, which needs UMAP)",
+    )  # fmt: skip
+    group.add_argument(
+        "--permutations", type=int, nargs="?", const=1000, default=0, metavar="N",
+        help="shuffle the labels N times: chance baseline, lift, p-value (1000 when N is left out)",
+    )  # fmt: skip
+    group.add_argument(
+        "--bootstrap", type=int, nargs="?", const=300, default=0, metavar="N",
+        help="95 %% intervals from N resamples of queries, or of groups (300 when N is left out)",
+    )  # fmt: skip
+    group.add_argument("--hub-k", type=int, default=5, metavar="K", help="neighbours that hubness counts (default: 5)")
+    group.add_argument(
+        "--per-point",
+        metavar="FILE",
+        help="write every clip's own values and nearest neighbour: .csv or .parquet",
+    )
+    options.add_labels(parser)
+    options.add_vectors(parser)
+    options.add_output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    options.check_out(args)
+    loaded = vectors.read_vectors(args.vectors, key=args.key)
+    labels = None
+    if args.labels is not None:
+        labels = vectors.read_labels(args.labels, column=args.label_column, groups=args.groups)
+    joined = vectors.join(loaded, labels)
+    scores = evaluate(
+        joined.values,
+        joined.labels,
+        groups=joined.groups,
+        ids=joined.ids,
+        distance=args.distance,
+        metrics=args.metrics,
+        k=args.k,
+        permutations=args.permutations,
+        bootstrap=args.bootstrap,
+        across_groups=args.across_groups,
+        min_class_size=args.min_class_size,
+        ties=args.ties,
+        hub_k=args.hub_k,
+        seed=args.seed,
+        per_point=args.per_point is not None,
+        correct=args.correct,
+        device=args.device,
+        memory=args.memory,
+        threads=args.threads,
+        system=args.system or str(args.vectors),
+        subset=args.subset,
+        suite=args.suite,
+        progress=not args.quiet,
+    )
+    if args.per_point:
+        write_points(scores, joined.labels, joined.groups, args.per_point)
+    options.deliver(args, scores, long_text)
+    return 0

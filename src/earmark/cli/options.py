@@ -1,0 +1,93 @@
+"""Options that several verbs share, and the one way results leave a command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from earmark.errors import InputError
+from earmark.scores import Scores
+
+
+def names(text: str) -> list[str]:
+    """A comma-separated list of words."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def whole_numbers(text: str) -> list[int]:
+    """A comma-separated list of whole numbers."""
+    try:
+        return [int(word) for word in names(text)]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of whole numbers such as 1,5") from None
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("output")
+    group.add_argument("--out", metavar="FILE", help="write the score table: .csv, .jsonl, .json or .parquet")
+    group.add_argument("--json", action="store_true", help="print the score rows on stdout as a JSON array")
+    group.add_argument("--quiet", action="store_true", help="no progress bars and no remarks")
+
+
+def add_vectors(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("distances and resources")
+    group.add_argument(
+        "--distance", type=names, default=["cosine"], metavar="LIST",
+        help="cosine, euclidean, spearman; several separated by commas (default: cosine)",
+    )  # fmt: skip
+    group.add_argument(
+        "--ties", choices=("average", "ordinal"), default="average",
+        help="ranks of equal values under spearman (default: average; ordinal reproduces published numbers)",
+    )  # fmt: skip
+    group.add_argument(
+        "--correct",
+        type=names,
+        default=["none"],
+        metavar="LIST",
+        help="hubness correction (this version: none)",
+    )
+    group.add_argument("--device", default="auto", help="auto or cpu (default: auto)")
+    group.add_argument("--memory", default="2GB", help="budget for working memory (default: 2GB)")
+    group.add_argument("--threads", type=int, metavar="N", help="worker threads (default: every core)")
+    group.add_argument("--key", metavar="NAME", help="the array to take from .npz, .parquet or .pt files")
+    group.add_argument("--system", default="", metavar="NAME", help="name of the model, for the system column")
+    group.add_argument("--subset", default="", metavar="NAME", help="name of the data, for the subset column")
+    group.add_argument("--suite", default="", metavar="NAME", help="name of the suite, for the suite column")
+
+
+def add_labels(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("labels and groups")
+    group.add_argument("--label-column", metavar="NAME", help="column of LABELS that holds the label (default: label)")
+    group.add_argument("--groups", metavar="COLUMN", help="column of LABELS that holds the speaker, bird or recording")
+    group.add_argument(
+        "--across-groups", action="store_true",
+        help="also leave out all pairs of one group, as protocol across_groups",
+    )  # fmt: skip
+    group.add_argument(
+        "--min-class-size",
+        type=int,
+        default=2,
+        metavar="N",
+        help="drop classes with fewer clips (default: 2)",
+    )
+    group.add_argument("--k", type=whole_numbers, default=[1, 5], metavar="LIST", help="k of P@k (default: 1,5)")
+    group.add_argument("--seed", type=int, default=0, help="seed of shuffles and resamples (default: 0)")
+
+
+def check_out(args: argparse.Namespace) -> None:
+    """Refuse an impossible --out before the work, not after it."""
+    if args.out:
+        folder = Path(args.out).resolve().parent
+        if not folder.is_dir():
+            raise InputError(f"{args.out}: the folder {folder} does not exist; create it first.")
+
+
+def deliver(args: argparse.Namespace, scores: Scores, render: Callable[[Scores], str]) -> None:
+    """Write --out, then print JSON or the table on stdout, and remarks on stderr."""
+    if args.out:
+        scores.write(args.out)
+    sys.stdout.write(scores.to_json() if args.json else render(scores).rstrip() + "\n")
+    if args.out and not args.quiet:
+        print(f"scores written to {args.out}", file=sys.stderr)

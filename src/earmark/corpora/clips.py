@@ -1,0 +1,121 @@
+"""Clips and corpora: what is to be measured, before anything is decoded.
+
+A clip is lazy: it knows where its sound comes from (a file, a span of one, samples in memory, or a function
+that makes it) and decodes in the worker that needs it. A corpus is an ordered set of clips with a card.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Samples = NDArray[np.float32]
+Status = Literal["public", "blind", "synthetic", "local"]
+
+
+@dataclass(frozen=True)
+class CorpusCard:
+    """What is known of a corpus: where it comes from, on what terms, and whether the world may hear it."""
+
+    name: str
+    title: str = ""
+    source: str = ""
+    revision: str = ""
+    licence: str = ""
+    citation: str = ""
+    domain: str = ""
+    status: Status = "local"
+    notes: str = ""
+
+
+@dataclass(frozen=True)
+class Clip:
+    """One labelled sound. Exactly one of `path`, `samples` (with `rate`) and `make` says where it comes from.
+
+    `make` is a picklable function without arguments returning (samples, rate); `recipe` must then name
+    everything the sound depends on, because it stands for the content in cache keys. A `make` that has a method
+    `digest()` returning a hash of its content needs no recipe.
+    """
+
+    id: str
+    label: str | None = None
+    subset: str = ""
+    group: str | None = None
+    path: str | None = None
+    start: float | None = None
+    end: float | None = None
+    samples: Samples | None = field(default=None, repr=False)
+    rate: int | None = None
+    make: Callable[[], tuple[Samples, int]] | None = field(default=None, repr=False)
+    recipe: str = ""
+
+    def read(self, rate: int | None = None) -> tuple[Samples, int]:
+        """Mono float32 samples and their rate, resampled to `rate` when given; not peak-normalised."""
+        from earmark import audio
+
+        if self.path is not None:
+            return audio.read(self.path, rate=rate, start=self.start, end=self.end)
+        if self.make is not None:
+            samples, native = self.make()
+        elif self.samples is not None and self.rate is not None:
+            samples, native = self.samples, self.rate
+        else:
+            raise ValueError(f"clip {self.id!r} has no sound")
+        return audio.resample(samples, native, rate or native), rate or native
+
+    def seconds(self) -> float:
+        """How long the clip lasts: from the span or the file's header where that is enough, else by decoding."""
+        from earmark import audio
+
+        if self.path is not None:
+            if self.end is not None:
+                return self.end - (self.start or 0.0)
+            return audio.probe(self.path).duration - (self.start or 0.0)
+        samples, rate = self.read()
+        return len(samples) / rate
+
+    def digest(self) -> str:
+        """A hash of the sound's content (file bytes and span, samples, or recipe), for cache keys."""
+        from earmark import audio
+
+        return audio.digest(self)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """An ordered set of clips with a card. Subsets are scored one by one. `notes` says what a reader should know."""
+
+    card: CorpusCard
+    clips: Sequence[Clip]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.card.name
+
+    def __len__(self) -> int:
+        return len(self.clips)
+
+    def __iter__(self) -> Iterator[Clip]:
+        return iter(self.clips)
+
+    def subsets(self) -> dict[str, list[Clip]]:
+        """Clips by subset, in order of first appearance."""
+        found: dict[str, list[Clip]] = {}
+        for clip in self.clips:
+            found.setdefault(clip.subset, []).append(clip)
+        return found
+
+
+def labels_of(clips: Sequence[Clip]) -> list[str | None]:
+    return [clip.label for clip in clips]
+
+
+def groups_of(clips: Sequence[Clip]) -> list[str | None] | None:
+    """Groups of the clips, or None when no clip has one."""
+    groups: list[Any] = [clip.group for clip in clips]
+    return groups if any(group is not None for group in groups) else None

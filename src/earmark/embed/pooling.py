@@ -1,0 +1,196 @@
+"""Frames [T, D] of a clip to one vector: the poolings, their padding rules, and the papers' codes for them.
+
+    name               takes            gives    code
+    mean_time          every frame      [D]      MT    what the model put out, padding included
+    masked_mean_time   valid frames     [D]      VMT
+    max_time           valid frames     [D]      XT    element by element
+    first_time         frame 0          [D]      T
+    last_time          last valid       [D]      LT
+    attention_time     valid frames     [D]      NT    mean weighted by each frame's Euclidean norm
+    mean_feature       every frame      [T]      MF
+    first_feature      every frame      [T]      F     feature 0 over time
+    flatten            every frame      [D * T]        feature-major: all of feature 0, then all of feature 1, ...
+
+`a+b` concatenates: `mean_time+mean_feature` is MTF, `first_time+first_feature` is TF.
+
+Padding. Where T varies between clips, the last three give vectors of different lengths. They are padded with
+zeros at their end to the longest clip of the set that is embedded together; in a concatenation each part is
+padded by itself, so that the parts of all clips stand in the same columns. Padding comes after everything the
+extractor does (for log-mel: after the decibels). A vector therefore depends on the longest clip of its set, but
+only in the number of its trailing zeros.
+
+Where every frame is zero, `attention_time` has no weights and falls back to the plain mean.
+Sums are made in float64; vectors are float32.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.extractors.contract import ExtractorCard, Frames
+
+__all__ = ["ALIASES", "POOLINGS", "Pooling", "Variant", "atoms", "join", "parse", "pool", "read_code", "stack", "system_code"]
+
+Vector = NDArray[np.float32]
+
+
+class Pooling(NamedTuple):
+    """A pooling as data: what it does, whether its length follows T, and its code in tables."""
+
+    reduce: Callable[[NDArray[Any], int], NDArray[Any]]
+    follows_time: bool
+    code: str
+
+
+class Variant(NamedTuple):
+    """A pooling in its canonical spelling, and the number of principal components or None."""
+
+    pooling: str
+    pca: int | None = None
+
+
+def _mean(values: NDArray[Any]) -> NDArray[Any]:
+    return values.mean(axis=0, dtype=np.float64)  # type: ignore[no-any-return]
+
+
+def _attention(values: NDArray[Any]) -> NDArray[Any]:
+    wide = values.astype(np.float64)
+    norms = np.sqrt(np.einsum("td,td->t", wide, wide))
+    return norms @ wide / norms.sum() if norms.any() else _mean(values)
+
+
+POOLINGS: dict[str, Pooling] = {
+    "mean_time": Pooling(lambda values, valid: _mean(values), False, "MT"),
+    "masked_mean_time": Pooling(lambda values, valid: _mean(values[:valid]), False, "VMT"),
+    "max_time": Pooling(lambda values, valid: values[:valid].max(axis=0), False, "XT"),
+    "first_time": Pooling(lambda values, valid: values[0], False, "T"),
+    "last_time": Pooling(lambda values, valid: values[valid - 1], False, "LT"),
+    "attention_time": Pooling(lambda values, valid: _attention(values[:valid]), False, "NT"),
+    "mean_feature": Pooling(lambda values, valid: values.mean(axis=1, dtype=np.float64), True, "MF"),
+    "first_feature": Pooling(lambda values, valid: values[:, 0], True, "F"),
+    "flatten": Pooling(lambda values, valid: values.T.ravel(), True, ""),
+}
+
+_PAIRS = {"MTF": "mean_time+mean_feature", "TF": "first_time+first_feature"}
+_CODES = {**{one.code: name for name, one in POOLINGS.items() if one.code}, **_PAIRS}
+ALIASES: dict[str, str] = {
+    **_CODES,
+    "mean_feat": "mean_feature",
+    "first_feat": "first_feature",
+    "first_frame": "first_time",
+    "concat_mean_time_feat": "mean_time+mean_feature",
+    "mean_row_col": "mean_time+mean_feature",
+    "concat_first_time_feat": "first_time+first_feature",
+    "first_row_col": "first_time+first_feature",
+}
+
+
+# --- names ---------------------------------------------------------------------------------------------------
+
+
+def parse(text: str) -> Variant:
+    """Read `mean_time`, `a+b`, a code such as MTF, each with ` D100` or not, into canonical spelling.
+
+    >>> parse("MTF D100")
+    Variant(pooling='mean_time+mean_feature', pca=100)
+    """
+    found = re.fullmatch(r"\s*(\S+?)(?:\s+D(\d+))?\s*", text)
+    if found is None:
+        raise UsageError(f"{text!r} is not a pooling: write a name, a+b, or a code such as MTF D100.")
+    return Variant("+".join(_atoms_of(found[1])), _components(found[2]))
+
+
+def atoms(pooling: str) -> tuple[str, ...]:
+    """The single poolings that a name, an alias or a concatenation is made of."""
+    return tuple(_atoms_of(pooling.strip()))
+
+
+def read_code(code: str, short_names: Iterable[str]) -> tuple[str, Variant]:
+    """Split a table code into an extractor's short name and the variant: `EWMTF D100` -> EW, MTF, 100.
+
+    A bare short name stands for `flatten`. Of several readings the longest short name wins, so that EWT is EW
+    with T. `short_names` are those of the extractors that could be meant.
+    """
+    head, _, tail = code.strip().partition(" ")
+    for short in sorted(short_names, key=len, reverse=True):
+        rest = head[len(short) :] if short and head.startswith(short) else None
+        if rest is not None and (not rest or rest in _CODES):
+            return short, Variant(_CODES.get(rest, "flatten"), parse(f"flatten {tail}").pca)
+    raise UsageError(f"{code!r} is not a known code: write an extractor's short name, a pooling code and D30 or D100.")
+
+
+def system_code(card: ExtractorCard, pooling: str, pca: int | None = None) -> str:
+    """How tables name a system: EWMTF D100, M, M D30. Clip-level models carry no pooling code."""
+    parts = atoms(pooling)
+    pairs = {name: code for code, name in _PAIRS.items()}
+    joined = "+".join(parts)
+    code = "" if card.frame_rate is None else pairs.get(joined, "+".join(POOLINGS[part].code or part for part in parts))
+    short = card.short_name or card.name
+    if code == "flatten":
+        code = ""
+    elif code and (not card.short_name or code not in _CODES):
+        code = f" {code}"
+    return f"{short}{code}" + (f" D{pca}" if pca else "")
+
+
+def _atoms_of(text: str) -> list[str]:
+    found: list[str] = []
+    for word in ALIASES.get(text, text).split("+"):
+        name = ALIASES.get(word, word)
+        if "+" in name:
+            found += name.split("+")
+        elif name in POOLINGS:
+            found.append(name)
+        else:
+            raise UsageError(
+                f"There is no pooling {word!r}.{did_you_mean(word, [*POOLINGS, *ALIASES])} "
+                f"Known: {', '.join(POOLINGS)}; a+b concatenates."
+            )
+    return found
+
+
+def _components(digits: str | None) -> int | None:
+    if digits is not None and int(digits) < 1:
+        raise UsageError("D0 asks for no components: leave it out for no PCA.")
+    return None if digits is None else int(digits)
+
+
+# --- vectors -------------------------------------------------------------------------------------------------
+
+
+def pool(frames: Frames, names: Sequence[str]) -> list[Vector]:
+    """One vector for each of the single poolings `names`, from one clip's frames.
+
+    Raises InputError for frames that are not [T, D] with at least one valid frame, or not finite.
+    """
+    values, valid = frames
+    if values.ndim != 2 or 0 in values.shape:
+        raise InputError(f"the model returned frames of shape {values.shape}, not [T, D] with T and D at least 1")
+    if not 1 <= valid <= len(values):
+        raise InputError(f"the model says {valid} of {len(values)} frames are valid")
+    if not np.isfinite(values).all():
+        raise InputError("the model returned NaN or infinity")
+    # A copy: a view of the frames would keep all of them in memory.
+    return [np.array(POOLINGS[name].reduce(values, valid), dtype=np.float32) for name in names]
+
+
+def stack(vectors: list[Vector]) -> NDArray[np.float32]:
+    """A matrix of vectors, shorter ones padded with zeros at their end. Empties the list as it goes, to save memory."""
+    width = max((len(vector) for vector in vectors), default=0)
+    matrix = np.zeros((len(vectors), width), np.float32)
+    for row in range(len(vectors) - 1, -1, -1):
+        vector = vectors.pop()
+        matrix[row, : len(vector)] = vector
+    return matrix
+
+
+def join(pooling: str, matrices: dict[str, NDArray[np.float32]]) -> NDArray[np.float32]:
+    """The matrix of a concatenation from those of its parts; a single pooling's is returned as it is."""
+    parts = [matrices[name] for name in atoms(pooling)]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)

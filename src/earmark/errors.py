@@ -1,0 +1,71 @@
+"""What can go wrong, as a few types. A message is one sentence: the thing, what is wrong, and the remedy.
+
+The command line prints the message alone and leaves with `exit_code`; a traceback means a defect in Earmark.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["EarmarkError", "InputError", "MissingExtra", "UsageError", "did_you_mean", "quoted", "require"]
+
+
+class EarmarkError(Exception):
+    """Every error that Earmark raises on purpose. Its text is one printable line."""
+
+    exit_code = 1
+
+    def __str__(self) -> str:
+        # Messages quote file names and cells, and those must not break the line or steer a terminal.
+        return "".join(mark if mark.isprintable() else repr(mark)[1:-1] for mark in super().__str__())
+
+
+class InputError(EarmarkError):
+    """The data or the file is not usable."""
+
+
+class UsageError(EarmarkError):
+    """The call or the command line is wrong; the data may be fine."""
+
+    exit_code = 2
+
+
+class MissingExtra(EarmarkError):
+    """An optional dependency is not installed: `MissingExtra("Parquet files", "parquet")`."""
+
+    def __init__(self, thing: str, extra: str) -> None:
+        # Both arguments go to Exception, so that the error survives pickling between worker processes.
+        super().__init__(thing, extra)
+        self.thing = thing
+        self.extra = extra
+
+    def __str__(self) -> str:
+        return f'{self.thing} need `pip install "earmark[{self.extra}]"`.'
+
+
+def require(module: str, thing: str, extra: str) -> Any:
+    """Import an optional module by its dotted name, or raise `MissingExtra(thing, extra)`."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtra(thing, extra) from error
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ' Did you mean "x"?' for the nearest known name, or an empty string when none is near.
+
+    The sentence starts with a space, so that it can follow any message. Case is ignored.
+    """
+    by_lower: dict[str, str] = {}
+    for candidate in known:
+        by_lower.setdefault(candidate.lower(), candidate)
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    return f' Did you mean "{by_lower[near[0]]}"?' if near else ""
+
+
+def quoted(text: str, most: int = 60) -> str:
+    """Text from a file in quotation marks, cut where it is long: whole files have stood in one cell."""
+    return f'"{text}"' if len(text) <= most else f'"{text[:most]}…"'

@@ -1,0 +1,46 @@
+"""Hubness: how unevenly points appear in each other's neighbour lists.
+
+N_k(x) counts the points that have x among their k nearest; its mean is k.
+
+    hub_ratio     mean N_k of the ceil(1 % of N) points with the highest N_k, over k   [0, N/k]; 1 is even
+    antihub_rate  share of points with N_k = 0                                         [0, 1]
+    hub_skew      skewness of N_k (population form); 0 when all are equal
+    robin_hood    half the mean absolute deviation of N_k over its mean                [0, 1]
+
+Lower is better for all. (Low et al. 2013; Flexer & Schnitzer 2015; Radovanovic et al. 2010; Feldbauer et al. 2018)
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+TOP_SHARE = 0.01
+
+
+def k_occurrences(neighbour_places: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    """N_k of every place from neighbour lists [N, >= k] (entries of -1 are no neighbour)."""
+    listed = neighbour_places[:, :k].ravel()
+    return np.bincount(listed[listed >= 0], minlength=len(neighbour_places))
+
+
+def hub_ratio(occurrences: NDArray[np.int64], k: int) -> float:
+    top = math.ceil(TOP_SHARE * len(occurrences))
+    return float(np.sort(occurrences)[-top:].mean() / k)
+
+
+def antihub_rate(occurrences: NDArray[np.int64]) -> float:
+    return float((occurrences == 0).mean())
+
+
+def hub_skew(occurrences: NDArray[np.int64]) -> float:
+    deviation = occurrences - occurrences.mean()
+    variance = float((deviation**2).mean())
+    return float((deviation**3).mean() / variance**1.5) if variance > 0 else 0.0
+
+
+def robin_hood(occurrences: NDArray[np.int64]) -> float:
+    total = float(occurrences.sum())
+    return float(0.5 * np.abs(occurrences - occurrences.mean()).sum() / total) if total > 0 else 0.0

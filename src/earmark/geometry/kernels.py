@@ -1,0 +1,376 @@
+"""Compiled kernels of the sweep: what happens to a tile of the distance matrix while it is in cache.
+
+                         columns (points sorted by class)
+                 c0          own class of row r         c1
+               +----------------+-------+-----------------+
+        row r  | other classes  | same  |  other classes  |    one tile: ROWS x width keys from one
+               +----------------+-------+-----------------+    matrix product, key = q - |z_r|^2
+                       |            |            |
+                       v            v            v
+                  nearest of    nearest and   nearest of       per row, two short sorted lists of
+                  other class   farthest of   other class      candidates and one of farthest
+                                own class
+
+Because points are sorted by class, "same" and "other" are ranges, not tests. A row is scanned in blocks of
+64 keys: one vector comparison with the list's worst entry skips nearly every block.
+
+Numeric policy
+- Keys may be float32; they only *propose*. `decide` recomputes the distance of every candidate that could
+  matter in float64 by `square`, whose order of summation is fixed, and orders by (distance, row).
+- A row is certified when its lists provably hold every candidate: the last key kept is farther than the
+  last key needed by more than twice the product's rounding error. Uncertified rows are swept again in
+  float64, and if that cannot decide either (mass duplicates) `exact_rows` looks at every pair.
+- Values that enter sums (euclidean) come from float64 tiles of one fixed shape; where the product loses
+  digits to cancellation (pairs much closer than their norms) `square` replaces it.
+- So no result depends on tile width, threads or memory budget.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+BLOCK = 64
+CLOSE = 1e-3  # below this share of the two squared norms a product's q has lost digits: recompute it
+COLLAPSED = 1e-5  # the same, for closed-form class sums
+
+compiled = njit(cache=True, nogil=True)
+inlined = njit(cache=True, nogil=True, inline="always")
+
+
+@compiled
+def square(raw, a, b, inverse_scale):
+    """q of rows a and b of `raw`: eight interleaved float64 partial sums, added in a fixed order."""
+    dims = raw.shape[1]
+    x, y = raw[a], raw[b]
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
+    whole = dims - dims % 8
+    for d in range(0, whole, 8):
+        d0 = (np.float64(x[d]) - np.float64(y[d])) * inverse_scale
+        d1 = (np.float64(x[d + 1]) - np.float64(y[d + 1])) * inverse_scale
+        d2 = (np.float64(x[d + 2]) - np.float64(y[d + 2])) * inverse_scale
+        d3 = (np.float64(x[d + 3]) - np.float64(y[d + 3])) * inverse_scale
+        d4 = (np.float64(x[d + 4]) - np.float64(y[d + 4])) * inverse_scale
+        d5 = (np.float64(x[d + 5]) - np.float64(y[d + 5])) * inverse_scale
+        d6 = (np.float64(x[d + 6]) - np.float64(y[d + 6])) * inverse_scale
+        d7 = (np.float64(x[d + 7]) - np.float64(y[d + 7])) * inverse_scale
+        s0 += d0 * d0
+        s1 += d1 * d1
+        s2 += d2 * d2
+        s3 += d3 * d3
+        s4 += d4 * d4
+        s5 += d5 * d5
+        s6 += d6 * d6
+        s7 += d7 * d7
+    total = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+    for d in range(whole, dims):
+        rest = (np.float64(x[d]) - np.float64(y[d])) * inverse_scale
+        total += rest * rest
+    return total
+
+
+@compiled
+def distance(raw, flat, a, b, halved, scale):
+    """The distance of rows a and b, as reported and as compared."""
+    if halved:
+        if flat[a] or flat[b]:
+            return 1.0
+        return 0.5 * square(raw, a, b, 1.0)
+    return np.sqrt(square(raw, a, b, 1.0 / scale)) * scale
+
+
+@compiled
+def ranks_from_sorter(values, sorter, average, middle, ranks):
+    """Ranks 0..D-1 minus their middle; runs of equal values share their mean rank when `average`."""
+    rows, dims = values.shape
+    for r in range(rows):
+        start = 0
+        while start < dims:
+            stop = start + 1
+            if average:
+                value = values[r, sorter[r, start]]
+                while stop < dims and values[r, sorter[r, stop]] == value:
+                    stop += 1
+            rank = 0.5 * (start + stop - 1) - middle
+            for t in range(start, stop):
+                ranks[r, sorter[r, t]] = rank
+            start = stop
+
+
+@compiled
+def _insert(keys, places, count, key, place):
+    """Put (key, place) into a list sorted by key; the last entry falls off a full list."""
+    capacity = keys.shape[0]
+    at = count if count < capacity else capacity - 1
+    while at > 0 and keys[at - 1] > key:
+        keys[at] = keys[at - 1]
+        places[at] = places[at - 1]
+        at -= 1
+    keys[at] = key
+    places[at] = place
+    return count + 1 if count < capacity else capacity
+
+
+@compiled
+def _any_below(values, sign, worst):
+    found = False  # an "or" of booleans is the reduction that compiles to one comparison per vector
+    for j in range(values.shape[0]):
+        found |= sign * values[j] < worst
+    return found
+
+
+@compiled
+def _scan(row, c0, low, high, sign, me, groups, across, keys, places, count):
+    """Offer the columns [low, high) of a tile row to a candidate list; sign -1 looks for the farthest."""
+    capacity = keys.shape[0]
+    for start in range(low - c0, high - c0, BLOCK):
+        stop = min(start + BLOCK, high - c0)
+        if count == capacity and not _any_below(row[start:stop], sign, keys[capacity - 1]):
+            continue
+        for j in range(start, stop):
+            key = sign * row[j]
+            if count == capacity and key >= keys[capacity - 1]:
+                continue
+            place = c0 + j
+            if place == me or (across and groups[place] == groups[me]):
+                continue
+            count = _insert(keys, places, count, key, place)
+    return count
+
+
+@compiled
+def propose(tile, c0, rows, first, last, groups, across, near, keys, places, counts, need_far):
+    """Feed one tile to the candidate lists of its rows.
+
+    keys, places: [rows, 2 * near + far]: nearest of the own class, nearest of the others, farthest of the own.
+    first, last: the range of the own class, per point. counts: [rows, 3].
+    """
+    c1 = c0 + tile.shape[1]
+    one = tile.dtype.type(1)
+    for r in range(tile.shape[0]):
+        me = rows[r]
+        a, b = max(first[me], c0), min(last[me], c1)
+        row = tile[r]
+        if a < b:
+            counts[r, 0] = _scan(row, c0, a, b, one, me, groups, across, keys[r, :near], places[r, :near], counts[r, 0])
+            if need_far:
+                counts[r, 2] = _scan(
+                    row, c0, a, b, -one, me, groups, across,
+                    keys[r, 2 * near :], places[r, 2 * near :], counts[r, 2],
+                )  # fmt: skip
+        other_keys, other_places = keys[r, near : 2 * near], places[r, near : 2 * near]
+        left, right = min(first[me], c1), max(last[me], c0)
+        if c0 < left:
+            counts[r, 1] = _scan(row, c0, c0, left, one, me, groups, across, other_keys, other_places, counts[r, 1])
+        if right < c1:
+            counts[r, 1] = _scan(row, c0, right, c1, one, me, groups, across, other_keys, other_places, counts[r, 1])
+
+
+@compiled
+def _keep(distances, places, count, order, value, place):
+    """Insert into a list sorted by (distance, original row)."""
+    capacity = distances.shape[0]
+    if count == capacity:
+        worst = distances[capacity - 1]
+        if value > worst or (value == worst and order[place] > order[places[capacity - 1]]):
+            return count
+    at = count if count < capacity else capacity - 1
+    while at > 0 and (
+        distances[at - 1] > value or (distances[at - 1] == value and order[places[at - 1]] > order[place])
+    ):
+        distances[at] = distances[at - 1]
+        places[at] = places[at - 1]
+        at -= 1
+    distances[at] = value
+    places[at] = place
+    return count + 1 if count < capacity else capacity
+
+
+@compiled
+def decide(
+    raw, flat, halved, scale, order, rows, bounds, keys, places, counts, near, need_far, k,
+    out_places, out_distances, out_other, out_far, certified,
+):  # fmt: skip
+    """Settle proposed candidates in float64; say which rows are certified.
+
+    Fills, per row: the k nearest (places and distances, ordered by (distance, row)), the distance of the
+    nearest other-class point and of the farthest same-class point (NaN where there is none).
+    """
+    for r in range(rows.shape[0]):
+        me = rows[r]
+        n_same, n_other, n_far = counts[r, 0], counts[r, 1], counts[r, 2]
+        margin = 2.0 * bounds[me]
+        # The k-th smallest key of the two nearest lists together.
+        s = o = 0
+        needed = -np.inf
+        for _ in range(min(k, n_same + n_other)):
+            if o >= n_other or (s < n_same and keys[r, s] <= keys[r, near + o]):
+                needed = np.float64(keys[r, s])
+                s += 1
+            else:
+                needed = np.float64(keys[r, near + o])
+                o += 1
+        reach_same = needed + margin
+        reach_other = reach_same
+        if n_other > 0:
+            reach_other = max(reach_other, np.float64(keys[r, near]) + margin)
+        reach_far = np.inf
+        if n_far > 0:
+            reach_far = np.float64(keys[r, 2 * near]) + margin
+        full_far = keys.shape[1] - 2 * near
+        certified[r] = (
+            (n_same < near or np.float64(keys[r, near - 1]) > reach_same)
+            and (n_other < near or np.float64(keys[r, 2 * near - 1]) > reach_other)
+            and (not need_far or n_far < full_far or np.float64(keys[r, keys.shape[1] - 1]) > reach_far)
+        )
+        if not certified[r]:
+            continue
+        found = 0
+        for t in range(n_same):
+            if np.float64(keys[r, t]) <= reach_same:
+                place = places[r, t]
+                value = distance(raw, flat, me, place, halved, scale)
+                found = _keep(out_distances[r], out_places[r], found, order, value, place)
+        nearest = np.nan
+        for t in range(n_other):
+            if np.float64(keys[r, near + t]) <= reach_other:
+                place = places[r, near + t]
+                value = distance(raw, flat, me, place, halved, scale)
+                found = _keep(out_distances[r], out_places[r], found, order, value, place)
+                if not nearest <= value:
+                    nearest = value
+        out_other[r] = nearest
+        farthest = np.nan
+        for t in range(n_far):
+            if np.float64(keys[r, 2 * near + t]) <= reach_far:
+                value = distance(raw, flat, me, places[r, 2 * near + t], halved, scale)
+                if not farthest >= value:
+                    farthest = value
+        out_far[r] = farthest
+
+
+@compiled
+def exact_rows(
+    raw, flat, halved, scale, order, rows, first, last, groups, across,
+    out_places, out_distances, out_other, out_far,
+):  # fmt: skip
+    """The same outputs as `decide` from every pair of the rows, in float64, without a product."""
+    n = order.shape[0]
+    for r in range(rows.shape[0]):
+        me = rows[r]
+        found = 0
+        nearest = farthest = np.nan
+        for place in range(n):
+            if place == me or (across and groups[place] == groups[me]):
+                continue
+            value = distance(raw, flat, me, place, halved, scale)
+            found = _keep(out_distances[r], out_places[r], found, order, value, place)
+            if first[me] <= place < last[me]:
+                if not farthest >= value:
+                    farthest = value
+            elif not nearest <= value:
+                nearest = value
+        out_other[r] = nearest
+        out_far[r] = farthest
+
+
+@compiled
+def distances_from_keys(tile, c0, rows, squares, raw, flat, halved, scale):
+    """Turn a float64 tile of keys into distances in place; a point's distance to itself is 0."""
+    for r in range(tile.shape[0]):
+        me = rows[r]
+        mine = squares[me]
+        row = tile[r]
+        for j in range(row.shape[0]):
+            row[j] = max(row[j] + mine, 0.0)
+        close = False
+        for j in range(row.shape[0]):
+            close |= row[j] < CLOSE * (mine + squares[c0 + j])
+        if close and not flat[me]:
+            for j in range(row.shape[0]):
+                if row[j] < CLOSE * (mine + squares[c0 + j]) and not flat[c0 + j]:
+                    row[j] = square(raw, me, c0 + j, 1.0 / scale)
+        if halved:
+            for j in range(row.shape[0]):
+                row[j] *= 0.5
+            if flat[me]:
+                row[:] = 1.0
+        else:
+            for j in range(row.shape[0]):
+                row[j] = np.sqrt(row[j]) * scale
+        if c0 <= me < c0 + row.shape[0]:
+            row[me - c0] = 0.0
+
+
+@compiled
+def add_class_sums(tile, c0, codes, starts, sums):
+    """sums[r, c] += the distances of row r to the points of class c inside this tile."""
+    c1 = c0 + tile.shape[1]
+    for r in range(tile.shape[0]):
+        row = tile[r]
+        place = c0
+        while place < c1:
+            code = codes[place]
+            stop = min(starts[code + 1], c1)
+            total = 0.0
+            for j in range(place - c0, stop - c0):
+                total += row[j]
+            sums[r, code] += total
+            place = stop
+
+
+@compiled
+def mend_collapsed_sums(sums, rows, squares, class_squares, starts, raw, flat):
+    """Recompute from pairs the closed-form sums (halved spaces) that cancellation has eaten.
+
+    class_squares: mean squared norm of each class. A sum is suspect where the mean distance is a tiny
+    share of the norms it was subtracted from: collapsed classes, duplicates.
+    """
+    for r in range(rows.shape[0]):
+        me = rows[r]
+        if flat[me]:
+            continue
+        for c in range(sums.shape[1]):
+            size = starts[c + 1] - starts[c]
+            if sums[r, c] < COLLAPSED * size * (squares[me] + class_squares[c]):
+                total = 0.0
+                for place in range(starts[c], starts[c + 1]):
+                    if place != me:
+                        total += distance(raw, flat, me, place, True, 1.0)
+                sums[r, c] = total
+
+
+@compiled
+def same_group_sums(
+    rows, groups, group_starts, group_members, codes, raw, flat, halved, scale, sums, counts
+):  # fmt: skip
+    """Per row and class, the sum and number of distances to the *other* points of the row's group."""
+    for r in range(rows.shape[0]):
+        me = rows[r]
+        for t in range(group_starts[groups[me]], group_starts[groups[me] + 1]):
+            place = group_members[t]
+            if place != me:
+                sums[r, codes[place]] += distance(raw, flat, me, place, halved, scale)
+                counts[r, codes[place]] += 1.0
+
+
+@compiled
+def summarise_sums(sums, counts, codes, own_mean, own_count, other_mean):
+    """Per row: mean distance to the own class, its count, and the lowest mean distance to another class.
+
+    counts: [1, C] shared by all rows (the own class still counts the row itself: pass the sizes) or
+    [rows, C], already without the row itself.
+    """
+    shared = counts.shape[0] == 1
+    for r in range(sums.shape[0]):
+        own = codes[r]
+        lowest = np.inf
+        for c in range(sums.shape[1]):
+            count = counts[0, c] if shared else counts[r, c]
+            mean = sums[r, c] / count if count > 0 else np.inf
+            if c != own and mean < lowest:
+                lowest = mean
+        count = counts[0, own] - 1.0 if shared else counts[r, own]
+        own_count[r] = count
+        own_mean[r] = sums[r, own] / count if count > 0 else np.nan
+        other_mean[r] = lowest if lowest < np.inf else np.nan

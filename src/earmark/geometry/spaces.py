@@ -1,0 +1,185 @@
+"""Distances as "prepare the vectors once, then one matrix product and an epilogue".
+
+Every space turns its vectors into points whose *squared Euclidean distance* q carries the distance:
+
+    cosine      z = x / |x|                    d = 1 - cos = q / 2
+    spearman    z = centred ranks / norm       d = 1 - rho = q / 2
+    euclidean   z = x                          d = sqrt(q)
+
+and then centres them (subtracts the mean point), which leaves every q as it was. Centring is what keeps
+float32 honest: an offset of a thousand times the spread costs no digits, for cosine as for euclidean.
+
+A vector with no direction (zero under cosine, constant under spearman) is *flat*: its similarity to anything
+is 0, its distance 1. Flat vectors are counted and reported, never dropped in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.errors import InputError, UsageError
+from earmark.geometry import kernels
+from earmark.geometry.workers import Workers
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Ties = Literal["average", "ordinal"]
+
+DISTANCES = ("cosine", "euclidean", "spearman")
+FLAT_SQUARE = 2.0  # the q of a pair with a flat member: d = q / 2 = 1
+RANK_ROWS = 64
+
+
+@dataclass(frozen=True)
+class Space:
+    """Vectors made ready for one distance, in the row order they were given.
+
+    `points` are the centred float64 points, `squares` their squared norms, `raw` the rows from which the
+    distance of a single pair is decided, `flat` the rows without direction, `halved` the epilogue
+    (True: d = q / 2, False: d = sqrt(q)). Points are divided by `scale`, a power of two (so no digit is
+    lost) that brings the farthest to length about 1: values of any size fit float32.
+    """
+
+    distance: str
+    points: Floats
+    squares: Floats
+    raw: Array
+    flat: NDArray[np.bool_]
+    halved: bool
+    scale: float
+
+    @property
+    def n(self) -> int:
+        return int(self.points.shape[0])
+
+    def operands(self, dtype: type[np.floating[Any]], rows: Array | slice) -> Array:
+        """Left operand of the product: with `columns`, row @ column.T = q - |z_row|^2."""
+        z, squares = self.points[rows], self.squares[rows]
+        left = np.empty((z.shape[0], self._width()), dtype)
+        left[:, : z.shape[1]] = -2.0 * z
+        left[:, z.shape[1]] = 1.0
+        if self.flat.any():
+            left[:, -1] = FLAT_SQUARE - squares
+            left[self.flat[rows]] = 0.0  # a flat row is equally far from everything
+        return left
+
+    def columns(self, dtype: type[np.floating[Any]]) -> Array:
+        """Right operand of the product, one row per point."""
+        right = np.empty((self.n, self._width()), dtype)
+        dims = self.points.shape[1]
+        right[:, :dims] = self.points
+        right[:, dims] = self.squares
+        if self.flat.any():
+            right[:, -1] = 0.0
+            right[self.flat] = 0.0
+            right[self.flat, -1] = 1.0
+        return right
+
+    def error_bound(self, dtype: type[np.floating[Any]]) -> Floats:
+        """How far the product can be from the true q - |z|^2, per row: the textbook bound n*u*|a||b|.
+
+        It holds for any order of summation, with or without fused multiply-add, so a margin of twice
+        this bound is a proof that the order of two keys is right, whatever BLAS did.
+        """
+        unit = float(np.finfo(dtype).eps) / 2
+        largest = float(self.squares.max(initial=0.0)) ** 0.5
+        scale = (np.sqrt(self.squares) + largest) ** 2
+        if self.flat.any():
+            scale = scale + FLAT_SQUARE
+        return np.asarray((self._width() + 8) * unit * scale, np.float64)
+
+    def _width(self) -> int:
+        return int(self.points.shape[1]) + 1 + int(self.flat.any())
+
+
+def prepare(
+    vectors: Array,
+    distance: str,
+    *,
+    order: NDArray[np.int64] | None = None,
+    ties: Ties = "average",
+    threads: int = 1,
+) -> Space:
+    """Make `vectors` [N, D] ready for `distance`; `order` rearranges the rows (a permutation or a subset).
+
+    `ties` matters to spearman alone: "average" gives tied values their mean rank (the textbook coefficient),
+    "ordinal" ranks them by position, which some published numbers rest on.
+    """
+    if distance not in DISTANCES:
+        raise UsageError(f"Unknown distance {distance!r}: choose from {', '.join(DISTANCES)}.")
+    picked = vectors if order is None else vectors[order]
+    if distance == "euclidean":
+        points = picked.astype(np.float64)
+        return _centred(distance, points, picked, np.zeros(len(points), bool), halved=False)
+    points = picked.astype(np.float64) if distance == "cosine" else _ranks(picked, ties, threads)
+    flat = _normalise(points, threads)
+    return _centred(distance, points, None, flat, halved=True)
+
+
+def _centred(distance: str, points: Floats, raw: Array | None, flat: NDArray[np.bool_], *, halved: bool) -> Space:
+    keep = ~flat
+    if keep.any():
+        points -= points[keep].mean(axis=0) if flat.any() else points.mean(axis=0)
+    points[flat] = 0.0
+    scale = _power_of_two(points) if raw is not None else 1.0
+    points /= scale
+    squares = np.einsum("ij,ij->i", points, points)
+    if not np.isfinite(squares).all():
+        raise InputError("The vectors' values are too large for float64 distances: rescale them first.")
+    return Space(distance, points, squares, points if raw is None else raw, flat, halved, scale)
+
+
+def _power_of_two(points: Floats) -> float:
+    peak = float(np.abs(points).max(initial=0.0)) * points.shape[1] ** 0.5
+    if peak == 0.0 or not np.isfinite(peak):
+        return 1.0
+    return float(2.0 ** np.clip(np.ceil(np.log2(peak)), -1000, 1000))
+
+
+def _normalise(points: Floats, threads: int) -> NDArray[np.bool_]:
+    """Scale each row to length 1 in place; report the rows that have no direction."""
+    flat = np.zeros(len(points), bool)
+
+    def work(rows: slice) -> None:
+        block = points[rows]
+        # Dividing by the largest entry first keeps squares of huge and tiny values inside float64.
+        peak = np.abs(block).max(axis=1, initial=0.0)
+        flat[rows] = peak == 0.0
+        block /= np.where(peak > 0.0, peak, 1.0)[:, None]
+        norm = np.sqrt(np.einsum("ij,ij->i", block, block))
+        block /= np.where(norm > 0.0, norm, 1.0)[:, None]
+
+    _over_rows(work, len(points), threads)
+    return flat
+
+
+def _ranks(vectors: Array, ties: Ties, threads: int) -> Floats:
+    """Centred ranks of each row; a constant row becomes exactly zero."""
+    if ties not in ("average", "ordinal"):
+        raise UsageError(f"Unknown way with ties {ties!r}: choose average or ordinal.")
+    n, dims = vectors.shape
+    ranks = np.empty((n, dims), np.float64)
+    middle = (dims - 1) / 2
+
+    def work(rows: slice) -> None:
+        block = vectors[rows]
+        sorter = np.argsort(block, axis=1, kind="quicksort" if ties == "average" else "stable")
+        kernels.ranks_from_sorter(block, sorter, ties == "average", middle, ranks[rows])
+
+    _over_rows(work, n, threads)
+    if ties == "ordinal":
+        # By position a constant row would get the ranks 1..D and look alive.
+        ranks[(vectors == vectors[:, :1]).all(axis=1)] = 0.0
+    return ranks
+
+
+def _over_rows(work: Callable[[slice], None], n: int, threads: int) -> None:
+    blocks = [slice(start, min(start + RANK_ROWS, n)) for start in range(0, n, RANK_ROWS)]
+    with Workers(threads) as workers:
+        for _ in workers.map(work, blocks):
+            pass

@@ -1,0 +1,354 @@
+"""One tiled pass over all pairs that feeds every quantity asked for.
+
+      workers ->  tile of 128 rows x all columns, a strip of columns at a time
+                  strip: one matrix product -> kernels.propose   (order: any strip width, float32 if it will do)
+                                            -> kernels.add_class_sums (values: float64, one fixed strip width)
+                  after the last strip: kernels.decide, class sums reduced, tile forgotten
+
+The N x N matrix is never built: a worker holds one strip, the candidate lists of 128 rows and their class sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.errors import UsageError
+from earmark.geometry import kernels
+from earmark.geometry.layout import Layout
+from earmark.geometry.spaces import Space
+from earmark.geometry.workers import Workers
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Progress = Callable[[int], None]  # called with the number of rows just finished
+ClassVisitor = Callable[[str, int, Floats], None]  # (protocol, class, mean distances [1 + B, C])
+
+ROWS = 128  # fixed: sums are reduced tile by tile, so the height is part of the result's last digit
+VALUE_COLUMNS = 512  # fixed for the same reason, where the tile's values enter sums
+ORDER_COLUMNS = (128, 2048)  # a strip that only orders may have any width: the budget picks it
+SPARE = 11  # candidates kept beyond those needed, so that nearly every row is certified at once
+FAR = 8
+
+
+class Neighbours(NamedTuple):
+    """The K nearest places of each place, ordered by (distance, original row); -1 and NaN past the last."""
+
+    places: NDArray[np.int64]
+    distances: Floats
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a sweep is to find. `weights` [B, N] (resampling counts per place) add B rows to class means."""
+
+    neighbours: int
+    farthest: bool = False
+    class_sums: bool = False
+    across_groups: bool = False
+    weights: NDArray[np.uint16] | None = None
+    visit_class: ClassVisitor | None = None
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What a sweep found under one protocol, per place; NaN where there is nothing to measure."""
+
+    neighbours: Neighbours
+    nearest_other: Floats
+    farthest_same: Floats
+    own_mean: Floats
+    own_count: Floats
+    other_mean: Floats
+
+
+@dataclass
+class _Lists:
+    """Candidate lists of one tile of rows, under one protocol."""
+
+    keys: Array
+    places: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    near: int
+
+    @classmethod
+    def empty(cls, rows: int, near: int, far: int, dtype: type[np.floating[Any]]) -> _Lists:
+        width = 2 * near + far
+        return cls(
+            np.empty((rows, width), dtype),
+            np.empty((rows, width), np.int64),
+            np.zeros((rows, 3), np.int64),
+            near,
+        )
+
+
+@dataclass
+class _Pending:
+    """Class means of a class whose rows lie in more than one tile."""
+
+    code: int = -1
+    sums: Floats = field(default_factory=lambda: np.empty(0))
+    counts: Floats = field(default_factory=lambda: np.empty(0))
+
+
+def sweep(
+    space: Space,
+    layout: Layout,
+    wanted: Wanted,
+    *,
+    threads: int = 1,
+    memory: int = 2 << 30,
+    progress: Progress | None = None,
+) -> dict[str, Swept]:
+    """Sweep all pairs once; the result maps "all" and, when wanted, "across_groups" to what was found.
+
+    `memory` bounds the strips in flight, in bytes. Results do not depend on it, nor on `threads`.
+    """
+    if wanted.across_groups and layout.groups is None:
+        raise UsageError("across_groups needs the group of each row.")
+    run = _Run(space, layout, wanted, threads, memory)
+    # Sums of square roots have no closed form: euclidean values come from a float64 product.
+    first = np.float64 if wanted.class_sums and not space.halved else np.float32
+    precisions: list[type[np.floating[Any]]] = [first] if first is np.float64 else [np.float32, np.float64]
+    open_rows = np.arange(layout.n)
+    with Workers(threads) as workers:
+        for step, dtype in enumerate(precisions):
+            open_rows = run.pass_over(workers, open_rows, dtype, sums=step == 0, progress=progress)
+            progress = None
+            if not len(open_rows):
+                break
+        for _ in workers.map(run.decide_by_every_pair, _blocks(open_rows, 16)):
+            pass
+    return run.found
+
+
+class _Run:
+    """The state of one sweep: inputs, outputs, and the work on one tile."""
+
+    def __init__(self, space: Space, layout: Layout, wanted: Wanted, threads: int, memory: int) -> None:
+        self.space, self.layout, self.wanted = space, layout, wanted
+        self.threads, self.memory = threads, memory
+        self.k = max(1, min(wanted.neighbours, layout.n - 1))
+        self.near, self.far = self.k + SPARE, FAR if wanted.farthest else 1
+        self.first, self.last = layout.first, layout.last
+        self.groups = layout.groups if layout.groups is not None else np.zeros(1, np.int64)
+        self.protocols = ("all", "across_groups") if wanted.across_groups else ("all",)
+        self.found = {name: _nothing(layout.n, self.k) for name in self.protocols}
+        self.sizes = layout.sizes.astype(np.float64)
+        if wanted.class_sums and space.halved:
+            self.class_operand, self.class_squares = _class_operand(space, layout)
+
+    def pass_over(
+        self,
+        workers: Workers,
+        rows: NDArray[np.int64],
+        dtype: type[np.floating[Any]],
+        *,
+        sums: bool,
+        progress: Progress | None,
+    ) -> NDArray[np.int64]:
+        """Sweep the given rows with products of `dtype`; return the rows it could not certify."""
+        columns = self.space.columns(dtype)
+        bounds = self.space.error_bound(dtype)
+        sums = sums and self.wanted.class_sums
+        values = sums and not self.space.halved
+        width = VALUE_COLUMNS if values else self._strip_width(dtype)
+        failed: list[NDArray[np.int64]] = []
+        pending = {name: _Pending() for name in self.protocols}
+
+        def work(tile_rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[tuple[str, _Pending]]]:
+            certified, class_sums = self._tile(tile_rows, dtype, columns, bounds, width, values)
+            parts = self._reduce_sums(tile_rows, class_sums) if sums else []
+            return tile_rows[~certified], parts
+
+        for tile_rows, (left, parts) in zip(_blocks(rows, ROWS), workers.map(work, _blocks(rows, ROWS)), strict=True):
+            failed.append(left)
+            for name, part in parts:
+                pending[name] = self._merge(name, pending[name], part)
+            if progress is not None:
+                progress(len(tile_rows))
+        for name, last in pending.items():
+            self._finish_class(name, last)
+        return np.concatenate(failed) if failed else rows[:0]
+
+    def decide_by_every_pair(self, rows: NDArray[np.int64]) -> None:
+        space, layout = self.space, self.layout
+        for name in self.protocols:
+            out = self.found[name]
+            places, distances, other, far = _row_outputs(len(rows), self.k)
+            kernels.exact_rows(
+                space.raw, space.flat, space.halved, space.scale, layout.order, rows,
+                self.first, self.last, self.groups, name != "all", places, distances, other, far,
+            )  # fmt: skip
+            _store(out, rows, places, distances, other, far)
+
+    def _strip_width(self, dtype: type[np.floating[Any]]) -> int:
+        narrow, wide = ORDER_COLUMNS
+        strip = ROWS * np.dtype(dtype).itemsize * self.threads
+        return int(np.clip(self.memory // 8 // strip, narrow, wide))
+
+    def _tile(
+        self,
+        rows: NDArray[np.int64],
+        dtype: type[np.floating[Any]],
+        columns: Array,
+        bounds: Floats,
+        width: int,
+        values: bool,
+    ) -> tuple[NDArray[np.bool_], Floats]:
+        space, layout, n = self.space, self.layout, self.layout.n
+        left = space.operands(dtype, rows)
+        lists = {name: _Lists.empty(len(rows), self.near, self.far, dtype) for name in self.protocols}
+        class_sums = np.zeros((len(rows), layout.classes if values else 0))
+        strip = np.empty((len(rows), min(width, n)), dtype)
+        for c0 in range(0, n, width):
+            right = columns[c0 : c0 + width]
+            tile = np.matmul(left, right.T, out=strip if len(right) == strip.shape[1] else None)
+            for name, found in lists.items():
+                kernels.propose(
+                    tile, c0, rows, self.first, self.last, self.groups, name != "all", self.near,
+                    found.keys, found.places, found.counts, self.wanted.farthest,
+                )  # fmt: skip
+            if values:
+                kernels.distances_from_keys(
+                    tile, c0, rows, space.squares, space.raw, space.flat, space.halved, space.scale
+                )
+                kernels.add_class_sums(tile, c0, layout.codes, layout.starts, class_sums)
+        certified = np.ones(len(rows), bool)
+        for name, found in lists.items():
+            sure = np.empty(len(rows), bool)
+            places, distances, other, far = _row_outputs(len(rows), self.k)
+            kernels.decide(
+                space.raw, space.flat, space.halved, space.scale, layout.order, rows, bounds,
+                found.keys, found.places, found.counts, found.near, self.wanted.farthest, self.k,
+                places, distances, other, far, sure,
+            )  # fmt: skip
+            certified &= sure
+            _store(self.found[name], rows, places, distances, other, far)
+        return certified, class_sums
+
+    def _reduce_sums(self, rows: NDArray[np.int64], sums: Floats) -> list[tuple[str, _Pending]]:
+        """Reduce one tile's class sums to what is kept; hand back classes that reach into another tile."""
+        space, layout = self.space, self.layout
+        if space.halved:
+            sums = self._closed_form_sums(rows)
+        parts: list[tuple[str, _Pending]] = []
+        for name in self.protocols:
+            counts: Floats | None = None
+            if name == "across_groups":
+                sums, counts = self._leave_out_groups(rows, sums)
+            own_mean, own_count, other_mean = (np.empty(len(rows)) for _ in range(3))
+            kernels.summarise_sums(
+                sums, self.sizes[None, :] if counts is None else counts, layout.codes[rows],
+                own_mean, own_count, other_mean,
+            )  # fmt: skip
+            out = self.found[name]
+            out.own_mean[rows], out.own_count[rows], out.other_mean[rows] = own_mean, own_count, other_mean
+            if self.wanted.visit_class is not None:
+                parts += self._class_parts(name, rows, sums, counts)
+        return parts
+
+    def _leave_out_groups(self, rows: NDArray[np.int64], sums: Floats) -> tuple[Floats, Floats]:
+        """Class sums and pair counts without the pairs inside a group."""
+        space, layout = self.space, self.layout
+        excluded, shared = np.zeros_like(sums), np.zeros_like(sums)
+        kernels.same_group_sums(
+            rows, self.groups, layout.group_starts, layout.group_members, layout.codes,
+            space.raw, space.flat, space.halved, space.scale, excluded, shared,
+        )  # fmt: skip
+        counts = self.sizes - shared
+        counts[np.arange(len(rows)), layout.codes[rows]] -= 1.0
+        return np.where(counts > 0, np.maximum(sums - excluded, 0.0), 0.0), counts
+
+    def _closed_form_sums(self, rows: NDArray[np.int64]) -> Floats:
+        """Sum of q / 2 over each class, from the class's own sums: one product with C columns."""
+        space, layout = self.space, self.layout
+        left = np.column_stack([space.points[rows], space.squares[rows], np.ones(len(rows))])
+        sums = np.maximum(left @ self.class_operand.T, 0.0)
+        kernels.mend_collapsed_sums(sums, rows, space.squares, self.class_squares, layout.starts, space.raw, space.flat)
+        for r in np.flatnonzero(space.flat[rows]):
+            sums[r] = self.sizes
+            sums[r, layout.codes[rows[r]]] -= 1.0
+        return sums
+
+    def _class_parts(
+        self, name: str, rows: NDArray[np.int64], sums: Floats, counts: Floats | None
+    ) -> list[tuple[str, _Pending]]:
+        """Sums over the rows of each class in the tile; a class that is complete is visited at once."""
+        parts: list[tuple[str, _Pending]] = []
+        codes = self.layout.codes[rows]
+        edges = np.flatnonzero(np.diff(codes, prepend=-1, append=-1))
+        for start, stop in pairwise(edges):
+            code = int(codes[start])
+            weights = np.ones((1, stop - start))
+            if self.wanted.weights is not None:
+                weights = np.vstack([weights, self.wanted.weights[:, rows[start:stop]]])
+            if counts is None:
+                pairs = np.outer(weights.sum(axis=1), self.sizes)
+                pairs[:, code] -= weights.sum(axis=1)
+            else:
+                pairs = weights @ counts[start:stop]
+            part = _Pending(code, weights @ sums[start:stop], pairs)
+            if stop - start == self.sizes[code]:
+                self._finish_class(name, part)
+            else:
+                parts.append((name, part))
+        return parts
+
+    def _merge(self, name: str, held: _Pending, part: _Pending) -> _Pending:
+        if held.code != part.code:
+            self._finish_class(name, held)
+            return part
+        return _Pending(part.code, held.sums + part.sums, held.counts + part.counts)
+
+    def _finish_class(self, name: str, part: _Pending) -> None:
+        if part.code >= 0 and self.wanted.visit_class is not None:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                means = np.where(part.counts > 0, part.sums / part.counts, np.nan)
+            self.wanted.visit_class(name, part.code, means)
+
+
+def _blocks(rows: NDArray[np.int64], height: int) -> Iterator[NDArray[np.int64]]:
+    return (rows[start : start + height] for start in range(0, len(rows), height))
+
+
+def _row_outputs(rows: int, k: int) -> tuple[NDArray[np.int64], Floats, Floats, Floats]:
+    return np.full((rows, k), -1), np.full((rows, k), np.nan), np.full(rows, np.nan), np.full(rows, np.nan)
+
+
+def _nothing(n: int, k: int) -> Swept:
+    places, distances, other, far = _row_outputs(n, k)
+    return Swept(Neighbours(places, distances), other, far, *(np.full(n, np.nan) for _ in range(3)))
+
+
+def _store(
+    out: Swept,
+    rows: NDArray[np.int64],
+    places: NDArray[np.int64],
+    distances: Floats,
+    other: Floats,
+    far: Floats,
+) -> None:
+    out.neighbours.places[rows] = places
+    out.neighbours.distances[rows] = distances
+    out.nearest_other[rows] = other
+    out.farthest_same[rows] = far
+
+
+def _class_operand(space: Space, layout: Layout) -> tuple[Floats, Floats]:
+    """Right operand of the closed-form class sums, and each class's mean squared norm.
+
+    With a class of m directed points, sum of squares Q, sum vector S and f flat ones,
+    sum over the class of q / 2 = m |z|^2 / 2 + Q / 2 - z . S, plus 1 for each flat point.
+    """
+    starts = layout.starts[:-1]
+    flat = np.add.reduceat(space.flat.astype(np.float64), starts)
+    squares = np.add.reduceat(space.squares, starts)
+    directed = layout.sizes - flat
+    operand = np.column_stack([-np.add.reduceat(space.points, starts, axis=0), directed / 2, squares / 2 + flat])
+    return operand, squares / np.maximum(directed, 1.0)

@@ -1,0 +1,63 @@
+"""Clusters found without labels, compared with the labels: k-means (NMI, ARI, purity) and UMAP + HDBSCAN.
+
+k-means runs on the prepared points of the space (unit vectors for cosine, unit ranks for spearman), with as
+many clusters as classes and a fixed seed. `purity` projects with UMAP to two dimensions and clusters with
+HDBSCAN; points HDBSCAN calls noise are left out, as the VocSim text says. It depends on library versions: never
+gate on it. All range over [0, 1] (ARI can fall slightly below 0), higher is better.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.errors import MissingExtra
+
+Floats = NDArray[np.float64]
+
+
+def kmeans_clusters(points: Floats, clusters: int, seed: int) -> NDArray[Any]:
+    """Cluster numbers of k-means with greedy k-means++ seeding."""
+    from sklearn.cluster import KMeans
+
+    found = KMeans(clusters, n_init=1, random_state=seed, copy_x=True).fit(points)
+    return np.asarray(found.labels_)
+
+
+def density_clusters(points: Floats, seed: int, min_cluster_size: int = 5) -> NDArray[Any]:
+    """Cluster numbers of HDBSCAN on a 2-D UMAP projection; -1 is noise."""
+    try:
+        from umap import UMAP
+    except ImportError as error:
+        raise MissingExtra("The purity metric (UMAP + HDBSCAN)", "clustering") from error
+    from sklearn.cluster import HDBSCAN
+
+    neighbours = min(15, len(points) - 1)
+    projected = UMAP(n_neighbors=neighbours, random_state=seed, n_jobs=1).fit_transform(points)
+    return np.asarray(HDBSCAN(min_cluster_size=min_cluster_size, copy=True).fit_predict(projected))
+
+
+def purity(clusters: NDArray[Any], codes: NDArray[Any]) -> float:
+    """Size-weighted share of each cluster's majority class; noise (-1) is left out; NaN if all is noise."""
+    kept = clusters >= 0
+    if not kept.any():
+        return float("nan")
+    table = np.zeros((int(clusters.max()) + 1, int(codes.max()) + 1), np.int64)
+    np.add.at(table, (clusters[kept], codes[kept]), 1)
+    return float(table.max(axis=1).sum() / kept.sum())
+
+
+def nmi(clusters: NDArray[Any], codes: NDArray[Any]) -> float:
+    """Normalised mutual information, arithmetic mean of the entropies."""
+    from sklearn.metrics import normalized_mutual_info_score
+
+    return float(normalized_mutual_info_score(codes, clusters))
+
+
+def ari(clusters: NDArray[Any], codes: NDArray[Any]) -> float:
+    """Adjusted Rand index."""
+    from sklearn.metrics import adjusted_rand_score
+
+    return float(adjusted_rand_score(codes, clusters))

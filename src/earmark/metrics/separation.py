@@ -1,0 +1,95 @@
+"""How far classes keep apart: GSR, CSR, CS, CSCF, silhouette.
+
+Notation, per point i: NID, distance to the nearest point of another class; AvgID, mean distance to the other
+points of its class; MID, distance to the farthest of them. intra(a), inter(a, b): mean distance of the pairs
+inside class a, and between classes a and b. EPSILON keeps 0/0 finite when everything coincides.
+
+    GSR            ((NID - AvgID) / (NID + AvgID + eps) + 1) / 2, mean over points     [0, 1], higher is better
+    CSR            the same ratio of the class means of NID and MID, classes weighted by size       [0, 1], higher
+    CSR_pointwise  the same ratio of NID and MID per point, mean over points                        [0, 1], higher
+    CS             intra(a) / (intra(a) + inter(a, b)), mean over ordered pairs of classes          [0, 1], lower
+    CSCF           share of ordered pairs of classes with inter(a, b) < intra(a)                    [0, 1], lower
+    silhouette     (b - a) / max(a, b), a = AvgID, b = lowest mean distance to another class        [-1, 1], higher
+
+Points or classes without a same-class pair are excluded. Two classes fallen into one point score CS = 1/2.
+VocSim (arXiv 2512.10120) defines all but the silhouette; its CSR is computed as in its printed results.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+EPSILON = 1e-9
+ROUNDING = 1e-12  # means closer than this share of each other are equal: rounding may not decide a strict <
+
+
+def _balance(near: Floats, wide: Floats) -> Floats:
+    return np.asarray(((near - wide) / (near + wide + EPSILON) + 1.0) / 2.0)
+
+
+def gsr(nearest_other: Floats, own_mean: Floats) -> Floats:
+    """GSR of every point."""
+    return _balance(nearest_other, own_mean)
+
+
+def csr_pointwise(nearest_other: Floats, farthest_same: Floats) -> Floats:
+    """CSR of every point, as the paper's text has it."""
+    return _balance(nearest_other, farthest_same)
+
+
+def csr(nearest_other: Floats, farthest_same: Floats, starts: NDArray[Any], weights: Floats) -> Floats:
+    """CSR from class means, as printed: one value per row of `weights` [B, N] (all ones: the plain value).
+
+    Points are sorted by class, class c at places starts[c] to starts[c + 1]. Points with a NaN do not count.
+    """
+    valid = np.isfinite(nearest_other) & np.isfinite(farthest_same)
+    weights = weights * valid
+    sizes = np.add.reduceat(weights, starts[:-1], axis=1)
+    near = np.add.reduceat(weights * np.where(valid, nearest_other, 0.0), starts[:-1], axis=1)
+    wide = np.add.reduceat(weights * np.where(valid, farthest_same, 0.0), starts[:-1], axis=1)
+    return csr_from_class_sums(near, wide, sizes)
+
+
+def csr_from_class_sums(near: Floats, wide: Floats, sizes: Floats) -> Floats:
+    """CSR [B] from per-class sums [B, C] of NID and MID over `sizes` points."""
+    total = sizes.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        score = np.where(sizes > 0, _balance(near / sizes, wide / sizes), 0.0)
+        return np.asarray((score * sizes).sum(axis=1) / total)
+
+
+def silhouette(own_mean: Floats, other_mean: Floats) -> Floats:
+    """Silhouette of every point from its two mean distances; 0 where both are 0."""
+    largest = np.maximum(own_mean, other_mean)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(largest > 0, (other_mean - own_mean) / largest, np.where(largest == 0, 0.0, np.nan))
+
+
+class PairShares(NamedTuple):
+    """Of a class against all others: summed CS terms, confused pairs, and pairs that could be measured."""
+
+    overlap: Floats
+    confused: Floats
+    pairs: Floats
+
+
+def pair_shares(own: NDArray[Any], means: Floats) -> PairShares:
+    """CS and CSCF terms from mean distances `means` [B, C] of class own[b] to every class (its own: intra)."""
+    rows = np.arange(len(means))
+    intra = means[rows, own][:, None]
+    measured = np.isfinite(means) & np.isfinite(intra)
+    measured[rows, own] = False
+    total = intra + means
+    with np.errstate(invalid="ignore", divide="ignore"):
+        overlap = np.where(total > 0, intra / total, 0.5)
+        confused = means < intra * (1.0 - ROUNDING)
+    return PairShares(
+        np.where(measured, overlap, 0.0).sum(axis=1),
+        (confused & measured).sum(axis=1).astype(np.float64),
+        measured.sum(axis=1).astype(np.float64),
+    )

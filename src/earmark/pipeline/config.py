@@ -1,0 +1,347 @@
+"""What a run is to do, as one object: the same from YAML, from flags and from Python.
+
+    config = load_config("run.yaml")
+    config = RunConfig(corpus="sounds/", extractors=["logmel"], distances=["cosine"], into="run")
+
+An unknown key is an error that names the nearest known one. `to_yaml` writes the config as resolved, every
+default spelled out, and reading that text back gives an equal object.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+import yaml
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.evaluation import HUB_K, byte_count
+from earmark.geometry.spaces import DISTANCES
+from earmark.metrics import catalogue
+
+STEPS = ("prepare", "embed", "evaluate", "report")
+EXECUTORS = ("local", "dask", "shard")
+POLICIES = ("use", "refresh", "off")
+
+Policy: TypeAlias = Literal["use", "refresh", "off"]
+
+
+def _listed(given: object) -> object:
+    """One thing stands for a list of one; a text may hold several, separated by commas."""
+    if isinstance(given, str):
+        return [word.strip() for word in given.split(",") if word.strip()]
+    return list(given) if isinstance(given, Sequence) else [given]
+
+
+def _entries(given: object) -> object:
+    """One entry stands for a list of one; entries are not split at commas, because paths may hold them."""
+    return [given] if isinstance(given, str | Mapping | BaseModel) else given
+
+
+def _dimension(given: object) -> object:
+    """`none` and 0 mean no PCA; `D100` is the papers' way to write 100."""
+    if given is None or given == 0 or str(given).strip().lower() == "none":
+        return None
+    return str(given).strip().lower().removeprefix("d")
+
+
+def _dimensions(given: object) -> object:
+    return [None] if given is None else _listed(given)
+
+
+def _distance(name: str) -> str:
+    if name not in DISTANCES:
+        raise ValueError(f"unknown distance {name!r}: choose from {', '.join(DISTANCES)}.{did_you_mean(name, DISTANCES)}")
+    return name
+
+
+Names: TypeAlias = Annotated[list[str], BeforeValidator(_listed)]
+Distances: TypeAlias = Annotated[list[Annotated[str, BeforeValidator(str), Field()]], BeforeValidator(_listed)]
+Dimension: TypeAlias = Annotated[
+    Annotated[int, Field(ge=1)] | None,
+    BeforeValidator(_dimension),
+    PlainSerializer(lambda value: "none" if value is None else value),
+]
+Dimensions: TypeAlias = Annotated[list[Dimension], BeforeValidator(_dimensions)]
+Shares: TypeAlias = Annotated[list[Annotated[float, Field(gt=0, lt=1)]], BeforeValidator(_listed)]
+Counts: TypeAlias = Annotated[list[Annotated[int, Field(ge=1)]], BeforeValidator(_listed)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+class CorpusEntry(_Section):
+    """A corpus: what to open, which of its subsets to take (all when empty), and its name in the scores."""
+
+    spec: str
+    name: str | None = None
+    subsets: Names = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, given: Any) -> Any:
+        return {"spec": str(given)} if isinstance(given, str | Path) else given
+
+
+class ExtractorEntry(_Section):
+    """A model and the variants of its vectors to score.
+
+    `spec` is a registered name or an import path (`mypackage.mymodule:MyModel`), `parameters` go to its
+    constructor. `base` names another entry whose spec and parameters this one shares. Lists left out are taken
+    from the config as a whole.
+    """
+
+    name: str
+    short_name: str = ""
+    spec: str = ""
+    base: str | None = None
+    parameters: dict[str, Any] = {}
+    pooling: Names | None = None
+    pca: Dimensions | None = None
+    distances: Distances | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            given = {"name": given}
+        if isinstance(given, Mapping):
+            given = dict(given)
+            if not given.get("name") and given.get("spec"):
+                given["name"] = given["spec"]
+            if not given.get("spec") and not given.get("base") and given.get("name"):
+                given["spec"] = given["name"]
+            for name in ("pooling", "pca", "distances"):
+                if name in given and given[name] is None:
+                    del given[name]
+        return given
+
+    @field_validator("distances")
+    @classmethod
+    def _known(cls, given: list[str] | None) -> list[str] | None:
+        return None if given is None else [_distance(name) for name in given]
+
+
+class DtwOptions(_Section):
+    """DTW re-ranking: how many of the nearest by `distance` are compared again, frame by frame."""
+
+    candidates: int = Field(200, ge=1)
+    radius: float = Field(0.1, gt=0, le=1)
+    stride: int = Field(3, ge=1)
+    dimension: int = Field(64, ge=1)
+    distance: str = "spearman"
+
+    @field_validator("distance")
+    @classmethod
+    def _known(cls, given: str) -> str:
+        return _distance(given)
+
+
+class CacheOptions(_Section):
+    """Where finished steps lie (any fsspec URL; empty: EARMARK_CACHE or ~/.cache/earmark) and whether to use them."""
+
+    url: str = ""
+    policy: Policy = "use"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_word(cls, given: Any) -> Any:
+        if given is False:  # YAML reads a bare `off` as false
+            given = "off"
+        if isinstance(given, str):
+            return {"policy": given} if given in POLICIES else {"url": given}
+        if isinstance(given, Mapping) and given.get("policy") is False:
+            return {**given, "policy": "off"}
+        return given
+
+
+class RunConfig(_Section):
+    """Everything about a run: what is measured, how, and where results and finished steps go."""
+
+    corpus: Annotated[list[CorpusEntry], BeforeValidator(_entries), Field(min_length=1)]
+    extractors: Annotated[list[ExtractorEntry], BeforeValidator(_entries), Field(min_length=1)]
+    # variants of the vectors; an extractor's own lists come first
+    pooling: Names = []  # empty: what each extractor's card says
+    pca: Dimensions = [None]
+    distances: Distances = ["cosine"]
+    # measures and calibration
+    ties: Literal["average", "ordinal"] = "average"
+    metrics: Names | None = None
+    k: Counts = [1, 5]
+    hub_k: int = Field(HUB_K, ge=1)
+    permutations: int = Field(0, ge=0)
+    bootstrap: int = Field(0, ge=0)
+    across_groups: bool = False
+    min_class_size: int = Field(2, ge=1)
+    seed: int = Field(0, ge=0)
+    # ablations
+    label_noise: Shares = []
+    dtw: DtwOptions | None = None
+    # results and resources
+    into: str = "run"
+    steps: Names = list(STEPS)
+    cache: CacheOptions = CacheOptions()
+    executor: Literal["local", "dask", "shard"] = "local"
+    workers: int | None = Field(None, ge=1)  # threads that decode
+    threads: int | None = Field(None, ge=1)  # threads that compare
+    batch: int = Field(16, ge=1)  # clips given to an extractor at once
+    memory: str = "2GB"
+
+    @field_validator("distances")
+    @classmethod
+    def _known_distances(cls, given: list[str]) -> list[str]:
+        return [_distance(name) for name in given]
+
+    @field_validator("metrics")
+    @classmethod
+    def _known_metrics(cls, given: list[str] | None) -> list[str] | None:
+        if given is not None:
+            _refused(catalogue.plan, given, [1])
+        return given
+
+    @field_validator("memory", mode="before")
+    @classmethod
+    def _bytes(cls, given: object) -> object:
+        text = str(given)
+        _refused(byte_count, int(text) if text.isdigit() else text)
+        return text
+
+    @field_validator("dtw", mode="before")
+    @classmethod
+    def _switched(cls, given: object) -> object:
+        return {} if given is True else None if given is False else given
+
+    @field_validator("steps")
+    @classmethod
+    def _known_steps(cls, given: list[str]) -> list[str]:
+        for name in given:
+            if name not in STEPS:
+                raise ValueError(f"there is no step {name!r}: choose from {', '.join(STEPS)}.{did_you_mean(name, STEPS)}")
+        return [name for name in STEPS if name in given]
+
+    @field_validator("executor")
+    @classmethod
+    def _built(cls, given: str) -> str:
+        if given != "local":
+            raise ValueError(f"executor {given!r} is not in this version of Earmark: use local.")
+        return given
+
+    @field_validator("extractors")
+    @classmethod
+    def _resolve(cls, given: list[ExtractorEntry]) -> list[ExtractorEntry]:
+        by_name: dict[str, ExtractorEntry] = {}
+        for entry in given:
+            if entry.name in by_name:
+                raise ValueError(f"two extractors are called {entry.name!r}: give each entry a name of its own.")
+            by_name[entry.name] = entry
+        return [_based(entry, by_name) for entry in given]
+
+    def options(self) -> dict[str, Any]:
+        """The keywords of `earmark.evaluate` that change its values."""
+        names = ("metrics", "k", "hub_k", "permutations", "bootstrap", "min_class_size", "ties", "seed")
+        return {name: getattr(self, name) for name in names}
+
+    def to_yaml(self) -> str:
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=100)
+
+
+def _based(entry: ExtractorEntry, by_name: Mapping[str, ExtractorEntry]) -> ExtractorEntry:
+    """The entry with the spec and parameters of its base; its own parameters win."""
+    if entry.base is None:
+        return entry
+    if entry.spec and entry.spec != entry.name and entry.base in by_name and entry.spec == by_name[entry.base].spec:
+        return entry  # resolved already
+    base = by_name.get(entry.base)
+    if base is None or base is entry or base.base is not None:
+        hint = did_you_mean(entry.base, [name for name in by_name if name != entry.name])
+        raise ValueError(f"{entry.name!r} is based on {entry.base!r}, which is not another plain extractor here.{hint}")
+    return entry.model_copy(update={"spec": base.spec, "parameters": {**base.parameters, **entry.parameters}})
+
+
+def _refused(check: Any, *given: Any) -> None:
+    """Let a check of another room speak as a validator."""
+    try:
+        check(*given)
+    except UsageError as error:
+        raise ValueError(str(error)) from error
+
+
+# --- making one ----------------------------------------------------------------------------------------------
+
+
+def make_config(values: Mapping[str, Any], source: str = "The config") -> RunConfig:
+    """A config from a mapping; every mistake is a UsageError of one sentence that says where it is."""
+    try:
+        return RunConfig.model_validate(dict(values))
+    except ValidationError as error:
+        raise UsageError(f"{source}: {explain(error)}") from None
+
+
+def load_config(path: str | Path, overrides: Mapping[str, Any] | None = None) -> RunConfig:
+    """A config from a YAML file, with `overrides` (flags) in place of its values.
+
+    Relative corpus paths are taken from the file's folder when they exist there, else from the current one.
+    """
+    source = Path(path)
+    try:
+        loaded = yaml.safe_load(source.read_text("utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{source} does not exist; check the path.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{source} cannot be read ({error}).") from error
+    except yaml.YAMLError as error:
+        place = getattr(error, "problem_mark", None)
+        where = f", line {place.line + 1}" if place else ""
+        raise UsageError(f"{source}{where} is not valid YAML ({getattr(error, 'problem', error)}).") from error
+    if not isinstance(loaded, Mapping):
+        raise UsageError(f"{source} is not a config: it must hold `key: value` lines such as `corpus: sounds/`.")
+    config = make_config({**loaded, **(overrides or {})}, str(source))
+    if overrides and "corpus" in overrides:
+        return config
+    return config.model_copy(update={"corpus": [_beside(entry, source.parent) for entry in config.corpus]})
+
+
+def _beside(entry: CorpusEntry, folder: Path) -> CorpusEntry:
+    there = folder / entry.spec
+    if re.match(r"\w+:", entry.spec) or Path(entry.spec).exists() or not there.exists():
+        return entry
+    return entry.model_copy(update={"spec": str(there)})
+
+
+def explain(error: ValidationError) -> str:
+    """The first mistake, as one sentence: where it is, what is wrong, and the nearest right word."""
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    match first["type"]:
+        case "extra_forbidden":
+            key = str(first["loc"][-1])
+            known = _fields_at(first["loc"][:-1])
+            hint = did_you_mean(key, known) or f" Known here: {', '.join(known)}."
+            return f"unknown key {place!r}.{hint}"
+        case "missing":
+            return f"{place!r} is missing; it is needed."
+        case "value_error":
+            return f"{place}: {first['msg'].removeprefix('Value error, ')}"
+        case _:
+            return f"{place}: {first['msg'][:1].lower()}{first['msg'][1:]}, not {first['input']!r}."
+
+
+def _fields_at(place: Sequence[int | str]) -> list[str]:
+    sections: dict[str, type[_Section]] = {
+        "corpus": CorpusEntry, "extractors": ExtractorEntry, "dtw": DtwOptions, "cache": CacheOptions,
+    }  # fmt: skip
+    section = sections.get(str(place[0]), RunConfig) if place else RunConfig
+    return list(section.model_fields)

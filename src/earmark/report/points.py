@@ -1,0 +1,72 @@
+"""Every clip's own values, as a table a person can sort: which clips fail, and what they were taken for."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from earmark.errors import InputError, UsageError, require
+from earmark.scores import Scores
+
+NEAREST = "nearest_row"
+
+
+def write_points(
+    scores: Scores,
+    labels: Sequence[str | None],
+    groups: Sequence[str | None] | None,
+    path: str | os.PathLike[str],
+) -> None:
+    """Write per-point values as .csv or .parquet: row, id, label, group, one column per distance and metric.
+
+    A value is empty where the point was excluded. Nearest neighbours are given by row, id and label.
+    """
+    target = Path(path)
+    columns = point_columns(scores, labels, groups)
+    partial = target.with_name(f".{target.name}.part")
+    if target.suffix.lower() == ".csv":
+        text = io.StringIO()
+        writer = csv.writer(text)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+        partial.write_text(text.getvalue(), encoding="utf-8", newline="")
+    elif target.suffix.lower() == ".parquet":
+        arrow = require("pyarrow", "Parquet files", "parquet")
+        require("pyarrow.parquet", "Parquet files", "parquet").write_table(arrow.table(columns), partial)
+    else:
+        raise UsageError(f"{target}: per-point values are written as .csv or .parquet; choose one of these suffixes.")
+    partial.replace(target)
+
+
+def point_columns(
+    scores: Scores, labels: Sequence[str | None], groups: Sequence[str | None] | None
+) -> dict[str, list[Any]]:
+    """The same table as lists by column name."""
+    if not scores.per_point:
+        raise InputError("These scores hold no per-point values: evaluate with per_point=True.")
+    columns: dict[str, list[Any]] = {"row": list(range(len(labels)))}
+    if scores.point_ids is not None:
+        columns["id"] = list(scores.point_ids)
+    columns["label"] = list(labels)
+    if groups is not None:
+        columns["group"] = list(groups)
+    for (distance, correction, protocol, metric), values in scores.per_point.items():
+        parts = [distance, *(name for name in (correction, protocol) if name not in ("none", "all")), metric]
+        title = " ".join(parts)
+        if metric == NEAREST:
+            rows = [None if np.isnan(value) else int(value) for value in values]
+            columns[title] = rows
+            if scores.point_ids is not None:
+                columns[title.replace(NEAREST, "nearest_id")] = [
+                    None if row is None else scores.point_ids[row] for row in rows
+                ]
+            columns[title.replace(NEAREST, "nearest_label")] = [None if row is None else labels[row] for row in rows]
+        else:
+            columns[title] = [None if np.isnan(value) else float(value) for value in values]
+    return columns
