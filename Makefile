@@ -45,7 +45,7 @@ bench: $(VENV)/.for-bench
 	$(BIN)/python benchmarks/geometry.py
 
 docs: $(VENV)/.for-docs
-	$(BIN)/mkdocs build --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "Open site/index.html"
 
 clean:

@@ -15,8 +15,10 @@ import json
 import platform
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
@@ -109,17 +111,22 @@ def plain_python(vectors: np.ndarray, labels: np.ndarray) -> dict[str, float]:
 
 
 def peak_growth(n: int, dims: int, classes: int) -> float:
-    """Growth of the peak resident memory of a fresh process over what it held before the evaluation, in MB."""
+    """Growth of the peak resident memory of a fresh process over what it held with the vectors loaded, in MB."""
     script = (
-        "import json, resource, sys; sys.path.insert(0, sys.argv[1]); import geometry as g\n"
+        "import json, resource, sys; sys.path.insert(0, sys.argv[1]); import geometry as g; import numpy as np\n"
         "g.evaluate(*g.clips(500, 8, 5), metrics=g.METRICS)\n"
-        f"vectors, labels = g.clips({n}, {dims}, {classes})\n"
+        "vectors, labels = np.load(sys.argv[2] + '/vectors.npy'), np.load(sys.argv[2] + '/labels.npy')\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "g.evaluate(vectors, labels, metrics=g.METRICS)\n"
         "print(json.dumps((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024))"
     )
-    folder = str(__import__("pathlib").Path(__file__).parent)
-    found = subprocess.run([sys.executable, "-c", script, folder], check=True, capture_output=True, text=True)
+    with tempfile.TemporaryDirectory() as folder:
+        vectors, labels = clips(n, dims, classes)
+        np.save(f"{folder}/vectors.npy", vectors)
+        np.save(f"{folder}/labels.npy", labels)
+        del vectors, labels
+        words = [sys.executable, "-c", script, str(Path(__file__).parent), folder]
+        found = subprocess.run(words, check=True, capture_output=True, text=True)
     return float(json.loads(found.stdout.splitlines()[-1]))
 
 

@@ -35,8 +35,8 @@ __all__ = ["SUFFIXES", "Probe", "digest", "peak_normalise", "probe", "read", "re
 Samples = NDArray[np.float32]
 
 SUFFIXES = frozenset(
-    ".wav .flac .ogg .oga .opus .mp3 .aif .aiff .aifc .au .snd .caf .w64 .rf64 "
-    ".m4a .mp4 .aac .wma .webm .mka .ac3 .amr".split()
+    {".aif", ".aifc", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".rf64", ".snd", ".w64", ".wav"}
+    | {".aac", ".ac3", ".amr", ".m4a", ".mka", ".mp4", ".webm", ".wma"}
 )
 """File names that are taken for audio when a folder is searched, in lower case."""
 
@@ -94,19 +94,13 @@ def probe(path: str | os.PathLike[str]) -> Probe:
             with _pyav_errors(name):
                 return Probe(*containers.probe(handle, name))
         with sound:
-            known = _whole(sound.frames)
-            if known is None:
-                samples, rate = _decoded(_rewound(handle), name, None, None, None)
-                return Probe(len(samples) / rate, rate, sound.channels)
             _check_whole(handle, name)
-            if known == 0:
+            if sound.frames == 0:
                 raise InputError(f"{name} holds no samples: replace it or leave it out.")
-            return Probe(known / sound.samplerate, sound.samplerate, sound.channels)
+            return Probe(sound.frames / sound.samplerate, sound.samplerate, sound.channels)
 
 
-def _decoded(
-    handle: Any, name: str, rate: int | None, start: float | None, end: float | None
-) -> tuple[Samples, int]:
+def _decoded(handle: Any, name: str, rate: int | None, start: float | None, end: float | None) -> tuple[Samples, int]:
     sound = _libsndfile(handle, name)
     if sound is None:
         with _pyav_errors(name):
@@ -126,25 +120,22 @@ def _decoded(
 
 
 def _read_span(sound: Any, handle: Any, name: str, start: float | None, end: float | None) -> Samples:
-    rate, total = sound.samplerate, _whole(sound.frames)
-    first = round((start or 0.0) * rate)
-    last = None if end is None else round(end * rate)
-    if total is not None:
-        if first and first >= total or last is not None and last > total + SLACK * rate:
-            raise containers.outside(name, start, end, total / rate, _cut_short(handle))
-        last = total if last is None else min(last, total)
+    rate, total = sound.samplerate, sound.frames
+    first = containers.frame_at(start or 0.0, rate)
+    last = total if end is None else containers.frame_at(end, rate)
+    if (first and first >= total) or last > total + SLACK * rate:
+        raise containers.outside(name, start, end, total / rate, _cut_short(handle))
+    last = min(last, total)
     if start is None and end is None:
         _check_whole(handle, name)
     try:
         lead = first - _seek(sound, handle, first)
-        samples = _read_blocks(sound, None if last is None else last - first + lead)[lead:]
+        samples = _read_blocks(sound, last - first + lead)[lead:]
     except (RuntimeError, OSError) as error:
-        raise InputError(
-            f"{name} is damaged or cut short ({_detail(error)}): replace it or leave it out."
-        ) from error
+        raise InputError(f"{name} is damaged or cut short ({_detail(error)}): replace it or leave it out.") from error
     # An MP3 header counts whole frames of 1152 samples and is right to within the last one or two.
     tolerance = 2304 if sound.format == "MP3" else 0
-    if last is not None and len(samples) < last - first - tolerance:
+    if len(samples) < last - first - tolerance:
         raise InputError(
             f"{name} is cut short: its header promises {(last - first) / rate:.2f} s and {len(samples) / rate:.2f} s "
             "are there; replace it or leave it out."
@@ -168,12 +159,12 @@ def _seek(sound: Any, handle: Any, first: int) -> int:
     return place
 
 
-def _read_blocks(sound: Any, frames: int | None) -> Samples:
+def _read_blocks(sound: Any, frames: int) -> Samples:
     """Average channels block by block: a header's claim never decides how much memory is taken."""
     blocks: list[Samples] = []
-    left = math.inf if frames is None else frames
+    left = frames
     while left > 0:
-        block: Samples = sound.read(int(min(left, _BLOCK)), dtype="float32", always_2d=True)
+        block: Samples = sound.read(min(left, _BLOCK), dtype="float32", always_2d=True)
         if not len(block):
             break
         blocks.append(block[:, 0] if block.shape[1] == 1 else block.mean(axis=1, dtype=np.float32))
@@ -192,14 +183,14 @@ def _libsndfile(handle: Any, name: str) -> Any:
     import soundfile
 
     try:
-        return soundfile.SoundFile(handle if isinstance(handle, io.BytesIO) else Path(name).absolute())
+        sound = soundfile.SoundFile(handle if isinstance(handle, io.BytesIO) else Path(name).absolute())
     except (RuntimeError, TypeError, ValueError):
         return None
-
-
-def _whole(frames: int) -> int | None:
-    """The number of frames, or None where a streamed file leaves it open (libsndfile says 2⁶³ - 1)."""
-    return frames if frames < 1 << 60 else None
+    if sound.frames > 1 << 60:
+        # A FLAC written to a pipe leaves its length open, and soundfile then loses its place.
+        sound.close()
+        return None
+    return sound
 
 
 def _check_span(name: str, start: float | None, end: float | None) -> None:
@@ -229,7 +220,7 @@ def _cut_short(handle: Any) -> str:
 def _opened(name: str) -> Iterator[Any]:
     """The file, open for reading; what the system refuses becomes one sentence."""
     try:
-        handle = Path(name).open("rb")
+        handle = Path(name).open("rb")  # noqa: SIM115 (closed below; only opening may raise these)
     except FileNotFoundError as error:
         raise InputError(f"{name} does not exist: check the path.") from error
     except IsADirectoryError as error:

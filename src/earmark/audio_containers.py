@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import Any
 
@@ -10,16 +11,20 @@ from numpy.typing import NDArray
 
 from earmark.errors import InputError, require
 
-BEYOND_LIBSNDFILE = frozenset(".m4a .mp4 .aac .wma .webm .mka .ac3 .amr .3gp .mov .opus".split())
+BEYOND_LIBSNDFILE = frozenset(
+    (".m4a", ".mp4", ".aac", ".wma", ".webm", ".mka", ".ac3", ".amr", ".3gp", ".mov", ".opus")
+)
 
 # Only formats that hold their sound themselves: a playlist could name other files or addresses.
-_FORMATS = (
-    "aac,ac3,aiff,amr,ape,asf,au,caf,dsf,eac3,flac,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mp3,ogg,"
-    "tta,w64,wav,wv"
-)
+_FORMATS = "aac,ac3,aiff,amr,ape,asf,au,caf,dsf,eac3,flac,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mp3,ogg,tta,w64,wav,wv"
 # A lossy decoder needs a few packets before its output is right.
 _WARM_UP = 0.25
 _PADDING = 4096
+
+
+def frame_at(seconds: float, rate: int) -> int:
+    """The sample at a time. Halves go up, so that spans of one length hold one number of samples."""
+    return math.floor(seconds * rate + 0.5)
 
 
 def outside(name: str, start: float | None, end: float | None, there: float, missing: str = "") -> InputError:
@@ -58,7 +63,7 @@ def _stated(container: Any, stream: Any) -> int | None:
     """The number of samples that the container states; None where it is unsaid or, as for raw AAC, a guess."""
     if container.format.name in ("aac", "ac3", "eac3", "mp3", "amr") or not stream.duration:
         return None
-    return round(float(stream.duration * stream.time_base) * stream.rate)
+    return round(float(stream.duration * stream.time_base) * int(stream.rate))
 
 
 def decode(
@@ -69,8 +74,8 @@ def decode(
     with container:
         rate, base, stated = int(stream.rate), stream.time_base, _stated(container, stream)
         origin = float((stream.start_time or 0) * base)
-        first = round((start or 0.0) * rate)
-        last = None if end is None else round(end * rate)
+        first = frame_at(start or 0.0, rate)
+        last = None if end is None else frame_at(end, rate)
         sought = first / rate > _WARM_UP
         if sought:
             container.seek(round((first / rate - _WARM_UP + origin) / base), stream=stream)

@@ -78,7 +78,7 @@ def serve_rows(
     """Add the rows of `block` to the statistics of permutations p0..p1.
 
     block: [rows, N] distances, 0 for the row itself and (across groups) for its group; [rows, 0] when only
-    P@k is wanted. hits: [P, len(ks)]; near_sum, wide_sum, class_count: [P, C] (want_far); inter and
+    P@k is wanted. valid, hits: [P, len(ks)]; near_sum, wide_sum, class_count: [P, C] (want_far); inter and
     inter_count [P, C, C] and silhouette [P] (want_all).
     """
     classes = starts.shape[0] - 1
@@ -98,12 +98,14 @@ def serve_rows(
             partners = starts[code + 1] - starts[code] - left_out[p - p0]
             if partners <= 0:
                 continue
-            valid[p] += 1
             for q in range(ks.shape[0]):
+                if near_places[me, ks[q] - 1] < 0:
+                    continue  # its group leaves it fewer than k candidates
+                valid[p, q] += 1
                 found = 0
                 for t in range(ks[q]):
                     place = near_places[me, t]
-                    found += place >= 0 and codes[place, p] == code
+                    found += codes[place, p] == code
                 hits[p, q] += found
             if not want_balance:
                 continue

@@ -178,8 +178,8 @@ class _Batch:
     """Running sums over the rows, for one batch of permutations."""
 
     def __init__(self, count: int, classes: int, ks: int, *, far: bool, pairs: bool) -> None:
-        self.valid, self.balanced, self.silhouette_count = (np.zeros(count, np.int64) for _ in range(3))
-        self.hits = np.zeros((count, ks), np.int64)
+        self.valid, self.hits = (np.zeros((count, ks), np.int64) for _ in range(2))
+        self.balanced, self.silhouette_count = (np.zeros(count, np.int64) for _ in range(2))
         self.gsr, self.csr_point, self.silhouette = (np.zeros(count) for _ in range(3))
         per_class = (count, classes) if far else (0, 0)
         self.near, self.wide, self.sizes = (np.zeros(per_class) for _ in range(3))
@@ -188,7 +188,7 @@ class _Batch:
 
     def values(self, metrics: frozenset[str], ks: tuple[int, ...]) -> dict[str, Floats]:
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = {f"P@{k}": self.hits[:, i] / (k * self.valid) for i, k in enumerate(ks)}
+            found = {f"P@{k}": self.hits[:, i] / (k * self.valid[:, i]) for i, k in enumerate(ks)}
             if "GSR" in metrics:
                 found["GSR"] = self.gsr / self.balanced
             if metrics & FARTHEST:

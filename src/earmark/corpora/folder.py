@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from earmark.audio import SUFFIXES
-from earmark.corpora.clips import Clip, Corpus
+from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.corpora.manifest import read_card
 from earmark.errors import InputError
 
@@ -44,8 +44,8 @@ def read_folder(path: str | os.PathLike[str]) -> Corpus:
 def read_file(path: str | os.PathLike[str]) -> Corpus:
     """A corpus of one unlabelled file."""
     file = Path(path)
-    card = read_card(file.parent / "·", _readable(file.name), str(file))
-    return Corpus(card, [Clip(id=_readable(file.name), path=str(file))])
+    name = _readable(file.name)
+    return Corpus(CorpusCard(name=name, source=str(file)), [Clip(id=name, path=str(file))])
 
 
 def _files(root: Path) -> Iterator[Path]:

@@ -137,7 +137,8 @@ def _check_header(header: Sequence[str], source: Path) -> list[str]:
         if name not in header:
             near = did_you_mean(name, [column for column in header if column not in COLUMNS])
             raise InputError(
-                f"{source} has no column {name!r} (columns: {', '.join(header) or 'none'}); name it in the first line.{near}"
+                f"{source} has no column {name!r} (columns: {', '.join(header) or 'none'}); "
+                f"name it in the first line.{near}"
             )
     doubled = sorted({name for name in header if name in COLUMNS and header.count(name) > 1})
     if doubled:
@@ -152,7 +153,9 @@ def _clip(row: _Row, root: Path, has_ids: bool) -> Clip:
         raise InputError(f"{row.where}: the path is empty; give the audio file.")
     start, end = _seconds(row, "start"), _seconds(row, "end")
     if end is not None and end <= (start or 0.0):
-        raise InputError(f"{row.where}: the span ends at {end:g} s, not after its start at {start or 0:g} s; correct it.")
+        raise InputError(
+            f"{row.where}: the span ends at {end:g} s, not after its start at {start or 0:g} s; correct it."
+        )
     identity = cells.get("id")
     if has_ids and identity is None:
         raise InputError(f"{row.where}: the id is empty; give one to every clip or to none.")

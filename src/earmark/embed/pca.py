@@ -188,9 +188,7 @@ def _from_gram(vectors: Array, mean: Floats, values: Floats, directions: Floats)
     return loadings
 
 
-def _finish(
-    mean: Floats, loadings: Floats, values: Floats, total: float, points: int, asked: int, whiten: bool
-) -> PCA:
+def _finish(mean: Floats, loadings: Floats, values: Floats, total: float, points: int, asked: int, whiten: bool) -> PCA:
     """Silence directions lost in rounding, fix signs, and say what is missing."""
     real = values > max(points, len(mean)) * np.finfo(np.float64).eps * max(total, 0.0)
     signs = np.sign(loadings[np.arange(len(loadings)), np.abs(loadings).argmax(axis=1)])

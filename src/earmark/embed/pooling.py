@@ -35,7 +35,19 @@ from numpy.typing import NDArray
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.extractors.contract import ExtractorCard, Frames
 
-__all__ = ["ALIASES", "POOLINGS", "Pooling", "Variant", "atoms", "join", "parse", "pool", "read_code", "stack", "system_code"]
+__all__ = [
+    "ALIASES",
+    "POOLINGS",
+    "Pooling",
+    "Variant",
+    "atoms",
+    "join",
+    "parse",
+    "pool",
+    "read_code",
+    "stack",
+    "system_code",
+]
 
 Vector = NDArray[np.float32]
 
@@ -126,17 +138,16 @@ def read_code(code: str, short_names: Iterable[str]) -> tuple[str, Variant]:
 
 
 def system_code(card: ExtractorCard, pooling: str, pca: int | None = None) -> str:
-    """How tables name a system: EWMTF D100, M, M D30. Clip-level models carry no pooling code."""
-    parts = atoms(pooling)
-    pairs = {name: code for code, name in _PAIRS.items()}
-    joined = "+".join(parts)
-    code = "" if card.frame_rate is None else pairs.get(joined, "+".join(POOLINGS[part].code or part for part in parts))
+    """How tables name a system: EWMTF D100, M D30. No pooling is named for `flatten` and for clip-level models.
+
+    Where extractor or pooling has no code, names are written out: `mymodel mean_time D30`.
+    """
+    name = "+".join(atoms(pooling))
+    codes = {canonical: code for code, canonical in _CODES.items()}
     short = card.short_name or card.name
-    if code == "flatten":
-        code = ""
-    elif code and (not card.short_name or code not in _CODES):
-        code = f" {code}"
-    return f"{short}{code}" + (f" D{pca}" if pca else "")
+    if name != "flatten" and card.frame_rate is not None:
+        short += codes[name] if card.short_name and name in codes else f" {name}"
+    return f"{short} D{pca}" if pca else short
 
 
 def _atoms_of(text: str) -> list[str]:

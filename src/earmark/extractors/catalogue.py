@@ -199,7 +199,9 @@ def _one(item: Any) -> Frames:
     if values.ndim == 1 and values.dtype != object:
         values = values[None, :]
     if values.ndim != 2 or values.dtype.kind not in "fiub":
-        raise InputError(f"extract returned values of shape {values.shape} and type {values.dtype}, not [T, D] numbers.")
+        raise InputError(
+            f"extract returned values of shape {values.shape} and type {values.dtype}, not [T, D] numbers."
+        )
     return Frames(values, len(values) if valid is None else int(valid))
 
 

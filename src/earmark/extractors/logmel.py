@@ -140,4 +140,6 @@ def _decibels(power: Floats) -> Floats:
     """10 log10 in place, floored at the clip's maximum minus 80 dB."""
     np.log(power, out=power)
     power *= np.float32(10.0 / math.log(10.0))
-    return np.maximum(power, power.max() - np.float32(RANGE_DB), out=power)
+    floor = power.max() - np.float32(RANGE_DB)
+    np.maximum(power, floor, out=power)
+    return power

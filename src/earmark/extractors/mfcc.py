@@ -61,9 +61,7 @@ def slopes(coefficients: Floats) -> Floats:
 
 def statistics(coefficients: Floats) -> NDArray[np.float32]:
     """[mean c, std c, mean d, std d] of coefficients [T, C] and their slopes."""
-    parts = [
-        reduce(axis=0) for series in (coefficients, slopes(coefficients)) for reduce in (series.mean, series.std)
-    ]
+    parts = [reduce(axis=0) for series in (coefficients, slopes(coefficients)) for reduce in (series.mean, series.std)]
     return np.concatenate(parts).astype(np.float32)
 
 

@@ -168,7 +168,7 @@ class Cache:
         data = entries.pack(stamped)
         try:
             if self.local:
-                _write_durably(Path(self.place(kind, key)), data)
+                write_durably(Path(self.place(kind, key)), data)
             else:
                 self._write_remotely(self.place(kind, key), data)
         except OSError as error:
@@ -210,7 +210,7 @@ class Cache:
         )
 
 
-def _write_durably(place: Path, data: bytes) -> None:
+def write_durably(place: Path, data: bytes) -> None:
     """Write beside the place, force to disk, rename. A failure removes the part and leaves the place as it was."""
     place.parent.mkdir(parents=True, exist_ok=True)
     part = place.with_name(f".{place.name}.{os.getpid()}-{secrets.token_hex(8)}.part")

@@ -27,7 +27,7 @@ from pydantic import (
 )
 
 from earmark.errors import InputError, UsageError, did_you_mean
-from earmark.evaluation import HUB_K, byte_count
+from earmark.evaluation.options import HUB_K, byte_count
 from earmark.geometry.spaces import DISTANCES
 from earmark.metrics import catalogue
 
@@ -63,7 +63,9 @@ def _dimensions(given: object) -> object:
 
 def _distance(name: str) -> str:
     if name not in DISTANCES:
-        raise ValueError(f"unknown distance {name!r}: choose from {', '.join(DISTANCES)}.{did_you_mean(name, DISTANCES)}")
+        raise ValueError(
+            f"unknown distance {name!r}: choose from {', '.join(DISTANCES)}.{did_you_mean(name, DISTANCES)}"
+        )
     return name
 
 
@@ -229,7 +231,9 @@ class RunConfig(_Section):
     def _known_steps(cls, given: list[str]) -> list[str]:
         for name in given:
             if name not in STEPS:
-                raise ValueError(f"there is no step {name!r}: choose from {', '.join(STEPS)}.{did_you_mean(name, STEPS)}")
+                raise ValueError(
+                    f"there is no step {name!r}: choose from {', '.join(STEPS)}.{did_you_mean(name, STEPS)}"
+                )
         return [name for name in STEPS if name in given]
 
     @field_validator("executor")
@@ -341,7 +345,10 @@ def explain(error: ValidationError) -> str:
 
 def _fields_at(place: Sequence[int | str]) -> list[str]:
     sections: dict[str, type[_Section]] = {
-        "corpus": CorpusEntry, "extractors": ExtractorEntry, "dtw": DtwOptions, "cache": CacheOptions,
-    }  # fmt: skip
+        "corpus": CorpusEntry,
+        "extractors": ExtractorEntry,
+        "dtw": DtwOptions,
+        "cache": CacheOptions,
+    }
     section = sections.get(str(place[0]), RunConfig) if place else RunConfig
     return list(section.model_fields)

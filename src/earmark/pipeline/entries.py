@@ -65,7 +65,10 @@ def pack(entry: Entry) -> bytes:
         at += len(raw)
     body = b"".join(parts)
     header = json.dumps(
-        {"meta": dict(entry.meta), "arrays": placed}, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        {"meta": dict(entry.meta), "arrays": placed},
+        ensure_ascii=False,
+        allow_nan=False,
+        separators=(",", ":"),
     ).encode()
     seal = f" {len(header)} {_sha256(header)} {len(body)} {_sha256(body)}\n".encode()
     return MAGIC + seal + header + body

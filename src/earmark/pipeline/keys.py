@@ -17,9 +17,9 @@ import earmark
 
 _HERE = Path(earmark.__file__).parent
 
-EMBEDDING_CODE = ("audio.py", "audio_containers.py", "embed/pooling.py")
+EMBEDDING_CODE = ("audio.py", "audio_containers.py", "embed/pooling.py", "pipeline/frames.py")
 PCA_CODE = ("embed/pca.py",)
-EVALUATION_CODE = ("evaluation.py", "geometry/*.py", "metrics/*.py", "calibrate/*.py")
+EVALUATION_CODE = ("evaluation/*.py", "geometry/*.py", "metrics/*.py", "calibrate/*.py")
 
 
 def fingerprint(*parts: Any) -> str:

@@ -14,12 +14,14 @@ import ast
 import functools
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from earmark.embed import pooling
 from earmark.errors import UsageError
+from earmark.extractors.catalogue import open_extractor
 from earmark.extractors.contract import Extractor, ExtractorCard
 from earmark.pipeline import keys
 from earmark.pipeline.config import ExtractorEntry, RunConfig
@@ -48,8 +50,6 @@ class Model:
         return keys.fingerprint(self.identity, keys.set_key(digest for _, digest in subset.readable))
 
     def open(self) -> Extractor:
-        from earmark.extractors.catalogue import open_extractor
-
         return open_extractor(self.spec, **self.parameters)
 
 
@@ -68,14 +68,19 @@ class System:
 
 def describe_model(entry: ExtractorEntry) -> Model:
     """The model of an entry; opens it once, to read its card and to fail early when it cannot be had."""
-    from earmark.extractors.catalogue import open_extractor
-
     opened = open_extractor(entry.spec, **entry.parameters)
     card = opened.card
     identity = keys.fingerprint(
-        "vectors", 1, card.name, card.version, card.rate, entry.spec, entry.parameters,
-        code_behind(getattr(opened, "model", opened)), keys.code_of(keys.EMBEDDING_CODE),
-    )  # fmt: skip
+        "vectors",
+        1,
+        card.name,
+        card.version,
+        card.rate,
+        entry.spec,
+        entry.parameters,
+        code_behind(getattr(opened, "model", opened)),
+        keys.code_of(keys.EMBEDDING_CODE),
+    )
     short = entry.short_name or card.short_name or entry.name
     return Model(entry.name, short, entry.spec, entry.parameters, card, identity, hasattr(opened, "fit"))
 
@@ -85,25 +90,25 @@ def systems_of(config: RunConfig) -> list[System]:
     systems: list[System] = []
     for entry in config.extractors:
         model = describe_model(entry)
-        for pooling in entry.pooling or config.pooling or [model.card.pooling]:
-            for dimension in entry.pca if entry.pca is not None else config.pca:
-                systems.append(_system(model, pooling, dimension, entry.distances or config.distances))
+        dimensions = entry.pca if entry.pca is not None else config.pca
+        distances = entry.distances or config.distances
+        for asked in entry.pooling or config.pooling or [model.card.pooling]:
+            variant = pooling.parse(asked)  # `MTF D100` names its own dimension
+            for dimension in dimensions if variant.pca is None else [variant.pca]:
+                systems.append(_system(model, variant.pooling, dimension, distances))
     twice = {system.name for system in systems if sum(other.name == system.name for other in systems) > 1}
     if twice:
         raise UsageError(f"{sorted(twice)[0]!r} is asked for twice: leave one of them out.")
     return systems
 
 
-def _system(model: Model, pooling: str, dimension: int | None, distances: list[str]) -> System:
-    from earmark.embed import pooling as poolings
-
-    parts = tuple(poolings.parts(pooling))
-    spelled = "+".join(parts)
-    whole = model.card.frame_rate is None and spelled == model.card.pooling
+def _system(model: Model, spelled: str, dimension: int | None, distances: list[str]) -> System:
+    card = replace(model.card, short_name=model.short_name)
+    whole = card.frame_rate is None and spelled == card.pooling
     suffix = "" if dimension is None else f" D{dimension}"
     name = f"{model.name}{'' if whole else f' {spelled}'}{suffix}"
-    code = f"{model.short_name}{'' if whole else poolings.code(pooling)}{suffix}"
-    return System(name, code, model, spelled, parts, dimension, tuple(distances))
+    code = pooling.system_code(card, spelled, dimension)
+    return System(name, code, model, spelled, pooling.atoms(spelled), dimension, tuple(distances))
 
 
 def card_of(system: System) -> dict[str, Any]:

@@ -147,6 +147,19 @@ class Packer:
         self._clear()
 
 
+def read_pack(cache: Cache, extractor_key: str, pack: str, parts: Sequence[str]) -> dict[str, Vector]:
+    """Every vector of a pack, by "clip part"; `LostPacks` when it is gone or damaged."""
+    entry = cache.get(kind_of(extractor_key), pack)
+    if entry is None or any(part not in entry.arrays for part in parts):
+        raise LostPacks({pack})
+    found: dict[str, Vector] = {}
+    for part in parts:
+        ends = np.cumsum(entry.meta["lengths"][part])
+        for clip, end, length in zip(entry.meta["clips"], ends, entry.meta["lengths"][part], strict=True):
+            found[f"{clip} {part}"] = entry.arrays[part][end - length : end]
+    return found
+
+
 def assemble(
     cache: Cache, extractor_key: str, index: Index, clips: Sequence[str], parts: Sequence[str]
 ) -> NDArray[np.float32]:

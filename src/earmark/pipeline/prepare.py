@@ -6,12 +6,14 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
+from earmark.corpora.source import CORPORA, open_corpus
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
-from earmark.pipeline.config import CorpusEntry
+from earmark.pipeline.config import CorpusEntry, RunConfig
 
 log = logging.getLogger("earmark.pipeline")
 
@@ -50,26 +52,29 @@ class Subset:
         return failure_of(self.suite, self.name, clip, step, extractor, error)
 
 
-def failure_of(
-    suite: str, subset: str, clip: Clip, step: str, extractor: str, error: BaseException
-) -> Failure:
+def failure_of(suite: str, subset: str, clip: Clip, step: str, extractor: str, error: BaseException) -> Failure:
     reason = str(error) if isinstance(error, EarmarkError) else f"{type(error).__name__}: {error}"
     return Failure(suite, subset, clip.id, clip.path or "", clip.label or "", step, extractor, " ".join(reason.split()))
 
 
 def open_corpora(entries: Iterable[CorpusEntry]) -> list[Corpus]:
     """The corpora of a config, each named as its entry says."""
-    return [_named(open_one(entry.spec), entry) for entry in entries]
+    return [_named(open_corpus(entry.spec), entry) for entry in entries]
 
 
-def open_one(spec: str) -> Corpus:
-    from earmark.corpora.source import open_corpus
+def portable(config: RunConfig) -> RunConfig:
+    """The config with corpora by absolute path, so that it does the same from any folder."""
 
-    return open_corpus(spec)
+    def absolute(entry: CorpusEntry) -> CorpusEntry:
+        named = entry.spec.partition(":")[0] in CORPORA
+        there = Path(entry.spec).expanduser()
+        return entry if named or not there.exists() else entry.model_copy(update={"spec": str(there.absolute())})
+
+    return config.model_copy(update={"corpus": [absolute(entry) for entry in config.corpus]})
 
 
 def _named(corpus: Corpus, entry: CorpusEntry) -> Corpus:
-    return Corpus(CorpusCard(**{**asdict(corpus.card), "name": entry.name or corpus.card.name}), corpus.clips)
+    return corpus if entry.name is None else replace(corpus, card=replace(corpus.card, name=entry.name))
 
 
 def choose_subsets(corpus: Corpus, wanted: Sequence[str]) -> dict[str, list[Clip]]:
@@ -148,6 +153,9 @@ def describe(subset: Subset, seconds: dict[str, float], min_class_size: int) -> 
     }
     if known:
         facts["seconds"] = {
-            "min": known[0], "median": known[len(known) // 2], "max": known[-1], "total": sum(known),
-        }  # fmt: skip
+            "min": known[0],
+            "median": known[len(known) // 2],
+            "max": known[-1],
+            "total": sum(known),
+        }
     return facts

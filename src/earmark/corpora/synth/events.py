@@ -51,7 +51,7 @@ def _click(rng: Generator, seconds: float, centre: float, width: float) -> Signa
     return unit_power(band(rng.standard_normal(n), centre, width)) * decay(n, seconds)
 
 
-# --- weather, water, fire -----------------------------------------------------------------------------------
+# --- weather, water, fire ---------------------------------------------------------------------------------
 
 
 def rain(place: Generator, moment: Generator, n: int) -> Signal:
@@ -62,7 +62,7 @@ def rain(place: Generator, moment: Generator, n: int) -> Signal:
 
 
 def wind(place: Generator, moment: Generator, n: int) -> Signal:
-    gusts = np.exp(between(place, 0.4, 0.9) * drift(moment, n, octaves(place, 0.2, 0.7)))
+    gusts: Signal = np.exp(between(place, 0.4, 0.9) * drift(moment, n, octaves(place, 0.2, 0.7)))
     body = low_pass(noise(moment, n, 3.0), octaves(place, 200, 700), 2.0)
     howl = band(noise(moment, n), octaves(place, 350, 900), 0.12)
     return unit_power(body) * gusts + between(place, 0.05, 0.5) * unit_power(howl) * gusts**2
@@ -87,9 +87,10 @@ def brook(place: Generator, moment: Generator, n: int) -> Signal:
 
 
 def thunder(place: Generator, moment: Generator, n: int) -> Signal:
-    rumble = low_pass(noise(moment, n, 6.0), octaves(place, 90, 260), 2.0) * np.exp(0.8 * drift(moment, n, 0.12))
-    crack = noise(moment, n, 3.0) * decay(n, between(place, 0.25, 0.9))
-    return unit_power(rumble) * swell(n, 0.05, 0.8) + between(place, 0.3, 1.2) * unit_power(crack)
+    rumble = low_pass(noise(moment, n, 6.0), octaves(place, 90, 260), 2.0)
+    rumble *= np.exp(0.8 * drift(moment, n, 0.12))
+    crack = noise(moment, n, 3.0) * decay(n, between(place, 0.4, 1.4))
+    return unit_power(rumble) * swell(n, 0.05, 0.8) + between(place, 0.1, 0.7) * unit_power(crack)
 
 
 def fire(place: Generator, moment: Generator, n: int) -> Signal:
@@ -101,7 +102,7 @@ def fire(place: Generator, moment: Generator, n: int) -> Signal:
     return total
 
 
-# --- machines -----------------------------------------------------------------------------------------------
+# --- machines ---------------------------------------------------------------------------------------------
 
 
 def engine(place: Generator, moment: Generator, n: int) -> Signal:
@@ -125,7 +126,8 @@ def vacuum(place: Generator, moment: Generator, n: int) -> Signal:
 def saw(place: Generator, moment: Generator, n: int) -> Signal:
     period = octaves(place, 0.28, 0.6)
     turn = np.arange(n) / (RATE * period * wobble(moment, 0.05)) + moment.uniform()
-    stroke = smooth(np.abs(np.sin(np.pi * turn)) * np.where(np.mod(turn, 2) < 1, 1.0, between(place, 0.3, 0.7)), 80)
+    back = between(place, 0.3, 0.7)
+    stroke = smooth(np.abs(np.sin(np.pi * turn)) * np.where(np.mod(turn, 2) < 1, 1.0, back), 80)
     teeth = 1 + 0.7 * np.sin(2 * np.pi * np.cumsum(octaves(place, 60, 160) * (0.4 + stroke)) / RATE)
     return band(noise(moment, n), octaves(place, 2000, 4500), 0.6) * stroke * teeth
 
@@ -155,12 +157,13 @@ def telephone(place: Generator, moment: Generator, n: int) -> Signal:
 def horn(place: Generator, moment: Generator, n: int) -> Signal:
     root = octaves(place, 220, 480)
     pitch = np.full(n, root) * (1 + 0.003 * drift(moment, n, 0.2))
-    chord = sum(harmonics(pitch * ratio, 1 / np.arange(1, 9) ** 0.7) for ratio in (1.0, 1.26, 1.5)[: 2 + (root > 300)])
+    ratios = (1.0, 1.26, 1.5)[: 2 + (root > 300)]
+    chord = sum(harmonics(pitch * ratio, 1 / np.arange(1, 9) ** 0.7) for ratio in ratios)
     sounding = swell(n, 0.03, 0.1) * np.where(np.arange(n) < n * between(moment, 0.5, 0.95), 1.0, 0.0)
     return chord * smooth(sounding, 150)
 
 
-# --- animals ------------------------------------------------------------------------------------------------
+# --- animals ----------------------------------------------------------------------------------------------
 
 
 def bark(place: Generator, moment: Generator, n: int) -> Signal:
@@ -169,7 +172,8 @@ def bark(place: Generator, moment: Generator, n: int) -> Signal:
     size = samples_in(seconds * 1.2)
     curve = contour(np.array([0.75, 1.1, 1.0, 0.7]) * pitch * wobble(moment, 0.05), size)
     rough = glottal(curve, 0.55) + 0.35 * noise(moment, size)
-    mouth = resonances(spectrum_of(size), np.array([[first, second, 3400.0]]), np.array([[160.0, 260.0, 500.0]]))[0]
+    centres, widths = np.array([[first, second, 3400.0]]), np.array([[160.0, 260.0, 500.0]])
+    mouth = resonances(spectrum_of(size), centres, widths)[0]
     one = unit_power(through(rough, mouth)) * swell(size, 0.015, 0.09)
     at = beats(moment, n, period, 0.12)
     return strikes(n, at, _gains(moment, len(at), 0.2), one)
@@ -189,7 +193,8 @@ def cricket(place: Generator, moment: Generator, n: int) -> Signal:
     pitch, period = octaves(place, 3400, 5600), between(place, 0.3, 0.8)
     pulses, rate = int(place.integers(2, 6)), octaves(place, 25, 45)
     size = samples_in(pulses / rate)
-    chirp = tone(np.full(size, pitch * wobble(moment, 0.005))) * np.sin(np.pi * rate * np.arange(size) / RATE) ** 2
+    chirp = tone(np.full(size, pitch * wobble(moment, 0.005)))
+    chirp *= np.sin(np.pi * rate * np.arange(size) / RATE) ** 2
     at = beats(moment, n, period, 0.04)
     return strikes(n, at, _gains(moment, len(at), 0.15), chirp) + 0.02 * noise(moment, n)
 
@@ -210,7 +215,7 @@ def frog(place: Generator, moment: Generator, n: int) -> Signal:
     return strikes(n, repeats, _gains(moment, len(repeats), 0.2), croak)
 
 
-# --- things -------------------------------------------------------------------------------------------------
+# --- things -----------------------------------------------------------------------------------------------
 
 
 def clock(place: Generator, moment: Generator, n: int) -> Signal:
@@ -233,7 +238,8 @@ def footsteps(place: Generator, moment: Generator, n: int) -> Signal:
 def knock(place: Generator, moment: Generator, n: int) -> Signal:
     wood, period = octaves(place, 130, 380), between(place, 0.14, 0.3)
     size = samples_in(0.18)
-    body = modes(size, [wood, wood * 1.8, wood * 3.1, wood * 4.7], [0.12, 0.08, 0.05, 0.03], [1.0, 0.7, 0.5, 0.3])
+    pitches = [wood, wood * 1.8, wood * 3.1, wood * 4.7]
+    body = modes(size, pitches, [0.12, 0.08, 0.05, 0.03], [1.0, 0.7, 0.5, 0.3])
     start = samples_in(between(moment, 0.02, 0.35))
     count = int(moment.integers(3, 6))
     at = start + (np.arange(count) * period * RATE * wobble(moment, 0.06)).astype(np.int64)
@@ -255,7 +261,12 @@ def glass(place: Generator, moment: Generator, n: int) -> Signal:
     low = octaves(place, 1800, 3200)
     for _ in range(9):
         pitch = octaves(moment, low, 7400)
-        shard = modes(samples_in(0.25), [pitch, min(7600.0, pitch * 1.37)], [between(moment, 0.08, 0.3), 0.1], [1.0, 0.6])
+        shard = modes(
+            samples_in(0.25),
+            [pitch, min(7600.0, pitch * 1.37)],
+            [between(moment, 0.08, 0.3), 0.1],
+            [1.0, 0.6],
+        )
         at = hit + (moment.exponential(0.22, 4) * RATE).astype(np.int64)
         total += strikes(n, at, 0.5 * _gains(moment, 4, 0.6), shard)
     return total
@@ -274,7 +285,9 @@ def typing(place: Generator, moment: Generator, n: int) -> Signal:
     at = arrivals(moment, n, rate)
     press = _click(place, 0.018, centre, 0.5)
     release = at + samples_in(between(place, 0.05, 0.1))
-    return strikes(n, at, _gains(moment, len(at), 0.3), press) + strikes(n, release, 0.4 * _gains(moment, len(at), 0.3), press)
+    return strikes(n, at, _gains(moment, len(at), 0.3), press) + strikes(
+        n, release, 0.4 * _gains(moment, len(at), 0.3), press
+    )
 
 
 def clapping(place: Generator, moment: Generator, n: int) -> Signal:
@@ -290,17 +303,17 @@ def clapping(place: Generator, moment: Generator, n: int) -> Signal:
 EVENTS: dict[str, Event] = {
     "rain": rain,
     "engine": engine,
+    "wind": wind,
+    "footsteps": footsteps,
+    "waves": waves,
+    "door_knock": knock,
     "dog_bark": bark,
     "clock_tick": clock,
     "siren": siren,
-    "footsteps": footsteps,
-    "wind": wind,
-    "glass_break": glass,
-    "door_knock": knock,
     "cricket": cricket,
-    "waves": waves,
-    "bell": bell,
+    "glass_break": glass,
     "fire": fire,
+    "bell": bell,
     "crow": crow,
     "vacuum_cleaner": vacuum,
     "typing": typing,

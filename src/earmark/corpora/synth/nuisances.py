@@ -7,6 +7,7 @@ another: that is what the across-groups protocol takes away.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,21 +99,22 @@ def speed(signal: Signal, factor: float) -> Signal:
     """Play faster (factor above one) or slower, pitch included, as a tape does."""
     n = max(1, round(len(signal) / factor))
     soft = low_pass(signal, 0.45 * RATE / factor, 8.0) if factor > 1.0 else signal
-    return np.interp(np.arange(n) * factor, np.arange(len(soft)), soft)
+    played: Signal = np.interp(np.arange(n) * factor, np.arange(len(soft)), soft)
+    return played
 
 
 def background(signal: Signal, rng: Generator, snr: float, slope: float = 3.0, hum: float = 0.0) -> Signal:
     """Add coloured noise, with some mains hum, `snr` dB below the power of the signal's louder half."""
     n = len(signal)
-    power = np.partition(signal**2, n // 2)[n // 2 :].mean()
+    power = float(np.partition(signal**2, n // 2)[n // 2 :].mean())
     bed = (1 - hum) * noise(rng, n, slope)
     if hum > 0:
         bed += hum * harmonics(np.full(n, 50.0), [1.0, 0.1, 0.6, 0.0, 0.3])
-    return signal + bed * np.sqrt(power) * 10 ** (-snr / 20)
+    return signal + bed * (math.sqrt(power) * 10 ** (-snr / 20))
 
 
 def room(signal: Signal, key: str, reverberation: float, distance: float) -> Signal:
-    """Put the sound in a small room: early echoes and a decaying tail, the same for the same key; same length."""
+    """Put the sound in a small room: early echoes and a tail, the same for the same key; same length."""
     rng = stream("room", key)
     n = samples_in(min(reverberation, 0.4))
     tail = low_pass(rng.standard_normal(n), octaves(rng, 1500.0, 6000.0), 1.0) * decay(n, reverberation)
@@ -133,7 +135,8 @@ def recorded(signal: Signal, rng: Generator, where: Conditions, margin: float) -
     `rng` draws what changes from clip to clip; up to `margin` seconds of background stand on either side.
     """
     placed = padding(signal, between(rng, 0.0, margin), between(rng, 0.0, margin))
-    heard = room(placed, where.key, where.reverberation, where.distance)
-    heard = tilt(heard, where.colour)
-    heard = background(heard, rng, where.snr + between(rng, -2.0, 2.0), where.noise_slope, where.hum)
+    near = min(0.9, where.distance * wobble(rng, 0.25))  # whoever sounds moves about
+    heard = room(placed, where.key, where.reverberation, near)
+    heard = tilt(heard, where.colour + between(rng, -1.0, 1.0))
+    heard = background(heard, rng, where.snr + between(rng, -5.0, 5.0), where.noise_slope, where.hum)
     return loudness(heard, min(-0.5, where.level + between(rng, -3.0, 3.0)))

@@ -1,7 +1,7 @@
 """What synthetic sounds are made of: random streams, oscillators, noises, resonances, envelopes.
 
-Everything is a pure function of arrays and of a random generator; time runs in samples at `RATE`. Filters work
-on spectra (whole clips, or overlapping frames where they move), so that no loop runs over samples.
+Everything is a pure function of arrays and of a random generator; time runs in samples at `RATE`. Filters
+work on spectra (whole clips, or overlapping frames where they move), so that no loop runs over samples.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ def swell(n: int, attack: float, release: float) -> Signal:
 
 def decay(n: int, seconds: float) -> Signal:
     """An envelope that falls by 60 dB in `seconds`."""
-    return np.exp(-6.908 * np.arange(n) / (seconds * RATE))
+    envelope: Signal = np.exp(-6.908 * np.arange(n) / (seconds * RATE))
+    return envelope
 
 
 # --- oscillators ------------------------------------------------------------------------------------------
@@ -130,7 +131,8 @@ def glottal(frequency: Signal, openness: float) -> Signal:
     place = np.mod(cycles(frequency), 1.0)
     closing = 0.35 * openness
     rise = np.sin(np.pi * np.clip(place / openness, 0, 1)) * (place < openness)
-    fall = np.where((place >= openness) & (place < openness + closing), (place - openness) / closing - 1.0, 0.0)
+    shutting = (place >= openness) & (place < openness + closing)
+    fall = np.where(shutting, (place - openness) / closing - 1.0, 0.0)
     return 0.25 * rise + fall
 
 
@@ -138,12 +140,11 @@ def glottal(frequency: Signal, openness: float) -> Signal:
 
 
 def noise(rng: Generator, n: int, slope: float = 0.0) -> Signal:
-    """Noise of unit power whose spectrum falls by `slope` dB per octave above 60 Hz (0 white, 3 pink, 6 brown)."""
+    """Noise of unit power that falls by `slope` dB per octave above 60 Hz (0 white, 3 pink, 6 brown)."""
     white = rng.standard_normal(n)
     if slope == 0:
         return white
-    coloured = tilt(white, -slope)
-    return coloured / (np.sqrt(np.mean(coloured**2)) + _SMALL)
+    return unit_power(tilt(white, -slope))
 
 
 def tilt(signal: Signal, slope: float) -> Signal:
@@ -163,7 +164,7 @@ def _fast(n: int) -> int:
 
 @lru_cache(maxsize=64)
 def _grid(n: int) -> Signal:
-    grid = np.fft.rfftfreq(n, 1 / RATE)
+    grid: Signal = np.fft.rfftfreq(n, 1 / RATE).astype(np.float64)
     grid.setflags(write=False)
     return grid
 
@@ -202,11 +203,11 @@ def convolve(signal: Signal, kernel: Signal, n: int | None = None) -> Signal:
 
 
 def resonances(frequency: Signal, centres: Signal, widths: Signal) -> NDArray[np.complex128]:
-    """Response of resonators in cascade, unit gain at 0 Hz: [T, K] centres and widths in Hz → [T, len(frequency)]."""
+    """Resonators in cascade, unit gain at 0 Hz: [T, K] centres and widths in Hz → [T, len(frequency)]."""
     delay = np.exp(-2j * np.pi * frequency / RATE)
     radius = np.exp(-np.pi * widths / RATE)
     twice, square = 2 * radius * np.cos(2 * np.pi * centres / RATE), radius**2
-    response = np.prod(1 - twice + square, axis=1)[:, None] + np.zeros_like(delay)
+    response: NDArray[np.complex128] = np.prod(1 - twice + square, axis=1)[:, None] + np.zeros_like(delay)
     for k in range(centres.shape[1]):
         response /= 1 - delay * (twice[:, k : k + 1] - square[:, k : k + 1] * delay)
     return response
@@ -223,7 +224,7 @@ def frame_grid() -> Signal:
 
 
 def moving(signal: Signal, responses: NDArray[np.complex128] | Signal) -> Signal:
-    """A filter that changes with time: [frame_count(n), len(frame_grid())] responses, cross-faded frame by frame."""
+    """A filter that changes with time: responses [frame_count(n), len(frame_grid())], cross-faded."""
     n, frames = len(signal), frame_count(len(signal))
     padded = np.zeros((frames + 1) * HOP)
     padded[HOP : HOP + n] = signal
@@ -250,7 +251,9 @@ def modes(n: int, frequencies: Sequence[float], decays: Sequence[float], gains: 
     return total
 
 
-def strikes(n: int, onsets: Sequence[int] | NDArray[np.int64], gains: Sequence[float] | Signal, kernel: Signal) -> Signal:
+def strikes(
+    n: int, onsets: Sequence[int] | NDArray[np.int64], gains: Sequence[float] | Signal, kernel: Signal
+) -> Signal:
     """The same short sound at many onsets (in samples), each with its gain."""
     train = np.zeros(n)
     at = np.asarray(onsets, dtype=np.int64)
@@ -266,7 +269,7 @@ def arrivals(rng: Generator, n: int, per_second: float) -> NDArray[np.int64]:
 
 
 def beats(rng: Generator, n: int, period: float, jitter: float) -> NDArray[np.int64]:
-    """Onsets in samples of a beat of `period` seconds, each moved by `jitter` periods; the first comes early."""
+    """Onsets in samples of a beat of `period` seconds, each moved by `jitter` periods; the first is early."""
     first = rng.uniform(0, 0.5)
     count = max(1, int(n / (period * RATE) - first) + 1)
     at = (first + np.arange(count) + jitter * rng.standard_normal(count)) * period * RATE
@@ -276,4 +279,5 @@ def beats(rng: Generator, n: int, period: float, jitter: float) -> NDArray[np.in
 
 def unit_power(signal: Signal) -> Signal:
     """Scale to a root mean square of one; silence stays silent."""
-    return signal / (np.sqrt(np.mean(signal**2)) + _SMALL)
+    scaled: Signal = signal / (np.sqrt(np.mean(signal**2)) + _SMALL)
+    return scaled

@@ -6,7 +6,7 @@ in pitch and time. A call type is common to the species; each individual has its
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -79,7 +79,8 @@ def syllable(*keys: object) -> Syllable:
     """The syllable type that the keys name."""
     rng = stream("syllable", *keys)
     kind = KINDS[int(rng.integers(len(KINDS)))]
-    low, high = {"stack": (380.0, 950.0), "rasp": (300.0, 800.0), "double": (900.0, 2600.0)}.get(kind, (1900.0, 5200.0))
+    deep = {"stack": (380.0, 950.0), "rasp": (300.0, 800.0), "double": (900.0, 2600.0)}
+    low, high = deep.get(kind, (1900.0, 5200.0))
     start = octaves(rng, low, high)
     reach = {"stack": 0.12, "rasp": 0.15, "trill": 0.25, "sweep": 0.75}.get(kind, 0.3)
     steps = np.cumsum(rng.normal(0.0, reach, 4))
@@ -107,9 +108,9 @@ def through_throat(signal: Signal, bird: Throat) -> Signal:
 
 def sing(kind: Syllable, bird: Throat, rng: Generator) -> Signal:
     """One rendition of a syllable: 30 to 250 ms."""
-    seconds = float(np.clip(kind.seconds * bird.tempo * wobble(rng, 0.08), 0.03, 0.25))
+    seconds = float(np.clip(kind.seconds * bird.tempo * wobble(rng, 0.1), 0.03, 0.25))
     n = samples_in(seconds)
-    points = np.array(kind.pitches) * wobble(rng, 0.025) * np.exp(0.015 * rng.standard_normal(4))
+    points = np.array(kind.pitches) * wobble(rng, 0.04) * np.exp(0.03 * rng.standard_normal(4))
     pitch = contour(points * (bird.pitch if kind.kind in ("stack", "rasp") else bird.pitch**0.5), n)
     pitch = pitch * (1 + 0.004 * drift(rng, n, 0.01))
     time = np.arange(n) / RATE
@@ -125,7 +126,7 @@ def sing(kind: Syllable, bird: Throat, rng: Generator) -> Signal:
         voice = harmonics(pitch, [1.0, 0.5, 0.2]) + 0.7 * harmonics(pitch * (1.5 + kind.depth), [1.0, 0.3])
     else:
         voice = harmonics(pitch, [1.0, 0.1 + kind.depth / 3, 0.04])
-    level = contour(np.array(kind.loudness) * np.exp(0.15 * rng.standard_normal(4)), n)
+    level = contour(np.array(kind.loudness) * np.exp(0.3 * rng.standard_normal(4)), n)
     breath = 0.3 * kind.noisiness * band(noise(rng, n), float(np.median(pitch)), 0.8)
     return (unit_power(voice) + breath) * level * swell(n, 0.006, 0.015)
 
@@ -140,7 +141,7 @@ def _span(bird: Throat, rng: Generator, seconds: float, spread: float = 0.15) ->
     return samples_in(float(np.clip(seconds * bird.tempo * wobble(rng, spread), 0.08, 1.0)))
 
 
-def _pitch(bird: Throat, rng: Generator, points: list[float], n: int, spread: float = 0.04) -> Signal:
+def _pitch(bird: Throat, rng: Generator, points: Sequence[float], n: int, spread: float = 0.04) -> Signal:
     curve = contour(np.array(points) * bird.pitch * wobble(rng, spread), n)
     return curve * (1 + 0.006 * drift(rng, n, 0.015))
 
@@ -154,12 +155,15 @@ def _series(bird: Throat, rng: Generator, count: int, gap: float, one: Callable[
 
 def distance_call(bird: Throat, rng: Generator) -> Signal:
     n = _span(bird, rng, 0.26)
-    return through_throat(harmonics(_pitch(bird, rng, [560, 640, 600, 420], n), np.ones(16)), bird) * swell(n, 0.02, 0.06)
+    return through_throat(harmonics(_pitch(bird, rng, [560, 640, 600, 420], n), np.ones(16)), bird) * swell(
+        n, 0.02, 0.06
+    )
 
 
 def tet(bird: Throat, rng: Generator) -> Signal:
     n = _span(bird, rng, 0.1)
-    return through_throat(harmonics(_pitch(bird, rng, [430, 500, 440], n), np.ones(12)), bird) * swell(n, 0.02, 0.04)
+    voice = harmonics(_pitch(bird, rng, [430, 500, 440], n), np.ones(12))
+    return through_throat(voice, bird) * swell(n, 0.02, 0.04)
 
 
 def tet_series(bird: Throat, rng: Generator) -> Signal:
@@ -188,7 +192,8 @@ def rasp(bird: Throat, rng: Generator) -> Signal:
 
 def thuk(bird: Throat, rng: Generator) -> Signal:
     n = _span(bird, rng, 0.09)
-    return through_throat(harmonics(_pitch(bird, rng, [900, 480, 330], n), np.ones(10)), bird) * swell(n, 0.004, 0.06)
+    voice = harmonics(_pitch(bird, rng, [900, 480, 330], n), np.ones(10))
+    return through_throat(voice, bird) * swell(n, 0.004, 0.06)
 
 
 def chirp_down(bird: Throat, rng: Generator) -> Signal:
@@ -214,8 +219,9 @@ def whistle(bird: Throat, rng: Generator) -> Signal:
 
 def distress(bird: Throat, rng: Generator) -> Signal:
     n = _span(bird, rng, 0.45)
-    curve = _pitch(bird, rng, [1500, 2300, 2500, 1700], n) * (1 + 0.06 * np.sin(2 * np.pi * 55 * np.arange(n) / RATE))
-    return through_throat(harmonics(curve, [1.0, 0.9, 0.7, 0.4]) + 0.3 * noise(rng, n), bird) * swell(n, 0.02, 0.08)
+    shake = 1 + 0.06 * np.sin(2 * np.pi * 55 * np.arange(n) / RATE)
+    scream = harmonics(_pitch(bird, rng, [1500, 2300, 2500, 1700], n) * shake, [1.0, 0.9, 0.7, 0.4])
+    return through_throat(scream + 0.3 * noise(rng, n), bird) * swell(n, 0.02, 0.08)
 
 
 def nest_call(bird: Throat, rng: Generator) -> Signal:

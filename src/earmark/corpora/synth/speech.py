@@ -106,11 +106,15 @@ PHONES: dict[str, tuple[State, ...]] = {
     "b": _stop(950, 2250, 800, 0.9, True),
     "th": _fricative(1400, 0.16, 6400, 0.9, 0.0),
     "x": _fricative(1700, 0.4, 1700, 0.45, 0.0),
-    "ch": (*_stop(1850, 2600, 3400, 0.4, False)[:2], State(0.07, (330.0, 1850.0, 2600.0), friction=0.7, centre=3300.0)),
+    "ch": (
+        *_stop(1850, 2600, 3400, 0.4, False)[:2],
+        State(0.07, (330.0, 1850.0, 2600.0), friction=0.7, centre=3300.0),
+    ),
 }
 VOWELS = tuple(name for name in PHONES if name[0] in "aeiouy")
 CONSONANTS = tuple(name for name in PHONES if name not in VOWELS)
 _SIDE_BY_SIDE = ("l", "m", "n", "s", "r", "sh", "ng")  # consonants that may close a syllable
+_COMMON = 60  # words that utterances share
 
 
 @dataclass(frozen=True)
@@ -173,13 +177,15 @@ class _Tracks:
 
     @staticmethod
     def of(states: Sequence[State], edges: Signal, frames: int) -> _Tracks:
-        at = np.clip(np.searchsorted(edges, np.arange(frames) * HOP / RATE, side="right") - 1, 0, len(states) - 1)
+        begun = np.searchsorted(edges, np.arange(frames) * HOP / RATE, side="right")
+        at = np.clip(begun - 1, 0, len(states) - 1)
 
         def track(values: Sequence[float], seconds: float) -> Signal:
             return smooth(np.array(values)[at], seconds * RATE / HOP)
 
+        formants = [track([state.formants[k] for state in states], 0.022) for k in range(3)]
         return _Tracks(
-            formants=np.stack([track([state.formants[k] for state in states], 0.022) for k in range(3)], axis=1),
+            formants=np.stack(formants, axis=1),
             voice=track([state.voice for state in states], 0.007),
             breath=track([state.breath for state in states], 0.007),
             friction=track([state.friction for state in states], 0.005),
@@ -206,19 +212,19 @@ def _synthesise(tracks: _Tracks, n: int, speaker: Speaker, rng: Generator) -> Si
     dip = 1 - 0.85 * tracks.nose[:, None] * bump(grid, 900.0 * speaker.tract, 0.45)
 
     white = rng.standard_normal(n)
-    folds = tilt(glottal(_melody(n, speaker, rng), speaker.openness), speaker.brightness - 3.0)
+    folds = tilt(glottal(_melody(n, speaker, rng), speaker.openness), speaker.brightness)
     at, frames = np.arange(n) / HOP, np.arange(len(tracks.voice))
     source = (folds + speaker.breath * white) * np.interp(at, frames, tracks.voice)
-    source += 0.35 * white * np.interp(at, frames, tracks.breath)
+    source += 0.3 * white * np.interp(at, frames, tracks.breath)
     voiced = moving(source, mouth * dip)
 
     octave = np.log2(np.maximum(grid, 40.0)[None, :] / (tracks.centre[:, None] * speaker.tract**0.6))
     hill = np.exp(-0.5 * (octave / tracks.width[:, None]) ** 2) * tracks.friction[:, None]
-    hiss = moving(white, 0.9 * hill)
+    hiss = moving(white, 0.5 * hill)
     return (voiced + hiss) * swell(n, 0.004, 0.012)
 
 
-# --- words --------------------------------------------------------------------------------------------------
+# --- words ------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=64)
@@ -228,7 +234,7 @@ def _lexicon(seed: int, count: int) -> tuple[tuple[str, ...], ...]:
     known: set[tuple[str, ...]] = set()
     while len(words) < count:
         word: list[str] = []
-        for syllable in range(int(rng.choice([1, 2, 2, 2, 3]))):
+        for syllable in range(int(rng.choice([1, 2, 2]))):
             if syllable or rng.uniform() < 0.9:
                 word.append(str(rng.choice(CONSONANTS)))
             word.append(str(rng.choice(VOWELS)))
@@ -246,9 +252,13 @@ def word(seed: int, number: int) -> tuple[str, ...]:
 
 
 def utterance(seed: int, number: int) -> tuple[int, ...]:
-    """Word numbers of an invented utterance of three to five words, the last of which names it alone."""
+    """Word numbers of an invented utterance: common words, then one that no other utterance has."""
     rng = stream("utterance", seed, number)
-    return (*(int(index) for index in rng.integers(0, 40, int(rng.integers(2, 5)))), 40 + number)
+    last = _COMMON + number
+    words: list[int] = []
+    while sum(len(word(seed, index)) for index in (*words, last)) < 13:
+        words.append(int(rng.integers(_COMMON)))
+    return (*words, last)
 
 
 def spell(phones: Sequence[str]) -> str:
@@ -256,7 +266,7 @@ def spell(phones: Sequence[str]) -> str:
     return "-".join(phones)
 
 
-# --- clips --------------------------------------------------------------------------------------------------
+# --- clips ------------------------------------------------------------------------------------------------
 
 
 def say_phone(name: str, speaker: Speaker, rng: Generator) -> Signal:
@@ -272,8 +282,8 @@ def say_phone(name: str, speaker: Speaker, rng: Generator) -> Signal:
 
 
 def say_word(phones: Sequence[str], speaker: Speaker, rng: Generator) -> Signal:
-    """One word on its own."""
-    return speak(phones, speaker, rng).samples
+    """One word on its own, a little slower than in a sentence: 0.25 to 0.9 s."""
+    return speak(phones, replace(speaker, rate=0.88 * speaker.rate), rng).samples
 
 
 def say_utterance(words: Sequence[Sequence[str]], speaker: Speaker, rng: Generator) -> Signal:

@@ -7,6 +7,7 @@ gives bit-identical samples; another numpy may draw other random numbers, so a c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -42,15 +43,16 @@ class Subset:
 
     def classes(self, clips: int) -> int:
         """How many classes a subset of so many clips has."""
-        wanted = round(_TINY_CLASSES * (clips / SIZES["tiny"]) ** self.growth)
+        wanted = round(_TINY_CLASSES * math.pow(clips / SIZES["tiny"], self.growth))
         return max(1, min(self.most_classes, max(2, wanted), clips // 2))
 
 
-# --- who and where: an index in a class, as a group -----------------------------------------------------------
+# --- who and where: an index in a class, as a group -------------------------------------------------------
 
-_TAKES = 3  # clips of one class in one recording
-_INDIVIDUALS = 24
-_SPEAKERS = 40
+_TAKES = 3  # renditions of a syllable in one bout, clips of one recording of an event
+_REPEATS = 2  # renditions of a call, phone, word or utterance by the same voice
+_INDIVIDUALS = 12
+_SPEAKERS = 24
 
 
 def _take(index: int) -> int:
@@ -70,7 +72,7 @@ def _bout(number: int, index: int) -> str:
 
 
 def _individual(number: int, index: int) -> str:
-    return f"individual{(_take(index) + number) % _INDIVIDUALS:02d}"
+    return f"individual{(index // _REPEATS + number) % _INDIVIDUALS:02d}"
 
 
 def _recording(number: int, index: int) -> str:
@@ -78,19 +80,19 @@ def _recording(number: int, index: int) -> str:
 
 
 def _speaker(number: int, index: int) -> str:
-    return f"speaker{(_take(index) + 2 * number) % _SPEAKERS:02d}"
+    return f"speaker{(index // _REPEATS + 2 * number) % _SPEAKERS:02d}"
 
 
 def _event_name(number: int) -> str:
     return tuple(EVENTS)[number]
 
 
-# --- what: a clip's sound before it is recorded -----------------------------------------------------------------
+# --- what: a clip's sound before it is recorded -----------------------------------------------------------
 
 
 def _syllable(seed: int, number: int, index: int) -> Signal:
-    kind = species.syllable(seed, number)
-    return species.sing(kind, species.throat(seed, _bird(number)), stream(VERSION, seed, "SYN-BS", number, index))
+    kind, bird = species.syllable(seed, number), species.throat(seed, _bird(number))
+    return species.sing(kind, bird, stream(VERSION, seed, "SYN-BS", number, index))
 
 
 def _call(seed: int, number: int, index: int) -> Signal:
@@ -107,7 +109,8 @@ def _event(seed: int, number: int, index: int) -> Signal:
 
 def _phone(seed: int, number: int, index: int) -> Signal:
     speaker = draw_speaker(seed, "SYN-HP", _speaker(number, index))
-    return speech.say_phone(tuple(speech.PHONES)[number], speaker, stream(VERSION, seed, "SYN-HP", number, index))
+    name = tuple(speech.PHONES)[number]
+    return speech.say_phone(name, speaker, stream(VERSION, seed, "SYN-HP", number, index))
 
 
 def _word(seed: int, number: int, index: int) -> Signal:
@@ -124,7 +127,16 @@ def _utterance(seed: int, number: int, index: int) -> Signal:
 SUBSETS: dict[str, Subset] = {
     subset.name: subset
     for subset in (
-        Subset("SYN-BS", "bird-like syllables", _syllable_label, _bout, _syllable, growth=0.75, harshness=1.2, margin=0.01),
+        Subset(
+            "SYN-BS",
+            "bird-like syllables",
+            _syllable_label,
+            _bout,
+            _syllable,
+            growth=0.75,
+            harshness=1.5,
+            margin=0.01,
+        ),
         Subset(
             "SYN-BC",
             "bird-like calls",
@@ -143,7 +155,8 @@ SUBSETS: dict[str, Subset] = {
             _event,
             growth=0.8,
             most_classes=len(EVENTS),
-            margin=0.1,
+            harshness=1.2,
+            margin=0.0,
         ),
         Subset(
             "SYN-HP",
@@ -153,7 +166,7 @@ SUBSETS: dict[str, Subset] = {
             _phone,
             growth=0.8,
             most_classes=len(speech.PHONES),
-            harshness=0.8,
+            harshness=0.7,
             margin=0.0,
         ),
         Subset(
@@ -163,7 +176,7 @@ SUBSETS: dict[str, Subset] = {
             _speaker,
             _word,
             growth=0.8,
-            harshness=0.8,
+            harshness=1.0,
             margin=0.04,
         ),
         Subset(
@@ -173,7 +186,7 @@ SUBSETS: dict[str, Subset] = {
             _speaker,
             _utterance,
             growth=0.8,
-            harshness=0.8,
+            harshness=0.7,
             margin=0.08,
         ),
     )
@@ -193,10 +206,11 @@ def _shares(clips: int, classes: int) -> list[int]:
     """Clips per class: earlier classes have more, as in real corpora; the sum is exact."""
     weights = np.linspace(1.3, 0.7, classes)
     edges = np.rint(np.cumsum(weights) / weights.sum() * clips).astype(int)
-    return np.diff(edges, prepend=0).tolist()
+    return [int(count) for count in np.diff(edges, prepend=0)]
 
 
 def _clips(subset: Subset, clips: int, seed: int) -> list[Clip]:
+    made = f"earmark synth {VERSION}, numpy {np.__version__}, seed {seed}, {subset.name}"
     found: list[Clip] = []
     for number, count in enumerate(_shares(clips, subset.classes(clips))):
         label = subset.label(seed, number)
@@ -209,7 +223,7 @@ def _clips(subset: Subset, clips: int, seed: int) -> list[Clip]:
                     subset=subset.name,
                     group=subset.group(number, index),
                     make=partial(render, subset.name, seed, number, index),
-                    recipe=f"earmark synth {VERSION}, numpy {np.__version__}, seed {seed}, {subset.name} {number} {index}",
+                    recipe=f"{made}, {number} {index}",
                 )
             )
     return found
@@ -248,7 +262,8 @@ def _clips_per_subset(size: str | int) -> int:
         if size.isdecimal():
             return _clips_per_subset(int(size))
         if size not in SIZES:
-            raise UsageError(f"No synthetic suite has the size {size!r}: choose {', '.join(SIZES)} or a number.")
+            named = ", ".join(SIZES)
+            raise UsageError(f"No synthetic suite has the size {size!r}: choose {named} or a number.")
         return SIZES[size]
     if size < 1:
         raise UsageError(f"A synthetic subset needs at least one clip, not {size}.")

@@ -1,0 +1,247 @@
+"""Corpora: list the registered ones, describe one, prepare it as VocSim was, export it.
+
+SPEC is a folder of folders, a manifest (.csv, .tsv, .parquet), one audio file, hub:owner/name, a registered name
+such as synth or vocsim:BS1, or an import path.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from earmark.cli import options
+from earmark.corpora.clips import Corpus
+from earmark.corpora.source import CORPORA, open_corpus
+from earmark.errors import InputError, UsageError
+
+EXAMPLES = """examples:
+  earmark corpus list
+  earmark corpus describe recordings/ --figure recordings.png
+  earmark corpus prepare raw/manifest.csv --subset-rule BS5 --into canary/
+  earmark corpus export vocsim:BS1 --into bs1/
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, line in (
+        ("list", "registered corpora with domain, status and licence"),
+        ("describe", "clips, classes, durations and dynamic range of each subset"),
+        ("prepare", "VocSim's Algorithm 1: leave out outliers and small classes, write a manifest and a log"),
+        ("export", "write a manifest and 16-bit FLAC files"),
+    ):
+        action = actions.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
+        _ADD[name](action)
+        action.add_argument("--json", action="store_true", help="print the result on stdout as JSON")
+        action.add_argument("--quiet", action="store_true", help="no progress bars and no remarks")
+
+
+def _add_list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", nargs="?", help="only this suite, such as vocsim")
+
+
+def _add_describe(parser: argparse.ArgumentParser) -> None:
+    _add_spec(parser)
+    parser.add_argument("--no-dri", action="store_true", help="read headers only: fast, without the dynamic range")
+    parser.add_argument("--figure", metavar="FILE", help="draw class sizes and durations: .png, .svg or .pdf")
+    parser.add_argument("--out", metavar="FILE", help="write the table: .csv or .json")
+
+
+def _add_prepare(parser: argparse.ArgumentParser) -> None:
+    _add_spec(parser)
+    _add_into(parser)
+    parser.add_argument(
+        "--subset-rule", default="auto", metavar="NAME",
+        help="filters of a source: a VocSim subset or default (default: auto, by each subset's name)",
+    )  # fmt: skip
+    parser.add_argument("--cap", action="store_true", help="over 17,000 clips, keep classes that make 10,000 to 17,000")
+    parser.add_argument(
+        "--no-audio", action="store_true", help="point at the original files instead of writing 16 kHz FLACs"
+    )
+
+
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    _add_spec(parser)
+    _add_into(parser)
+    parser.add_argument("--rate", type=int, metavar="HZ", help="resample (default: each clip keeps its rate)")
+
+
+def _add_spec(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("spec", metavar="SPEC", help="the corpus: folder, manifest, file, hub:ID, name or import path")
+    parser.add_argument("--threads", type=int, metavar="N", help="worker threads (default: every core, at most 8)")
+
+
+def _add_into(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--into", metavar="DIR", required=True, help="folder to write; it is made if need be")
+
+
+_ADD = {"list": _add_list, "describe": _add_describe, "prepare": _add_prepare, "export": _add_export}
+
+
+def run(args: argparse.Namespace) -> int:
+    return _RUN[args.action](args)
+
+
+# --- list ---------------------------------------------------------------------------------------------------
+
+
+def _list(args: argparse.Namespace) -> int:
+    rows = [row for row in _registered() if args.name in (None, row["name"], row["name"].partition(":")[0])]
+    if not rows:
+        raise UsageError(f"No registered corpus is called {args.name!r}; there are {', '.join(CORPORA.names())}.")
+    if args.json:
+        print(json.dumps(rows, ensure_ascii=False, indent=2))
+        return 0
+    columns = ("name", "status", "domain", "clips", "classes", "licence", "title")
+    print(_aligned([list(columns), *([str(row[column] or "–") for column in columns] for row in rows)]))
+    return 0
+
+
+def _registered() -> list[dict[str, Any]]:
+    """A row for every subset of the suites that have cards, and one for each other name, opened by none."""
+    from earmark.corpora import codec_superb, vocsim
+
+    rows: list[dict[str, Any]] = []
+    for name in CORPORA:
+        if name == "vocsim":
+            for subset, card in vocsim.CARDS.items():
+                published = vocsim.PUBLISHED[subset]
+                rows.append({**vars(card), "clips": published.clips, "classes": published.classes})
+        elif name == "codec_superb":
+            rows += [{**vars(card), "clips": None, "classes": None} for card in codec_superb.cards()]
+        else:
+            rows.append(_other(name))
+    return rows
+
+
+def _other(name: str) -> dict[str, Any]:
+    blank = dict.fromkeys(("title", "source", "revision", "licence", "citation", "domain", "status", "notes"), "")
+    known = {"status": "synthetic", "title": "embedded default, computed from a seed"} if name == "synth" else {}
+    return {"name": name, **blank, **known, "clips": None, "classes": None}
+
+
+def _aligned(lines: list[list[str]]) -> str:
+    # The last column may be long and is left as it is.
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]) - 1)] + [0]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+# --- describe -----------------------------------------------------------------------------------------------
+
+
+def _describe(args: argparse.Namespace) -> int:
+    from earmark.corpora.describe import describe, draw, table
+
+    options.check_out(args)
+    if args.out and Path(args.out).suffix.lower() not in (".csv", ".json"):
+        raise UsageError(f"{args.out} cannot be written: give a name that ends in .csv or .json.")
+    corpus = _opened(args)
+    found = describe(corpus, dri=not args.no_dri, threads=args.threads, progress=not args.quiet)
+    if args.out:
+        _write_rows(Path(args.out), found.as_dicts())
+    if args.figure:
+        draw(found, args.figure, title=corpus.card.title or corpus.name)
+    if args.json:
+        print(json.dumps({"card": vars(corpus.card), "subsets": found.as_dicts(),
+                          "unreadable": [{"id": name, "reason": why} for name, why in found.unreadable]},
+                         ensure_ascii=False, indent=2))  # fmt: skip
+    else:
+        sys.stdout.write(table(found.rows))
+    if not args.quiet:
+        _list_failures(found.unreadable, "could not be read")
+        for written in (args.out, args.figure):
+            if written:
+                print(f"written to {written}", file=sys.stderr)
+    return 0
+
+
+def _write_rows(target: Path, rows: list[dict[str, Any]]) -> None:
+    with target.open("w", encoding="utf-8", newline="") as handle:
+        if target.suffix.lower() == ".json":
+            json.dump(rows, handle, ensure_ascii=False, indent=2)
+            return
+        writer = csv.DictWriter(handle, rows[0].keys() if rows else [], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+# --- prepare and export -------------------------------------------------------------------------------------
+
+
+def _prepare(args: argparse.Namespace) -> int:
+    from earmark.corpora.prepare import find_rule, prepare
+
+    find_rule(args.subset_rule, "")
+    corpus = _opened(args)
+    made = prepare(
+        corpus,
+        _folder(args.into),
+        subset_rule=args.subset_rule,
+        cap=args.cap,
+        audio=not args.no_audio,
+        threads=args.threads,
+        progress=not args.quiet,
+    )
+    lost = Counter(one.step for one in made.dropped)
+    if args.json:
+        print(json.dumps({"manifest": str(made.manifest), "kept": len(made.clips), "dropped": dict(lost)}, indent=2))
+        return 0
+    print(f"{len(made.clips):,} of {len(corpus):,} clips kept: {made.manifest}")
+    for step, count in lost.items():
+        print(f"  {count:,} dropped at {step}")
+    if lost:
+        print(f"Why, clip by clip: {made.manifest.parent / 'dropped.csv'}")
+    return 0
+
+
+def _export(args: argparse.Namespace) -> int:
+    from earmark.corpora.export import export
+
+    if args.rate is not None and args.rate <= 0:
+        raise UsageError(f"--rate {args.rate} is not possible: give a positive number of Hz.")
+    corpus = _opened(args)
+    made = export(corpus, _folder(args.into), rate=args.rate, threads=args.threads, progress=not args.quiet)
+    if args.json:
+        counts = {"written": made.written, "reused": made.reused, "scaled": made.scaled, "failed": len(made.failed)}
+        print(json.dumps({"manifest": str(made.manifest), "clips": len(made.clips), **counts}, indent=2))
+    else:
+        print(f"{len(made.clips):,} clips: {made.manifest} ({made.written:,} written, {made.reused:,} already there)")
+    if not args.quiet:
+        if made.scaled:
+            print(f"note: {made.scaled:,} clips passed full scale and were made quieter.", file=sys.stderr)
+        _list_failures(made.failed, f"could not be read; see {made.manifest.parent / 'failed.csv'}")
+    return 0
+
+
+def _folder(into: str) -> Path:
+    target = Path(into)
+    if target.exists() and not target.is_dir():
+        raise InputError(f"{target} is a file: give a folder to write into.")
+    return target
+
+
+def _opened(args: argparse.Namespace) -> Corpus:
+    corpus = open_corpus(args.spec)
+    if not args.quiet:
+        for note in corpus.notes:
+            print(f"note: {note}", file=sys.stderr)
+    return corpus
+
+
+def _list_failures(failed: list[tuple[str, str]], what: str, most: int = 5) -> None:
+    if failed:
+        print(f"note: {len(failed):,} clips {what}:", file=sys.stderr)
+        for _, reason in failed[:most]:
+            print(f"  {reason}", file=sys.stderr)
+        if len(failed) > most:
+            print(f"  and {len(failed) - most:,} more", file=sys.stderr)
+
+
+_RUN = {"list": _list, "describe": _describe, "prepare": _prepare, "export": _export}

@@ -1,0 +1,119 @@
+"""Turn audio into vectors: every clip through a frozen model, pooled, with PCA if asked.
+
+AUDIO: a file, a folder of folders (folder name = label), a manifest (.csv, .parquet) or a corpus by name. The result
+is an .npz file with `vectors`, `ids`, `labels` and, where known, `groups`, ready for `earmark evaluate`. Of several
+poolings each matrix has its pooling's name. Clips that cannot be read are left out and named; the rest goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import secrets
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from earmark.cli import options
+from earmark.embed import pooling
+from earmark.embed.embedding import Embedded, embed
+from earmark.embed.pca import reduce
+from earmark.errors import UsageError
+from earmark.extractors.catalogue import open_extractor
+
+EXAMPLES = """examples:
+  earmark embed recordings/ --out vectors.npz
+  earmark embed clips.csv --extractor mfcc --out vectors.npz && earmark evaluate vectors.npz
+  earmark embed clips.csv --extractor mypackage.mymodule:MyModel --pool MTF --pca 100 --out vectors.npz
+"""
+
+SHOWN = 10  # failures named on stderr
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("audio", metavar="AUDIO", help="file, folder, manifest or corpus")
+    parser.add_argument(
+        "--extractor", default="logmel", metavar="NAME", help="name or import path; see `earmark extractors` (logmel)"
+    )
+    parser.add_argument(
+        "--pool", type=options.names, metavar="LIST",
+        help=f"{', '.join(pooling.POOLINGS)}; a+b concatenates (default: the extractor's own)",
+    )  # fmt: skip
+    parser.add_argument("--pca", type=int, metavar="N", help="keep N principal components, fitted on these clips")
+    parser.add_argument("--whiten", action="store_true", help="scale each component to variance 1")
+    parser.add_argument("--out", metavar="FILE", required=True, help="where to write the vectors (.npz)")
+    parser.add_argument("--batch-size", type=int, default=32, metavar="N", help="clips at a time (default: 32)")
+    parser.add_argument("--threads", type=int, metavar="N", help="worker threads (default: every core)")
+    parser.add_argument("--checkpoint", metavar="FILE", help="where an extractor that learns saves its training")
+    parser.add_argument("--json", action="store_true", help="print a summary on stdout as JSON")
+    parser.add_argument("--quiet", action="store_true", help="no progress bars and no remarks")
+
+
+def run(args: argparse.Namespace) -> int:
+    options.check_out(args)
+    if Path(args.out).suffix.lower() != ".npz":
+        raise UsageError(f"{args.out}: vectors are written as .npz; give a name that ends so.")
+    from earmark.corpora.source import open_corpus
+
+    extractor = open_extractor(args.extractor)
+    variants = [pooling.parse(text) for text in args.pool or [extractor.card.pooling]]
+    clips = open_corpus(args.audio).clips
+    found = embed(
+        clips,
+        extractor,
+        [variant.pooling for variant in variants],
+        batch_size=args.batch_size,
+        threads=args.threads,
+        progress=not args.quiet,
+        checkpoint=args.checkpoint,
+    )
+    notes = list(found.notes())
+    matrices: dict[str, Any] = {}
+    for variant in variants:
+        components = args.pca if args.pca is not None else variant.pca
+        vectors = found.vectors[variant.pooling]
+        if components is not None:
+            vectors, fitted = reduce(vectors, components, whiten=args.whiten, threads=args.threads)
+            notes += [fitted.note] if fitted.note else []
+        matrices[variant.pooling] = vectors
+    _write(Path(args.out), matrices, found)
+    _report(args, matrices, found, notes)
+    return 0
+
+
+def _write(target: Path, matrices: dict[str, Any], found: Embedded) -> None:
+    """The file appears whole or not at all, and is written without a second copy in memory."""
+    arrays: dict[str, Any] = {"ids": np.array(found.ids), "labels": np.array([label or "" for label in found.labels])}
+    if found.groups is not None:
+        arrays["groups"] = np.array([group or "" for group in found.groups])
+    arrays |= {"vectors": next(iter(matrices.values()))} if len(matrices) == 1 else matrices
+    part = target.with_name(f".{target.name[:80]}.{secrets.token_hex(4)}.part")
+    try:
+        with part.open("wb") as handle:
+            np.savez(handle, **arrays)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _report(args: argparse.Namespace, matrices: dict[str, Any], found: Embedded, notes: list[str]) -> None:
+    shapes = {name: list(matrix.shape) for name, matrix in matrices.items()}
+    if args.json:
+        summary = {
+            "out": args.out, "extractor": args.extractor, "vectors": shapes, "seconds_of_sound": found.seconds,
+            "failures": [failure._asdict() for failure in found.failures], "truncated": found.truncated, "notes": notes,
+        }  # fmt: skip
+        sys.stdout.write(json.dumps(summary, indent=1) + "\n")
+    else:
+        for name, (rows, columns) in shapes.items():
+            sys.stdout.write(f"{args.out}: {rows} vectors of {columns} ({args.extractor}, {name})\n")
+    if args.quiet:
+        return
+    for failure in found.failures[:SHOWN]:
+        print(f"failed: {failure.id}: {failure.reason}", file=sys.stderr)
+    if len(found.failures) > SHOWN:
+        print(f"failed: {len(found.failures) - SHOWN} more; --json lists all", file=sys.stderr)
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)

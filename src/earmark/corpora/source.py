@@ -1,0 +1,99 @@
+"""One text says which corpus is meant: `open_corpus` finds out what kind it is.
+
+synth            a registered name; `vocsim:BS1` passes what follows the colon to it
+hub:owner/name   a Hugging Face dataset
+clips.csv        a manifest (.csv, .tsv, .parquet)
+recordings/      a folder: with a manifest in it, a saved dataset, or a folder of folders
+one.wav          a single file
+mypackage:birds  an import path to a Corpus, or to a function that returns one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from earmark.audio import SUFFIXES
+from earmark.corpora import manifest
+from earmark.corpora.clips import Corpus
+from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.registry import Registry, load_path
+
+__all__ = ["CORPORA", "open_corpus"]
+
+CORPORA: Registry[Callable[..., Corpus]] = Registry(
+    "corpus",
+    "earmark.corpora",
+    {
+        "codec_superb": "earmark.corpora.codec_superb:open_codec_superb",
+        "synth": "earmark.corpora.synth:open_synth",
+        "vocsim": "earmark.corpora.vocsim:open_vocsim",
+    },
+)
+
+
+def open_corpus(spec: str) -> Corpus:
+    """Open a corpus by name, path, hub id or import path; no audio is decoded.
+
+    A registered name comes before a folder of the same name: write `./synth` for the folder.
+    """
+    spec = spec.strip()
+    if not spec:
+        raise UsageError("The corpus is empty: give a folder, a manifest, hub:owner/name or a registered name.")
+    if spec.startswith("hub:"):
+        from earmark.corpora.hub import open_hub
+
+        return open_hub(spec)
+    name, colon, rest = spec.partition(":")
+    if name in CORPORA:
+        opener = CORPORA.load(name)
+        return _checked(opener(rest) if colon else opener(), spec)
+    place = Path(spec).expanduser()
+    if place.exists():
+        return _open_place(place)
+    if colon and _is_import_path(name, rest):
+        return _imported(spec)
+    if _looks_like_path(spec):
+        raise InputError(f"{spec} does not exist: check the path.")
+    raise UsageError(
+        f"There is no corpus {spec!r}.{did_you_mean(spec, CORPORA.names())} Give a folder, a manifest, hub:owner/name, "
+        f"an import path such as mypackage.mymodule:corpus, or one of: {', '.join(CORPORA.names())}."
+    )
+
+
+def _open_place(place: Path) -> Corpus:
+    from earmark.corpora import folder, hub
+
+    suffix = place.suffix.lower()
+    if place.is_dir():
+        for name in ("manifest.csv", "manifest.tsv", "manifest.parquet"):
+            if (place / name).is_file():
+                return manifest.read_manifest(place / name)
+        if hub.is_saved(place) or any(place.glob("*.parquet")) or any(place.glob("data/*.parquet")):
+            return hub.open_hub(str(place))
+        return folder.read_folder(place)
+    if suffix in manifest.SUFFIXES:
+        return manifest.read_manifest(place)
+    if suffix in SUFFIXES:
+        return folder.read_file(place)
+    raise InputError(f"{place} is neither a manifest ({', '.join(manifest.SUFFIXES)}) nor audio by its name.")
+
+
+def _imported(spec: str) -> Corpus:
+    found = load_path(spec, "corpus")
+    return _checked(found() if callable(found) else found, spec)
+
+
+def _checked(found: object, spec: str) -> Corpus:
+    if not isinstance(found, Corpus):
+        raise InputError(f"{spec} is a {type(found).__name__}, not a corpus: return an earmark.corpora.clips.Corpus.")
+    return found
+
+
+def _is_import_path(module: str, attribute: str) -> bool:
+    return all(part.isidentifier() for part in (*module.split("."), *attribute.split(".")))
+
+
+def _looks_like_path(spec: str) -> bool:
+    known = {*manifest.SUFFIXES, *SUFFIXES}
+    return "/" in spec or "\\" in spec or spec.startswith((".", "~")) or Path(spec).suffix.lower() in known

@@ -1,0 +1,201 @@
+"""Clips to vectors: every pooling asked for from one forward pass; frames are never kept.
+
+clips --> frames (earmark.embed.hearing) --> every pooling asked for --> vectors
+             |                                    |
+             +-- cannot be read, model raises     +-- NaN, no frames
+                          recorded as failures; the run goes on
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.corpora.clips import Clip, Corpus
+from earmark.embed import pooling
+from earmark.embed.hearing import BATCH_SECONDS, BATCH_SIZE, Heard, hear
+from earmark.embed.pca import reduce
+from earmark.errors import InputError, UsageError
+from earmark.extractors.catalogue import open_extractor
+from earmark.extractors.contract import Extractor
+from earmark.extractors.progress import Progress, telling
+
+__all__ = ["Embedded", "Embedding", "Failure", "embed", "embed_audio", "fit_extractor"]
+
+Matrix = NDArray[np.float32]
+
+
+class Failure(NamedTuple):
+    """A clip that has no vector, and why, in one sentence."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Embedded:
+    """Vectors by pooling, as it was asked for; rows in the order of `ids`, failed clips left out."""
+
+    vectors: dict[str, Matrix]
+    ids: tuple[str, ...]
+    labels: tuple[str | None, ...]
+    groups: tuple[str | None, ...] | None
+    failures: tuple[Failure, ...]
+    truncated: int  # clips longer than the model's context
+    seconds: float  # of sound, all embedded clips together
+    seconds_unheard: float  # of these, beyond the context
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know: failures and truncation, one sentence each."""
+        found = []
+        if self.failures:
+            first = self.failures[0]
+            total = len(self.failures) + len(self.ids)
+            found.append(f"{len(self.failures)} of {total} clips failed; first {first.id}: {first.reason}")
+        if self.truncated:
+            found.append(
+                f"{self.truncated} clips are longer than the model hears; {self.seconds_unheard:.1f} s were cut off"
+            )
+        return tuple(found)
+
+
+class Embedding(NamedTuple):
+    """What `earmark.embed` returns: one matrix, and what belongs to its rows."""
+
+    vectors: Matrix
+    ids: tuple[str, ...]
+    labels: tuple[str | None, ...]
+    groups: tuple[str | None, ...] | None
+    failures: tuple[Failure, ...]
+    notes: tuple[str, ...]
+
+
+def embed_audio(
+    audio: str | PathLike[str] | Corpus | Sequence[Clip],
+    extractor: str | Extractor = "logmel",
+    pool: str | None = None,
+    pca: int | None = None,
+    *,
+    whiten: bool = False,
+    threads: int | None = None,
+    progress: Progress = False,
+) -> Embedding:
+    """Vectors of a file, a folder, a manifest, a corpus or clips; this is `earmark.embed`.
+
+    `pool` is a pooling name, a concatenation `a+b` or a code, which may carry the components (`MTF D100`);
+    without it the extractor's own default is used. `pca` is the number of principal components, fitted on these
+    clips. An extractor that learns from sounds is fitted on them first.
+    """
+    model = open_extractor(extractor) if isinstance(extractor, str) else extractor
+    variant = pooling.parse(pool or model.card.pooling)
+    if pca is not None and variant.pca not in (None, pca):
+        raise UsageError(f"{pool!r} asks for {variant.pca} components and pca for {pca}: give one of them.")
+    found = embed(_clips(audio), model, [variant.pooling], threads=threads, progress=progress)
+    vectors, notes = found.vectors[variant.pooling], list(found.notes())
+    components = pca if pca is not None else variant.pca
+    if components is not None:
+        vectors, fitted = reduce(vectors, components, whiten=whiten, threads=threads)
+        notes += [fitted.note] if fitted.note else []
+    return Embedding(vectors, found.ids, found.labels, found.groups, found.failures, tuple(notes))
+
+
+def embed(
+    clips: Sequence[Clip],
+    extractor: Extractor,
+    poolings: Sequence[str],
+    *,
+    batch_size: int = BATCH_SIZE,
+    batch_seconds: float = BATCH_SECONDS,
+    threads: int | None = None,
+    progress: Progress = False,
+    on_failure: Literal["record", "raise"] = "record",
+    checkpoint: str | PathLike[str] | None = None,
+) -> Embedded:
+    """Every pooling of every clip from one forward pass.
+
+    Clips are read as mono at the card's rate and peak-normalised. A batch holds at most `batch_size` clips and, if
+    more than one, about `batch_seconds` of sound. Lengths that follow time are padded with zeros at the end to
+    the longest of these clips (see `earmark.embed.pooling`). Raises InputError when no clip at all succeeds.
+    An extractor with `fit` that is not fitted yet is fitted on these clips, with `checkpoint`.
+    """
+    names = list(dict.fromkeys(atom for text in poolings for atom in pooling.atoms(text)))
+    if not names:
+        raise UsageError("No pooling was asked for.")
+    fit_extractor(extractor, clips, progress=progress, checkpoint=checkpoint)
+    kept: list[int] = []
+    failures: list[Failure] = []
+    rows: dict[str, list[pooling.Vector]] = {name: [] for name in names}
+    context = extractor.card.context_seconds or np.inf
+    dimension: int | None = None
+    seconds, unheard, truncated = 0.0, 0.0, 0
+    heard_clips = hear(clips, extractor, batch_size=batch_size, batch_seconds=batch_seconds, threads=threads)
+    with telling(progress, len(clips), f"embed {extractor.card.name}", "clip") as tell:
+        for heard in heard_clips:
+            tell(heard.place + 1)
+            try:
+                vectors = _pooled(heard, names, dimension)
+            except InputError as error:
+                if on_failure == "raise":
+                    raise InputError(f"{clips[heard.place].id}: {error}") from error
+                failures.append(Failure(clips[heard.place].id, str(error)))
+                continue
+            assert heard.frames is not None
+            dimension = heard.frames.values.shape[1]
+            for name, vector in zip(names, vectors, strict=True):
+                rows[name].append(vector)
+            kept.append(heard.place)
+            seconds += heard.seconds
+            unheard += max(0.0, heard.seconds - context)
+            truncated += heard.seconds > context
+    if not kept:
+        first = failures[0] if failures else Failure("", "there are no clips")
+        raise InputError(f"None of {len(clips)} clips could be embedded; first {first.id}: {first.reason}")
+    matrices = {name: pooling.stack(rows.pop(name)) for name in names}
+    groups = tuple(clips[index].group for index in kept)
+    return Embedded(
+        vectors={text: pooling.join(text, matrices) for text in poolings},
+        ids=tuple(clips[index].id for index in kept),
+        labels=tuple(clips[index].label for index in kept),
+        groups=groups if any(group is not None for group in groups) else None,
+        failures=tuple(failures),
+        truncated=truncated,
+        seconds=seconds,
+        seconds_unheard=unheard,
+    )
+
+
+def fit_extractor(
+    extractor: Extractor,
+    clips: Sequence[Clip],
+    *,
+    progress: Progress = False,
+    checkpoint: str | PathLike[str] | None = None,
+) -> None:
+    """Let an extractor that learns from sounds do so, unless it has already (`fitted`). Others are left alone."""
+    learn = getattr(extractor, "fit", None)
+    if learn is not None and not getattr(extractor, "fitted", False):
+        learn(clips, progress=progress, checkpoint=checkpoint)
+
+
+def _pooled(heard: Heard, names: Sequence[str], dimension: int | None) -> list[pooling.Vector]:
+    if heard.frames is None:
+        raise InputError(heard.reason)
+    shape = heard.frames.values.shape
+    if dimension is not None and len(shape) == 2 and shape[1] != dimension:
+        raise InputError(f"the model returned {shape[1]} features, and {dimension} for the clips before")
+    return pooling.pool(heard.frames, names)
+
+
+def _clips(audio: str | PathLike[str] | Corpus | Sequence[Clip]) -> Sequence[Clip]:
+    if isinstance(audio, Corpus):
+        return audio.clips
+    if isinstance(audio, str | PathLike):
+        from earmark.corpora.source import open_corpus
+
+        return open_corpus(str(audio)).clips
+    return audio

@@ -1,0 +1,205 @@
+"""The step from clips to vectors: decode ahead in threads, extract batch by batch, pack what comes out.
+
+    clips ── decode, peak-normalise (threads, a few batches ahead) ── extract (one batch at a time) ── pool ── pack
+
+An extractor is never called from two threads at once. Batches are cut from the subset's own order, so a resumed
+run forms the same batches as an undisturbed one and gets the same numbers. Frames are dropped as soon as they are
+pooled: beside the pack being filled, memory holds a few batches of sound.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark import audio
+from earmark.corpora.clips import Clip
+from earmark.embed import pooling
+from earmark.embed.embedding import fit_extractor
+from earmark.errors import InputError, MissingExtra, UsageError
+from earmark.extractors.contract import Extractor, Frames
+from earmark.pipeline import frames as raw
+from earmark.pipeline.cache import Cache, default_url
+from earmark.pipeline.models import Model
+from earmark.pipeline.packs import Facts, Index, Packer
+from earmark.pipeline.prepare import Failure, Subset
+
+log = logging.getLogger("earmark.pipeline")
+
+AHEAD = 2
+"""Batches that are decoded while one is extracted."""
+
+Tick = Callable[[int], object]
+
+
+class Sound(NamedTuple):
+    samples: NDArray[np.float32]
+    seconds: float
+
+
+@dataclass
+class Outcome:
+    """What embedding a subset with a model came to."""
+
+    computed: int = 0
+    cached: int = 0
+    failures: list[Failure] = field(default_factory=list)
+
+
+class Todo(NamedTuple):
+    """Clips whose parts are not in the cache, in batches, and the parts that are wanted of them."""
+
+    batches: list[list[tuple[Clip, str]]]
+    parts: tuple[str, ...]
+    cached: int
+
+    @property
+    def clips(self) -> int:
+        return sum(len(batch) for batch in self.batches)
+
+
+def missing(subset: Subset, index: Index, parts: Sequence[str], batch: int) -> Todo:
+    """What is to be computed: batches cut from the subset's order, less what the cache holds."""
+    readable = subset.readable
+    wanted = tuple(index.missing((digest for _, digest in readable), parts))
+    batches: list[list[tuple[Clip, str]]] = []
+    seen: set[str] = set()
+    for start in range(0, len(readable), batch):
+        todo = []
+        for clip, digest in readable[start : start + batch]:
+            if digest not in seen and index.lacks(digest, wanted):
+                todo.append((clip, digest))
+            seen.add(digest)
+        if todo:
+            batches.append(todo)
+    return Todo(batches, wanted, len(seen) - sum(map(len, batches)))
+
+
+def embed(
+    subset: Subset,
+    model: Model,
+    todo: Todo,
+    *,
+    cache: Cache,
+    index: Index,
+    workers: int,
+    tick: Tick = lambda _: None,
+    progress: bool = False,
+) -> Outcome:
+    """Compute what is missing of one subset and store it pack by pack; failed clips are noted and passed over."""
+    outcome = Outcome(cached=todo.cached)
+    if not todo.batches:
+        return outcome
+    cache.check_writable()
+    extractor = model.open()
+    key = model.key(subset)
+    if model.learns:
+        _learn(extractor, subset, key, cache, progress)
+    packer = Packer(cache, key, index)
+    with ThreadPoolExecutor(workers) as pool:
+        for batch, sounds in _decoded(pool, todo.batches, model.card.rate):
+            heard = []
+            for (clip, digest), sound in zip(batch, sounds, strict=True):
+                if isinstance(sound, Exception):
+                    outcome.failures.append(_noted(subset.failure(clip, "embed", model.name, sound)))
+                else:
+                    heard.append((clip, digest, sound))
+            for (clip, digest, sound), parts in zip(heard, _extracted(extractor, heard, todo.parts), strict=True):
+                if isinstance(parts, Exception):
+                    outcome.failures.append(_noted(subset.failure(clip, "embed", model.name, parts)))
+                else:
+                    packer.add(digest, Facts(sound.seconds), dict(zip(todo.parts, parts, strict=True)))
+                    outcome.computed += 1
+            packer.flush_if_full()
+            tick(len(batch))
+    packer.flush()
+    return outcome
+
+
+def _noted(failure: Failure) -> Failure:
+    log.warning("%s/%s %s: %s", failure.suite, failure.subset, failure.id, failure.reason)
+    return failure
+
+
+# --- decoding ------------------------------------------------------------------------------------------------
+
+
+def _decoded(
+    pool: ThreadPoolExecutor, batches: Sequence[list[tuple[Clip, str]]], rate: int
+) -> Iterator[tuple[list[tuple[Clip, str]], list[Sound | Exception]]]:
+    """Batches with their sounds, in order, a few of them decoded ahead."""
+    waiting: deque[tuple[list[tuple[Clip, str]], list[Future[Sound | Exception]]]] = deque()
+    for batch in batches:
+        waiting.append((batch, [pool.submit(hear, clip, rate) for clip, _ in batch]))
+        if len(waiting) > AHEAD:
+            ready, futures = waiting.popleft()
+            yield ready, [future.result() for future in futures]
+            del futures
+    while waiting:
+        ready, futures = waiting.popleft()
+        yield ready, [future.result() for future in futures]
+
+
+def hear(clip: Clip, rate: int) -> Sound | Exception:
+    """A clip as extractors want it: mono, at their rate, peak 1."""
+    try:
+        samples, given = clip.read(rate)
+        if not len(samples):
+            raise InputError(f"{clip.path or clip.id} holds no samples: replace it or leave it out.")
+        return Sound(audio.peak_normalise(samples), len(samples) / given)
+    except Exception as error:  # whatever a decoder does, the run goes on
+        return error
+
+
+# --- extracting ----------------------------------------------------------------------------------------------
+
+
+def _extracted(
+    extractor: Extractor, heard: Sequence[tuple[Clip, str, Sound]], parts: Sequence[str]
+) -> list[list[NDArray[np.float32]] | Exception]:
+    """The parts of each clip; when a batch fails its clips are tried one by one, so that only the culprit is lost."""
+    if not heard:
+        return []
+    try:
+        found = extractor.extract([sound.samples for _, _, sound in heard])
+        if len(found) != len(heard):
+            raise InputError(f"the model returned {len(found)} answers for {len(heard)} clips")
+    except (MissingExtra, UsageError):  # the model is not usable at all
+        raise
+    except Exception as error:
+        if len(heard) == 1:
+            return [error]
+        return [one for single in heard for one in _extracted(extractor, [single], parts)]
+    return [_pooled(frames, parts) for frames in found]
+
+
+def _pooled(frames: Frames, parts: Sequence[str]) -> list[NDArray[np.float32]] | Exception:
+    try:
+        plain = pooling.pool(frames, [part for part in parts if not raw.is_raw(part)])
+        vectors = iter(plain)
+        return [raw.take(frames, part) if raw.is_raw(part) else next(vectors) for part in parts]
+    except Exception as error:
+        return error
+
+
+def _learn(extractor: Extractor, subset: Subset, key: str, cache: Cache, progress: bool) -> None:
+    """Let a model learn from the sounds of the subset; its checkpoint lies on this machine, named by content."""
+    place = (cache.folder() or Path(default_url()).expanduser()) / "learnt" / f"{key}.checkpoint"
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if cache.policy == "refresh":
+            place.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{place.parent} cannot be written ({error.strerror}): give another place for the cache."
+        ) from error
+    clips = [clip for clip, _ in subset.readable]
+    fit_extractor(extractor, clips, progress=progress, checkpoint=place)

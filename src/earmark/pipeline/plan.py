@@ -1,0 +1,156 @@
+"""What a run would do: which steps are done already, which are to run, and about how long they take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from earmark.pipeline import embedding, frames, steps
+from earmark.pipeline.cache import Cache
+from earmark.pipeline.config import RunConfig
+from earmark.pipeline.models import Model, System
+from earmark.pipeline.packs import Index
+from earmark.pipeline.prepare import Subset
+
+PROBE_CLIPS = 3
+# Measured on one core, to the right order of magnitude: a plan says minutes or hours, not seconds.
+_SECONDS_PER_MULTIPLICATION = 6e-11
+_SECONDS_PER_PAIR = 6e-8
+_SECONDS_PER_PERMUTATION_AND_CLIP = 4e-7
+
+
+@dataclass(frozen=True)
+class Line:
+    """One step of a plan. `seconds` is None where nothing is known yet."""
+
+    step: str
+    subset: str
+    what: str
+    todo: int
+    total: int
+    unit: str
+    seconds: float | None
+
+    @property
+    def state(self) -> str:
+        return "cached" if not self.todo else "to run" if self.todo == self.total else "partly cached"
+
+
+def models_of(systems: Iterable[System], config: RunConfig) -> dict[str, tuple[Model, tuple[str, ...]]]:
+    """Each distinct model with every part that some system needs of it: one forward pass serves them all."""
+    found: dict[str, tuple[Model, tuple[str, ...]]] = {}
+    extra = frames.parts(config.dtw.stride) if config.dtw is not None else ()
+    for system in systems:
+        model, parts = found.get(system.model.identity, (system.model, ()))
+        found[system.model.identity] = (model, tuple(dict.fromkeys([*parts, *system.parts, *extra])))
+    return found
+
+
+def make_plan(
+    config: RunConfig,
+    subsets: Sequence[Subset],
+    systems: Sequence[System],
+    indexes: Mapping[tuple[str, str, str], Index],
+    cache: Cache,
+    *,
+    threads: int = 1,
+) -> list[Line]:
+    """The steps of a run in order. A model without history is tried on a few clips, to learn its pace."""
+    lines = []
+    for identity, (model, parts) in models_of(systems, config).items():
+        pace = None
+        for subset in subsets:
+            index = indexes[identity, subset.suite, subset.name]
+            todo = embedding.missing(subset, index, parts, config.batch)
+            if todo.clips and pace is None:
+                pace = pace_of(model, index, subset)
+            seconds = 0.0 if not todo.clips else None if pace is None else pace * todo.clips
+            total = todo.clips + todo.cached
+            lines.append(Line("embed", subset.name, model.name, todo.clips, total, "clips", seconds))
+    for subset in subsets:
+        for system in systems:
+            index = indexes[system.model.identity, subset.suite, subset.name]
+            vectors = steps.vectors_of(subset, system, index, assume=True)
+            jobs = list(steps.jobs_of(vectors, config))
+            todo_jobs = [job for job in jobs if cache.peek(steps.SCORES_KIND, job.key) is None]
+            cost = cost_of(len(vectors.rows), _width(system, index), config.permutations, threads)
+            seconds = cost * len(todo_jobs)
+            lines.append(Line("evaluate", subset.name, system.name, len(todo_jobs), len(jobs), "measurements", seconds))
+    return lines
+
+
+def pace_of(model: Model, index: Index, subset: Subset) -> float | None:
+    """Seconds per clip: from packs made before, else from the first clips of the subset; None if that fails."""
+    if index.clips:
+        return index.spent / index.clips
+    clips = [clip for clip, _ in subset.readable[:PROBE_CLIPS]]
+    if model.learns or not clips:
+        return None
+    try:
+        extractor = model.open()
+        _try(extractor, model, clips[:1])  # the first call compiles and loads
+        started = time.perf_counter()
+        _try(extractor, model, clips)
+        return (time.perf_counter() - started) / len(clips)
+    except Exception:  # a plan does not fail because a clip does
+        return None
+
+
+def _try(extractor: object, model: Model, clips: Sequence[object]) -> None:
+    sounds = [embedding.hear(clip, model.card.rate) for clip in clips]  # type: ignore[arg-type]
+    extractor.extract([sound.samples for sound in sounds if isinstance(sound, embedding.Sound)])  # type: ignore[attr-defined]
+
+
+def cost_of(points: int, width: int, permutations: int, threads: int) -> float:
+    """About how many seconds one distance takes."""
+    pairs = float(points) ** 2
+    work = pairs * width * _SECONDS_PER_MULTIPLICATION + pairs * _SECONDS_PER_PAIR
+    return (work + permutations * points * _SECONDS_PER_PERMUTATION_AND_CLIP * 10) / max(1, threads)
+
+
+def _width(system: System, index: Index) -> int:
+    if system.pca is not None:
+        return system.pca
+    longest = [
+        max((max(lengths.get(part, [0])) for lengths in index.lengths.values()), default=0) for part in system.parts
+    ]
+    return sum(longest) or (system.model.card.dimension or 512) * (100 if "flatten" in system.parts else 1)
+
+
+def plan_text(lines: Sequence[Line], cache_url: str) -> str:
+    """The plan for people: a line for each step, then the total."""
+    cells = [
+        [
+            line.step,
+            line.subset,
+            line.what,
+            _amount(line),
+            line.state,
+            "" if not line.todo else duration(line.seconds),
+        ]
+        for line in lines
+    ]
+    head = ["step", "subset", "what", "amount", "state", "about"]
+    widths = [max(len(row[column]) for row in [head, *cells]) for column in range(len(head))]
+    text = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [head, *cells]
+    ]
+    known = [line.seconds for line in lines if line.seconds is not None]
+    unknown = any(line.seconds is None for line in lines)
+    todo = sum(1 for line in lines if line.todo)
+    total = "nothing to compute" if not todo else f"{'at least ' if unknown else 'about '}{duration(sum(known))}"
+    return "\n".join([*text, "", f"{todo} of {len(lines)} steps to run, {total}; cache: {cache_url}"])
+
+
+def _amount(line: Line) -> str:
+    return f"{line.todo} of {line.total} {line.unit}"
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds as a person says them: 4 s, 12 min, 3.5 h."""
+    if seconds is None:
+        return "unknown"
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,149 @@
+"""What a run says of itself afterwards: run.json, what happened to each clip, and the report."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib import import_module, util
+from pathlib import Path
+from typing import Any
+
+from earmark._version import __version__
+from earmark.corpora.clips import Corpus
+from earmark.errors import EarmarkError
+from earmark.geometry.workers import thread_count
+from earmark.pipeline import folder, models
+from earmark.pipeline.cache import Cache
+from earmark.pipeline.config import RunConfig
+from earmark.pipeline.models import Model, System
+from earmark.pipeline.packs import Index
+from earmark.pipeline.prepare import Failure, Subset, describe
+
+Where = tuple[str, str, str]
+"""Of an index: model identity, suite, subset. Of a clip: suite, subset, id."""
+
+
+@dataclass
+class Work:
+    """What the steps of one run share, and what they have come to so far."""
+
+    config: RunConfig
+    cache: Cache
+    corpora: list[Corpus]
+    progress: bool
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    subsets: list[Subset] = field(default_factory=list)
+    systems: list[System] = field(default_factory=list)
+    indexes: dict[Where, Index] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    counts: dict[str, dict[str, float]] = field(default_factory=dict)
+    vectors: list[dict[str, Any]] = field(default_factory=list)
+    evaluations: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def workers(self) -> int:
+        return thread_count(self.config.workers)
+
+    def index(self, model: Model, subset: Subset) -> Index:
+        return self.indexes[model.identity, subset.suite, subset.name]
+
+    def count(self, step: str, **amounts: float) -> None:
+        counted = self.counts.setdefault(step, {})
+        for name, amount in amounts.items():
+            counted[name] = round(counted.get(name, 0) + amount, 3)
+
+    def seconds(self) -> dict[str, float]:
+        """How long each clip is that was decoded, by the hash of its sound."""
+        return {clip: facts.seconds for index in self.indexes.values() for clip, facts in index.facts.items()}
+
+
+def outcomes(
+    subsets: Sequence[Subset],
+    failures: Sequence[Failure],
+    min_class_size: int,
+    contexts: Mapping[str, float],
+    seconds: Mapping[str, float],
+) -> dict[Where, str]:
+    """What happened to each clip that was not simply used, in words. `contexts`: what each model hears at most."""
+    found: dict[Where, list[str]] = {}
+    for failure in failures:
+        said = f"failed for {failure.extractor}" if failure.extractor else "failed"
+        found.setdefault((failure.suite, failure.subset, failure.id), []).append(f"{said}: {failure.reason}")
+    for subset in subsets:
+        where = [(subset.suite, subset.name, clip.id) for clip in subset.clips]
+        sizes = Counter(clip.label for clip, at in zip(subset.clips, where, strict=True) if at not in found)
+        for clip, digest, at in zip(subset.clips, subset.digests, where, strict=True):
+            if at in found:
+                continue
+            said = _left_out(clip.label, sizes[clip.label], min_class_size)
+            cut = [
+                f"truncated to {limit:g} s by {model}"
+                for model, limit in contexts.items()
+                if seconds.get(digest or "", 0.0) > limit + 0.001
+            ]
+            if said or cut:
+                found[at] = [*filter(None, [said]), *cut]
+    return {at: "; ".join(said) for at, said in found.items()}
+
+
+def _left_out(label: str | None, size: int, least: int) -> str:
+    if not label:
+        return "not scored: no label"
+    if size < least:
+        return f"not scored: {size} usable clip{'s' * (size != 1)} in its class, fewer than {least}"
+    return ""
+
+
+def write_tables(work: Work, place: Path) -> None:
+    """clips.csv and failures.csv."""
+    cards = {system.model.name: system.model.card.context_seconds for system in work.systems}
+    contexts = {name: limit for name, limit in cards.items() if limit is not None}
+    seconds = work.seconds()
+    found = outcomes(work.subsets, work.failures, work.config.min_class_size, contexts, seconds)
+    folder.write_failures(place, work.failures)
+    folder.write_clips(place, work.subsets, seconds, found)
+
+
+def write_record(work: Work, place: Path) -> None:
+    """run.json."""
+    seconds = work.seconds()
+    libraries = {name: sys.modules[name].__version__ for name in ("numpy", "scipy", "numba") if name in sys.modules}
+    folder.write_record(
+        place,
+        {
+            "format": folder.FORMAT,
+            "earmark": __version__,
+            "started": work.started.isoformat(timespec="seconds"),
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "versions": {"python": platform.python_version(), **libraries},
+            "platform": platform.platform(),
+            "cache": work.cache.url if work.config.cache.policy != "off" else None,
+            "steps": work.counts,
+            "corpora": [
+                {**asdict(corpus.card), "clips": len(corpus), "remarks": list(corpus.notes)} for corpus in work.corpora
+            ],
+            "subsets": [describe(subset, seconds, work.config.min_class_size) for subset in work.subsets],
+            "systems": [models.card_of(system) for system in work.systems],
+            "vectors": work.vectors,
+            "evaluations": work.evaluations,
+            "failures": len(work.failures),
+        },
+    )
+
+
+def write_report(place: Path) -> tuple[Path | None, str]:
+    """RUN/report.html, where that room is there, and a note when there is none: a report that fails costs no scores."""
+    room = import_module("earmark.report.html") if util.find_spec("earmark.report.html") else None
+    write = getattr(room, "write_report", None)
+    if write is None:
+        return None, "This version of Earmark writes no HTML report."
+    try:
+        write(place)
+    except EarmarkError as error:
+        return None, f"The report was not written: {error}"
+    return place / "report.html", ""

@@ -1,0 +1,335 @@
+"""A whole run: prepare → embed → pca → evaluate → report, from a config to a folder of results."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from earmark._version import __version__
+from earmark.corpora.clips import Corpus
+from earmark.errors import EarmarkError, InputError
+from earmark.geometry.workers import thread_count
+from earmark.pipeline import embedding, folder, models, packs, sequences, steps
+from earmark.pipeline import plan as planning
+from earmark.pipeline.cache import open_cache
+from earmark.pipeline.config import RunConfig, load_config, make_config
+from earmark.pipeline.models import Model, System
+from earmark.pipeline.noise import noisy_name
+from earmark.pipeline.packs import Index
+from earmark.pipeline.prepare import Failure, Subset, open_corpora, portable, prepare
+from earmark.pipeline.record import Work, write_record, write_report, write_tables
+from earmark.scores import Row, Scores, load_scores
+
+log = logging.getLogger("earmark.pipeline")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run came to. `counts` says, per step, how much was computed, found in the cache, and failed."""
+
+    scores: Scores
+    folder: Path
+    failures: tuple[Failure, ...]
+    counts: dict[str, dict[str, float]]
+    report: Path | None
+    notes: tuple[str, ...] = ()
+
+
+def run(
+    config: RunConfig | Mapping[str, Any] | str | Path,
+    *,
+    corpora: Sequence[Corpus] | None = None,
+    progress: bool = False,
+) -> Run:
+    """Do what a config says (a RunConfig, a mapping or a YAML file) and return the scores and where they lie.
+
+    `corpora` stand in for those the config names, one for each entry, when they exist only in memory.
+
+    >>> earmark.run({"corpus": "sounds/", "extractors": ["logmel"], "into": "run"}).scores.value("P@1")
+    """
+    config = resolve(config)
+    place = folder.make_folder(config.into)
+    with folder.logging_to(place), open_cache(config.cache.url, config.cache.policy) as cache:
+        if config.steps == ["report"]:
+            return _report_only(place)
+        folder.write_text(place / "config.yaml", portable(config).to_yaml())
+        log.info("earmark %s: %s into %s, cache %s", __version__, ", ".join(config.steps), place, cache.url)
+        work = Work(config, cache, list(corpora or open_corpora(config.corpus)), progress)
+        try:
+            scores = _steps(work, place)
+        except EarmarkError as error:
+            log.error("stopped: %s", error)
+            raise
+        write_record(work, place)
+        report = _report(work, place) if "report" in config.steps and scores.rows else None
+        write_record(work, place)
+        log.info("finished: %d rows, %d failures", len(scores), len(work.failures))
+    return Run(scores, place, tuple(work.failures), work.counts, report, tuple(work.notes))
+
+
+def plan(
+    config: RunConfig | Mapping[str, Any] | str | Path,
+    *,
+    corpora: Sequence[Corpus] | None = None,
+    progress: bool = False,
+) -> tuple[list[planning.Line], str]:
+    """The steps of a run, what of them is cached, and an estimate; nothing is computed. Also the cache's URL."""
+    config = resolve(config)
+    with open_cache(config.cache.url, config.cache.policy) as cache:
+        work = Work(config, cache, list(corpora or open_corpora(config.corpus)), progress)
+        _prepare(work)
+        threads = thread_count(config.threads)
+        lines = planning.make_plan(config, work.subsets, work.systems, work.indexes, cache, threads=threads)
+        return lines, cache.url
+
+
+def resolve(config: RunConfig | Mapping[str, Any] | str | Path) -> RunConfig:
+    if isinstance(config, RunConfig):
+        return config
+    return make_config(config) if isinstance(config, Mapping) else load_config(config)
+
+
+# --- the steps -----------------------------------------------------------------------------------------------
+
+
+def _steps(work: Work, place: Path) -> Scores:
+    wanted = work.config.steps
+    with _timed(work, "prepare"):
+        _prepare(work)
+    if "embed" in wanted:
+        with _timed(work, "embed"):
+            _embed(work)
+    else:
+        work.failures += [known for known in folder.read_failures(place) if known.step == "embed"]
+    scores = Scores()
+    if "evaluate" in wanted:
+        _refuse_gaps(work)
+        with _timed(work, "evaluate"):
+            scores = Scores(tuple(_evaluate(work)))
+        scores.write(place / "scores.csv")
+    write_tables(work, place)
+    return scores
+
+
+def _prepare(work: Work) -> None:
+    """Open models and corpora, hash every clip, and read what the cache holds of their vectors."""
+    work.systems = models.systems_of(work.config)
+    wanted = [entry.subsets for entry in work.config.corpus]
+    total = sum(len(corpus) for corpus in work.corpora)
+    with _bar(work, "prepare", total, "clip") as tick:
+        work.subsets = prepare(work.corpora, wanted, workers=work.workers, tick=tick)
+    work.notes += [note for corpus in work.corpora for note in corpus.notes]
+    work.failures += [failure for subset in work.subsets for failure in subset.failures]
+    work.count("prepare", clips=sum(len(subset.clips) for subset in work.subsets), failed=len(work.failures))
+    read: dict[str, Index] = {}
+    for system in work.systems:
+        for subset in work.subsets:
+            key = system.model.key(subset)
+            if key not in read:
+                read[key] = packs.read_index(work.cache, key)
+            work.indexes[system.model.identity, subset.suite, subset.name] = read[key]
+
+
+def _embed(work: Work) -> None:
+    todo = {
+        (identity, subset.suite, subset.name): embedding.missing(
+            subset, work.index(model, subset), parts, work.config.batch
+        )
+        for identity, (model, parts) in planning.models_of(work.systems, work.config).items()
+        for subset in work.subsets
+    }
+    with _bar(work, "embed", sum(one.clips for one in todo.values()), "clip") as tick:
+        for identity, (model, _) in planning.models_of(work.systems, work.config).items():
+            for subset in work.subsets:
+                _embed_subset(work, model, subset, todo[identity, subset.suite, subset.name], tick)
+
+
+def _embed_subset(work: Work, model: Model, subset: Subset, todo: embedding.Todo, tick: Any) -> None:
+    outcome = embedding.embed(
+        subset,
+        model,
+        todo,
+        cache=work.cache,
+        index=work.index(model, subset),
+        workers=work.workers,
+        tick=tick,
+        progress=work.progress,
+    )
+    known = set(work.failures)
+    work.failures += [failure for failure in outcome.failures if failure not in known]
+    work.count("embed", computed=outcome.computed, cached=outcome.cached, failed=len(outcome.failures))
+    if outcome.computed or outcome.failures:
+        log.info(
+            "embed %s/%s %s: %d computed, %d cached, %d failed",
+            subset.suite,
+            subset.name,
+            model.name,
+            outcome.computed,
+            outcome.cached,
+            len(outcome.failures),
+        )
+
+
+def _refuse_gaps(work: Work) -> None:
+    """Without the step embed every clip must have its vectors already, or be known to fail."""
+    if "embed" in work.config.steps:
+        return
+    failed = {(known.suite, known.subset, known.id) for known in work.failures}
+    for model, parts in planning.models_of(work.systems, work.config).values():
+        for subset in work.subsets:
+            todo = embedding.missing(subset, work.index(model, subset), parts, work.config.batch)
+            gaps = [
+                clip
+                for batch in todo.batches
+                for clip, _ in batch
+                if (subset.suite, subset.name, clip.id) not in failed
+            ]
+            if gaps:
+                raise InputError(
+                    f"{len(gaps)} clips of {subset.name} have no vectors of {model.name} in the cache: "
+                    "add the step embed."
+                )
+
+
+def _evaluate(work: Work) -> Iterator[Row]:
+    """The rows of every subset and system, in the order of the config."""
+    pairs = [(subset, system) for subset in work.subsets for system in work.systems]
+    extra = int(work.config.dtw is not None)
+    total = sum(len(system.distances) * (1 + len(work.config.label_noise)) + extra for _, system in pairs)
+    with _bar(work, "evaluate", total, "measurement") as tick:
+        for subset, system in pairs:
+            yield from _evaluate_system(work, subset, system, tick)
+
+
+def _evaluate_system(work: Work, subset: Subset, system: System, tick: Any) -> list[Row]:
+    for attempt in range(3):
+        try:
+            return _attempt(work, subset, system, tick)
+        except packs.LostPacks as lost:
+            if attempt == 2 or "embed" not in work.config.steps:
+                raise InputError(f"The cache {work.cache.url} keeps losing vectors: check its disk.") from lost
+            log.warning("%s/%s %s: %s, computed again", subset.suite, subset.name, system.name, lost)
+            index = work.index(system.model, subset)
+            index.forget(lost.packs)
+            _, parts = planning.models_of(work.systems, work.config)[system.model.identity]
+            todo = embedding.missing(subset, index, parts, work.config.batch)
+            _embed_subset(work, system.model, subset, todo, lambda _: None)
+    raise AssertionError("unreachable")
+
+
+def _attempt(work: Work, subset: Subset, system: System, tick: Any) -> list[Row]:
+    config, cache, index = work.config, work.cache, work.index(system.model, subset)
+    vectors = steps.vectors_of(subset, system, index)
+    if not vectors.rows:
+        return steps.failed_rows(
+            subset, system, config, f"{system.model.name} has no vector of any clip of {subset.name}"
+        )
+    loaded: Any = None
+    rows: list[Row] = []
+    done: list[dict[str, Any]] = []
+    for job in steps.jobs_of(vectors, config):
+        entry = cache.get(steps.SCORES_KIND, job.key)
+        cached = entry is not None
+        if entry is None:
+            if loaded is None:
+                loaded = steps.load(cache, vectors, index, config.threads)
+                if vectors.pca_key:
+                    work.count("pca", computed=int(loaded.computed), cached=int(not loaded.computed))
+            if job.distance.endswith(sequences.SUFFIX):
+                entry = steps.measure_sequences(job, *loaded.value, cache=cache, index=index, config=config)
+            else:
+                entry = steps.measure(job, *loaded.value, config=config)
+            cache.put(steps.SCORES_KIND, job.key, entry)
+            log.info(
+                "evaluate %s/%s %s %s: %.1f s",
+                subset.suite,
+                subset.name,
+                system.name,
+                job.distance,
+                entry.meta["seconds"],
+            )
+        work.count("evaluate", computed=int(not cached), cached=int(cached))
+        rows += steps.named_rows(job, entry, index)
+        done.append(
+            {
+                "suite": subset.suite,
+                "subset": noisy_name(subset.name, job.noise),
+                "system": system.name,
+                "distance": job.distance,
+                "key": job.key,
+                "cached": cached,
+                "seconds": entry.meta["seconds"],
+            }
+        )
+        tick(1)
+    work.evaluations += done
+    work.vectors.append(_placed(work, vectors))
+    return rows
+
+
+def _placed(work: Work, vectors: steps.Vectors) -> dict[str, Any]:
+    """Where vectors lie, for the record."""
+    subset, system, index = vectors.subset, vectors.system, work.index(vectors.system.model, vectors.subset)
+    used = set(vectors.rows)
+    width = sum(max(index.length(part, digest) for digest in vectors.digests) for part in system.parts)
+    reduced = work.cache.peek(steps.PCA_KIND, vectors.pca_key) if vectors.pca_key else None
+    return {
+        "suite": subset.suite,
+        "subset": subset.name,
+        "system": system.name,
+        "extractor_key": system.model.key(subset),
+        "parts": list(system.parts),
+        "pca_key": vectors.pca_key,
+        "clips": len(vectors.rows),
+        "dimension": reduced.arrays["values"]["shape"][1] if reduced else width,
+        "truncated": steps.truncated(vectors.digests, index, system.model),
+        "left_out": [clip.id for row, clip in enumerate(subset.clips) if row not in used],
+    }
+
+
+# --- the report ----------------------------------------------------------------------------------------------
+
+
+def _report(work: Work, place: Path) -> Path | None:
+    with _timed(work, "report"):
+        made, note = write_report(place)
+    if note:
+        log.warning(note)
+        work.notes.append(note)
+    return made
+
+
+def _report_only(place: Path) -> Run:
+    scores, record = load_scores(place / "scores.csv"), folder.read_record(place)
+    report, note = write_report(place)
+    failures = tuple(folder.read_failures(place))
+    return Run(scores, place, failures, record["steps"], report, (note,) if note else ())
+
+
+# --- progress ------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _timed(work: Work, step: str) -> Iterator[None]:
+    started = time.perf_counter()
+    try:
+        yield
+    finally:
+        work.count(step, seconds=time.perf_counter() - started)
+
+
+@contextmanager
+def _bar(work: Work, title: str, total: int, unit: str) -> Iterator[Any]:
+    """A bar on stderr with the time left."""
+    if not work.progress or not total:
+        yield lambda _: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=total, desc=title, unit=unit) as bar:
+        yield bar.update

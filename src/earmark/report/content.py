@@ -1,0 +1,140 @@
+"""What a report is about, as plain values: fill a `ReportData` from any source and hand it to `write_report`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from earmark.corpora.clips import CorpusCard
+from earmark.errors import InputError
+from earmark.scores import Scores
+
+FileKind = Literal["failed", "dropped", "truncated", "converted"]
+
+
+class Durations(NamedTuple):
+    """Seconds: the shortest, middle, mean and longest clip, and all of them together."""
+
+    shortest: float
+    median: float
+    mean: float
+    longest: float
+    total: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubsetFacts:
+    """What is known of a subset before it is scored. `per_class` is the fewest and the most clips of a class."""
+
+    subset: str
+    suite: str = ""
+    title: str = ""
+    domain: str = ""
+    status: str = "local"
+    clips: int
+    classes: int
+    per_class: tuple[int, int] | None = None
+    groups: int | None = None
+    durations: Durations | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileNote:
+    """What happened to one clip that was not simply used: `reason` says why, `outcome` what was done instead."""
+
+    clip: str
+    kind: FileKind
+    reason: str
+    outcome: str = ""
+    subset: str = ""
+    label: str = ""
+    path: str = ""
+    system: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """How long a stage took."""
+
+    stage: str
+    seconds: float
+    detail: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CloseUp:
+    """One representation of one subset, clip by clip. Rows of every field are the same clips in the same order.
+
+    vectors    [N, D]; without them there is no map, and no distances beside the worst retrievals.
+    nearest    the row of each clip's nearest neighbour, NaN or -1 where it has none (`nearest_row` of an
+               evaluation with per_point=True).
+    per_point  values by metric, NaN where a clip was excluded ("P@1", "GSR", "hub_ratio" …).
+    fetch      a clip's samples and rate from its row; it may raise, and that clip is then shown without sound.
+    hub_k      the k of the k-occurrences in per_point["hub_ratio"].
+    """
+
+    subset: str
+    system: str
+    distance: str
+    labels: Sequence[str | None]
+    ids: Sequence[str]
+    nearest: ArrayLike
+    suite: str = ""
+    protocol: str = "all"
+    ties: Literal["average", "ordinal"] = "average"
+    vectors: NDArray[Any] | None = None
+    groups: Sequence[str | None] | None = None
+    per_point: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    fetch: Callable[[int], tuple[NDArray[Any], int]] | None = None
+    hub_k: int = 5
+
+    def __post_init__(self) -> None:
+        lengths = {"labels": len(self.labels), "ids": len(self.ids), "nearest": len(np.asarray(self.nearest))}
+        lengths |= {} if self.vectors is None else {"vectors": len(self.vectors)}
+        lengths |= {} if self.groups is None else {"groups": len(self.groups)}
+        lengths |= {f"per_point[{name!r}]": len(found) for name, found in self.per_point.items()}
+        if len(set(lengths.values())) > 1:
+            said = ", ".join(f"{name} {count}" for name, count in lengths.items())
+            raise InputError(f"A close-up of {self.subset} has fields of different lengths: {said}.")
+
+    @property
+    def label(self) -> str:
+        return f"{self.subset or self.suite or 'all clips'}: {self.system or 'vectors'} · {self.distance}"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReportData:
+    """Everything a report says. Only `title` and `scores` are needed; a section without data says so or is left out.
+
+    settings  name and value of what a reader would ask for: permutations, bootstrap, seed, min_class_size …
+    versions  of Earmark's companions: Python, NumPy, the models.
+    inputs    what was hashed and its hash: corpora, files, models.
+    tables    title and relative address of files beside the report.
+    """
+
+    title: str
+    scores: Scores
+    generated: str = ""
+    version: str = ""
+    cards: Sequence[CorpusCard] = ()
+    subsets: Sequence[SubsetFacts] = ()
+    files: Sequence[FileNote] = ()
+    notes: Sequence[str] = ()
+    timings: Sequence[Timing] = ()
+    config: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    tables: Mapping[str, str] = field(default_factory=dict)
+    close_ups: Sequence[CloseUp] = ()
+    seed: int = 0
+    sound_budget: int = 4_500_000
+    """Characters of the file that sounds may take, all together."""
+
+    @property
+    def synthetic(self) -> bool:
+        return any(item.status == "synthetic" for item in (*self.cards, *self.subsets))

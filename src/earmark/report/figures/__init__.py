@@ -1,0 +1,19 @@
+"""Figures, each a pure function that returns a matplotlib Figure; they need the extra `plots`."""
+
+from earmark.report.figures.points import confusion, projection, spectrogram, spectrogram_png
+from earmark.report.figures.style import as_svg, save
+from earmark.report.figures.tables import lift_plot, lift_systems, overview, score_heatmap, trends
+
+__all__ = [
+    "as_svg",
+    "confusion",
+    "lift_plot",
+    "lift_systems",
+    "overview",
+    "projection",
+    "save",
+    "score_heatmap",
+    "spectrogram",
+    "spectrogram_png",
+    "trends",
+]

@@ -1,0 +1,146 @@
+"""One look for every figure, and figures as text for a page.
+
+Four colours are not fixed but follow the page: ink, muted, grid and paper. On their own, figures have the light
+ones; inside a page `as_svg` replaces them by CSS variables, so one drawing is legible on light and dark paper. All
+other colours are mid-tones that stand out on both, and are told apart by readers who confuse red and green.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import io
+import logging
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from earmark.errors import InputError, require
+from earmark.report.reading import plain
+
+INK, MUTED, GRID, PAPER = "#1b2733", "#5f6c78", "#d5dbe1", "#fffffe"
+_FOLLOW = {INK: "var(--ink)", MUTED: "var(--muted)", GRID: "var(--grid)", PAPER: "var(--paper)"}
+
+COLOURS = ("#2b83c4", "#e08a00", "#12997c", "#cf5a1f", "#c06aa0", "#4fb0e0", "#8a78d8")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+SCALE = "cividis"
+FONTS = ["DejaVu Sans", "Verdana", "sans-serif"]
+
+_SETTINGS = {
+    "font.family": "sans-serif",
+    "font.sans-serif": FONTS,
+    "font.size": 8.5,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 8.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.facecolor": "none",
+    "figure.facecolor": PAPER,
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "legend.fontsize": 8.0,
+    "lines.linewidth": 1.3,
+    "savefig.dpi": 150,
+    "svg.fonttype": "none",
+    "text.color": INK,
+    "text.parse_math": False,
+    "xtick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.color": MUTED,
+    "ytick.labelcolor": INK,
+}
+
+
+def library(module: str = "matplotlib") -> Any:
+    """matplotlib, or one sentence that says what to install."""
+    return require(module, "Figures", "plots")
+
+
+@contextmanager
+def look() -> Iterator[None]:
+    """Draw with Earmark's settings; the caller's are back afterwards. A missing glyph is no reason to speak."""
+    fonts = logging.getLogger("matplotlib.font_manager")
+    level = fonts.level
+    with library().rc_context(_SETTINGS), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        fonts.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            fonts.setLevel(level)
+
+
+def new_figure(width: float, height: float) -> Any:
+    """An empty figure of so many inches that needs no window system and no pyplot."""
+    library()
+    return require("matplotlib.figure", "Figures", "plots").Figure(figsize=(width, height), layout="constrained")
+
+
+def name_of(text: str, most: int = 28) -> str:
+    """A label as it may stand in a figure: one line, of bounded length, with no mathematics in it."""
+    return plain(text, most).replace("$", "\N{FULLWIDTH DOLLAR SIGN}")
+
+
+def class_styles(classes: Sequence[str]) -> list[tuple[str, str]]:
+    """A colour and a marker for each class: every pair once, colours first."""
+    count = len(COLOURS)
+    return [(COLOURS[n % count], MARKERS[(n // count) % len(MARKERS)]) for n in range(len(classes))]
+
+
+def ink_on(red: float, green: float, blue: float) -> str:
+    """Black or white, whichever is read better on the colour."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (red, green, blue)]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#000000" if luminance > 0.18 else "#ffffff"
+
+
+def save(figure: Any, path: str) -> None:
+    """Write a figure by its suffix: .png, .svg or .pdf. The same figure gives the same bytes."""
+    suffix = path.rsplit(".", 1)[-1].lower()
+    if suffix not in ("png", "svg", "pdf"):
+        raise InputError(f"{path}: a figure is written as .png, .svg or .pdf; choose one of these suffixes.")
+    dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(suffix, {"Software": None})
+    with look(), library().rc_context({"svg.hashsalt": "earmark"}):
+        figure.savefig(path, metadata=dated)
+
+
+def as_svg(figure: Any, name: str, description: str, dpi: int = 110) -> str:
+    """The figure as an `<svg>` element for a page: no prologue, no addresses, ids of its own, the page's colours."""
+    salt = hashlib.sha256(name.encode()).hexdigest()[:8]
+    out = io.StringIO()
+    with look(), library().rc_context({"svg.hashsalt": salt}):
+        figure.savefig(out, format="svg", transparent=True, dpi=dpi, metadata={"Date": None})
+    text = out.getvalue()
+    body = text[text.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.S)
+    body = re.sub(r"<svg[^>]*>", lambda found: _opening(found[0], description), body, count=1)
+    return _coloured(_own_ids(re.sub(r">\s+<", "><", body), f"f{salt}"))
+
+
+def _opening(tag: str, description: str) -> str:
+    box = re.search(r'viewBox="([^"]*)"', tag)
+    view = box[1] if box else "0 0 100 100"
+    width = round(float(view.split()[2]) * 4 / 3)
+    return f'<svg viewBox="{view}" role="img" aria-label="{html.escape(plain(description))}" style="max-width:{width}px">'
+
+
+def _own_ids(body: str, prefix: str) -> str:
+    """Keep the ids that are referred to, with a prefix: two figures on a page must not share one."""
+    used = set(re.findall(r'href="#([^"]+)"', body)) | set(re.findall(r"url\(#([^)]+)\)", body))
+    body = re.sub(r' id="([^"]+)"', lambda found: f' id="{prefix}-{found[1]}"' if found[1] in used else "", body)
+    body = re.sub(r'(?:xlink:)?href="#([^"]+)"', rf'href="#{prefix}-\1"', body)
+    body = body.replace("xlink:href", "href")
+    return re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", body)
+
+
+def _coloured(body: str) -> str:
+    """The four colours that follow the page, and text in black, which is how matplotlib leaves it unstyled."""
+    for fixed, variable in _FOLLOW.items():
+        body = body.replace(fixed, variable)
+    return body

@@ -1,0 +1,386 @@
+"""Figures of a score table: the heat map, lift over chance, trends over corpus properties, and the first two as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from earmark.errors import InputError
+from earmark.report import reading
+from earmark.report.content import SubsetFacts
+from earmark.report.figures.style import (
+    COLOURS, GRID, INK, MARKERS, MUTED, PAPER, SCALE, ink_on, library, look, name_of, new_figure, save,
+)  # fmt: skip
+from earmark.report.reading import Representation, Subset, facts, number
+from earmark.scores import Row, Scores
+
+ENOUGH_SUBSETS = 4
+_WIDTH = 7.6
+_MOST_LINES = 40
+_PROTOCOL = {"all": "all pairs", "across_groups": "across groups"}
+
+
+def _nothing(what: str) -> InputError:
+    return InputError(f"The score table has no value to draw as {what}.")
+
+
+# --- the heat map -----------------------------------------------------------------------------------------------
+
+
+def score_heatmap(scores: Scores, metric: str | None = None, protocol: str = "all") -> Any:
+    """A cell for each representation and subset, coloured by the metric; the best of each subset is framed.
+
+    With a single subset the columns are the metrics, each coloured from its own worst to its own best value.
+    """
+    lines, columns, _ = _heat_cells(scores, metric, protocol)
+    with look():
+        figure = new_figure(_heat_width(lines, columns), _heat_height(lines))
+        _draw_heatmap(figure, scores, metric, protocol)
+    return figure
+
+
+def _heat_width(lines: list[Representation], columns: list[str]) -> float:
+    names = 0.075 * max(len(name_of(line.label)) for line in lines)
+    return float(min(max(names + 0.75 * len(columns) + 1.0, 4.2), 14.0))
+
+
+def _heat_height(lines: list[Representation]) -> float:
+    return 1.1 + 0.27 * len(lines)
+
+
+def _heat_cells(
+    scores: Scores, metric: str | None, protocol: str
+) -> tuple[list[Representation], list[str], list[dict[Representation, Row]]]:
+    leading = metric or reading.headline(scores)
+    found = reading.values(scores, leading, protocol)
+    lines = [line for line in reading.representations(scores) if any(line in rows for rows in found.values())]
+    if not found:
+        raise _nothing("a heat map")
+    if len(found) > 1 or metric is not None:
+        return lines, [place.label for place in found], list(found.values())
+    place = next(iter(found))
+    names = [name for name in reading.metrics(scores) if reading.values(scores, name, protocol).get(place)]
+    names = [name for name in names if ":" not in name]
+    return lines, names, [reading.values(scores, name, protocol)[place] for name in names]
+
+
+def _draw_heatmap(figure: Any, scores: Scores, metric: str | None = None, protocol: str = "all") -> None:
+    lines, columns, cells = _heat_cells(scores, metric, protocol)
+    by_metric = len({row.metric for rows in cells for row in rows.values()}) > 1
+    axes = figure.add_subplot()
+    table = np.array([[_good(rows.get(line)) for rows in cells] for line in lines], float)
+    colours, low, high = _relative(table) if by_metric else (table, np.nanmin(table), np.nanmax(table))
+    if high - low < 1e-12:
+        low, high = low - 0.5, high + 0.5
+    scale = library().colormaps[SCALE]
+    image = axes.imshow(colours, cmap=SCALE, vmin=low, vmax=high, aspect="auto")
+    for place, line in enumerate(lines):
+        for column, rows in enumerate(cells):
+            _heat_cell(axes, rows.get(line), place, column, scale((colours[place, column] - low) / (high - low)))
+    for column in range(len(columns)):
+        best = np.flatnonzero(np.isclose(table[:, column], np.nanmax(table[:, column]), rtol=0, atol=5e-4))
+        if len(lines) > 1 and len(best) < np.isfinite(table[:, column]).sum():
+            _frame(axes, best, column)
+    axes.set_xticks(range(len(columns)), [name_of(name, 16) for name in columns])
+    axes.xaxis.tick_top()
+    if max(len(name) for name in columns) > 8:
+        axes.tick_params(axis="x", rotation=30)
+        for label in axes.get_xticklabels():
+            label.set_ha("left")
+    axes.set_yticks(range(len(lines)), [name_of(line.label) for line in lines])
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    if not by_metric:
+        _colour_bar(figure, image, axes, next(iter(cells[0].values())).metric)
+
+
+def _good(row: Row | None) -> float:
+    return float("nan") if row is None else reading.goodness(row)
+
+
+def _relative(table: Any) -> tuple[Any, float, float]:
+    """Each column from its worst (0) to its best (1)."""
+    low, high = np.nanmin(table, axis=0), np.nanmax(table, axis=0)
+    return np.where(high - low > 1e-12, (table - low) / np.where(high > low, high - low, 1.0), 0.5), 0.0, 1.0
+
+
+def _heat_cell(axes: Any, row: Row | None, place: int, column: int, colour: Any) -> None:
+    if row is None or row.value is None:
+        axes.text(column, place, "–", ha="center", va="center", color=MUTED)
+        return
+    axes.text(column, place, number(row.value, row.metric), ha="center", va="center", color=ink_on(*colour[:3]))
+
+
+def _frame(axes: Any, places: Any, column: int) -> None:
+    patches = library("matplotlib.patches")
+    for place in places:
+        axes.add_patch(
+            patches.Rectangle((column - 0.46, place - 0.44), 0.92, 0.88, fill=False, edgecolor=COLOURS[1], linewidth=1.8)
+        )
+
+
+def _colour_bar(figure: Any, image: Any, axes: Any, metric: str) -> None:
+    turned = 1 if facts(metric).higher_is_better else -1
+    bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(length=0)
+    bar.ax.yaxis.set_major_formatter(lambda value, _: number(turned * value, metric))
+    bar.set_label(_axis(metric))
+
+
+def _axis(metric: str) -> str:
+    return f"{metric} (%)" if facts(metric).percent else metric
+
+
+# --- lift over chance -------------------------------------------------------------------------------------------
+
+
+def lift_plot(scores: Scores, metric: str | None = None) -> Any:
+    """How far above chance each system lies in each subset, with 95 % intervals; protocols side by side.
+
+    The grey bar at zero is where shuffled labels fall 95 % of the time. Distances have their own colours.
+    """
+    metric, lines, _ = _lift_lines(scores, metric)
+    with look():
+        figure = new_figure(_WIDTH, 1.0 + 0.02 * 5 + _lift_inches(lines, scores))
+        _draw_lift(figure, scores, metric)
+    return figure
+
+
+def _lift_lines(scores: Scores, metric: str | None) -> tuple[str, list[tuple[Subset, str | None]], list[str]]:
+    """The metric, the lines of the plot (a heading has no system), and the distances."""
+    leading = metric or reading.headline(scores)
+    rows = [
+        row
+        for row in reading.single_subsets(scores)
+        if row.metric == leading and row.status == "ok" and row.lift is not None
+    ]
+    if not rows:
+        raise _nothing("lift over chance; permutations give one")
+    places = list(dict.fromkeys(reading.subset(row) for row in rows))
+    systems = lift_systems(scores, leading)
+    lines: list[tuple[Subset, str | None]] = []
+    for place in places:
+        lines += [(place, None), *((place, system) for system in systems)]
+    measures = list(dict.fromkeys(reading.representation(row).measure for row in rows))
+    return leading, lines, measures
+
+
+def lift_systems(scores: Scores, metric: str) -> list[str]:
+    """The systems that fit: all, or those with the best means over subsets, in the order of the table."""
+    found = reading.values(scores, metric)
+    everyone = list(dict.fromkeys(line.system for rows in found.values() for line in rows))
+    room = max(4, _MOST_LINES // max(1, len(found)) - 1)
+    if len(everyone) <= room:
+        return everyone
+    best: dict[str, float] = {}
+    for rows in found.values():
+        for system in everyone:
+            mine = [reading.goodness(row) for line, row in rows.items() if line.system == system]
+            best[system] = best.get(system, 0.0) + (max(mine) if mine else 0.0)
+    chosen = sorted(everyone, key=lambda system: -best[system])[:room]
+    return [system for system in everyone if system in chosen]
+
+
+def _lift_inches(lines: Sequence[object], scores: Scores) -> float:
+    measures = len({line.measure for line in reading.representations(scores)})
+    return len(lines) * (0.15 + 0.075 * measures)
+
+
+def _draw_lift(figure: Any, scores: Scores, metric: str | None = None) -> None:
+    metric, lines, measures = _lift_lines(scores, metric)
+    shown = [name for name in reading.protocols(scores) if any(
+        row.lift is not None for rows in reading.values(scores, metric, name).values() for row in rows.values())]  # fmt: skip
+    panels = figure.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0]
+    for axes, protocol in zip(panels, shown, strict=True):
+        found = reading.values(scores, metric, protocol)
+        for height, (place, system) in enumerate(lines):
+            if system is not None:
+                rows = {line.measure: row for line, row in found.get(place, {}).items() if line.system == system}
+                _lift_line(axes, height, rows, measures)
+        axes.axvline(0, color=MUTED, linewidth=1)
+        axes.set_axisbelow(True)
+        axes.grid(axis="x")
+        axes.set_title(_PROTOCOL.get(protocol, protocol) if len(shown) > 1 else "", loc="left")
+        percent = facts(metric).percent
+        axes.set_xlabel(f"{metric} above chance" + (" (percentage points)" if percent else ""))
+        axes.xaxis.set_major_formatter(lambda value, _: number(value, metric, sign=True).removesuffix(".0"))
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+    first = panels[0]
+    first.set_ylim(len(lines) - 0.4, -0.6)
+    first.set_yticks(range(len(lines)), [name_of(system or place.label) for place, system in lines])
+    for label, (_, system) in zip(first.get_yticklabels(), lines, strict=True):
+        if system is None:
+            label.set_fontweight("bold")
+    if len(measures) > 1:
+        _legend(figure, measures)
+
+
+def _lift_line(axes: Any, height: float, rows: dict[str, Row], measures: list[str]) -> None:
+    for number_, measure in enumerate(measures):
+        row = rows.get(measure)
+        if row is None or row.lift is None or row.baseline is None:
+            continue
+        at = height + (number_ - (len(measures) - 1) / 2) * min(0.26, 0.72 / len(measures))
+        colour, marker = COLOURS[number_ % len(COLOURS)], MARKERS[number_ % len(MARKERS)]
+        if row.baseline_low is not None and row.baseline_high is not None:
+            band = [row.baseline_low - row.baseline, row.baseline_high - row.baseline]
+            axes.plot(band, [at, at], color=GRID, linewidth=4, solid_capstyle="butt", zorder=1)
+        if row.low is not None and row.high is not None:
+            axes.plot([row.low - row.baseline, row.high - row.baseline], [at, at], color=colour, zorder=2)
+        axes.plot([row.lift], [at], marker, color=colour, markersize=4.2, zorder=3)
+
+
+def _legend(figure: Any, measures: list[str]) -> None:
+    lines = library("matplotlib.lines")
+    handles = [
+        lines.Line2D([], [], color=COLOURS[n % len(COLOURS)], marker=MARKERS[n % len(MARKERS)], markersize=4.5)
+        for n in range(len(measures))
+    ]
+    figure.legend(handles, [name_of(name) for name in measures], loc="outside upper right", ncols=len(measures))
+
+
+# --- trends -----------------------------------------------------------------------------------------------------
+
+_PROPERTIES = ("clips", "classes", "clips per class", "mean duration (s)")
+
+
+def trends(scores: Scores, subsets: Sequence[SubsetFacts], metric: str | None = None) -> Any:
+    """The metric against what is known of the subsets: clips, classes, clips per class, duration, domain.
+
+    Small grey points are representations; the coloured ones, named, are the best over all subsets. rho is their
+    rank correlation with the property, over as many subsets as n says.
+    """
+    metric = metric or reading.headline(scores)
+    found = reading.values(scores, metric)
+    known = {(item.suite, item.subset): item for item in subsets}
+    pairs = [(place, known[place], rows) for place, rows in found.items() if place in known]
+    if len(pairs) < 2:
+        raise _nothing("a trend; it takes two subsets with known properties")
+    means = reading.mean_over_subsets({place: rows for place, _, rows in pairs})
+    turned = 1 if facts(metric).higher_is_better else -1
+    best = max(means, key=lambda line: turned * means[line]) if means else None
+    domains = list(dict.fromkeys(item.domain for _, item, _ in pairs if item.domain))
+    measured = [[_property(item, name) for _, item, _ in pairs] for name in _PROPERTIES]
+    panels = [(name, at) for name, at in zip(_PROPERTIES, measured, strict=True) if _varies(at)]
+    count = len(panels) + (len(domains) > 1)
+    if not count:
+        raise _nothing("a trend; the subsets do not differ in what is known of them")
+    columns = 2 if count in (2, 4) else min(3, count)
+    with look():
+        figure = new_figure(_WIDTH, 2.5 * -(-count // columns))
+        spots = figure.subplots(-(-count // columns), columns, sharey=True, squeeze=False).ravel()
+        for axes, (name, at) in zip(spots, panels, strict=False):
+            _draw_trend(axes, name, at, [rows for *_, rows in pairs], [place.label for place, *_ in pairs], best)
+        if len(domains) > 1:
+            _draw_domains(spots[len(panels)], domains, [(item.domain, rows) for _, item, rows in pairs], best)
+        for axes in spots[count:]:
+            axes.remove()
+        for axes in spots[:count:columns]:
+            axes.set_ylabel(_axis(metric))
+        spots[0].yaxis.set_major_formatter(lambda value, _: number(value, metric))
+    return figure
+
+
+def _property(item: SubsetFacts, name: str) -> float:
+    found = {
+        "clips": float(item.clips),
+        "classes": float(item.classes),
+        "clips per class": item.clips / max(item.classes, 1),
+        "mean duration (s)": item.durations.mean if item.durations else float("nan"),
+    }
+    return found[name]
+
+
+def _varies(at: list[float]) -> bool:
+    return bool(np.isfinite(at).all()) and max(at) > min(at)
+
+
+def _draw_trend(
+    axes: Any, name: str, at: list[float], rows: list[dict[Representation, Row]], places: list[str],
+    best: Representation | None,
+) -> None:  # fmt: skip
+    for x, found in zip(at, rows, strict=True):
+        axes.plot([x] * len(found), [row.value for row in found.values()], "o", color=MUTED, markersize=2, alpha=0.5)
+    wide = max(at) > 8 * max(min(at), 1e-9)
+    if wide:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.xaxis.set_minor_formatter(lambda value, _: "")
+    if best is not None:
+        values = [found[best].value or 0.0 for found in rows]
+        axes.plot(at, values, "o", color=COLOURS[0], markersize=5)
+        for x, value, place in zip(at, values, places, strict=True):
+            axes.annotate(name_of(place, 12), (x, value), (4, 4), textcoords="offset points", fontsize=7, color=MUTED)
+        if len(at) >= ENOUGH_SUBSETS:
+            axes.set_title(f"ρ = {_rank_correlation(at, values)} (n = {len(at)})", loc="right", color=MUTED, fontsize=8)
+    axes.margins(x=0.18, y=0.12)
+    axes.set_xlabel(name)
+    axes.grid(axis="y")
+    axes.set_axisbelow(True)
+
+
+def _rank_correlation(one: Sequence[float], other: Sequence[float]) -> str:
+    from scipy.stats import rankdata
+
+    ranks = rankdata(one), rankdata(other)
+    if min(np.ptp(ranks[0]), np.ptp(ranks[1])) == 0:
+        return "–"
+    return f"{np.corrcoef(*ranks)[0, 1]:+.2f}".replace("-", "\N{MINUS SIGN}")
+
+
+def _draw_domains(
+    axes: Any, domains: list[str], found: list[tuple[str, dict[Representation, Row]]], best: Representation | None
+) -> None:
+    for place, domain in enumerate(domains):
+        values = [row.value or 0.0 for name, rows in found if name == domain for row in rows.values()]
+        axes.boxplot(
+            values, positions=[place], widths=0.5, showfliers=False,
+            boxprops={"color": MUTED}, whiskerprops={"color": MUTED}, capprops={"color": MUTED},
+            medianprops={"color": INK},
+        )  # fmt: skip
+        shift = np.linspace(-0.12, 0.12, len(values)) if len(values) > 1 else np.zeros(1)
+        axes.plot(place + shift, values, "o", color=MUTED, markersize=2, alpha=0.5)
+        mine = [rows[best].value for name, rows in found if name == domain and best is not None and best in rows]
+        axes.plot([place] * len(mine), mine, "o", color=COLOURS[0], markersize=5)
+    axes.set_xticks(range(len(domains)), [name_of(name, 22) for name in domains])
+    axes.tick_params(axis="x", rotation=25 if len(domains) > 2 else 0, length=0)
+    for label in axes.get_xticklabels():
+        label.set_ha("right" if len(domains) > 2 else "center")
+    axes.set_xlabel("domain")
+    axes.grid(axis="y")
+    axes.set_axisbelow(True)
+
+
+# --- both at a glance ---------------------------------------------------------------------------------------------
+
+
+def overview(scores: Scores, path: str) -> None:
+    """Write the heat map, and lift over chance under it where it was measured, as one .png, .svg or .pdf."""
+    lines, columns, _ = _heat_cells(scores, None, "all")
+    heat = _heat_height(lines)
+    try:
+        _, rows, _ = _lift_lines(scores, None)
+        lift = 1.1 + _lift_inches(rows, scores)
+    except InputError:
+        lift = 0.0
+    with look():
+        figure = new_figure(max(_WIDTH, _heat_width(lines, columns)), heat + lift + 0.3 * (lift > 0))
+        if lift:
+            upper, lower = figure.subfigures(2, 1, height_ratios=[heat, lift])
+            _draw_heatmap(upper, scores)
+            _draw_lift(lower, scores)
+            lower.set_facecolor(PAPER)
+        else:
+            _draw_heatmap(figure, scores)
+        figure.suptitle(_overview_title(scores), x=0.01, ha="left", fontsize=10, fontweight="bold")
+        save(figure, str(path))
+
+
+def _overview_title(scores: Scores) -> str:
+    metric = reading.headline(scores)
+    direction = "higher" if facts(metric).higher_is_better else "lower"
+    return f"{_axis(metric)} of each representation, {direction} is better"

@@ -1,0 +1,187 @@
+"""The last part of a report: what happened to single files, and how everything was measured."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from urllib.parse import quote
+
+from earmark.corpora.clips import CorpusCard
+from earmark.report import reading
+from earmark.report.content import FileNote, ReportData, Timing
+from earmark.report.html.elements import Child, Html, bullets, folded, join, pairs, paragraph, section, table, tag
+
+MOST_FILES = 500
+
+DISTANCES = {
+    "cosine": "One minus the cosine of the angle between two vectors: loudness-like scale does not count.",
+    "euclidean": "The straight-line distance between two vectors: scale counts.",
+    "spearman": "One minus the rank correlation of two vectors' values: only the order of the dimensions counts.",
+}
+
+METRICS = {
+    "P@1": "share of clips whose nearest neighbour is of their class",
+    "GSR": "global separation rate: nearest clip of another class against the mean of the own class; 50 % where they are equal",
+    "CSR": "class separation ratio: nearest clip of another class against the farthest of the own, from class means",
+    "CSR_pointwise": "the same ratio clip by clip, then averaged",
+    "CS": "class overlap: distances inside a class over those inside and between, over all pairs of classes; lower is better",
+    "CSCF": "share of ordered pairs of classes that lie closer together than the first is wide; lower is better",
+    "silhouette": "mean of (b − a) / max(a, b): a, distance to the own class; b, to the nearest other class",
+    "NMI": "agreement of k-means clusters with the classes: normalised mutual information",
+    "ARI": "agreement of k-means clusters with the classes: adjusted Rand index, 0 by chance",
+    "kmeans_purity": "share of clips in the majority class of their k-means cluster",
+    "purity": "the same for HDBSCAN clusters of a UMAP; sensitive to the versions of both",
+    "hub_ratio": "how often the top 1 % of clips appear as neighbours, relative to even; 1 is even",
+    "antihub_rate": "share of clips that are nobody's neighbour",
+    "hub_skew": "skewness of how often clips appear as neighbours; 0 is even",
+    "robin_hood": "share of neighbour appearances to take from the frequent and give to the rare until all are equal",
+}
+
+_KINDS = {
+    "failed": "could not be used",
+    "dropped": "left out",
+    "truncated": "cut",
+    "converted": "converted and used",
+}
+
+
+def what_happened(data: ReportData) -> Html:
+    """Every file that was not simply used, and the notes of the run."""
+    notes = list(dict.fromkeys([*data.notes, *data.scores.notes]))
+    parts: list[Child] = []
+    if data.files:
+        counts = Counter(note.kind for note in data.files)
+        said = ", ".join(f"{counts[kind]} {words}" for kind, words in _KINDS.items() if counts[kind])
+        parts.append(paragraph(f"{len(data.files)} clips were not simply used: {said}."))
+        parts.append(_file_table(data.files[:MOST_FILES]))
+        if len(data.files) > MOST_FILES:
+            parts.append(paragraph(f"The first {MOST_FILES} are listed; the run's failure file has all.", class_="quiet"))
+    else:
+        parts.append(paragraph("Every clip was used as it is: none failed, none was dropped, none was cut."))
+    parts.append(bullets(notes) if notes else None)
+    return section("files", "What happened to single files", parts)
+
+
+def _file_table(files: Iterable[FileNote]) -> Html:
+    shown = list(files)
+    subset = len({note.subset for note in shown}) > 1
+    system = any(note.system for note in shown)
+    heads: list[Child] = ["clip", "what", "why", "so"]
+    heads += (["subset"] if subset else []) + (["for"] if system else [])
+    lines = []
+    for note in shown:
+        name = join(note.clip, tag("small", f" {note.label}", class_="quiet") if note.label else None)
+        line: list[Html | str] = [name, tag("span", note.kind, class_=f"badge {note.kind}"), note.reason, note.outcome]
+        lines.append([*line, *([note.subset] if subset else []), *([note.system or "all"] if system else [])])
+    return table(heads, lines, left=len(heads), filterable=True)
+
+
+def how(data: ReportData) -> Html:
+    rows = reading.single_subsets(data.scores)
+    distances = list(dict.fromkeys(row.distance for row in rows if row.distance))
+    return section(
+        "method",
+        "How it was measured",
+        paragraph(
+            "Vectors come from frozen models; nothing was trained on the labels. Every clip is a query once, and its neighbours "
+            "are all other clips of its subset (across groups: of other groups). Means over subsets count each subset once."
+        ),
+        tag("h3", "Distances") if distances else None,
+        pairs((name, DISTANCES.get(name, "")) for name in distances) if distances else None,
+        tag("h3", "Metrics"),
+        pairs((name, _definition(name)) for name in reading.metrics(rows)),
+        _calibration(data),
+        _facts_table(data),
+        _timings(data.timings) if data.timings else None,
+        tag("h3", "Sounds") if data.cards else None,
+        [_card(card) for card in data.cards],
+        _tables(data),
+        _hashes(data),
+        folded("Configuration", tag("pre", data.config)) if data.config.strip() else None,
+    )
+
+
+def _definition(metric: str) -> str:
+    found = re.fullmatch(r"P@(\d+)", metric)
+    if found and metric != "P@1":
+        return f"share of the {found[1]} nearest neighbours that are of the query's class, averaged over clips"
+    return METRICS.get(metric, "see the documentation")
+
+
+def _calibration(data: ReportData) -> Html:
+    rows = reading.single_subsets(data.scores)
+    said = []
+    if any(row.lift is not None for row in rows):
+        count = data.settings.get("permutations", "")
+        said.append(
+            f"Chance is the mean of the metric when the labels are shuffled{f' ({count} times)' if count else ''} and the distances "
+            "stay; lift is the value minus that mean; p = (shuffles at least as good + 1) / (shuffles + 1)."
+        )
+    else:
+        said.append("No permutations were made, so there are no values for chance, lift or p.")
+    if any(row.low is not None for row in rows):
+        count = data.settings.get("bootstrap", "")
+        said.append(
+            f"Intervals are the middle 95 % of resamples{f' ({count})' if count else ''} of the queries, of whole groups where clips "
+            "have groups. They cover the choice of clips, not of labels or of recording conditions."
+        )
+    else:
+        said.append("No bootstrap was made, so there are no intervals.")
+    return join(tag("h3", "Chance and intervals"), [paragraph(sentence) for sentence in said])
+
+
+def _facts_table(data: ReportData) -> Html | None:
+    items = [*data.settings.items(), *data.versions.items()]
+    if data.version:
+        items.append(("Earmark", data.version))
+    return join(tag("h3", "Settings and versions"), pairs(items)) if items else None
+
+
+def _timings(timings: Iterable[Timing]) -> Html:
+    shown = list(timings)
+    lines: list[list[Html | str]] = [
+        [item.stage, tag("td", _seconds(item.seconds), class_="n", data_value=repr(item.seconds)), item.detail]
+        for item in shown
+    ]
+    caption = f"{_seconds(sum(item.seconds for item in shown))} in all."
+    return join(tag("h3", "Time"), table(["stage", "time", ""], lines, caption=caption))
+
+
+def _seconds(value: float) -> str:
+    if value < 120:
+        return f"{value:.1f} s"
+    return f"{value / 60:.1f} min" if value < 7200 else f"{value / 3600:.1f} h"
+
+
+def _card(card: CorpusCard) -> Html:
+    known = [
+        ("status", card.status), ("source", card.source), ("revision", card.revision), ("licence", card.licence),
+        ("citation", card.citation), ("domain", card.domain), ("notes", card.notes),
+    ]  # fmt: skip
+    return join(tag("h4", card.title or card.name), pairs((name, value) for name, value in known if value))
+
+
+def _tables(data: ReportData) -> Html | None:
+    links = [tag("a", title, href=quote(address)) for title, address in data.tables.items() if _beside(address)]
+    return join(tag("h3", "The same as tables"), bullets(links)) if links else None
+
+
+def _beside(address: str) -> bool:
+    """A file beside the report: not an address on a network, not a script."""
+    return bool(address) and ":" not in address and not address.startswith(("/", "\\"))
+
+
+def _hashes(data: ReportData) -> Html | None:
+    rows = {
+        f"{reading.subset(row).label}: {reading.representation(row).label}": row.inputs
+        for row in reading.single_subsets(data.scores)
+        if row.inputs
+    }
+    items = [*data.inputs.items(), *rows.items()]
+    if not items:
+        return None
+    return folded(
+        "Hashes of the inputs", paragraph("Two values with the same hash were computed from the same bytes in the same way."),
+        pairs((name, tag("span", value, class_="hash")) for name, value in items),
+    )  # fmt: skip

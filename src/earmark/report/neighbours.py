@@ -1,0 +1,208 @@
+"""What nearest neighbours tell about single classes and clips: confusions, hubs, the worst retrievals."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from earmark.geometry import spaces
+from earmark.report.content import CloseUp
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_BLOCK = 1 << 24  # values in a block of vectors
+
+
+class Confusions(NamedTuple):
+    """`counts[i, j]`: clips of class i whose nearest neighbour is of class j. Classes in alphabetical order."""
+
+    classes: list[str]
+    counts: Ints
+
+    @property
+    def sizes(self) -> Ints:
+        return np.asarray(self.counts.sum(axis=1))
+
+
+class Confusion(NamedTuple):
+    """`count` of the `size` clips of class `true` have a nearest neighbour of class `taken_for`."""
+
+    true: str
+    taken_for: str
+    count: int
+    size: int
+
+
+class Hub(NamedTuple):
+    """A clip that is the nearest neighbour of `times` clips, `wrong` of them of another class.
+
+    `occurrences` counts the clips that have it among their k nearest, where that was measured.
+    """
+
+    row: int
+    times: int
+    wrong: int
+    occurrences: int | None
+
+
+class Neighbour(NamedTuple):
+    row: int
+    distance: float | None
+    same: bool
+
+
+class Retrieval(NamedTuple):
+    """A query, its nearest neighbours, and the nearest clip of its own class with its rank among all."""
+
+    row: int
+    neighbours: list[Neighbour]
+    own: Neighbour | None
+    own_rank: int | None
+    candidates: int | None
+
+
+def nearest_rows(nearest: ArrayLike) -> Ints:
+    """Rows as integers, -1 where there is no neighbour."""
+    given = np.asarray(nearest, np.float64)
+    return np.where(np.isfinite(given) & (given >= 0), given, -1).astype(np.int64)
+
+
+def confusions(labels: Any, nearest: ArrayLike) -> Confusions:
+    """Count, for every class, the classes of its clips' nearest neighbours; clips without one do not count."""
+    rows = nearest_rows(nearest)
+    asked = [row for row in np.flatnonzero(rows >= 0) if labels[row] and labels[rows[row]]]
+    classes = sorted({str(labels[row]) for row in asked} | {str(labels[rows[row]]) for row in asked})
+    place = {name: number for number, name in enumerate(classes)}
+    counts = np.zeros((len(classes), len(classes)), np.int64)
+    for row in asked:
+        counts[place[str(labels[row])], place[str(labels[rows[row]])]] += 1
+    return Confusions(classes, counts)
+
+
+def top_confusions(found: Confusions, most: int = 10) -> list[Confusion]:
+    """The most frequent confusions, by count and then by share of the class."""
+    true, taken = np.nonzero(found.counts)
+    pairs = [
+        Confusion(found.classes[i], found.classes[j], int(found.counts[i, j]), int(found.sizes[i]))
+        for i, j in zip(true, taken, strict=True)
+        if i != j
+    ]
+    return sorted(pairs, key=lambda pair: (-pair.count, -pair.count / pair.size, pair.true, pair.taken_for))[:most]
+
+
+def most_confused(found: Confusions, most: int) -> Confusions:
+    """The `most` classes with the most confusions, in and out, ordered so that classes taken for each other are near."""
+    wrong = found.counts - np.diag(np.diag(found.counts))
+    order = np.argsort(-(wrong.sum(axis=0) + wrong.sum(axis=1)), kind="stable")[:most]
+    order = np.sort(order)
+    kept = Confusions([found.classes[i] for i in order], found.counts[np.ix_(order, order)])
+    places = _seriated(kept)
+    return Confusions([kept.classes[i] for i in places], kept.counts[np.ix_(places, places)])
+
+
+def _seriated(found: Confusions) -> Ints:
+    """An order of the classes in which classes that are taken for each other stand side by side."""
+    n = len(found.classes)
+    if n < 3:
+        return np.arange(n)
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    share = found.counts / np.maximum(found.sizes, 1)[:, None]
+    close = (share + share.T) / 2
+    apart = 1.0 - close / max(float(close.max()), 1e-12)
+    np.fill_diagonal(apart, 0.0)
+    return np.asarray(leaves_list(linkage(squareform(apart, checks=False), "average", optimal_ordering=True)), np.int64)
+
+
+def hubs(close_up: CloseUp, most: int = 5) -> list[Hub]:
+    """The clips that are nearest to the most others, when at least one is nearest to three or more."""
+    rows = nearest_rows(close_up.nearest)
+    queries = np.flatnonzero(rows >= 0)
+    times = np.bincount(rows[queries], minlength=len(rows))
+    different = [close_up.labels[query] != close_up.labels[rows[query]] for query in queries]
+    wrong = np.bincount(rows[queries], weights=np.array(different, float), minlength=len(rows)).astype(int)
+    counted = close_up.per_point.get("hub_ratio")
+    order = np.lexsort((np.arange(len(rows)), -wrong, -times))[:most]
+    return [
+        Hub(int(row), int(times[row]), int(wrong[row]), _count(counted, row)) for row in order if times[row] >= 3
+    ]
+
+
+def _count(counted: Floats | None, row: int) -> int | None:
+    return None if counted is None or not np.isfinite(counted[row]) else int(counted[row])
+
+
+def worst_queries(close_up: CloseUp, most: int = 4) -> list[int]:
+    """Queries whose nearest neighbour is wrong, the most wrong first, one for each pair of classes while there are any.
+
+    Most wrong is the lowest GSR (its nearest stranger is closest against its own class), then the lowest P@5.
+    """
+    rows = nearest_rows(close_up.nearest)
+    labels = close_up.labels
+    wrong = [row for row in np.flatnonzero(rows >= 0) if labels[row] != labels[rows[row]]]
+    order = sorted(wrong, key=lambda row: (*(_value(close_up, metric, row) for metric in ("GSR", "P@5")), row))
+    seen: set[tuple[Any, Any]] = set()
+    first, again = [], []
+    for row in order:
+        pair = (labels[row], labels[rows[row]])
+        (again if pair in seen else first).append(int(row))
+        seen.add(pair)
+    return (first + again)[:most]
+
+
+def _value(close_up: CloseUp, metric: str, row: int) -> float:
+    found = close_up.per_point.get(metric)
+    return float(found[row]) if found is not None and np.isfinite(found[row]) else np.inf
+
+
+def retrieve(close_up: CloseUp, queries: list[int], most: int = 3) -> list[Retrieval]:
+    """Neighbours of the queries with their distances; without vectors only the nearest, without a distance."""
+    rows = nearest_rows(close_up.nearest)
+    labels = close_up.labels
+    if close_up.vectors is None or not queries:
+        return [
+            Retrieval(row, [Neighbour(int(rows[row]), None, labels[row] == labels[rows[row]])], None, None, None)
+            for row in queries
+        ]
+    found = []
+    everyone = np.array([bool(label) for label in labels]) & (rows >= 0)
+    everyone[rows[rows >= 0]] = True
+    for row, distances in zip(queries, _distances(close_up, queries), strict=True):
+        allowed = everyone.copy()
+        allowed[row] = False
+        if close_up.protocol == "across_groups" and close_up.groups is not None and close_up.groups[row]:
+            allowed &= np.array([group != close_up.groups[row] for group in close_up.groups])
+        order = np.flatnonzero(allowed)
+        order = order[np.argsort(distances[order], kind="stable")]
+        if rows[row] in order:  # rounding may not contradict the evaluation about who is first
+            order = np.concatenate([[rows[row]], order[order != rows[row]]])
+        same = np.array([labels[other] == labels[row] for other in order], bool)
+        listed = [
+            Neighbour(int(other), float(distances[other]), bool(alike))
+            for other, alike in zip(order[:most], same[:most], strict=True)
+        ]
+        own = int(np.argmax(same)) if same.any() else None
+        mate = None if own is None else Neighbour(int(order[own]), float(distances[order[own]]), True)
+        found.append(Retrieval(row, listed, mate, None if own is None else own + 1, len(order)))
+    return found
+
+
+def _distances(close_up: CloseUp, queries: list[int]) -> Floats:
+    """Distances [Q, N] of a few queries to everyone, a block of vectors at a time."""
+    vectors = np.asarray(close_up.vectors)
+    asked = vectors[queries]
+    step = max(1, _BLOCK // vectors.shape[1])
+    count = len(queries)
+    found = np.empty((count, len(vectors)))
+    for start in range(0, len(vectors), step):
+        block = vectors[start : start + step]
+        space = spaces.prepare(np.concatenate([asked, block]), close_up.distance, ties=close_up.ties)
+        squares = space.squares[:count, None] + space.squares[count:] - 2.0 * space.points[:count] @ space.points[count:].T
+        flat = space.flat[:count, None] | space.flat[count:]
+        squares = np.maximum(np.where(flat, spaces.FLAT_SQUARE, squares), 0.0)
+        found[:, start : start + len(block)] = squares / 2 if space.halved else np.sqrt(squares) * space.scale
+    return found

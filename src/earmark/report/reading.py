@@ -1,0 +1,175 @@
+"""How a report reads a score table: which rows belong together, which metric leads, how a number is written.
+
+A *representation* is a system under a distance and a correction: what a reader chooses between. A *subset* is a
+set of clips that was scored by itself. Means over subsets are left out here; the report makes its own.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from earmark.errors import InputError
+from earmark.scores import MetricFacts, Row, Scores, metric_facts
+
+HEADLINES = ("P@1", "GSR", "P@5", "silhouette")
+"""The metric that leads the report: the first of these that has a value."""
+
+
+class Representation(NamedTuple):
+    """A system, the distance its vectors were compared under, and the correction of that distance."""
+
+    system: str
+    distance: str
+    correction: str = "none"
+
+    @property
+    def label(self) -> str:
+        return " · ".join([self.system or "vectors", *filter(None, [self.measure])])
+
+    @property
+    def measure(self) -> str:
+        """Distance and correction in one word or two."""
+        return self.distance if self.correction in ("", "none") else f"{self.distance} {self.correction}"
+
+
+class Subset(NamedTuple):
+    """Clips that were scored together."""
+
+    suite: str
+    name: str
+
+    @property
+    def label(self) -> str:
+        return self.name or self.suite or "all clips"
+
+
+Values = Mapping[Subset, Mapping[Representation, Row]]
+
+
+def representation(row: Row) -> Representation:
+    return Representation(row.system, row.distance, row.correction)
+
+
+def subset(row: Row) -> Subset:
+    return Subset(row.suite, row.subset)
+
+
+def is_mean(row: Row) -> bool:
+    return row.subset == "mean" or row.subset.startswith("mean:")
+
+
+def single_subsets(scores: Scores) -> list[Row]:
+    """The rows of single subsets, without differences between systems."""
+    return [row for row in scores if not is_mean(row) and ":" not in row.metric]
+
+
+def subsets(scores: Scores) -> list[Subset]:
+    return list(dict.fromkeys(subset(row) for row in single_subsets(scores)))
+
+
+def representations(scores: Scores) -> list[Representation]:
+    return list(dict.fromkeys(representation(row) for row in single_subsets(scores)))
+
+
+def protocols(scores: Scores) -> list[str]:
+    found = dict.fromkeys(row.protocol for row in single_subsets(scores))
+    return sorted(found, key=lambda name: name != "all")
+
+
+def metrics(rows: Iterable[Row]) -> list[str]:
+    return list(dict.fromkeys(row.metric for row in rows))
+
+
+def headline(scores: Scores) -> str:
+    """The metric to lead with; the first of the table when none of `HEADLINES` has a value."""
+    measured = {row.metric for row in single_subsets(scores) if row.value is not None}
+    known = [name for name in HEADLINES if name in measured]
+    return next(iter([*known, *sorted(measured), *metrics(scores), "P@1"]))
+
+
+def values(scores: Scores, metric: str, protocol: str = "all") -> dict[Subset, dict[Representation, Row]]:
+    """The ok rows of one metric, by subset and representation, in the order of the table."""
+    found: dict[Subset, dict[Representation, Row]] = {}
+    for row in single_subsets(scores):
+        if row.metric == metric and row.protocol == protocol and row.status == "ok" and row.value is not None:
+            found.setdefault(subset(row), {})[representation(row)] = row
+    return found
+
+
+def goodness(row: Row) -> float:
+    """The value, turned so that more is better."""
+    assert row.value is not None
+    return row.value if facts(row.metric).higher_is_better else -row.value
+
+
+def ranked(rows: Mapping[Representation, Row]) -> list[tuple[Representation, Row]]:
+    """Best first; equal values keep the order of the table."""
+    return sorted(rows.items(), key=lambda item: -goodness(item[1]))
+
+
+def mean_over_subsets(found: Values) -> dict[Representation, float]:
+    """The mean over subsets of every representation that has a value in all of them."""
+    everywhere = set.intersection(*(set(rows) for rows in found.values())) if found else set()
+    order = dict.fromkeys(name for rows in found.values() for name in rows if name in everywhere)
+    return {name: sum(rows[name].value or 0.0 for rows in found.values()) / len(found) for name in order}
+
+
+# --- numbers and names ------------------------------------------------------------------------------------------
+
+
+def facts(metric: str) -> MetricFacts:
+    """Facts of a metric; one that nobody knows is a plain number of which more is better."""
+    try:
+        return metric_facts(metric)
+    except InputError:
+        return MetricFacts(metric, (float("-inf"), float("inf")), higher_is_better=True, percent=False)
+
+
+def number(value: float, metric: str, *, sign: bool = False, unit: bool = False) -> str:
+    """31.8 for a fraction (31.8 % with its unit), 0.052 for another number; a true minus sign."""
+    percent = facts(metric).percent
+    text = f"{100 * value if percent else value:{'+' if sign else ''}.{1 if percent else 3}f}"
+    if re.fullmatch(r"-0\.0+", text):
+        text = text.replace("-", "+" if sign else "")
+    return text.replace("-", "\N{MINUS SIGN}") + ("\N{NO-BREAK SPACE}%" if unit and percent else "")
+
+
+def points(value: float, metric: str) -> str:
+    """A difference of two values, in percentage points where the metric is a fraction."""
+    return number(value, metric, sign=True) + (" points" if facts(metric).percent else "")
+
+
+def interval(row: Row) -> str:
+    """[29.6, 33.8], or nothing when the row has no interval."""
+    if row.low is None or row.high is None:
+        return ""
+    return f"[{number(row.low, row.metric)}, {number(row.high, row.metric)}]"
+
+
+def overlap(one: Row, other: Row) -> bool | None:
+    """Whether the intervals of two rows overlap; None when one of them has none."""
+    if one.low is None or one.high is None or other.low is None or other.high is None:
+        return None
+    return one.low <= other.high and other.low <= one.high
+
+
+def plain(text: str, most: int = 10_000) -> str:
+    """One line without control characters, cut in its middle where it is longer than `most`."""
+    line = "".join(mark if mark.isprintable() else "?" for mark in " ".join(unicodedata.normalize("NFC", text).split()))
+    if len(line) <= most:
+        return line
+    tail = (most - 1) // 3
+    return line[: most - 1 - tail] + "…" + line[len(line) - tail :]
+
+
+def p_text(p_value: float) -> str:
+    return f"p = {p_value:.3f}" if p_value >= 0.0015 else f"p ≤ {p_value:.1g}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """a, b and c"""
+    items = list(names)
+    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1] if items else ""

@@ -1,0 +1,38 @@
+"""The score table: its columns, facts about every metric, reading, writing, merging, validating, aggregating.
+
+Every measurement in Earmark is a `Row`, and `Scores` is an ordered table of rows. A missing number is `None`
+in Python, an empty cell in CSV and `null` in JSON and Parquet; it is never 0 and never NaN. Numbers survive
+every format exactly. Columns are only ever added at the end, so files of older versions still load.
+"""
+
+from __future__ import annotations
+
+from earmark.scores.facts import METRICS, MetricFacts, metric_facts
+from earmark.scores.reading import load_scores, read_scores
+from earmark.scores.rows import COLUMNS, KEY, Row
+from earmark.scores.rules import RULES, VOCSIM_SUBSETS, Rule, VocSimSubset, aggregate, find_rule
+from earmark.scores.table import PointKey, Scores, merge
+from earmark.scores.validation import PROTOCOLS, STATUSES, validate
+
+__all__ = [
+    "COLUMNS",
+    "KEY",
+    "METRICS",
+    "PROTOCOLS",
+    "RULES",
+    "STATUSES",
+    "VOCSIM_SUBSETS",
+    "MetricFacts",
+    "PointKey",
+    "Row",
+    "Rule",
+    "Scores",
+    "VocSimSubset",
+    "aggregate",
+    "find_rule",
+    "load_scores",
+    "merge",
+    "metric_facts",
+    "read_scores",
+    "validate",
+]

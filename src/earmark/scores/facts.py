@@ -1,0 +1,96 @@
+"""What is known of every metric before it is measured: its range, its direction, and how reports print it."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+
+from earmark.errors import InputError, did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class MetricFacts:
+    """What is known of a metric before it is measured. `percent`: reports print it times 100."""
+
+    spelling: str
+    range: tuple[float, float]
+    higher_is_better: bool
+    percent: bool
+
+
+_INF = math.inf
+METRICS: dict[str, MetricFacts] = {
+    facts[0]: MetricFacts(*facts)
+    for facts in (
+        # retrieval and separation
+        ("P@1", (0.0, 1.0), True, True),
+        ("P@5", (0.0, 1.0), True, True),
+        ("GSR", (0.0, 1.0), True, True),
+        ("CSR", (0.0, 1.0), True, True),
+        ("CSR_pointwise", (0.0, 1.0), True, True),
+        ("CS", (0.0, 1.0), False, True),
+        ("CSCF", (0.0, 1.0), False, True),
+        ("silhouette", (-1.0, 1.0), True, False),
+        # clustering; ARI is printed in percent beside NMI and purity, as the papers do
+        ("purity", (0.0, 1.0), True, True),
+        ("NMI", (0.0, 1.0), True, True),
+        ("ARI", (-0.5, 1.0), True, True),
+        ("kmeans_purity", (0.0, 1.0), True, True),
+        # hubness
+        ("hub_ratio", (0.0, _INF), False, False),
+        ("antihub_rate", (0.0, 1.0), False, True),
+        ("hub_skew", (-_INF, _INF), False, False),
+        ("robin_hood", (0.0, 1.0), False, True),
+        # real against generated; the two densities may pass 1
+        ("precision", (0.0, 1.0), True, True),
+        ("recall", (0.0, 1.0), True, True),
+        ("density", (0.0, _INF), True, False),
+        ("coverage", (0.0, 1.0), True, True),
+        ("clipped_density", (0.0, _INF), True, False),
+        ("clipped_coverage", (0.0, 1.0), True, True),
+        ("sym_precision", (0.0, 1.0), True, True),
+        ("sym_recall", (0.0, 1.0), True, True),
+        ("p_precision", (0.0, 1.0), True, True),
+        ("p_recall", (0.0, 1.0), True, True),
+        ("precision_cover", (0.0, 1.0), True, True),
+        ("recall_cover", (0.0, 1.0), True, True),
+        # 1 - 2 * area between two curves, summed over 30 steps, can end a little under 0
+        ("alpha_precision", (-0.05, 1.0), True, True),
+        ("beta_recall", (-0.05, 1.0), True, True),
+        # codecs; the published overall score reaches 1.03 because wide-band PESQ passes 4.5
+        ("stft_distance", (0.0, _INF), False, False),
+        ("mel_distance", (0.0, _INF), False, False),
+        ("pesq", (-0.5, 5.0), True, False),
+        ("stoi", (-1.0, 1.0), True, False),
+        ("f0_corr", (-1.0, 1.0), True, False),
+        ("overall", (0.0, 1.03), True, False),
+        ("wer", (0.0, _INF), False, True),
+        ("eer", (0.0, 1.0), False, True),
+        ("min_dcf", (0.0, 1.0), False, False),
+        ("er_accuracy", (0.0, 1.0), True, True),
+        ("aec_map", (0.0, 1.0), True, True),
+        ("kbps", (0.0, _INF), False, False),
+    )
+}
+
+_DIFFERENCE = ":difference"
+_PRECISION_AT = re.compile(r"P@[1-9][0-9]*")
+
+
+def metric_facts(name: str) -> MetricFacts:
+    """Facts for a metric of `METRICS`, for `P@<k>` with any positive k, and for `<metric>:difference`.
+
+    A difference of two values from [lo, hi] lies in [-(hi - lo), hi - lo]; its direction is the metric's.
+    """
+    if name in METRICS:
+        return METRICS[name]
+    if _PRECISION_AT.fullmatch(name):
+        return replace(METRICS["P@1"], spelling=name)
+    base = name.removesuffix(_DIFFERENCE)
+    if base != name and not base.endswith(_DIFFERENCE):
+        facts = metric_facts(base)
+        width = facts.range[1] - facts.range[0]
+        return replace(facts, spelling=name, range=(-width, width))
+    hint = did_you_mean(name, METRICS) or f" Known are P@<k>, {', '.join(list(METRICS)[2:])}."
+    raise InputError(f'There is no metric "{name}".{hint}')

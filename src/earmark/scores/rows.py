@@ -1,0 +1,102 @@
+"""One measurement: its columns, and what each cell may hold.
+
+Columns are only ever added at the end, so files of older versions still load.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any, SupportsIndex
+
+from earmark.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One measurement. NumPy scalars become Python numbers; NaN and infinity are refused.
+
+    A value that could not be measured is None, with a status and a reason.
+    """
+
+    suite: str = ""
+    subset: str = ""
+    system: str = ""
+    distance: str = ""
+    correction: str = "none"
+    protocol: str = "all"
+    metric: str = ""
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    baseline: float | None = None
+    lift: float | None = None
+    p_value: float | None = None
+    n: int | None = None
+    status: str = "ok"
+    reason: str = ""
+    seconds: float | None = None
+    version: str = ""
+    inputs: str = ""
+    baseline_low: float | None = None
+    baseline_high: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in COLUMNS:
+            given = getattr(self, name)
+            kept = checked(name, given, f'Column "{name}" of a score row ({self.metric or "no metric"})')
+            if kept is not given:
+                object.__setattr__(self, name, kept)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What identifies the measurement: the values of the columns in `KEY`."""
+        return (
+            self.suite,
+            self.subset,
+            self.system,
+            self.distance,
+            self.correction,
+            self.protocol,
+            self.metric,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row as a dictionary in column order; missing numbers are None."""
+        return {name: getattr(self, name) for name in COLUMNS}
+
+
+COLUMNS: tuple[str, ...] = tuple(column.name for column in fields(Row))
+KEY: tuple[str, ...] = COLUMNS[:7]
+DEFAULTS: dict[str, Any] = {column.name: column.default for column in fields(Row)}
+NUMBERS = frozenset(name for name in COLUMNS if DEFAULTS[name] is None)
+
+
+def checked(name: str, given: object, where: str) -> str | float | int | None:
+    """The plain Python value of one cell, or an InputError that says where it is."""
+    if name not in NUMBERS:
+        if not isinstance(given, str):
+            raise InputError(f"{where} holds {given!r}; it must be text.")
+        return given if type(given) is str else str(given)
+    if given is None:
+        return None
+    if isinstance(given, bool | str) or not hasattr(given, "__float__"):
+        raise InputError(f"{where} holds {given!r}, which is not a number.")
+    try:
+        number = given if type(given) is float else float(given)
+    except (OverflowError, TypeError, ValueError):
+        raise InputError(f"{where} holds {given!r}, which is not a finite number.") from None
+    if not math.isfinite(number):
+        raise InputError(f"{where} holds {number}; leave a missing number empty and give a status and a reason.")
+    if name != "n":
+        return number
+    if number != int(number) or abs(number) >= 2**63:  # Parquet counts in 64 bits
+        raise InputError(f"{where} holds {given!r}; a count is a whole number under 2^63.")
+    return operator.index(given) if isinstance(given, SupportsIndex) else int(number)
+
+
+def distinct(rows: Iterable[Row], name: str) -> list[str]:
+    """The different texts in a column, in the order of their first row."""
+    return list(dict.fromkeys(str(getattr(row, name)) for row in rows))

@@ -1,0 +1,76 @@
+"""What a score row must fulfil to be believed, as one sentence for each problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from earmark.errors import InputError, did_you_mean
+from earmark.scores.facts import MetricFacts, metric_facts
+from earmark.scores.rows import KEY, Row
+
+STATUSES = ("ok", "not_applicable", "failed")
+PROTOCOLS = ("all", "across_groups")
+
+_ROUNDING = 1e-9
+"""How far a value may lie outside its range before it is more than rounding."""
+
+
+def validate(rows: Iterable[Row]) -> list[str]:
+    """What is wrong with the rows: one sentence each, with the row's number (from 1) and the remedy."""
+    problems: list[str] = []
+    first_with: dict[tuple[str, ...], int] = {}
+    for number, row in enumerate(rows, start=1):
+        at = f"Row {number} ({row.metric})" if row.metric else f"Row {number}"
+        problems += [f"{at}: {problem}" for problem in _problems(row)]
+        earlier = first_with.setdefault(row.key, number)
+        if earlier != number:
+            problems.append(f"{at}: repeats row {earlier} ({', '.join(KEY)} are the same); keep one of them.")
+    return problems
+
+
+def _problems(row: Row) -> Iterator[str]:
+    facts: MetricFacts | None = None
+    if not row.metric:
+        yield "metric is empty; name one."
+    else:
+        try:
+            facts = metric_facts(row.metric)
+        except InputError as error:
+            yield f"unknown metric: {error}"
+    if row.status not in STATUSES:
+        yield f'unknown status "{row.status}"; use {", ".join(STATUSES)}.{did_you_mean(row.status, STATUSES)}'
+    elif row.status == "ok" and row.value is None:
+        yield "status is ok but there is no value; give one, or another status with a reason."
+    elif row.status != "ok" and row.value is not None:
+        yield f"status is {row.status} but there is a value; remove the value or set the status to ok."
+    if row.status != "ok" and not row.reason.strip():
+        yield f"status is {row.status} without a reason; say why in one sentence."
+    if row.protocol not in PROTOCOLS:
+        hint = did_you_mean(row.protocol, PROTOCOLS)
+        yield f'unknown protocol "{row.protocol}"; use {" or ".join(PROTOCOLS)}.{hint}'
+    if facts is not None:
+        yield from _range_problems(row, facts)
+    for lower, upper in (("low", "high"), ("baseline_low", "baseline_high")):
+        low, high = getattr(row, lower), getattr(row, upper)
+        if (low is None) != (high is None):
+            yield f"one of {lower} and {upper} is missing; give both or neither."
+        elif low is not None and low > high:
+            yield f"{lower} {low:g} is above {upper} {high:g}; exchange them."
+    if row.p_value is not None and not 0 < row.p_value <= 1:
+        yield f"p_value {row.p_value:g} is outside (0, 1]; from c of m permutations it is (c+1)/(m+1)."
+    if row.n is not None and row.n < 0:
+        yield f"n {row.n} is negative; it counts points."
+    if row.seconds is not None and row.seconds < 0:
+        yield f"seconds {row.seconds:g} is negative; leave it empty if it was not measured."
+
+
+def _range_problems(row: Row, facts: MetricFacts) -> Iterator[str]:
+    low, high = facts.range
+    for name in ("value", "low", "high", "baseline", "baseline_low", "baseline_high"):
+        number = getattr(row, name)
+        if number is None or low - _ROUNDING <= number <= high + _ROUNDING:
+            continue
+        remedy = (
+            "values are fractions, divide percent by 100" if facts.percent and 1 < number <= 100 else "measure it again"
+        )
+        yield f"{name} {number:g} is outside [{low:g}, {high:g}]; {remedy}."
