@@ -24,7 +24,7 @@ import numpy as np
 
 from earmark import evaluate
 from earmark.geometry.sweep import ORDER_COLUMNS, ROWS
-from earmark.geometry.workers import Workers, thread_count
+from earmark.workers import Workers, thread_count
 from earmark.metrics.catalogue import CLUSTERING, DEFAULT
 
 METRICS = [name for name in DEFAULT if name not in CLUSTERING]

@@ -19,7 +19,7 @@ EQUAL = 1e-12  # two means this close (relative) are equal: the strict < of CSCF
 POINT_METRICS = ("GSR", "CSR_pointwise", "silhouette")
 
 
-# --- distances ----------------------------------------------------------------------------------------------
+# --- distances ------------------------------------------------------------------------------------
 
 
 def distance_matrix(vectors, distance, ties="average"):
@@ -62,7 +62,7 @@ def neighbours(distances, allowed):
     ]
 
 
-# --- per point ----------------------------------------------------------------------------------------------
+# --- per point ------------------------------------------------------------------------------------
 
 
 def balance(near, wide):
@@ -107,7 +107,7 @@ def point_values(distances, labels, groups=None, ks=(1, 5)):
     return found
 
 
-# --- whole-set values ---------------------------------------------------------------------------------------
+# --- whole-set values -----------------------------------------------------------------------------
 
 
 def class_pair_means(distances, labels, groups=None, weights=None):
@@ -115,17 +115,14 @@ def class_pair_means(distances, labels, groups=None, weights=None):
     labels = np.asarray(labels)
     weights = np.ones(len(labels)) if weights is None else np.asarray(weights, float)
     allowed = pairs_allowed(len(labels), groups)
-    names = np.unique(labels)
-    means = np.full((len(names), len(names)), np.nan)
-    for a, first in enumerate(names):
-        for b, second in enumerate(names):
-            total, pairs = [], 0.0
-            for i in np.flatnonzero(labels == first):
-                there = allowed[i] & (labels == second)
-                total += list(weights[i] * distances[i, there])
-                pairs += weights[i] * there.sum()
-            if pairs > 0:
-                means[a, b] = math.fsum(total) / pairs
+    members = [np.flatnonzero(labels == name) for name in np.unique(labels)]
+    means = np.full((len(members), len(members)), np.nan)
+    for a, first in enumerate(members):
+        for b, second in enumerate(members):
+            block = np.ix_(first, second)
+            counted = weights[first, None] * allowed[block]
+            if counted.sum() > 0:
+                means[a, b] = math.fsum((counted * distances[block]).ravel()) / counted.sum()
     return means
 
 
@@ -169,8 +166,7 @@ def weighted_mean(points, weights=None):
 def label_values(distances, labels, groups=None, ks=(1, 5), weights=None):
     """{metric: value} of every metric that has a null and an interval; `weights` count drawn queries."""
     found = {
-        name: weighted_mean(points, weights)
-        for name, points in point_values(distances, labels, groups, ks).items()
+        name: weighted_mean(points, weights) for name, points in point_values(distances, labels, groups, ks).items()
     }
     near, _, farthest, _ = point_parts(distances, labels, groups)
     found["CSR"] = csr(near, farthest, labels, weights)
@@ -215,13 +211,13 @@ def values(vectors, labels, distance, *, ties="average", groups=None, ks=(1, 5),
     return found
 
 
-# --- calibration --------------------------------------------------------------------------------------------
+# --- calibration ----------------------------------------------------------------------------------
 
 
 def shuffled_labels(labels, permutation, seed):
     """Labels under one permutation.
 
-    Points stand sorted by the text of their class (ties by row); the class of slot t falls to place members[t].
+    Points stand sorted by the text of their class (then by row); the class of slot t falls to place members[t].
     """
     labels = np.asarray(labels)
     order = np.argsort(labels.astype(str), kind="stable")
@@ -233,9 +229,7 @@ def shuffled_labels(labels, permutation, seed):
 
 def null_values(distances, labels, permutations, seed=0, groups=None, ks=(1, 5)):
     """{metric: [P]}: the plain metric of each shuffle."""
-    rounds = [
-        label_values(distances, shuffled_labels(labels, p, seed), groups, ks) for p in range(permutations)
-    ]
+    rounds = [label_values(distances, shuffled_labels(labels, p, seed), groups, ks) for p in range(permutations)]
     return {name: np.array([found[name] for found in rounds]) for name in rounds[0]}
 
 
@@ -259,8 +253,7 @@ def resampled_values(distances, labels, resamples, seed=0, groups=None, across=F
     """{metric: [B]}: queries (or groups of queries) drawn with replacement, their candidates unchanged."""
     barred = groups if across else None
     rounds = [
-        label_values(distances, labels, barred, ks, weights)
-        for weights in drawn(len(labels), resamples, seed, groups)
+        label_values(distances, labels, barred, ks, weights) for weights in drawn(len(labels), resamples, seed, groups)
     ]
     return {name: np.array([found[name] for found in rounds]) for name in rounds[0]}
 

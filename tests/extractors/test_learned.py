@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,19 @@ from earmark.extractors.catalogue import open_extractor  # noqa: E402
 NAMES = ("vae", "ae")
 
 
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Models this small are slower on several threads, much slower on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 def glides(count: int = 12, seconds: float = 1.0) -> list[np.ndarray]:
     time = np.arange(int(16000 * seconds)) / 16000
-    return [
-        np.sin(2 * np.pi * (300 + 200 * k + 500 * time) * time).astype(np.float32) * np.hanning(len(time)).astype(np.float32)
-        for k in range(count)
-    ]  # fmt: skip
+    rise = np.hanning(len(time))
+    return [(rise * np.sin(2 * np.pi * (300 + 200 * k + 500 * time) * time)).astype(np.float32) for k in range(count)]
 
 
 class Killed(Exception):

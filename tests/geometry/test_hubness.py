@@ -23,9 +23,7 @@ def test_measures_worked_out_by_hand():
     assert hubness.robin_hood(counts) == pytest.approx(0.5 * (2 + 2 + 1 + 0 + 5) / 10)
 
 
-@pytest.mark.parametrize(
-    ("n", "top"), [(99, 1), (100, 1), (101, 2), (200, 2), (201, 3), (1000, 10), (1001, 11)]
-)
+@pytest.mark.parametrize(("n", "top"), [(99, 1), (100, 1), (101, 2), (200, 2), (201, 3), (1000, 10), (1001, 11)])
 def test_hub_ratio_averages_one_point_in_a_hundred_rounded_up(n, top):
     counts = np.arange(n)
     assert hubness.hub_ratio(counts, 5) == pytest.approx(np.mean(counts[-top:]) / 5)

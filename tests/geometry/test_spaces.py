@@ -18,10 +18,7 @@ def pair_distances(space):
     rows = range(space.n)
     return np.array(
         [
-            [
-                kernels.distance(space.raw, space.flat, a, b, space.halved, space.scale) if a != b else 0.0
-                for b in rows
-            ]
+            [kernels.distance(space.raw, space.flat, a, b, space.halved, space.scale) if a != b else 0.0 for b in rows]
             for a in rows
         ]
     )

@@ -63,7 +63,7 @@ def assert_same(found, expected, rel=1e-9):
         assert found[name] == pytest.approx(values, rel=rel, abs=1e-14, nan_ok=True), name
 
 
-# --- against the full matrix ---------------------------------------------------------------------------------
+# --- against the full matrix ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
@@ -150,6 +150,16 @@ def test_same_group_distances_leave_no_residue():
         assert found["across_groups"]["other_mean"][:4].tolist() == [0.0] * 4
 
 
+def test_same_group_ranks_leave_no_residue():
+    """The same with two dimensions under spearman, where every distance is 0 or 2: nothing contrived."""
+    vectors = np.random.default_rng(0).normal(size=(8, 2))[[0, 1, 2, 3, 4, 6, 7]]
+    case = Case(vectors, np.array(list("aabbaab")), np.array([0, 0, 1, 1, 1, 0, 0]))
+    found, _ = swept(case, "spearman")
+    expected = reference(case, "spearman", "across_groups")
+    for name in ("own_mean", "other_mean"):
+        assert np.array_equal(found["across_groups"][name] == 0, expected[name] == 0), name
+
+
 def test_a_far_point_of_the_own_group_costs_the_others_no_digits():
     case = random(41, n=40, dims=20)
     vectors = case.vectors.copy()
@@ -180,7 +190,7 @@ def test_points_without_labels():
     assert found.neighbours.places.tolist() == [listed[:5].tolist() for listed in lists]
 
 
-# --- the same to the last bit --------------------------------------------------------------------------------
+# --- the same to the last bit ---------------------------------------------------------------------
 
 
 def everything(case, distance, **options):
@@ -233,7 +243,7 @@ def test_what_else_is_wanted_changes_nothing(distance):
         assert np.array_equal(full["farthest_same"], other["farthest_same"], equal_nan=True)
 
 
-# --- edges ---------------------------------------------------------------------------------------------------
+# --- edges ----------------------------------------------------------------------------------------
 
 
 def test_progress_counts_every_row_once():

@@ -20,7 +20,7 @@ from earmark.geometry import kernels as tiles
 from earmark.geometry.layout import Layout
 from earmark.geometry.spaces import Space
 from earmark.geometry.sweep import VALUE_COLUMNS, Swept
-from earmark.geometry.workers import Workers
+from earmark.workers import Workers
 from earmark.metrics import separation
 
 Floats = NDArray[np.float64]

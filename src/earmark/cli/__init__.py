@@ -16,13 +16,16 @@ __all__ = ["main"]
 
 # verb: (module with add_arguments(parser) and run(args), one line for the overview)
 VERBS = {
-    "demo": ("earmark.cli.demo", "run the embedded example end to end and write a report"),
+    "demo": ("earmark.cli.demo", "run the embedded synthetic example end to end and write a report"),
+    "run": ("earmark.cli.run", "sounds -> vectors -> scores -> report, resumable, from flags or a YAML file"),
+    "corpus": ("earmark.cli.corpus", "list, describe, prepare and export collections of labelled clips"),
+    "extractors": ("earmark.cli.extractors", "the models that turn sounds into vectors, with licence and size"),
+    "embed": ("earmark.cli.embed", "sounds -> a file of vectors"),
+    "check": ("earmark.cli.check", "does your own extractor keep its promises? a table to paste"),
     "evaluate": ("earmark.cli.evaluate", "vectors + labels -> every training-free metric, calibrated"),
-    "compare": (
-        "earmark.cli.compare",
-        "two embeddings of the same clips -> differences with intervals and p-values",
-    ),
+    "compare": ("earmark.cli.compare", "two embeddings of the same clips -> differences with intervals and p-values"),
     "hubness": ("earmark.cli.hubness", "how unevenly vectors appear in each other's neighbour lists"),
+    "report": ("earmark.cli.report", "rebuild the tables, figures and HTML page of a run"),
 }
 
 

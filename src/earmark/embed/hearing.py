@@ -18,7 +18,7 @@ from earmark.corpora.clips import Clip
 from earmark.errors import EarmarkError, InputError, MissingExtra, UsageError
 from earmark.extractors.catalogue import as_frames
 from earmark.extractors.contract import Extractor, Frames, Waveform
-from earmark.geometry.workers import thread_count
+from earmark.workers import thread_count
 
 __all__ = ["BATCH_SECONDS", "BATCH_SIZE", "Heard", "hear"]
 

@@ -22,7 +22,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from earmark.errors import InputError, UsageError
-from earmark.geometry.workers import Workers, thread_count
+from earmark.workers import Workers, thread_count
 
 __all__ = ["PCA", "Moments", "Reduced", "fit", "reduce"]
 

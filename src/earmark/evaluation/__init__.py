@@ -17,7 +17,7 @@ from earmark.evaluation.data import check, check_vectors, group_codes, unlabelle
 from earmark.evaluation.measure import measure
 from earmark.evaluation.options import HUB_K, Options, as_names, byte_count, refuse_unbuilt
 from earmark.geometry import spaces
-from earmark.geometry.workers import thread_count
+from earmark.workers import thread_count
 from earmark.metrics import catalogue
 from earmark.scores import Row, Scores
 

@@ -170,9 +170,10 @@ def _card_of(model: Any, name: str) -> ExtractorCard:
             raise UsageError(f"The card of {name} has unknown fields: {', '.join(unknown)}.")
         return replace(ExtractorCard(name=name), **given)
     found = {field: getattr(model, field) for field in known if isinstance(getattr(model, field, None), str | int)}
-    for spelling in ("sample_rate", "sampling_rate"):
-        if "rate" not in found and isinstance(getattr(model, spelling, None), int | float):
-            found["rate"] = int(getattr(model, spelling))
+    for spelling in ("rate", "sample_rate", "sampling_rate"):
+        stated = getattr(model, spelling, None)
+        if "rate" not in found and isinstance(stated, int | float):
+            found["rate"] = int(stated)
     return replace(ExtractorCard(name=name), **found)
 
 

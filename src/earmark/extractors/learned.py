@@ -33,7 +33,7 @@ from earmark.extractors.contract import ExtractorCard, Frames, Waveform
 from earmark.extractors.logmel import BANDS, RANGE_DB, log_mel, map_clips
 from earmark.extractors.progress import Progress, telling
 from earmark.extractors.training import Recipe, resume, torch_of, train
-from earmark.geometry.workers import thread_count
+from earmark.workers import thread_count
 
 __all__ = ["Autoencoder", "VariationalAutoencoder"]
 
@@ -115,7 +115,7 @@ class _Learned:
             widths = torch.tensor([_round_up(len(piece), SHRINK) for piece in cut])
             return torch.from_numpy(self._stacked(cut)).to(self.device), widths.to(self.device)
 
-        shown = load(list(range(0, len(spots), max(1, len(spots) // SHOWN)))[:SHOWN])[0][:, 0].cpu()
+        shown = _liveliest(load(list(range(0, len(spots), max(1, len(spots) // (4 * SHOWN)))))[0][:, 0].cpu())
         with telling(progress, self.recipe.epochs, f"train {self.card.name}", "epoch") as tell:
             trained = train(
                 self.network, self._loss, load, len(spots), self.recipe,
@@ -266,10 +266,14 @@ class Autoencoder(_Learned):
 
 
 def _down(nn: Any, channels: Sequence[int]) -> list[Any]:
-    """Convolutions that halve both axes, each with normalisation and ReLU."""
+    """Convolutions that halve both axes, each with ReLU.
+
+    There is no batch normalisation: what it does in training and in use differs for as long as its averages
+    settle, and on a small subset, with few steps an epoch, early stopping would come first.
+    """
     layers = []
     for narrow, wide in pairwise(channels):
-        layers += [nn.Conv2d(narrow, wide, 3, stride=2, padding=1), nn.BatchNorm2d(wide), nn.ReLU()]
+        layers += [nn.Conv2d(narrow, wide, 3, stride=2, padding=1), nn.ReLU()]
     return layers
 
 
@@ -277,12 +281,14 @@ def _up(nn: Any, channels: Sequence[int]) -> list[Any]:
     """The mirror image of `_down`; the last layer is plain."""
     layers = []
     for wide, narrow in pairwise(channels):
-        layers += [
-            nn.ConvTranspose2d(wide, narrow, 3, stride=2, padding=1, output_padding=1),
-            nn.BatchNorm2d(narrow),
-            nn.ReLU(),
-        ]
-    return layers[:-2]
+        layers += [nn.ConvTranspose2d(wide, narrow, 3, stride=2, padding=1, output_padding=1), nn.ReLU()]
+    return layers[:-1]
+
+
+def _liveliest(examples: Any) -> Any:
+    """The few examples [n, bands, frames] that vary most, in their order: pauses make a poor figure."""
+    chosen = examples.std(dim=(1, 2)).argsort(descending=True, stable=True)[:SHOWN].sort().values
+    return examples[chosen].clone()
 
 
 def _mean_where(values: Any, own: Any) -> Any:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from earmark.extractors.catalogue import CARDS
 from earmark.extractors.contract import Frames, Waveform
-from earmark.geometry.workers import Workers, thread_count
+from earmark.workers import Workers, thread_count
 
 __all__ = ["BANDS", "HOP", "RANGE_DB", "RATE", "WINDOW", "LogMel", "log_mel", "mel_bank"]
 

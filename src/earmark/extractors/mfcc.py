@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from earmark.extractors.catalogue import CARDS
 from earmark.extractors.contract import Frames, Waveform
 from earmark.extractors.logmel import BANDS, log_mel, map_clips
-from earmark.geometry.workers import thread_count
+from earmark.workers import thread_count
 
 __all__ = ["COEFFICIENTS", "MFCC", "mfcc", "slopes", "statistics"]
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from earmark.errors import InputError, UsageError
 from earmark.geometry import kernels
-from earmark.geometry.workers import Workers
+from earmark.workers import Workers
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

@@ -22,7 +22,7 @@ from earmark.errors import UsageError
 from earmark.geometry import kernels
 from earmark.geometry.layout import Layout
 from earmark.geometry.spaces import Space
-from earmark.geometry.workers import Workers
+from earmark.workers import Workers
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

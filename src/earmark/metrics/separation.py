@@ -12,7 +12,7 @@ inside class a, and between classes a and b. EPSILON keeps 0/0 finite when every
     silhouette     (b - a) / max(a, b), a = AvgID, b = lowest mean distance to another class        [-1, 1], higher
 
 Points or classes without a same-class pair are excluded. Two classes fallen into one point score CS = 1/2.
-VocSim (arXiv 2512.10120) defines all but the silhouette; its CSR is computed as in its printed results.
+VocSim defines all but the silhouette; its CSR is computed as in its printed results.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from earmark.embed.pca import Moments
 from earmark.errors import InputError, UsageError
-from earmark.geometry.workers import Workers, thread_count
+from earmark.workers import Workers, thread_count
 
 __all__ = ["CANDIDATES", "COMPONENTS", "RADIUS", "STRIDE", "Reranked", "Sequences", "dtw_distance", "prepare", "rerank"]
 

@@ -37,12 +37,15 @@ log = logging.getLogger("earmark.pipeline")
 AHEAD = 2
 """Batches that are decoded while one is extracted."""
 
+HOPELESS = 64
+"""A model that has failed on this many clips and managed none is not tried on the others."""
+
 Tick = Callable[[int], object]
 
 
 class Sound(NamedTuple):
     samples: NDArray[np.float32]
-    seconds: float
+    facts: Facts
 
 
 @dataclass
@@ -104,24 +107,46 @@ def embed(
     if model.learns:
         _learn(extractor, subset, key, cache, progress)
     packer = Packer(cache, key, index)
+    done = 0
     with ThreadPoolExecutor(workers) as pool:
         for batch, sounds in _decoded(pool, todo.batches, model.card.rate):
-            heard = []
-            for (clip, digest), sound in zip(batch, sounds, strict=True):
-                if isinstance(sound, Exception):
-                    outcome.failures.append(_noted(subset.failure(clip, "embed", model.name, sound)))
-                else:
-                    heard.append((clip, digest, sound))
-            for (clip, digest, sound), parts in zip(heard, _extracted(extractor, heard, todo.parts), strict=True):
-                if isinstance(parts, Exception):
-                    outcome.failures.append(_noted(subset.failure(clip, "embed", model.name, parts)))
-                else:
-                    packer.add(digest, Facts(sound.seconds), dict(zip(todo.parts, parts, strict=True)))
-                    outcome.computed += 1
+            _embed_batch(subset, model, extractor, batch, sounds, todo.parts, packer, outcome)
             packer.flush_if_full()
             tick(len(batch))
+            done += 1
+            if len(outcome.failures) >= HOPELESS and not outcome.computed and not todo.cached:
+                break
     packer.flush()
+    for clip, _ in [pair for batch in todo.batches[done:] for pair in batch]:
+        reason = InputError("not tried, because every clip before it failed")
+        outcome.failures.append(subset.failure(clip, "embed", model.name, reason))
+        tick(1)
     return outcome
+
+
+def _embed_batch(
+    subset: Subset,
+    model: Model,
+    extractor: Extractor,
+    batch: Sequence[tuple[Clip, str]],
+    sounds: Sequence[Sound | Exception],
+    parts: Sequence[str],
+    packer: Packer,
+    outcome: Outcome,
+) -> None:
+    """One batch: what was heard goes through the model into the pack, what fails is noted."""
+    heard = []
+    for (clip, digest), sound in zip(batch, sounds, strict=True):
+        if isinstance(sound, Exception):
+            outcome.failures.append(_noted(subset.failure(clip, "embed", model.name, sound)))
+        else:
+            heard.append((clip, digest, sound))
+    for (clip, digest, sound), vectors in zip(heard, _extracted(extractor, heard, parts), strict=True):
+        if isinstance(vectors, Exception):
+            outcome.failures.append(_noted(subset.failure(clip, "embed", model.name, vectors)))
+        else:
+            packer.add(digest, sound.facts, dict(zip(parts, vectors, strict=True)))
+            outcome.computed += 1
 
 
 def _noted(failure: Failure) -> Failure:
@@ -154,9 +179,19 @@ def hear(clip: Clip, rate: int) -> Sound | Exception:
         samples, given = clip.read(rate)
         if not len(samples):
             raise InputError(f"{clip.path or clip.id} holds no samples: replace it or leave it out.")
-        return Sound(audio.peak_normalise(samples), len(samples) / given)
+        return Sound(audio.peak_normalise(samples), _facts(clip, len(samples) / given))
     except Exception as error:  # whatever a decoder does, the run goes on
         return error
+
+
+def _facts(clip: Clip, seconds: float) -> Facts:
+    if clip.path is None:
+        return Facts(seconds)
+    try:
+        probed = audio.probe(clip.path)
+    except Exception:  # it was decoded, which is what counts
+        return Facts(seconds)
+    return Facts(seconds, probed.rate, probed.channels)
 
 
 # --- extracting ----------------------------------------------------------------------------------------------

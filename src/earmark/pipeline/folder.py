@@ -31,21 +31,10 @@ from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.pipeline import packs, steps
 from earmark.pipeline.cache import Cache, write_durably
 from earmark.pipeline.config import load_config
+from earmark.pipeline.packs import Facts
 from earmark.pipeline.prepare import Failure, Subset, choose_subsets, open_corpora
 
-CLIP_COLUMNS = (
-    "suite",
-    "subset",
-    "id",
-    "label",
-    "group",
-    "path",
-    "start",
-    "end",
-    "seconds",
-    "digest",
-    "outcome",
-)
+CLIP_COLUMNS = tuple("suite subset id label group path start end seconds rate channels digest outcome".split())
 FORMAT = 1
 
 
@@ -91,29 +80,27 @@ def read_failures(folder: Path) -> list[Failure]:
 
 
 def write_clips(
-    folder: Path,
-    subsets: Iterable[Subset],
-    seconds: Mapping[str, float],
-    outcomes: Mapping[tuple[str, str, str], str],
+    folder: Path, subsets: Iterable[Subset], facts: Mapping[str, Facts], outcomes: Mapping[tuple[str, str, str], str]
 ) -> None:
-    lines = (
+    write_csv(
+        folder / "clips.csv",
+        CLIP_COLUMNS,
         (
-            subset.suite,
-            subset.name,
-            clip.id,
-            clip.label,
-            clip.group,
-            str(Path(clip.path).absolute()) if clip.path else None,
-            clip.start,
-            clip.end,
-            seconds.get(digest or ""),
-            digest,
-            outcomes.get((subset.suite, subset.name, clip.id), "used"),
-        )
-        for subset in subsets
-        for clip, digest in zip(subset.clips, subset.digests, strict=True)
+            _clip_line(subset, clip, digest, facts.get(digest or ""), outcomes)
+            for subset in subsets
+            for clip, digest in zip(subset.clips, subset.digests, strict=True)
+        ),
     )
-    write_csv(folder / "clips.csv", CLIP_COLUMNS, lines)
+
+
+def _clip_line(
+    subset: Subset, clip: Clip, digest: str | None, facts: Facts | None, outcomes: Mapping[tuple[str, str, str], str]
+) -> list[object]:
+    path = str(Path(clip.path).absolute()) if clip.path else None
+    heard = [None, None, None] if facts is None else [facts.seconds, facts.rate or None, facts.channels or None]
+    said = outcomes.get((subset.suite, subset.name, clip.id), "used" if digest else "")
+    where = [subset.suite, subset.name, clip.id, clip.label, clip.group, path, clip.start, clip.end]
+    return [*where, *heard, digest, said]
 
 
 def write_record(folder: Path, record: Mapping[str, Any]) -> None:
@@ -203,9 +190,9 @@ def load_vectors(folder: str | Path, subset: str, system: str, suite: str | None
 def load_points(
     folder: str | Path, subset: str, system: str, distance: str, suite: str | None = None
 ) -> dict[tuple[str, str], NDArray[np.float64]]:
-    """Per-point values by (protocol, metric): `nearest_row`, `P@1`, `GSR`; rows as in `load_vectors`, NaN where none.
+    """Per-point values by (protocol, metric): `nearest_row`, `P@1`, `GSR`, `hub_ratio`, as far as they were asked for.
 
-    Empty when nothing could be measured.
+    Rows as in `load_vectors`, NaN where a clip has none. Empty when nothing could be measured.
     """
     record = read_record(folder)
     job = _find(

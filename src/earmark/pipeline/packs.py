@@ -36,9 +36,11 @@ class Place(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What was learnt of a clip when it was decoded."""
+    """What was learnt of a clip when it was decoded; rate and channels of its file, 0 where it has none."""
 
     seconds: float
+    rate: int = 0
+    channels: int = 0
 
 
 class LostPacks(Exception):
@@ -70,8 +72,8 @@ class Index:
             places = self.places.setdefault(part, {})
             for row, clip in enumerate(meta["clips"]):
                 places[clip] = Place(key, row)
-        for clip, seconds in zip(meta["clips"], meta["seconds"], strict=True):
-            self.facts[clip] = Facts(seconds)
+        for clip, facts in zip(meta["clips"], meta["facts"], strict=True):
+            self.facts[clip] = Facts(*facts)
         self.spent += meta.get("spent", 0.0)
         self.clips += len(meta["clips"])
 
@@ -101,7 +103,7 @@ def read_index(cache: Cache, extractor_key: str) -> Index:
 
 
 def _is_pack(listed: Listed) -> bool:
-    return {"clips", "seconds", "lengths"} <= listed.meta.keys()
+    return {"clips", "facts", "lengths"} <= listed.meta.keys()
 
 
 class Packer:
@@ -113,14 +115,14 @@ class Packer:
 
     def _clear(self) -> None:
         self._clips: list[str] = []
-        self._seconds: list[float] = []
+        self._facts: list[Facts] = []
         self._parts: dict[str, list[Vector]] = {}
         self._bytes = 0
         self._started = time.monotonic()
 
     def add(self, clip: str, facts: Facts, parts: Mapping[str, Vector]) -> None:
         self._clips.append(clip)
-        self._seconds.append(facts.seconds)
+        self._facts.append(facts)
         for name, vector in parts.items():
             self._parts.setdefault(name, []).append(vector)
             self._bytes += vector.nbytes
@@ -136,7 +138,7 @@ class Packer:
             return
         meta = {
             "clips": self._clips,
-            "seconds": self._seconds,
+            "facts": self._facts,
             "lengths": {name: [len(vector) for vector in vectors] for name, vectors in self._parts.items()},
             "spent": time.monotonic() - self._started,
         }

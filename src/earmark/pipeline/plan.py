@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from earmark.pipeline import embedding, frames, steps
 from earmark.pipeline.cache import Cache
 from earmark.pipeline.config import RunConfig
 from earmark.pipeline.models import Model, System
 from earmark.pipeline.packs import Index
-from earmark.pipeline.prepare import Subset
+from earmark.pipeline.prepare import Failure, Subset
 
 PROBE_CLIPS = 3
 # Measured on one core, to the right order of magnitude: a plan says minutes or hours, not seconds.
@@ -54,30 +54,59 @@ def make_plan(
     indexes: Mapping[tuple[str, str, str], Index],
     cache: Cache,
     *,
+    failures: Sequence[Failure] = (),
     threads: int = 1,
 ) -> list[Line]:
-    """The steps of a run in order. A model without history is tried on a few clips, to learn its pace."""
-    lines = []
-    for identity, (model, parts) in models_of(systems, config).items():
-        pace = None
+    """The steps of a run in order. A model without history is tried on a few clips, to learn its pace.
+
+    `failures` of an earlier run tell which clips will not have vectors.
+    """
+    lines: list[Line] = []
+    if "embed" in config.steps:
+        for identity, (model, parts) in models_of(systems, config).items():
+            lines += _embed_lines(
+                config, subsets, model, parts, {key[1:]: indexes[key] for key in indexes if key[0] == identity}
+            )
+    if "evaluate" in config.steps:
         for subset in subsets:
-            index = indexes[identity, subset.suite, subset.name]
-            todo = embedding.missing(subset, index, parts, config.batch)
-            if todo.clips and pace is None:
-                pace = pace_of(model, index, subset)
-            seconds = 0.0 if not todo.clips else None if pace is None else pace * todo.clips
-            total = todo.clips + todo.cached
-            lines.append(Line("embed", subset.name, model.name, todo.clips, total, "clips", seconds))
-    for subset in subsets:
-        for system in systems:
-            index = indexes[system.model.identity, subset.suite, subset.name]
-            vectors = steps.vectors_of(subset, system, index, assume=True)
-            jobs = list(steps.jobs_of(vectors, config))
-            todo_jobs = [job for job in jobs if cache.peek(steps.SCORES_KIND, job.key) is None]
-            cost = cost_of(len(vectors.rows), _width(system, index), config.permutations, threads)
-            seconds = cost * len(todo_jobs)
-            lines.append(Line("evaluate", subset.name, system.name, len(todo_jobs), len(jobs), "measurements", seconds))
+            failed = {known.id for known in failures if (known.suite, known.subset) == (subset.suite, subset.name)}
+            for system in systems:
+                index = indexes[system.model.identity, subset.suite, subset.name]
+                vectors = steps.vectors_of(subset, system, index, assume=True, failed=failed)
+                lines += _evaluate_lines(config, vectors, index, cache, threads)
     return lines
+
+
+def _embed_lines(
+    config: RunConfig,
+    subsets: Sequence[Subset],
+    model: Model,
+    parts: Sequence[str],
+    indexes: Mapping[tuple[str, str], Index],
+) -> Iterator[Line]:
+    pace: float | None = None
+    for subset in subsets:
+        index = indexes[subset.suite, subset.name]
+        todo = embedding.missing(subset, index, parts, config.batch)
+        if todo.clips and pace is None:
+            pace = pace_of(model, index, subset)
+        seconds = 0.0 if not todo.clips else None if pace is None else pace * todo.clips
+        yield Line("embed", subset.name, model.name, todo.clips, todo.clips + todo.cached, "clips", seconds)
+
+
+def _evaluate_lines(
+    config: RunConfig, vectors: steps.Vectors, index: Index, cache: Cache, threads: int
+) -> Iterator[Line]:
+    subset, system, points = vectors.subset, vectors.system, len(vectors.rows)
+    jobs = list(steps.jobs_of(vectors, config))
+    todo = [job for job in jobs if cache.peek(steps.SCORES_KIND, job.key) is None]
+    if vectors.pca_key is not None:
+        reduce = int(bool(todo) and cache.peek(steps.PCA_KIND, vectors.pca_key) is None)
+        width = _width(replace(system, pca=None), index)
+        seconds = reduce * points * width * min(points, width) * _SECONDS_PER_MULTIPLICATION / threads
+        yield Line("pca", subset.name, system.name, reduce, 1, "reductions", seconds)
+    cost = cost_of(points, _width(system, index), config.permutations, threads)
+    yield Line("evaluate", subset.name, system.name, len(todo), len(jobs), "measurements", cost * len(todo))
 
 
 def pace_of(model: Model, index: Index, subset: Subset) -> float | None:

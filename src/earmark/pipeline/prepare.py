@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +16,8 @@ from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
 from earmark.pipeline.config import CorpusEntry, RunConfig
 
 log = logging.getLogger("earmark.pipeline")
+
+WINDOW = 4096
 
 
 @dataclass(frozen=True)
@@ -111,12 +113,14 @@ def _hashed(corpus: Corpus, name: str, clips: list[Clip], workers: int, tick: Ca
     digests: list[str | None] = []
     failures: list[Failure] = []
     with ThreadPoolExecutor(workers) as pool:
-        for clip, found in zip(clips, pool.map(_digest, clips), strict=True):
-            digests.append(found if isinstance(found, str) else None)
-            if isinstance(found, Exception):
-                failures.append(failure_of(corpus.name, name, clip, "prepare", "", found))
-                log.warning("%s/%s: %s", corpus.name, name, failures[-1].reason)
-            tick(1)
+        for start in range(0, len(clips), WINDOW):  # a bounded number of clips wait for a thread
+            window = clips[start : start + WINDOW]
+            for clip, found in zip(window, pool.map(_digest, window), strict=True):
+                digests.append(found if isinstance(found, str) else None)
+                if isinstance(found, Exception):
+                    failures.append(failure_of(corpus.name, name, clip, "prepare", "", found))
+                    log.warning("%s/%s: %s", corpus.name, name, failures[-1].reason)
+                tick(1)
     _refuse_twins(name, clips)
     return Subset(corpus.name, name, corpus.card, tuple(clips), tuple(digests), tuple(failures))
 
@@ -134,11 +138,11 @@ def _refuse_twins(name: str, clips: Sequence[Clip]) -> None:
         raise InputError(f"{len(twins)} ids stand for several clips of {name} (first: {twins[0]!r}): make ids unique.")
 
 
-def describe(subset: Subset, seconds: dict[str, float], min_class_size: int) -> dict[str, Any]:
+def describe(subset: Subset, facts: Mapping[str, Any], min_class_size: int) -> dict[str, Any]:
     """What is known of a subset, for the run's record: counts, classes, groups, durations where decoded."""
     sizes = Counter(clip.label for clip in subset.clips if clip.label)
-    known = sorted(seconds[digest] for digest in subset.digests if digest in seconds)
-    facts: dict[str, Any] = {
+    known = sorted(facts[digest].seconds for digest in subset.digests if digest and digest in facts)
+    found: dict[str, Any] = {
         "suite": subset.suite,
         "subset": subset.name,
         "domain": subset.card.domain,
@@ -152,10 +156,11 @@ def describe(subset: Subset, seconds: dict[str, float], min_class_size: int) -> 
         "groups": len({clip.group for clip in subset.clips if clip.group is not None}),
     }
     if known:
-        facts["seconds"] = {
+        found["seconds"] = {
             "min": known[0],
             "median": known[len(known) // 2],
+            "mean": sum(known) / len(known),
             "max": known[-1],
             "total": sum(known),
         }
-    return facts
+    return found

@@ -8,20 +8,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from importlib import import_module, util
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from earmark._version import __version__
 from earmark.corpora.clips import Corpus
 from earmark.errors import EarmarkError
-from earmark.geometry.workers import thread_count
 from earmark.pipeline import folder, models
 from earmark.pipeline.cache import Cache
 from earmark.pipeline.config import RunConfig
 from earmark.pipeline.models import Model, System
-from earmark.pipeline.packs import Index
+from earmark.pipeline.packs import Facts, Index
 from earmark.pipeline.prepare import Failure, Subset, describe
+from earmark.workers import thread_count
 
 Where = tuple[str, str, str]
 """Of an index: model identity, suite, subset. Of a clip: suite, subset, id."""
@@ -57,9 +57,9 @@ class Work:
         for name, amount in amounts.items():
             counted[name] = round(counted.get(name, 0) + amount, 3)
 
-    def seconds(self) -> dict[str, float]:
-        """How long each clip is that was decoded, by the hash of its sound."""
-        return {clip: facts.seconds for index in self.indexes.values() for clip, facts in index.facts.items()}
+    def facts(self) -> dict[str, Facts]:
+        """What is known of each clip that was decoded, by the hash of its sound."""
+        return {clip: facts for index in self.indexes.values() for clip, facts in index.facts.items()}
 
 
 def outcomes(
@@ -67,7 +67,7 @@ def outcomes(
     failures: Sequence[Failure],
     min_class_size: int,
     contexts: Mapping[str, float],
-    seconds: Mapping[str, float],
+    facts: Mapping[str, Facts],
 ) -> dict[Where, str]:
     """What happened to each clip that was not simply used, in words. `contexts`: what each model hears at most."""
     found: dict[Where, list[str]] = {}
@@ -84,7 +84,7 @@ def outcomes(
             cut = [
                 f"truncated to {limit:g} s by {model}"
                 for model, limit in contexts.items()
-                if seconds.get(digest or "", 0.0) > limit + 0.001
+                if facts.get(digest or "", Facts(0.0)).seconds > limit + 0.001
             ]
             if said or cut:
                 found[at] = [*filter(None, [said]), *cut]
@@ -103,15 +103,15 @@ def write_tables(work: Work, place: Path) -> None:
     """clips.csv and failures.csv."""
     cards = {system.model.name: system.model.card.context_seconds for system in work.systems}
     contexts = {name: limit for name, limit in cards.items() if limit is not None}
-    seconds = work.seconds()
-    found = outcomes(work.subsets, work.failures, work.config.min_class_size, contexts, seconds)
+    facts = work.facts()
+    found = outcomes(work.subsets, work.failures, work.config.min_class_size, contexts, facts)
     folder.write_failures(place, work.failures)
-    folder.write_clips(place, work.subsets, seconds, found)
+    folder.write_clips(place, work.subsets, facts, found)
 
 
 def write_record(work: Work, place: Path) -> None:
     """run.json."""
-    seconds = work.seconds()
+    facts = work.facts()
     libraries = {name: sys.modules[name].__version__ for name in ("numpy", "scipy", "numba") if name in sys.modules}
     folder.write_record(
         place,
@@ -127,7 +127,7 @@ def write_record(work: Work, place: Path) -> None:
             "corpora": [
                 {**asdict(corpus.card), "clips": len(corpus), "remarks": list(corpus.notes)} for corpus in work.corpora
             ],
-            "subsets": [describe(subset, seconds, work.config.min_class_size) for subset in work.subsets],
+            "subsets": [describe(subset, facts, work.config.min_class_size) for subset in work.subsets],
             "systems": [models.card_of(system) for system in work.systems],
             "vectors": work.vectors,
             "evaluations": work.evaluations,
@@ -137,13 +137,9 @@ def write_record(work: Work, place: Path) -> None:
 
 
 def write_report(place: Path) -> tuple[Path | None, str]:
-    """RUN/report.html, where that room is there, and a note when there is none: a report that fails costs no scores."""
-    room = import_module("earmark.report.html") if util.find_spec("earmark.report.html") else None
-    write = getattr(room, "write_report", None)
-    if write is None:
-        return None, "This version of Earmark writes no HTML report."
+    """RUN/report.html, or None and the reason: a report that cannot be written costs no scores."""
     try:
-        write(place)
+        written: Path = import_module("earmark.pipeline.reporting").report_run(place)
     except EarmarkError as error:
         return None, f"The report was not written: {error}"
-    return place / "report.html", ""
+    return written, ""

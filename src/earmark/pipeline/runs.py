@@ -13,7 +13,6 @@ from typing import Any
 from earmark._version import __version__
 from earmark.corpora.clips import Corpus
 from earmark.errors import EarmarkError, InputError
-from earmark.geometry.workers import thread_count
 from earmark.pipeline import embedding, folder, models, packs, sequences, steps
 from earmark.pipeline import plan as planning
 from earmark.pipeline.cache import open_cache
@@ -24,6 +23,7 @@ from earmark.pipeline.packs import Index
 from earmark.pipeline.prepare import Failure, Subset, open_corpora, portable, prepare
 from earmark.pipeline.record import Work, write_record, write_report, write_tables
 from earmark.scores import Row, Scores, load_scores
+from earmark.workers import thread_count
 
 log = logging.getLogger("earmark.pipeline")
 
@@ -83,8 +83,15 @@ def plan(
     with open_cache(config.cache.url, config.cache.policy) as cache:
         work = Work(config, cache, list(corpora or open_corpora(config.corpus)), progress)
         _prepare(work)
-        threads = thread_count(config.threads)
-        lines = planning.make_plan(config, work.subsets, work.systems, work.indexes, cache, threads=threads)
+        lines = planning.make_plan(
+            config,
+            work.subsets,
+            work.systems,
+            work.indexes,
+            cache,
+            failures=folder.read_failures(Path(config.into)),
+            threads=thread_count(config.threads),
+        )
         return lines, cache.url
 
 

@@ -19,7 +19,6 @@ from earmark.evaluation.options import byte_count
 from earmark.geometry import spaces
 from earmark.geometry.layout import one_class
 from earmark.geometry.sweep import Wanted, sweep
-from earmark.geometry.workers import thread_count
 from earmark.metrics import catalogue, retrieval, sequence
 from earmark.pipeline import frames, packs
 from earmark.pipeline.cache import Cache
@@ -27,6 +26,7 @@ from earmark.pipeline.config import DtwOptions, RunConfig
 from earmark.pipeline.entries import Entry
 from earmark.pipeline.packs import Index
 from earmark.scores import Row
+from earmark.workers import thread_count
 
 SUFFIX = "+dtw"
 

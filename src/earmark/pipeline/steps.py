@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -35,7 +35,7 @@ from earmark.scores import Row, Scores
 
 PCA_KIND = "pca"
 SCORES_KIND = "scores"
-KEPT_POINTS = ("nearest_row", "P@1", "GSR")
+KEPT_POINTS = ("nearest_row", "P@1", "GSR", "hub_ratio")
 """Per-point values that reports need: which clip was nearest to each, and how well each was placed."""
 
 
@@ -71,12 +71,18 @@ class Made(NamedTuple):
     computed: bool
 
 
-def vectors_of(subset: Subset, system: System, index: Index, assume: bool = False) -> Vectors:
-    """The vectors that are there; with `assume`, those that will be there when every readable clip is embedded."""
+def vectors_of(
+    subset: Subset, system: System, index: Index, *, assume: bool = False, failed: Collection[str] = ()
+) -> Vectors:
+    """The vectors that are there; with `assume`, those that will be there when every readable clip is embedded.
+
+    `failed` are ids of clips that are known to fail, and will again.
+    """
     rows = tuple(
         row
         for row, digest in enumerate(subset.digests)
-        if digest is not None and (assume or not index.lacks(digest, system.parts))
+        if digest is not None
+        and (not index.lacks(digest, system.parts) or (assume and subset.clips[row].id not in failed))
     )
     raw = keys.fingerprint(system.model.key(subset), system.parts, [subset.digests[row] for row in rows])
     if system.pca is None:
@@ -93,7 +99,7 @@ def jobs_of(vectors: Vectors, config: RunConfig) -> Iterator[Job]:
         truth_key = keys.fingerprint(labels, groups)
         for distance in vectors.system.distances:
             key = keys.fingerprint(
-                "scores",
+                "scores 2",
                 vectors.key,
                 truth_key,
                 distance,

@@ -10,14 +10,13 @@ from __future__ import annotations
 import base64
 import io
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 
 import numpy as np
 from numpy.typing import NDArray
 
 Samples = NDArray[np.float32]
-Fetch = Callable[[int], tuple[NDArray[np.floating], int]]
 
 LONGEST = 3.0
 RATE = 16_000
@@ -106,7 +105,7 @@ def _wav(pcm: NDArray[np.int16], rate: int) -> bytes:
 
 def _flac(pcm: NDArray[np.int16], rate: int) -> bytes | None:
     try:
-        import soundfile
+        soundfile = import_module("soundfile")
     except (ImportError, OSError):
         return None
     out = io.BytesIO()

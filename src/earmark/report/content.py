@@ -137,4 +137,4 @@ class ReportData:
 
     @property
     def synthetic(self) -> bool:
-        return any(item.status == "synthetic" for item in (*self.cards, *self.subsets))
+        return "synthetic" in {*(card.status for card in self.cards), *(item.status for item in self.subsets)}

@@ -28,11 +28,11 @@ class Confusions(NamedTuple):
 
 
 class Confusion(NamedTuple):
-    """`count` of the `size` clips of class `true` have a nearest neighbour of class `taken_for`."""
+    """`clips` of the `size` clips of class `true` have a nearest neighbour of class `taken_for`."""
 
     true: str
     taken_for: str
-    count: int
+    clips: int
     size: int
 
 
@@ -70,10 +70,14 @@ def nearest_rows(nearest: ArrayLike) -> Ints:
     return np.where(np.isfinite(given) & (given >= 0), given, -1).astype(np.int64)
 
 
+def _rows(chosen: NDArray[np.bool_]) -> list[int]:
+    return [int(row) for row in np.flatnonzero(chosen)]
+
+
 def confusions(labels: Any, nearest: ArrayLike) -> Confusions:
     """Count, for every class, the classes of its clips' nearest neighbours; clips without one do not count."""
     rows = nearest_rows(nearest)
-    asked = [row for row in np.flatnonzero(rows >= 0) if labels[row] and labels[rows[row]]]
+    asked = [row for row in _rows(rows >= 0) if labels[row] and labels[rows[row]]]
     classes = sorted({str(labels[row]) for row in asked} | {str(labels[rows[row]]) for row in asked})
     place = {name: number for number, name in enumerate(classes)}
     counts = np.zeros((len(classes), len(classes)), np.int64)
@@ -90,11 +94,11 @@ def top_confusions(found: Confusions, most: int = 10) -> list[Confusion]:
         for i, j in zip(true, taken, strict=True)
         if i != j
     ]
-    return sorted(pairs, key=lambda pair: (-pair.count, -pair.count / pair.size, pair.true, pair.taken_for))[:most]
+    return sorted(pairs, key=lambda pair: (-pair.clips, -pair.clips / pair.size, pair.true, pair.taken_for))[:most]
 
 
 def most_confused(found: Confusions, most: int) -> Confusions:
-    """The `most` classes with the most confusions, in and out, ordered so that classes taken for each other are near."""
+    """The `most` most confused classes, ordered so that classes that are taken for each other are near."""
     wrong = found.counts - np.diag(np.diag(found.counts))
     order = np.argsort(-(wrong.sum(axis=0) + wrong.sum(axis=1)), kind="stable")[:most]
     order = np.sort(order)
@@ -119,17 +123,15 @@ def _seriated(found: Confusions) -> Ints:
 
 
 def hubs(close_up: CloseUp, most: int = 5) -> list[Hub]:
-    """The clips that are nearest to the most others, when at least one is nearest to three or more."""
+    """The clips that are nearest to the most others, those that are nearest to at least four."""
     rows = nearest_rows(close_up.nearest)
-    queries = np.flatnonzero(rows >= 0)
+    queries = _rows(rows >= 0)
     times = np.bincount(rows[queries], minlength=len(rows))
     different = [close_up.labels[query] != close_up.labels[rows[query]] for query in queries]
     wrong = np.bincount(rows[queries], weights=np.array(different, float), minlength=len(rows)).astype(int)
     counted = close_up.per_point.get("hub_ratio")
     order = np.lexsort((np.arange(len(rows)), -wrong, -times))[:most]
-    return [
-        Hub(int(row), int(times[row]), int(wrong[row]), _count(counted, row)) for row in order if times[row] >= 3
-    ]
+    return [Hub(int(row), int(times[row]), int(wrong[row]), _count(counted, row)) for row in order if times[row] >= 4]
 
 
 def _count(counted: Floats | None, row: int) -> int | None:
@@ -143,13 +145,14 @@ def worst_queries(close_up: CloseUp, most: int = 4) -> list[int]:
     """
     rows = nearest_rows(close_up.nearest)
     labels = close_up.labels
-    wrong = [row for row in np.flatnonzero(rows >= 0) if labels[row] != labels[rows[row]]]
+    wrong = [row for row in _rows(rows >= 0) if labels[row] != labels[rows[row]]]
     order = sorted(wrong, key=lambda row: (*(_value(close_up, metric, row) for metric in ("GSR", "P@5")), row))
     seen: set[tuple[Any, Any]] = set()
-    first, again = [], []
+    first: list[int] = []
+    again: list[int] = []
     for row in order:
         pair = (labels[row], labels[rows[row]])
-        (again if pair in seen else first).append(int(row))
+        (again if pair in seen else first).append(row)
         seen.add(pair)
     return (first + again)[:most]
 
@@ -180,7 +183,7 @@ def retrieve(close_up: CloseUp, queries: list[int], most: int = 3) -> list[Retri
         order = order[np.argsort(distances[order], kind="stable")]
         if rows[row] in order:  # rounding may not contradict the evaluation about who is first
             order = np.concatenate([[rows[row]], order[order != rows[row]]])
-        same = np.array([labels[other] == labels[row] for other in order], bool)
+        same = np.array([labels[other] == labels[row] for other in order.tolist()], np.bool_)
         listed = [
             Neighbour(int(other), float(distances[other]), bool(alike))
             for other, alike in zip(order[:most], same[:most], strict=True)
@@ -201,7 +204,9 @@ def _distances(close_up: CloseUp, queries: list[int]) -> Floats:
     for start in range(0, len(vectors), step):
         block = vectors[start : start + step]
         space = spaces.prepare(np.concatenate([asked, block]), close_up.distance, ties=close_up.ties)
-        squares = space.squares[:count, None] + space.squares[count:] - 2.0 * space.points[:count] @ space.points[count:].T
+        squares = (
+            space.squares[:count, None] + space.squares[count:] - 2.0 * space.points[:count] @ space.points[count:].T
+        )
         flat = space.flat[:count, None] | space.flat[count:]
         squares = np.maximum(np.where(flat, spaces.FLAT_SQUARE, squares), 0.0)
         found[:, start : start + len(block)] = squares / 2 if space.halved else np.sqrt(squares) * space.scale

@@ -117,6 +117,13 @@ def mean_over_subsets(found: Values) -> dict[Representation, float]:
     return {name: sum(rows[name].value or 0.0 for rows in found.values()) / len(found) for name in order}
 
 
+def best_on_average(found: Values, metric: str) -> Representation | None:
+    """The representation with the best mean over subsets, among those that have a value in all of them."""
+    means = mean_over_subsets(found)
+    turned = 1 if facts(metric).higher_is_better else -1
+    return max(means, key=lambda line: turned * means[line]) if means else None
+
+
 # --- numbers and names ------------------------------------------------------------------------------------------
 
 

@@ -21,6 +21,7 @@ MOST_CLASSES = 30
 RASTER = 700
 """Above this many points the dots of a map are an image: a page of circles is slow to open."""
 
+_WRONG = "#e5323f"
 _FLOOR = 70.0  # dB
 _BANDS = 96
 _COLUMNS = 260
@@ -71,9 +72,10 @@ def _spread(points: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _scatter(axes: Any, points: Any, colour: str, marker: str, rim: bool, count: int) -> None:
     size = 26 if count <= 400 else 16 if count <= 1000 else 9
+    width = (1.5 if count <= 400 else 0.7) if rim else 0.3
     axes.scatter(
         points[:, 0], points[:, 1], s=size, c=colour, marker=marker, rasterized=count > RASTER,
-        linewidths=0.9 if rim else 0.3, edgecolors="#c2202c" if rim else PAPER, alpha=0.9, zorder=3 if rim else 2,
+        linewidths=width, edgecolors=_WRONG if rim else PAPER, alpha=0.9, zorder=3 if rim else 2,
     )  # fmt: skip
 
 
@@ -134,7 +136,7 @@ def _tinted(share: Any, diagonal: Any) -> Any:
     right, wrong = colours.to_rgb(COLOURS[0]), colours.to_rgb(COLOURS[3])
     image = np.zeros((*share.shape, 4))
     image[..., :3] = np.where(diagonal[..., None], right, wrong)
-    image[..., 3] = np.where(share > 0, 0.1 + 0.65 * np.clip(share, 0, 1), 0.0)
+    image[..., 3] = np.where(share > 0, 0.32 + 0.45 * np.clip(share, 0, 1), 0.0)
     return image
 
 
@@ -163,13 +165,15 @@ def spectrogram_levels(samples: NDArray[Any], rate: int, seconds: float | None) 
     """Levels [bands, columns] in dB above the floor, the time they end at, and the highest frequency."""
     mono = np.asarray(samples, np.float64).ravel()
     end = max(seconds or 0.0, len(mono) / rate)
-    size = 256
-    while size < 0.02 * rate and size < 4096:
+    # A window of a twelfth of the sound, 6 to 24 ms: syllables need times, utterances need harmonics.
+    size = 64
+    while size < min(max(end / 12, 0.006), 0.024) * rate and size < 4096:
         size *= 2
+    length = max(size, 512)
     hop = max(1, int(end * rate) // _COLUMNS)
     mono = np.pad(mono, (size // 2, size // 2 + max(0, int(end * rate) - len(mono))))
     frames = np.lib.stride_tricks.sliding_window_view(mono, size)[::hop]
-    power = np.abs(np.fft.rfft(frames * np.hanning(size), axis=1)).T ** 2
+    power = np.abs(np.fft.rfft(frames * np.hanning(size), length, axis=1)).T ** 2
     edges = np.linspace(0, len(power), min(_BANDS, len(power)) + 1).astype(int)
     bands = np.maximum.reduceat(power, edges[:-1], axis=0)
     levels = 10.0 * np.log10(np.maximum(bands, 1e-20))

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from earmark.errors import InputError, require
-from earmark.report.reading import plain
+from earmark.report.reading import facts, plain
 
 INK, MUTED, GRID, PAPER = "#1b2733", "#5f6c78", "#d5dbe1", "#fffffe"
 _FOLLOW = {INK: "var(--ink)", MUTED: "var(--muted)", GRID: "var(--grid)", PAPER: "var(--paper)"}
@@ -87,6 +87,14 @@ def name_of(text: str, most: int = 28) -> str:
     return plain(text, most).replace("$", "\N{FULLWIDTH DOLLAR SIGN}")
 
 
+def axis_title(metric: str) -> str:
+    return f"{metric} (%)" if facts(metric).percent else metric
+
+
+def nothing(what: str) -> InputError:
+    return InputError(f"The score table has no value to draw as {what}.")
+
+
 def class_styles(classes: Sequence[str]) -> list[tuple[str, str]]:
     """A colour and a marker for each class: every pair once, colours first."""
     count = len(COLOURS)
@@ -127,7 +135,9 @@ def _opening(tag: str, description: str) -> str:
     box = re.search(r'viewBox="([^"]*)"', tag)
     view = box[1] if box else "0 0 100 100"
     width = round(float(view.split()[2]) * 4 / 3)
-    return f'<svg viewBox="{view}" role="img" aria-label="{html.escape(plain(description))}" style="max-width:{width}px">'
+    return (
+        f'<svg viewBox="{view}" role="img" aria-label="{html.escape(plain(description))}" style="max-width:{width}px">'
+    )
 
 
 def _own_ids(body: str, prefix: str) -> str:

@@ -1,4 +1,4 @@
-"""Figures of a score table: the heat map, lift over chance, trends over corpus properties, and the first two as one."""
+"""Figures of a score table: the heat map, lift over chance, and both as one picture."""
 
 from __future__ import annotations
 
@@ -9,21 +9,29 @@ import numpy as np
 
 from earmark.errors import InputError
 from earmark.report import reading
-from earmark.report.content import SubsetFacts
 from earmark.report.figures.style import (
-    COLOURS, GRID, INK, MARKERS, MUTED, PAPER, SCALE, ink_on, library, look, name_of, new_figure, save,
-)  # fmt: skip
+    COLOURS,
+    GRID,
+    MARKERS,
+    MUTED,
+    PAPER,
+    SCALE,
+    axis_title,
+    ink_on,
+    library,
+    look,
+    name_of,
+    new_figure,
+    nothing,
+    save,
+)
 from earmark.report.reading import Representation, Subset, facts, number
 from earmark.scores import Row, Scores
 
-ENOUGH_SUBSETS = 4
 _WIDTH = 7.6
 _MOST_LINES = 40
+_LONGEST = 46
 _PROTOCOL = {"all": "all pairs", "across_groups": "across groups"}
-
-
-def _nothing(what: str) -> InputError:
-    return InputError(f"The score table has no value to draw as {what}.")
 
 
 # --- the heat map -----------------------------------------------------------------------------------------------
@@ -42,7 +50,7 @@ def score_heatmap(scores: Scores, metric: str | None = None, protocol: str = "al
 
 
 def _heat_width(lines: list[Representation], columns: list[str]) -> float:
-    names = 0.075 * max(len(name_of(line.label)) for line in lines)
+    names = 0.075 * max(len(name_of(line.label, _LONGEST)) for line in lines)
     return float(min(max(names + 0.75 * len(columns) + 1.0, 4.2), 14.0))
 
 
@@ -57,7 +65,7 @@ def _heat_cells(
     found = reading.values(scores, leading, protocol)
     lines = [line for line in reading.representations(scores) if any(line in rows for rows in found.values())]
     if not found:
-        raise _nothing("a heat map")
+        raise nothing("a heat map")
     if len(found) > 1 or metric is not None:
         return lines, [place.label for place in found], list(found.values())
     place = next(iter(found))
@@ -89,7 +97,7 @@ def _draw_heatmap(figure: Any, scores: Scores, metric: str | None = None, protoc
         axes.tick_params(axis="x", rotation=30)
         for label in axes.get_xticklabels():
             label.set_ha("left")
-    axes.set_yticks(range(len(lines)), [name_of(line.label) for line in lines])
+    axes.set_yticks(range(len(lines)), [name_of(line.label, _LONGEST) for line in lines])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     if not by_metric:
@@ -117,7 +125,9 @@ def _frame(axes: Any, places: Any, column: int) -> None:
     patches = library("matplotlib.patches")
     for place in places:
         axes.add_patch(
-            patches.Rectangle((column - 0.46, place - 0.44), 0.92, 0.88, fill=False, edgecolor=COLOURS[1], linewidth=1.8)
+            patches.Rectangle(
+                (column - 0.46, place - 0.44), 0.92, 0.88, fill=False, edgecolor=COLOURS[1], linewidth=1.8
+            )
         )
 
 
@@ -126,12 +136,8 @@ def _colour_bar(figure: Any, image: Any, axes: Any, metric: str) -> None:
     bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=0)
-    bar.ax.yaxis.set_major_formatter(lambda value, _: number(turned * value, metric))
-    bar.set_label(_axis(metric))
-
-
-def _axis(metric: str) -> str:
-    return f"{metric} (%)" if facts(metric).percent else metric
+    bar.ax.yaxis.set_major_formatter(lambda value, _: number(turned * value, metric).removesuffix(".0"))
+    bar.set_label(axis_title(metric))
 
 
 # --- lift over chance -------------------------------------------------------------------------------------------
@@ -158,7 +164,7 @@ def _lift_lines(scores: Scores, metric: str | None) -> tuple[str, list[tuple[Sub
         if row.metric == leading and row.status == "ok" and row.lift is not None
     ]
     if not rows:
-        raise _nothing("lift over chance; permutations give one")
+        raise nothing("lift over chance; permutations give one")
     places = list(dict.fromkeys(reading.subset(row) for row in rows))
     systems = lift_systems(scores, leading)
     lines: list[tuple[Subset, str | None]] = []
@@ -191,8 +197,7 @@ def _lift_inches(lines: Sequence[object], scores: Scores) -> float:
 
 def _draw_lift(figure: Any, scores: Scores, metric: str | None = None) -> None:
     metric, lines, measures = _lift_lines(scores, metric)
-    shown = [name for name in reading.protocols(scores) if any(
-        row.lift is not None for rows in reading.values(scores, metric, name).values() for row in rows.values())]  # fmt: skip
+    shown = [name for name in reading.protocols(scores) if _has_lift(reading.values(scores, metric, name))]
     panels = figure.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0]
     for axes, protocol in zip(panels, shown, strict=True):
         found = reading.values(scores, metric, protocol)
@@ -208,15 +213,20 @@ def _draw_lift(figure: Any, scores: Scores, metric: str | None = None) -> None:
         axes.set_xlabel(f"{metric} above chance" + (" (percentage points)" if percent else ""))
         axes.xaxis.set_major_formatter(lambda value, _: number(value, metric, sign=True).removesuffix(".0"))
         axes.tick_params(axis="y", length=0)
+        axes.tick_params(axis="x", labeltop=len(lines) > 16, labelsize=8)
         axes.spines["left"].set_visible(False)
     first = panels[0]
     first.set_ylim(len(lines) - 0.4, -0.6)
-    first.set_yticks(range(len(lines)), [name_of(system or place.label) for place, system in lines])
+    first.set_yticks(range(len(lines)), [name_of(system or place.label, 36) for place, system in lines])
     for label, (_, system) in zip(first.get_yticklabels(), lines, strict=True):
         if system is None:
             label.set_fontweight("bold")
     if len(measures) > 1:
         _legend(figure, measures)
+
+
+def _has_lift(found: reading.Values) -> bool:
+    return any(row.lift is not None for rows in found.values() for row in rows.values())
 
 
 def _lift_line(axes: Any, height: float, rows: dict[str, Row], measures: list[str]) -> None:
@@ -241,118 +251,6 @@ def _legend(figure: Any, measures: list[str]) -> None:
         for n in range(len(measures))
     ]
     figure.legend(handles, [name_of(name) for name in measures], loc="outside upper right", ncols=len(measures))
-
-
-# --- trends -----------------------------------------------------------------------------------------------------
-
-_PROPERTIES = ("clips", "classes", "clips per class", "mean duration (s)")
-
-
-def trends(scores: Scores, subsets: Sequence[SubsetFacts], metric: str | None = None) -> Any:
-    """The metric against what is known of the subsets: clips, classes, clips per class, duration, domain.
-
-    Small grey points are representations; the coloured ones, named, are the best over all subsets. rho is their
-    rank correlation with the property, over as many subsets as n says.
-    """
-    metric = metric or reading.headline(scores)
-    found = reading.values(scores, metric)
-    known = {(item.suite, item.subset): item for item in subsets}
-    pairs = [(place, known[place], rows) for place, rows in found.items() if place in known]
-    if len(pairs) < 2:
-        raise _nothing("a trend; it takes two subsets with known properties")
-    means = reading.mean_over_subsets({place: rows for place, _, rows in pairs})
-    turned = 1 if facts(metric).higher_is_better else -1
-    best = max(means, key=lambda line: turned * means[line]) if means else None
-    domains = list(dict.fromkeys(item.domain for _, item, _ in pairs if item.domain))
-    measured = [[_property(item, name) for _, item, _ in pairs] for name in _PROPERTIES]
-    panels = [(name, at) for name, at in zip(_PROPERTIES, measured, strict=True) if _varies(at)]
-    count = len(panels) + (len(domains) > 1)
-    if not count:
-        raise _nothing("a trend; the subsets do not differ in what is known of them")
-    columns = 2 if count in (2, 4) else min(3, count)
-    with look():
-        figure = new_figure(_WIDTH, 2.5 * -(-count // columns))
-        spots = figure.subplots(-(-count // columns), columns, sharey=True, squeeze=False).ravel()
-        for axes, (name, at) in zip(spots, panels, strict=False):
-            _draw_trend(axes, name, at, [rows for *_, rows in pairs], [place.label for place, *_ in pairs], best)
-        if len(domains) > 1:
-            _draw_domains(spots[len(panels)], domains, [(item.domain, rows) for _, item, rows in pairs], best)
-        for axes in spots[count:]:
-            axes.remove()
-        for axes in spots[:count:columns]:
-            axes.set_ylabel(_axis(metric))
-        spots[0].yaxis.set_major_formatter(lambda value, _: number(value, metric))
-    return figure
-
-
-def _property(item: SubsetFacts, name: str) -> float:
-    found = {
-        "clips": float(item.clips),
-        "classes": float(item.classes),
-        "clips per class": item.clips / max(item.classes, 1),
-        "mean duration (s)": item.durations.mean if item.durations else float("nan"),
-    }
-    return found[name]
-
-
-def _varies(at: list[float]) -> bool:
-    return bool(np.isfinite(at).all()) and max(at) > min(at)
-
-
-def _draw_trend(
-    axes: Any, name: str, at: list[float], rows: list[dict[Representation, Row]], places: list[str],
-    best: Representation | None,
-) -> None:  # fmt: skip
-    for x, found in zip(at, rows, strict=True):
-        axes.plot([x] * len(found), [row.value for row in found.values()], "o", color=MUTED, markersize=2, alpha=0.5)
-    wide = max(at) > 8 * max(min(at), 1e-9)
-    if wide:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.xaxis.set_minor_formatter(lambda value, _: "")
-    if best is not None:
-        values = [found[best].value or 0.0 for found in rows]
-        axes.plot(at, values, "o", color=COLOURS[0], markersize=5)
-        for x, value, place in zip(at, values, places, strict=True):
-            axes.annotate(name_of(place, 12), (x, value), (4, 4), textcoords="offset points", fontsize=7, color=MUTED)
-        if len(at) >= ENOUGH_SUBSETS:
-            axes.set_title(f"ρ = {_rank_correlation(at, values)} (n = {len(at)})", loc="right", color=MUTED, fontsize=8)
-    axes.margins(x=0.18, y=0.12)
-    axes.set_xlabel(name)
-    axes.grid(axis="y")
-    axes.set_axisbelow(True)
-
-
-def _rank_correlation(one: Sequence[float], other: Sequence[float]) -> str:
-    from scipy.stats import rankdata
-
-    ranks = rankdata(one), rankdata(other)
-    if min(np.ptp(ranks[0]), np.ptp(ranks[1])) == 0:
-        return "–"
-    return f"{np.corrcoef(*ranks)[0, 1]:+.2f}".replace("-", "\N{MINUS SIGN}")
-
-
-def _draw_domains(
-    axes: Any, domains: list[str], found: list[tuple[str, dict[Representation, Row]]], best: Representation | None
-) -> None:
-    for place, domain in enumerate(domains):
-        values = [row.value or 0.0 for name, rows in found if name == domain for row in rows.values()]
-        axes.boxplot(
-            values, positions=[place], widths=0.5, showfliers=False,
-            boxprops={"color": MUTED}, whiskerprops={"color": MUTED}, capprops={"color": MUTED},
-            medianprops={"color": INK},
-        )  # fmt: skip
-        shift = np.linspace(-0.12, 0.12, len(values)) if len(values) > 1 else np.zeros(1)
-        axes.plot(place + shift, values, "o", color=MUTED, markersize=2, alpha=0.5)
-        mine = [rows[best].value for name, rows in found if name == domain and best is not None and best in rows]
-        axes.plot([place] * len(mine), mine, "o", color=COLOURS[0], markersize=5)
-    axes.set_xticks(range(len(domains)), [name_of(name, 22) for name in domains])
-    axes.tick_params(axis="x", rotation=25 if len(domains) > 2 else 0, length=0)
-    for label in axes.get_xticklabels():
-        label.set_ha("right" if len(domains) > 2 else "center")
-    axes.set_xlabel("domain")
-    axes.grid(axis="y")
-    axes.set_axisbelow(True)
 
 
 # --- both at a glance ---------------------------------------------------------------------------------------------
@@ -383,4 +281,4 @@ def overview(scores: Scores, path: str) -> None:
 def _overview_title(scores: Scores) -> str:
     metric = reading.headline(scores)
     direction = "higher" if facts(metric).higher_is_better else "lower"
-    return f"{_axis(metric)} of each representation, {direction} is better"
+    return f"{axis_title(metric)} of each representation, {direction} is better"

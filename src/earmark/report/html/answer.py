@@ -81,7 +81,7 @@ def _meaning(metric: str) -> str:
 def _measured(row: Row) -> str:
     """45.2 % [41.0, 49.1], n = 300"""
     said = " ".join(filter(None, [number(row.value or 0.0, row.metric, unit=True), interval(row)]))
-    return said if row.n is None else f"{said}, n = {row.n}"
+    return said if row.n is None else f"{said}, n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{row.n}"
 
 
 def _overall(found: list[Finding], scores: Scores, metric: str) -> str:
@@ -95,8 +95,7 @@ def _overall(found: list[Finding], scores: Scores, metric: str) -> str:
     winner, won = wins.most_common(1)[0]
     values = reading.values(scores, metric)
     means = reading.mean_over_subsets(values)
-    turned = 1 if facts(metric).higher_is_better else -1
-    top = max(means, key=lambda line: turned * means[line]) if means else None
+    top = reading.best_on_average(values, metric)
     total = sum(row.n or 0 for row in (rows[top] for rows in values.values())) if top else 0
     clips = f", {total} queries" if total else ""
     mean = f"{number(means[top], metric, unit=True)} averaged over {len(found)} subsets{clips}" if top else ""
@@ -112,6 +111,16 @@ def _overall(found: list[Finding], scores: Scores, metric: str) -> str:
     return f"{first}; {winner.label} wins the most single subsets, {won} of {len(found)}."
 
 
+def champion(scores: Scores) -> str | None:
+    """The name the opening is about."""
+    found = findings(scores)
+    if len(found) == 1:
+        return found[0].best.label
+    metric = reading.headline(scores)
+    top = reading.best_on_average(reading.values(scores, metric), metric)
+    return top.label if top else None
+
+
 def _chance(found: list[Finding], metric: str) -> str:
     known = [finding for finding in found if finding.row.lift is not None]
     if not known:
@@ -120,14 +129,22 @@ def _chance(found: list[Finding], metric: str) -> str:
     lifts = [finding.row.lift or 0.0 for finding in known]
     if len(known) == 1:
         row = known[0].row
-        said = f"That is {points(lifts[0], metric)} from chance ({number(row.baseline or 0.0, metric, unit=True)}"
+        chance = number(row.baseline or 0.0, metric, unit=True)
+        said = f"That is {points(lifts[0], metric)} {_from(metric)} chance ({chance}"
         said += f", {p_text(row.p_value)})" if row.p_value is not None else ")"
-        return said + (", which shuffled labels reach as well: it is not distinguishable from chance." if unsure else ".")
+        return said + (
+            ", which shuffled labels reach as well: it is not distinguishable from chance." if unsure else "."
+        )
     low, high = min(lifts), max(lifts)
-    said = f"The best of each subset lies between {points(low, metric)} and {points(high, metric)} from chance"
+    span = f"{number(low, metric, sign=True)} to {points(high, metric)}"
+    said = f"The best of each subset lies {span} {_from(metric)} chance"
     if unsure:
         return f"{said}; on {listed(unsure)} it is not distinguishable from chance."
     return said + ", everywhere more than shuffled labels explain." if len(known) == len(found) else said + "."
+
+
+def _from(metric: str) -> str:
+    return "above" if facts(metric).higher_is_better else "from"
 
 
 def _sureness(found: list[Finding]) -> str:
@@ -147,8 +164,10 @@ def _sureness(found: list[Finding]) -> str:
         more = listed(names) if len(names) <= 3 else f"{listed(names[:2])} and {len(names) - 2} more"
         return f"The lead is smaller than the intervals: {more} may be as good."
     clear = [finding.subset.label for finding in judged if not finding.rivals]
-    tail = f"only on {listed(clear)} is it larger" if clear else "on no subset is it larger"
-    return f"The lead of the best is smaller than the intervals on {len(close)} of {len(judged)} subsets; {tail}."
+    if not clear:
+        where = f"On none of the {len(judged)} subsets"
+        return f"{where} is the lead of the best larger than the intervals: others may be as good."
+    return f"The lead of the best is larger than the intervals on {listed(clear)}; elsewhere others may be as good."
 
 
 def _groups(found: list[Finding], metric: str) -> str:

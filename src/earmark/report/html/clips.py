@@ -13,14 +13,23 @@ from earmark.report.content import CloseUp, ReportData
 from earmark.report.figures.points import MOST_CLASSES, MOST_COLOURS
 from earmark.report.html.elements import Child, Html, drawing, image, join, paragraph, section, table, tag
 from earmark.report.neighbours import (
-    Confusions, Neighbour, Retrieval, confusions, hubs, nearest_rows, retrieve, top_confusions, worst_queries,
-)  # fmt: skip
+    Confusions,
+    Neighbour,
+    Retrieval,
+    confusions,
+    hubs,
+    nearest_rows,
+    retrieve,
+    top_confusions,
+    worst_queries,
+)
 from earmark.report.projection import project
 from earmark.report.reading import plain
 
 WORST = 4
 NEIGHBOURS = 3
 _FEWEST_CHARACTERS = 9_000
+_SIDE_BY_SIDE = 14  # classes of a matrix that is legible at half the width
 
 
 @dataclass(frozen=True)
@@ -49,7 +58,8 @@ def closer_look(data: ReportData) -> Html | None:
 def _introduction(looks: Sequence[_Look]) -> str:
     what = "the one representation below" if len(looks) == 1 else f"the {len(looks)} representations below"
     return (
-        f"Scores are averages. For {what}: where the clips lie, which classes are taken for which, and the retrievals that "
+        f"Scores are averages. For {what}: where the clips lie, which classes are taken for"
+        " which, and the retrievals that "
         "went most wrong."
     )
 
@@ -57,10 +67,11 @@ def _introduction(looks: Sequence[_Look]) -> str:
 def _close_up(look: _Look, number: int, room: int, seed: int) -> Html:
     item = look.close_up
     found = confusions(item.labels, item.nearest)
+    small = len(found.classes) <= _SIDE_BY_SIDE
     return tag(
         "article",
         tag("h3", item.label + (" (across groups)" if item.protocol == "across_groups" else "")),
-        tag("div", _map(item, number, seed), _matrix(found, number), class_="side"),
+        tag("div", _map(item, number, seed), _matrix(found, number), class_="side" if small else None),
         _confusion_table(found),
         _hub_table(item),
         _worst(look, room, found),
@@ -82,15 +93,18 @@ def _map(item: CloseUp, number: int, seed: int) -> Html | None:
     figure = figures.projection(placed, item.labels, wrong=wrong)
     classes = len({label for label in item.labels if label})
     caption = (
-        f"Map of {len(placed.rows)} clips ({placed.method}{'; ' + placed.note if placed.note else ''}), coloured by class. A red "
-        "rim marks a clip whose nearest neighbour is of another class. Islands are real; how far apart they lie is not."
+        f"Map of {len(placed.rows)} clips"
+        f" ({placed.method}{'; ' + placed.note if placed.note else ''}), coloured by class."
+        " A red rim marks a clip whose nearest neighbour is of another class."
     )
-    if placed.method == "PCA":
-        caption = caption.replace(" Islands are real; how far apart they lie is not.", "")
+    if placed.method == "t-SNE":
+        caption += " Read who lies beside whom; sizes of islands and gaps between them mean little."
     if classes > MOST_COLOURS:
         caption += f" The {MOST_COLOURS} largest of {classes} classes have colours."
     if placed.kept is not None:
-        caption += f" {100 * placed.kept:.0f} % of the clips have their true nearest neighbour among their ten nearest here."
+        caption += (
+            f" {100 * placed.kept:.0f} % of the clips have their true nearest neighbour among their ten nearest here."
+        )
     return drawing(figures.as_svg(figure, f"map {number}", f"Map of the clips of {item.label}"), caption)
 
 
@@ -102,7 +116,8 @@ def _matrix(found: Confusions, number: int) -> Html | None:
         return None
     figure = figures.confusion(found)
     caption = (
-        "In percent of a class's clips (row): the class of the nearest neighbour (column). Blue is right, orange is wrong; "
+        "In percent of a class's clips (row): the class of the nearest neighbour (column). Blue"
+        " is right, orange is wrong; "
         "classes that are taken for each other stand side by side, so an orange block is a family of sounds."
     )
     if len(found.classes) > MOST_CLASSES:
@@ -119,12 +134,13 @@ def _confusion_table(found: Confusions) -> Html | None:
     if not pairs:
         return paragraph(f"No clip of {total} has a nearest neighbour of another class.")
     lines = [
-        [pair.true, pair.taken_for, _td(f"{100 * pair.count / pair.size:.0f} %", pair.count / pair.size),
-         f"{pair.count} of {pair.size}"]
+        [pair.true, pair.taken_for, _td(f"{100 * pair.clips / pair.size:.0f} %", pair.clips / pair.size),
+         f"{pair.clips} of {pair.size}"]
         for pair in pairs
     ]  # fmt: skip
     caption = (
-        f"Most frequent confusions. {wrong} of {total} clips ({100 * wrong / total:.1f} %) have a nearest neighbour of another "
+        f"Most frequent confusions. {wrong} of {total} clips ({100 * wrong / total:.1f}\N{NO-BREAK SPACE}%) have a"
+        " nearest neighbour of another "
         "class."
     )
     return table(["class", "taken for", "of its clips", "clips"], lines, left=2, caption=caption)
@@ -147,8 +163,8 @@ def _hub_table(item: CloseUp) -> Html | None:
         line += [f"{hub.occurrences} clips" if hub.occurrences is not None else "–"] if measured else []
         lines.append(line)
     caption = (
-        "Hubs: clips that many others have for nearest neighbour, where one would be expected. Many wrong ones often share "
-        "background noise or silence with the hub rather than content."
+        "Hubs: clips that many others have for nearest neighbour, where one would be expected. Where most are wrong,"
+        " listen for something shared that is not the class, such as background noise or silence."
     )
     return table(heads, lines, left=2, caption=caption)
 
@@ -166,7 +182,8 @@ def _worst(look: _Look, room: int, found: Confusions) -> Html | None:
     return join(
         tag("h4", "The worst retrievals"),
         paragraph(
-            "Clips whose nearest neighbour is of another class, the most misplaced first, one for each pair of classes. "
+            "Clips whose nearest neighbour is of another class, the most misplaced first, one"
+            " for each pair of classes. "
             f"Beside the query stand its nearest neighbours in order. {ways}",
             class_="quiet",
         ),
@@ -181,10 +198,8 @@ def _retrieval(item: CloseUp, found: Retrieval, room: int) -> Html:
     cards = [_card(item, found.row, None, sounds[found.row], longest, room)]
     cards += [_card(item, near.row, near, sounds[near.row], longest, room) for near in found.neighbours]
     taken = item.labels[found.neighbours[0].row]
-    said = join(
-        "A clip of ", tag("b", item.labels[found.row] or ""), " taken for ", tag("b", taken or "a clip without a label"), ".",
-        " " + _own_class(item, found),
-    )  # fmt: skip
+    names = tag("b", item.labels[found.row] or ""), tag("b", taken or "a clip without a label")
+    said = join("A clip of ", names[0], " taken for ", names[1], ". ", _own_class(item, found))
     return tag("div", paragraph(said), tag("div", cards, class_="clips"), class_="retrieval")
 
 
@@ -226,7 +241,9 @@ def _card(
     mark = "query" if near is None else "same class" if near.same else "other class"
     name = tag("b", label)
     group = item.groups[row] if item.groups is not None else None
-    where = " · ".join(filter(None, [f"distance {near.distance:.3g}" if near and near.distance is not None else "", group]))
+    where = " · ".join(
+        filter(None, [f"distance {near.distance:.3g}" if near and near.distance is not None else "", group])
+    )
     parts = [
         name,
         tag("span", mark, class_=None if near is None else kind),

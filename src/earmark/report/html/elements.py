@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from earmark.report.reading import plain
 
 _VOID = frozenset({"img", "input", "meta", "br"})
+_SPACES = "\n\t\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 
 
 class Html(str):
@@ -30,8 +31,8 @@ def text(value: str) -> Html:
 
 
 def _visible(value: str) -> str:
-    """Control characters, which HTML forbids, as question marks; lines and tabs stay."""
-    return "".join(mark if mark.isprintable() or mark in "\n\t" else "?" for mark in value)
+    """Control characters, which HTML forbids, as question marks; lines, tabs and narrow spaces stay."""
+    return "".join(mark if mark.isprintable() or mark in _SPACES else "?" for mark in value)
 
 
 def tag(name: str, /, *children: Child | Iterable[Child], **attributes: str | bool | None) -> Html:
@@ -92,33 +93,38 @@ def table(
     lines: Iterable[Sequence[Html | str]],
     *,
     left: int = 1,
+    words: int = 0,
     caption: Child = None,
     sortable: bool = True,
     filterable: bool = False,
 ) -> Html:
-    """A table; the first `left` columns are names. A cell that is a `<td>` already is kept as it is."""
-    top = tag("tr", [tag("th", head, scope="col", class_=None if n < left else "n") for n, head in enumerate(heads)])
+    """A table; the first `left` and the last `words` columns are words, the others numbers.
+
+    A cell that is a `<td>` already is kept as it is.
+    """
+    right = range(left, len(heads) - words)
+    top = tag("tr", [tag("th", head, scope="col", class_="n" if n in right else None) for n, head in enumerate(heads)])
     body = [
-        tag("tr", [_cell(cell, n, left) for n, cell in enumerate(line)])
+        tag("tr", [_cell(cell, n, right) for n, cell in enumerate(line)])
         for line in lines
     ]  # fmt: skip
     made = tag(
         "table",
-        tag("caption", caption) if caption else None,
         tag("thead", top),
         tag("tbody", body),
         class_="sortable" if sortable and len(body) > 1 else None,
         data_filter="yes" if filterable and len(body) > 8 else None,
     )
-    return tag("div", made, class_="scroll")
+    # Above the frame, not inside: a caption must not scroll away with a wide table.
+    return join(paragraph(caption, class_="caption") if caption else None, tag("div", made, class_="scroll"))
 
 
-def _cell(cell: Html | str, place: int, left: int) -> Html:
+def _cell(cell: Html | str, place: int, right: range) -> Html:
     if isinstance(cell, Html) and cell.startswith("<td"):
         return cell
-    if place == 0 and left:
+    if place == 0:
         return tag("th", cell, scope="row")
-    return tag("td", cell, class_=None if place < left else "n")
+    return tag("td", cell, class_="n" if place in right else None)
 
 
 def pairs(items: Iterable[tuple[str, Child]]) -> Html:

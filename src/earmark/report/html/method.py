@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from earmark.corpora.clips import CorpusCard
 from earmark.report import reading
-from earmark.report.content import FileNote, ReportData, Timing
+from earmark.report.content import FileKind, FileNote, ReportData, Timing
 from earmark.report.html.elements import Child, Html, bullets, folded, join, pairs, paragraph, section, table, tag
 
 MOST_FILES = 500
@@ -22,10 +22,10 @@ DISTANCES = {
 
 METRICS = {
     "P@1": "share of clips whose nearest neighbour is of their class",
-    "GSR": "global separation rate: nearest clip of another class against the mean of the own class; 50 % where they are equal",
+    "GSR": "global separation rate: nearest clip of another class against the mean of the own; 50 % where equal",
     "CSR": "class separation ratio: nearest clip of another class against the farthest of the own, from class means",
     "CSR_pointwise": "the same ratio clip by clip, then averaged",
-    "CS": "class overlap: distances inside a class over those inside and between, over all pairs of classes; lower is better",
+    "CS": "distances inside a class over those inside and between, for all pairs of classes; lower is better",
     "CSCF": "share of ordered pairs of classes that lie closer together than the first is wide; lower is better",
     "silhouette": "mean of (b − a) / max(a, b): a, distance to the own class; b, to the nearest other class",
     "NMI": "agreement of k-means clusters with the classes: normalised mutual information",
@@ -38,7 +38,7 @@ METRICS = {
     "robin_hood": "share of neighbour appearances to take from the frequent and give to the rare until all are equal",
 }
 
-_KINDS = {
+_KINDS: dict[FileKind, str] = {
     "failed": "could not be used",
     "dropped": "left out",
     "truncated": "cut",
@@ -56,7 +56,9 @@ def what_happened(data: ReportData) -> Html:
         parts.append(paragraph(f"{len(data.files)} clips were not simply used: {said}."))
         parts.append(_file_table(data.files[:MOST_FILES]))
         if len(data.files) > MOST_FILES:
-            parts.append(paragraph(f"The first {MOST_FILES} are listed; the run's failure file has all.", class_="quiet"))
+            parts.append(
+                paragraph(f"The first {MOST_FILES} are listed; the run's failure file has all.", class_="quiet")
+            )
     else:
         parts.append(paragraph("Every clip was used as it is: none failed, none was dropped, none was cut."))
     parts.append(bullets(notes) if notes else None)
@@ -67,7 +69,7 @@ def _file_table(files: Iterable[FileNote]) -> Html:
     shown = list(files)
     subset = len({note.subset for note in shown}) > 1
     system = any(note.system for note in shown)
-    heads: list[Child] = ["clip", "what", "why", "so"]
+    heads: list[Child] = ["clip", "what", "why", "what was done"]
     heads += (["subset"] if subset else []) + (["for"] if system else [])
     lines = []
     for note in shown:
@@ -84,8 +86,10 @@ def how(data: ReportData) -> Html:
         "method",
         "How it was measured",
         paragraph(
-            "Vectors come from frozen models; nothing was trained on the labels. Every clip is a query once, and its neighbours "
-            "are all other clips of its subset (across groups: of other groups). Means over subsets count each subset once."
+            "Vectors come from frozen models; nothing was trained on the labels. Every clip is a"
+            " query once, and its neighbours "
+            "are all other clips of its subset (across groups: of other groups). Means over"
+            " subsets count each subset once."
         ),
         tag("h3", "Distances") if distances else None,
         pairs((name, DISTANCES.get(name, "")) for name in distances) if distances else None,
@@ -115,7 +119,8 @@ def _calibration(data: ReportData) -> Html:
     if any(row.lift is not None for row in rows):
         count = data.settings.get("permutations", "")
         said.append(
-            f"Chance is the mean of the metric when the labels are shuffled{f' ({count} times)' if count else ''} and the distances "
+            "Chance is the mean of the metric when the labels are"
+            f" shuffled{f' ({count} times)' if count else ''} and the distances "
             "stay; lift is the value minus that mean; p = (shuffles at least as good + 1) / (shuffles + 1)."
         )
     else:
@@ -123,7 +128,8 @@ def _calibration(data: ReportData) -> Html:
     if any(row.low is not None for row in rows):
         count = data.settings.get("bootstrap", "")
         said.append(
-            f"Intervals are the middle 95 % of resamples{f' ({count})' if count else ''} of the queries, of whole groups where clips "
+            f"Intervals are the middle 95 % of resamples{f' ({count})' if count else ''} of the"
+            " queries, of whole groups where clips "
             "have groups. They cover the choice of clips, not of labels or of recording conditions."
         )
     else:
@@ -182,6 +188,7 @@ def _hashes(data: ReportData) -> Html | None:
     if not items:
         return None
     return folded(
-        "Hashes of the inputs", paragraph("Two values with the same hash were computed from the same bytes in the same way."),
+        "Hashes of the inputs",
+        paragraph("Two values with the same hash were computed from the same bytes in the same way."),
         pairs((name, tag("span", value, class_="hash")) for name, value in items),
     )  # fmt: skip

@@ -98,7 +98,8 @@ def _synthetic(data: ReportData) -> Html | None:
     return tag(
         "div",
         tag("strong", "SYNTHETIC DATA."),
-        f" {which} computed, not recorded. The numbers show how representations bear loudness, noise, speed and speakers in a "
+        f" {which} computed, not recorded. The numbers show how representations bear loudness,"
+        " noise, speed and speakers in a "
         "controlled setting; they say nothing about real animals, places or people.",
         class_="synthetic",
         role="note",

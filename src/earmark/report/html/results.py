@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from earmark.errors import InputError
 from earmark.report import figures, reading
 from earmark.report.content import ReportData, SubsetFacts
-from earmark.report.figures.tables import ENOUGH_SUBSETS
+from earmark.report.figures.properties import ENOUGH_SUBSETS
 from earmark.report.html import answer
 from earmark.report.html.elements import Child, Html, drawing, folded, join, paragraph, section, table, tag
 from earmark.report.reading import Representation, Subset, facts, interval, number, points
@@ -21,10 +21,16 @@ def the_answer(data: ReportData) -> Html:
     return section(
         "answer",
         "The answer",
-        paragraph(" ".join(answer.lead(data.scores)), class_="lead"),
+        paragraph(_emphasised(" ".join(answer.lead(data.scores)), answer.champion(data.scores)), class_="lead"),
         _per_subset(found, data) if found else None,
         paragraph(_caution(found), class_="quiet") if found else None,
     )
+
+
+def _emphasised(said: str, name: str | None) -> Html:
+    """The text with the first mention of a name in bold."""
+    before, mention, after = said.partition(name) if name else (said, "", "")
+    return join(before, tag("b", mention) if mention else None, after)
 
 
 def _per_subset(found: Sequence[answer.Finding], data: ReportData) -> Html:
@@ -40,7 +46,7 @@ def _per_subset(found: Sequence[answer.Finding], data: ReportData) -> Html:
         line += _chance_cells(finding.row) if chance else []
         line += [_across_cell(finding)] if across else []
         lines.append([*line, answer.verdict(finding)])
-    return table([*heads, "compared with the others"], lines, left=2)
+    return table([*heads, "compared with the others"], lines, left=2, words=1)
 
 
 def _caution(found: Sequence[answer.Finding]) -> str:
@@ -50,8 +56,9 @@ def _caution(found: Sequence[answer.Finding]) -> str:
         said = "n counts the clips that were queries."
     if most > 1:
         said += (
-            f" The best of {most} was picked on the clips it is scored on, which flatters it a little. Overlapping intervals"
-            " leave a difference open; “earmark compare” settles it clip by clip."
+            f" The best of {most} was picked on the clips it is scored on, which flatters it a little; p is not"
+            " corrected for that. Overlapping intervals leave a difference open;"
+            " “earmark compare” settles it clip by clip."
         )
     return said
 
@@ -71,14 +78,17 @@ def _across_cell(finding: answer.Finding) -> Html | str:
     return _value_cell(row, f"{points(row.value - finding.row.value, row.metric)}")
 
 
-def _value_cell(row: Row, *more: str, best: bool = False, heat: float | None = None, count: bool = True) -> Html:
-    """Value, interval and whatever else belongs under it, coloured where `heat` (0 worst, 1 best) is given."""
+def _value_cell(
+    row: Row, *more: str, lift: str = "", best: bool = False, heat: float | None = None, count: bool = True
+) -> Html:
+    """Value (lift), interval and whatever else belongs under it, coloured where `heat` (0 worst, 1 best) is given."""
     assert row.value is not None
     shown = number(row.value, row.metric)
     small = [interval(row), *more, f"n = {row.n}" if count and row.n is not None else ""]
     return tag(
         "td",
         tag("span", shown, class_="best") if best else shown,
+        tag("span", f" ({lift})", class_="lift") if lift else None,
         [tag("small", item) for item in small if item],
         class_="n heat" if heat is not None else "n",
         style=None if heat is None else f"--good-share:{heat:.2f}",
@@ -102,7 +112,10 @@ def score_tables(data: ReportData) -> Html:
     for protocol in protocols:
         found = reading.values(scores, metric, protocol)
         if found and (len(found) > 1 or len(reading.metrics(scores)) == 1):
-            parts.append(_across_subsets(found, metric, protocol))
+            made = _across_subsets(found, metric, protocol)
+            parts.append(
+                made if protocol == protocols[0] else folded(f"The same, {_PROTOCOL.get(protocol, protocol)}", made)
+            )
     parts.append(_heat_figure(scores, metric))
     places = reading.subsets(scores)
     parts += [_one_subset(scores, place, open_=len(places) == 1) for place in places]
@@ -111,10 +124,11 @@ def score_tables(data: ReportData) -> Html:
 
 def _guide(scores: Scores, metric: str) -> Html:
     rows = reading.single_subsets(scores)
-    said = "In each column the darker cell is better and the best is bold."
+    said = "In each column the more colour the better, and the best is bold."
     if any(row.low is not None for row in rows):
-        said += " Under a value stands its 95 % interval"
-        said += ", and its lift over chance with a sign." if any(row.lift is not None for row in rows) else "."
+        said += " Under a value stands its 95 % interval."
+    if any(row.lift is not None for row in rows):
+        said += " In brackets with a sign: its lift over chance."
     if not facts(metric).higher_is_better:
         said += f" For {metric} lower is better."
     return paragraph(said, class_="quiet")
@@ -126,7 +140,7 @@ def _across_subsets(found: reading.Values, metric: str, protocol: str) -> Html:
     with_mean = len(found) > 1 and bool(means)
     heads: list[Child] = ["representation"]
     heads += [join(place.label, *_shared_n(rows)) for place, rows in found.items()]
-    heads += ["mean"] if with_mean else []
+    heads += [join("mean", tag("small", f"of {len(found)} subsets", class_="quiet"))] if with_mean else []
     body = []
     for line in lines:
         cells: list[Html | str] = [line.label]
@@ -143,7 +157,7 @@ def _across_subsets(found: reading.Values, metric: str, protocol: str) -> Html:
 def _shared_n(rows: Mapping[Representation, Row]) -> list[Html]:
     counts = {row.n for row in rows.values()}
     (only,) = counts if len(counts) == 1 else (None,)
-    return [tag("small", f" n = {only}", class_="quiet")] if only is not None else []
+    return [tag("small", f"n = {only}", class_="quiet")] if only is not None else []
 
 
 def _heat_cell(row: Row, rivals: Mapping[Representation, Row], count: bool) -> Html:
@@ -155,7 +169,7 @@ def _heat_cell(row: Row, rivals: Mapping[Representation, Row], count: bool) -> H
     top = max(rivals.values(), key=reading.goodness)
     best = len(printed) > 1 and number(row.value or 0.0, row.metric) == number(top.value or 0.0, top.metric)
     lift = "" if row.lift is None else number(row.lift, row.metric, sign=True)
-    return _value_cell(row, lift, best=best, heat=heat, count=count)
+    return _value_cell(row, lift=lift, best=best, heat=heat, count=count)
 
 
 def _mean_cell(line: Representation, means: Mapping[Representation, float], metric: str) -> Html | str:
@@ -180,13 +194,16 @@ def _heat_figure(scores: Scores, metric: str) -> Html | None:
     places = reading.values(scores, metric)
     if len(places) > 1:
         caption = (
-            f"{metric} by representation (rows) and subset (columns), all pairs. Look down a column for the representation"
+            f"{metric} by representation (rows) and subset (columns), all pairs. Look down a"
+            " column for the representation"
             " that suits a kind of sound (framed: the best), along a row for how evenly one serves all."
         )
     else:
         caption = (
-            "Every metric of every representation, all pairs. Colours run from the worst (dark) to the best (light) of each"
-            " column and say nothing across columns; the best is framed. A representation that is light all along its row"
+            "Every metric of every representation, all pairs. Colours run from the worst (dark)"
+            " to the best (light) of each"
+            " column and say nothing across columns; the best is framed. A representation that"
+            " is light all along its row"
             " wins whatever is asked of it."
         )
     return drawing(figures.as_svg(figure, "heatmap", f"Heat map of {metric}"), caption, wide=True)
@@ -245,16 +262,18 @@ def lift_over_chance(data: ReportData) -> Html:
     shown = figures.lift_systems(scores, metric)
     every = list(dict.fromkeys(line.system for rows in reading.values(scores, metric).values() for line in rows))
     caption = (
-        f"{metric} minus what shuffled labels give. Dots are values and lines their 95 % intervals; the pale bar at zero is"
-        " where 95 % of shuffled labelings fall. A line clear of the pale bar is better than chance, and two lines clear of"
+        f"{metric} minus what shuffled labels give. Dots are values and lines their 95 %"
+        " intervals; the pale bar at zero is"
+        " where 95 % of shuffled labelings fall. A line clear of the pale bar is better than"
+        " chance, and two lines clear of"
         " each other are different."
     )
     if not any(row.low is not None for row in scores):
         caption = caption.replace(" and lines their 95 % intervals", "").split(" A line clear")[0]
     if "across_groups" in reading.protocols(scores):
         caption += (
-            " On the right, clips of the query's own group may not answer: what is lost from left to right was the speaker,"
-            " animal or recording, not the class."
+            " On the right, clips of the query's own group may not answer: what is lost from left to right leaned on"
+            " the same speaker, animal or recording, or on there being more clips of the class to find."
         )
     if len(shown) < len(every):
         caption += f" The {len(shown)} best of {len(every)} systems are drawn; the tables have all."
@@ -265,7 +284,7 @@ def lift_over_chance(data: ReportData) -> Html:
 def corpus(data: ReportData) -> Html:
     """What was measured on, and whether scores follow from it."""
     parts: list[Child] = [_subset_table(data.subsets)] if data.subsets else []
-    count = len([place for place in reading.subsets(data.scores)])
+    count = len(reading.subsets(data.scores))
     if count < ENOUGH_SUBSETS:
         parts.append(
             paragraph(
@@ -288,12 +307,13 @@ def _trend_figures(data: ReportData) -> list[Html]:
             figure = figures.trends(data.scores, data.subsets, metric)
         except InputError:
             continue
-        means = reading.mean_over_subsets(found)
-        turned = 1 if facts(metric).higher_is_better else -1
-        best = max(means, key=lambda line: turned * means[line]).label if means else "the best"
+        best = reading.best_on_average(found, metric)
+        name = best.label if best else "the best"
         caption = (
-            f"{metric} against what is known of the subsets. Blue: {best}, the best on average; grey: all others. ρ is the rank"
+            f"{metric} against what is known of the subsets. Blue: {name}, the best on average;"
+            " grey: all others. ρ is the rank"
             f" correlation of the blue points; with n = {len(found)} subsets only a value near ±1 means anything."
+            " Boxes span the middle half of all representations in a domain, with its number of subsets in brackets."
         )
         made.append(drawing(figures.as_svg(figure, f"trend {metric}", f"Trends of {metric}"), caption, wide=True))
     return made
@@ -303,7 +323,10 @@ def _subset_table(subsets: Sequence[SubsetFacts]) -> Html:
     heads: list[Child] = [
         "subset", "what", "status", "clips", "classes", "clips per class", "groups", "seconds per clip", "minutes",
     ]  # fmt: skip
-    return table(heads, [_subset_line(item) for item in subsets], left=3)
+    lines = [_subset_line(item) for item in subsets]
+    used = [n for n in range(len(heads)) if any(line[n] for line in lines)]
+    left = sum(n < 3 for n in used)
+    return table([heads[n] for n in used], [[line[n] for n in used] for line in lines], left=left)
 
 
 def _subset_line(item: SubsetFacts) -> list[Html | str]:

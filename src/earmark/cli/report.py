@@ -1,0 +1,23 @@
+"""Rebuild the tables, figures and HTML page of a run from what its folder and cache hold.
+
+RUN: the folder given to `earmark run --into`. Nothing is measured again.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from earmark.pipeline.reporting import report_run
+
+EXAMPLES = """example:
+  earmark report run
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", help="run folder")
+
+
+def run(args: argparse.Namespace) -> int:
+    print(report_run(args.run))
+    return 0

@@ -1,0 +1,216 @@
+"""From a run folder to its report: read what the run left, and hand it to the report as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.corpora.clips import Clip, CorpusCard
+from earmark.errors import EarmarkError, InputError
+from earmark.pipeline import folder, sequences
+from earmark.pipeline.config import RunConfig, load_config
+from earmark.report.content import CloseUp, Durations, FileNote, ReportData, SubsetFacts, Timing
+from earmark.report.html import write_report
+from earmark.report.tables import to_latex, to_markdown
+from earmark.scores import Row, Scores, load_scores
+
+CLOSE_UPS = 6
+"""Subsets shown clip by clip: their best representation each. More would make the page long, not clearer."""
+
+CONVERTED = 100
+"""More conversions than this are the rule in a corpus, not something that happened to a file."""
+
+Clips = Mapping[tuple[str, str], Mapping[str, Clip]]
+Fetch = Callable[[int], tuple[NDArray[Any], int]]
+
+
+def report_run(place: str | Path) -> Path:
+    """Write RUN/report.html and RUN/tables/; returns the page."""
+    place = Path(place)
+    record = folder.read_record(place)
+    path = place / "scores.csv"
+    if not path.exists():
+        raise InputError(f"{place} has no scores.csv yet: let `earmark run` finish the step evaluate first.")
+    scores = load_scores(path)
+    if not scores.rows:
+        raise InputError(f"{path} holds no scores: there is nothing to report.")
+    tables = _write_tables(scores, place / "tables")
+    page = place / "report.html"
+    write_report(gather(place, record, scores, tables), page)
+    return page
+
+
+def gather(place: Path, record: Mapping[str, Any], scores: Scores, tables: Mapping[str, str]) -> ReportData:
+    """Everything the report says of a run."""
+    config = load_config(place / "config.yaml")
+    names = [corpus["title"] or corpus["name"] for corpus in record["corpora"]]
+    return ReportData(
+        title=" + ".join(dict.fromkeys(names)) or "Earmark report",
+        scores=scores,
+        generated=record["finished"][:10],
+        version=record["earmark"],
+        cards=[_card(corpus) for corpus in record["corpora"]],
+        subsets=[_facts(subset) for subset in record["subsets"]],
+        files=[*_file_notes(place, record), *_converted(place, record)],
+        notes=[note for corpus in record["corpora"] for note in corpus["remarks"]],
+        timings=[
+            Timing(stage=name, seconds=float(counts.get("seconds", 0.0)), detail=_detail(counts))
+            for name, counts in record["steps"].items()
+        ],
+        config=(place / "config.yaml").read_text("utf-8"),
+        settings=_settings(config),
+        versions={"Earmark": record["earmark"], **record["versions"]},
+        tables=tables,
+        close_ups=list(_close_ups(place, scores, config)),
+        seed=config.seed,
+    )
+
+
+def _card(corpus: Mapping[str, Any]) -> CorpusCard:
+    return CorpusCard(**{name: corpus[name] for name in CorpusCard.__dataclass_fields__ if name in corpus})
+
+
+def _facts(subset: Mapping[str, Any]) -> SubsetFacts:
+    seconds = subset.get("seconds")
+    names = ("min", "median", "mean", "max", "total")
+    return SubsetFacts(
+        subset=subset["subset"],
+        suite=subset["suite"],
+        domain=subset["domain"],
+        status=subset["status"],
+        clips=subset["clips"],
+        classes=subset["classes"],
+        per_class=tuple(subset["clips_per_class"]) if subset["clips_per_class"] else None,
+        groups=subset["groups"] or None,
+        durations=Durations(*(seconds[name] for name in names)) if seconds else None,
+    )
+
+
+def _file_notes(place: Path, record: Mapping[str, Any]) -> Iterator[FileNote]:
+    """One note for each clip that was not simply used, in the words of clips.csv."""
+    reasons = {(one.suite, one.subset, one.id): one.reason for one in folder.read_failures(place)}
+    for line in folder.read_clips(place):
+        said = line["outcome"]
+        if said in ("", "used"):
+            continue
+        where = line["suite"], line["subset"], line["id"]
+        failed = said.startswith("failed")
+        yield FileNote(
+            clip=line["id"],
+            kind="failed" if failed else "truncated" if said.startswith("truncated") else "dropped",
+            reason=reasons.get(where, said) if failed else said,
+            outcome="left out" if failed else "",
+            subset=line["subset"],
+            label=line["label"],
+            path=line["path"],
+        )
+
+
+def _converted(place: Path, record: Mapping[str, Any]) -> list[FileNote]:
+    """Clips that were mixed down or resampled before a model heard them; where they are many, nobody wants a list."""
+    rates = sorted({system["card"]["rate"] for system in record["systems"]})
+    heard = " and ".join(f"{rate} Hz" for rate in rates)
+    notes = []
+    for line in folder.read_clips(place):
+        rate, channels = int(line["rate"] or 0), int(line["channels"] or 1)
+        if line["outcome"] == "used" and rate and (channels > 1 or rates != [rate]):
+            reason = f"{channels} channel{'s' * (channels > 1)} at {rate} Hz"
+            notes.append(
+                FileNote(
+                    clip=line["id"], kind="converted", reason=reason, outcome=f"heard as one channel at {heard}",
+                    subset=line["subset"], label=line["label"], path=line["path"],
+                )
+            )
+    return notes if len(notes) <= CONVERTED else []
+
+
+def _detail(counts: Mapping[str, float]) -> str:
+    return ", ".join(f"{amount:g} {name}" for name, amount in counts.items() if name != "seconds" and amount)
+
+
+def _settings(config: RunConfig) -> dict[str, str]:
+    shown = ("distances", "ties", "permutations", "bootstrap", "across_groups", "min_class_size", "k", "seed")
+    found = config.model_dump(mode="json")
+    return {name.replace("_", " "): _words(found[name]) for name in shown if found.get(name) is not None}
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+# --- the best representation of each subset, clip by clip ----------------------------------------------------
+
+
+def _close_ups(place: Path, scores: Scores, config: RunConfig) -> Iterator[CloseUp]:
+    best: dict[tuple[str, str], Row] = {}
+    for row in scores.select(metric=["P@1"], protocol=["all"], status=["ok"]):
+        where = row.suite, row.subset
+        if "~noise" in row.subset or row.distance.endswith(sequences.SUFFIX):
+            continue  # an ablation: it has no neighbours of its own to show
+        if where not in best or (row.value or 0.0) > (best[where].value or 0.0):
+            best[where] = row
+    clips = _heard_again(place)
+    for row in list(best.values())[:CLOSE_UPS]:
+        try:
+            yield _close_up(place, row, scores, clips, config)
+        except EarmarkError:
+            continue  # its vectors are no longer in the cache, or it is an ablation without its own vectors
+
+
+def _heard_again(place: Path) -> Clips:
+    try:
+        return folder.open_clips(place)
+    except EarmarkError:
+        return {}  # the recordings have moved: the report goes without sounds
+
+
+def _close_up(place: Path, best: Row, scores: Scores, clips: Clips, config: RunConfig) -> CloseUp:
+    found = folder.load_vectors(place, best.subset, best.system, best.suite)
+    points = folder.load_points(place, best.subset, best.system, best.distance, best.suite)
+    # Across groups is the stricter question; its failures are the ones worth hearing.
+    asked = scores.select(
+        suite=best.suite, subset=best.subset, system=best.system, distance=best.distance,
+        protocol="across_groups", metric="P@1", status="ok",
+    )  # fmt: skip
+    protocol = "across_groups" if len(asked) else "all"
+    values = {metric: one for (name, metric), one in points.items() if name == protocol and metric != "nearest_row"}
+    nearest = points.get((protocol, "nearest_row"), np.full(len(found.ids), np.nan))
+    return CloseUp(
+        subset=best.subset,
+        system=best.system,
+        distance=best.distance,
+        suite=best.suite,
+        protocol=protocol,
+        labels=found.labels,
+        ids=found.ids,
+        groups=found.groups if any(found.groups) else None,
+        nearest=nearest,
+        vectors=found.values,
+        per_point=values,
+        ties=config.ties,
+        hub_k=config.hub_k,
+        fetch=_fetcher(clips.get((best.suite, best.subset), {}), found.ids),
+    )
+
+
+def _fetcher(clips: Mapping[str, Clip], ids: list[str]) -> Fetch | None:
+    return (lambda row: clips[ids[row]].read()) if clips else None
+
+
+def _write_tables(scores: Scores, place: Path) -> dict[str, str]:
+    """Tables for papers and notebooks, one pair of files for each subset; returns titles and addresses."""
+    place.mkdir(exist_ok=True)
+    made = {"all scores (CSV)": "scores.csv", "every clip and what happened to it (CSV)": "clips.csv"}
+    for subset in dict.fromkeys(row.subset for row in scores):
+        rows = scores.select(subset=subset)
+        stem = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in subset) or "scores"
+        for suffix, render in ((".md", to_markdown), (".tex", to_latex)):
+            folder.write_text(place / f"{stem}{suffix}", render(rows))
+            made[f"{subset or 'scores'} ({'Markdown' if suffix == '.md' else 'LaTeX'})"] = f"tables/{stem}{suffix}"
+    return made

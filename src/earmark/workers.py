@@ -1,0 +1,62 @@
+"""Threads for work that releases the interpreter lock: BLAS calls and compiled kernels."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Self, TypeVar
+
+from threadpoolctl import threadpool_limits
+
+from earmark.errors import UsageError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def thread_count(threads: int | None) -> int:
+    """The number of worker threads: as asked, else every core this process may use."""
+    if threads is not None:
+        if threads < 1:
+            raise UsageError(f"threads must be at least 1, not {threads}.")
+        return threads
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS and Windows
+        return os.cpu_count() or 1
+
+
+class Workers:
+    """A pool of threads that yields results in the order of its items.
+
+    While it is open BLAS is held to one thread per call: the parallelism is over tiles, so that a tile's
+    numbers do not depend on how many cores the machine has.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+
+    def __enter__(self) -> Self:
+        self._limits = threadpool_limits(1, user_api="blas")
+        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+        self._limits.restore_original_limits()
+
+    def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Results of `work`, first item first, with a bounded number of results waiting."""
+        if self._pool is None:
+            yield from map(work, items)
+            return
+        waiting: deque[Future[Result]] = deque()
+        for item in items:
+            waiting.append(self._pool.submit(work, item))
+            if len(waiting) > 2 * self.threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

@@ -1,0 +1,93 @@
+"""`earmark run`: flags and files, plan, output and exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+from tests.pipeline import sounds
+
+from earmark.cli import run as command
+from earmark.errors import UsageError
+from earmark.scores import load_scores
+
+
+def call(*words: str) -> int:
+    """The command without the dispatcher, whose errors are tested elsewhere."""
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    return command.run(parser.parse_args(words))
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> list[str]:
+    folder = sounds.make_folder(tmp_path / "sounds")
+    return [
+        "--corpus", str(folder), "--extractor", sounds.BANDS, "--pool", "mean_time", "--metrics", "P@1,GSR",
+        "--into", str(tmp_path / "run"), "--cache-dir", str(tmp_path / "cache"), "--steps", "prepare,embed,evaluate",
+    ]  # fmt: skip
+
+
+def test_flags_alone(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "scores.jsonl"
+    more = ["--pca", "none,3", "--distance", "cosine,spearman", "--permutations", "20", "--out", str(out)]
+    assert call(*words, *more) == 0
+    said = capsys.readouterr()
+    assert "P@1 (%)" in said.out
+    assert "embed: 18 computed, 0 from the cache" in said.err
+    assert f"results in {tmp_path / 'run'}" in said.err
+    assert load_scores(out) == load_scores(tmp_path / "run" / "scores.csv")
+    assert all(row.baseline is not None for row in load_scores(out))
+
+
+def test_json_on_stdout_and_silence_elsewhere(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(*words, "--json", "--quiet") == 0
+    said = capsys.readouterr()
+    assert {row["metric"] for row in json.loads(said.out)} == {"P@1", "GSR"}
+    assert said.err == ""
+
+
+def test_the_plan_computes_nothing(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(*words, "--plan", "--quiet") == 0
+    assert "18 of 18 clips" in capsys.readouterr().out
+    assert not (tmp_path / "run").exists()
+    call(*words, "--quiet")
+    capsys.readouterr()
+    assert call(*words, "--plan", "--json", "--quiet") == 0
+    assert [line["todo"] for line in json.loads(capsys.readouterr().out)] == [0, 0]
+
+
+def test_a_file_and_flags_in_its_place(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call(*words, "--quiet")
+    capsys.readouterr()
+    config = str(tmp_path / "run" / "config.yaml")
+    assert call(config, "--distance", "euclidean", "--quiet", "--json") == 0
+    assert {row["distance"] for row in json.loads(capsys.readouterr().out)} == {"euclidean"}
+
+
+def test_refresh_computes_again(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    call(*words, "--quiet")
+    call(*words, "--cache", "refresh")
+    assert "embed: 18 computed" in capsys.readouterr().err
+
+
+def test_nothing_measured_is_exit_code_1(tmp_path: Path, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    one = sounds.make_folder(tmp_path / "one", classes=1)
+    alone = [str(one) if word == words[1] else word for word in words]
+    assert call(*alone, "--quiet") == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "--corpus"),
+        (["--corpus", "x"], "--extractor"),
+        (["--corpus", "x", "--extractor", "logmel", "--distance", "cosin"], 'Did you mean "cosine"'),
+        (["--corpus", "x", "--extractor", "logmel", "--executor", "dask"], "not in this version"),
+    ],
+)
+def test_wrong_usage(given: list[str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        call(*given)

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from earmark.embed.pooling import POOLINGS, Variant, atoms, join, parse, pool, read_code, stack, system_code
+from earmark.errors import InputError, UsageError
+from earmark.extractors.contract import ExtractorCard, Frames
+
+VALUES = np.array([[3.0, 4.0, 0.0], [0.0, 0.0, 1.0], [6.0, 8.0, 0.0], [9.0, 9.0, 9.0]], np.float32)
+FRAMES = Frames(VALUES, 3)  # the last frame is padding
+
+EXPECTED = {
+    "mean_time": [18 / 4, 21 / 4, 10 / 4],
+    "masked_mean_time": [3.0, 4.0, 1 / 3],
+    "max_time": [6.0, 8.0, 1.0],
+    "first_time": [3.0, 4.0, 0.0],
+    "last_time": [6.0, 8.0, 0.0],
+    "attention_time": [(5 * 3 + 10 * 6) / 16, (5 * 4 + 10 * 8) / 16, 1 / 16],
+    "mean_feature": [7 / 3, 1 / 3, 14 / 3, 9.0],
+    "first_feature": [3.0, 0.0, 6.0, 9.0],
+    "flatten": [3, 0, 6, 9, 4, 0, 8, 9, 0, 1, 0, 9],
+}
+
+
+@pytest.mark.parametrize("name", POOLINGS)
+def test_by_hand(name: str) -> None:
+    (vector,) = pool(FRAMES, [name])
+    assert vector.dtype == np.float32
+    np.testing.assert_allclose(vector, EXPECTED[name], rtol=1e-6)
+
+
+def test_vectors_do_not_hold_on_to_the_frames() -> None:
+    assert all(vector.base is None and vector is not VALUES for vector in pool(FRAMES, list(POOLINGS)))
+
+
+def test_attention_without_any_norm_is_the_mean() -> None:
+    np.testing.assert_array_equal(pool(Frames(np.zeros((2, 3)), 2), ["attention_time"])[0], np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("frames", "words"),
+    [
+        (Frames(np.zeros((0, 3)), 0), "shape"),
+        (Frames(np.zeros(3), 1), "shape"),
+        (Frames(np.zeros((2, 3)), 0), "0 of 2 frames"),
+        (Frames(np.zeros((2, 3)), 3), "3 of 2 frames"),
+        (Frames(np.array([[1.0, np.nan]]), 1), "NaN"),
+    ],
+)
+def test_impossible_frames_are_refused(frames: Frames, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        pool(frames, ["mean_time"])
+
+
+def test_padding_is_at_the_end_of_each_part() -> None:
+    clips = [Frames(np.arange(1.0, 7).reshape(3, 2), 3), Frames(np.array([[7.0, 9.0]]), 1)]
+    names = ["mean_feature", "mean_time", "flatten"]
+    matrices = {}
+    for place, name in enumerate(names):
+        matrices[name] = stack([pool(clip, names)[place] for clip in clips])
+    np.testing.assert_array_equal(matrices["flatten"], [[1, 3, 5, 2, 4, 6], [7, 9, 0, 0, 0, 0]])
+    np.testing.assert_array_equal(join("mean_feature+mean_time", matrices), [[1.5, 3.5, 5.5, 3, 4], [8, 0, 0, 7, 9]])
+
+
+def test_stack_empties_its_list_and_takes_none() -> None:
+    vectors = [np.ones(2, np.float32)]
+    assert stack(vectors).shape == (1, 2)
+    assert vectors == []
+    assert stack([]).shape == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("mean_time", Variant("mean_time")),
+        ("MTF", Variant("mean_time+mean_feature")),
+        ("TF D30", Variant("first_time+first_feature", 30)),
+        ("T", Variant("first_time")),
+        ("F", Variant("first_feature")),
+        ("MT", Variant("mean_time")),
+        ("MF D100", Variant("mean_feature", 100)),
+        ("concat_mean_time_feat", Variant("mean_time+mean_feature")),
+        ("max_time+MF", Variant("max_time+mean_feature")),
+        ("MTF+last_time", Variant("mean_time+mean_feature+last_time")),
+        (" flatten D100 ", Variant("flatten", 100)),
+    ],
+)
+def test_names_and_codes(text: str, expected: Variant) -> None:
+    assert parse(text) == expected
+
+
+@pytest.mark.parametrize("text", ["mean_tim", "", "mean_time+", "MTF D0", "MTF D", "MTF 100"])
+def test_what_is_not_a_pooling(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse(text)
+
+
+def test_a_near_miss_is_suggested() -> None:
+    with pytest.raises(UsageError, match='Did you mean "mean_time"'):
+        atoms("mean_tmie")
+
+
+@pytest.mark.parametrize(
+    ("code", "short", "variant"),
+    [
+        ("EWMTF D100", "EW", Variant("mean_time+mean_feature", 100)),
+        ("EWT", "EW", Variant("first_time")),
+        ("ETF D30", "E", Variant("first_time+first_feature", 30)),
+        ("EAT", "EAT", Variant("flatten")),
+        ("M", "M", Variant("flatten")),
+        ("MAE D30", "MAE", Variant("flatten", 30)),
+    ],
+)
+def test_table_codes_round_trip(code: str, short: str, variant: Variant) -> None:
+    known = ["E", "EW", "M", "MAE", "EAT", "WLM"]
+    assert read_code(code, known) == (short, variant)
+    assert system_code(ExtractorCard("x", short_name=short, frame_rate=50.0), *variant) == code
+
+
+def test_codes_of_models_without_one_are_written_out() -> None:
+    assert system_code(ExtractorCard("mine", frame_rate=50.0), "MTF", 30) == "mine mean_time+mean_feature D30"
+    assert system_code(ExtractorCard("mine"), "mean_time") == "mine"
+    assert system_code(ExtractorCard("clap", short_name="CLP"), "mean_time", 100) == "CLP D100"
+    with pytest.raises(UsageError, match="not a known code"):
+        read_code("XYZ", ["EW"])

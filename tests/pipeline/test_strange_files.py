@@ -1,0 +1,83 @@
+"""A folder as folders are: the run finishes and says exactly what happened to each file."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from tests.pipeline import sounds
+
+from earmark.pipeline import plan, run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    root = sounds.make_folder(tmp_path / "strange", classes=2, per_class=4)
+    good = (root / "class0" / "clip0.wav").read_bytes()
+    (root / "class0" / "corrupt.flac").write_bytes(b"fLaC" + bytes(range(200)))
+    (root / "class0" / "torn.wav").write_bytes(good[: len(good) // 2])
+    (root / "class0" / "empty.wav").write_bytes(b"")
+    (root / "class0" / "text.wav").write_text("this is no sound\n")
+    soundfile.write(root / "class1" / "ein Käfer – 甲虫 .wav", sounds.tone(600, 70), sounds.RATE)
+    stereo = np.stack([sounds.tone(600, 71, 0.1, 96000), sounds.tone(600, 72, 0.1, 96000)], axis=1)
+    soundfile.write(root / "class1" / "stereo96k.wav", stereo, 96000, subtype="PCM_24")
+    soundfile.write(root / "class1" / "eight bits.wav", sounds.tone(600, 73), sounds.RATE, subtype="PCM_U8")
+    soundfile.write(root / "class1" / "ten ms.wav", sounds.tone(600, 74, 0.01), sounds.RATE)
+    (root / "lonely").mkdir()
+    soundfile.write(root / "lonely" / "only.wav", sounds.tone(900, 75), sounds.RATE)
+    soundfile.write(root / "loose.wav", sounds.tone(900, 76), sounds.RATE)
+    (root / "notes.txt").write_text("not audio by its name")
+    return root
+
+
+@pytest.mark.parametrize("extractor", ["logmel", sounds.BANDS])
+def test_every_file_is_accounted_for(folder: Path, tmp_path: Path, extractor: str) -> None:
+    models = [{"name": "model", "spec": extractor}]
+    result = run(sounds.config(folder, tmp_path, extractors=models))
+    with (tmp_path / "run" / "clips.csv").open(encoding="utf-8", newline="") as stream:
+        lines = {line["id"]: line for line in csv.DictReader(stream)}
+    said = {name: line["outcome"] for name, line in lines.items()}
+    words = {"corrupt.flac": "failed", "torn.wav": "cut short", "empty.wav": "empty", "text.wav": "not"}
+    for name, word in words.items():
+        assert said[f"class0/{name}"].startswith("failed"), name
+        assert word in said[f"class0/{name}"]
+        assert name in said[f"class0/{name}"]
+    for name in ("ein Käfer – 甲虫 .wav", "stereo96k.wav", "eight bits.wav", "ten ms.wav"):
+        assert said[f"class1/{name}"] == "used"
+    assert said["lonely/only.wav"] == "not scored: 1 usable clip in its class, fewer than 2"
+    assert said["loose.wav"] == "not scored: no label"
+    stereo = lines["class1/stereo96k.wav"]
+    assert (stereo["rate"], stereo["channels"]) == ("96000", "2")
+    assert float(lines["class1/ten ms.wav"]["seconds"]) == pytest.approx(0.01, abs=1e-3)
+    assert {Path(failure.id).name for failure in result.failures} == {
+        "corrupt.flac", "torn.wav", "empty.wav", "text.wav",
+    }  # fmt: skip
+    row = result.scores.row("P@1")
+    assert row.n == 12
+    assert "4 clips failed and are left out" in row.reason
+    assert "1 unlabelled rows dropped" in row.reason
+    assert "1 rows in 1 classes of fewer than 2 dropped" in row.reason
+    assert any("notes.txt" in note or ".txt" in note for note in result.notes)
+
+
+def test_the_report_says_so_too(folder: Path, tmp_path: Path) -> None:
+    given = sounds.config(folder, tmp_path, extractors=["mfcc"], pooling=[], distances=["cosine", "euclidean"])
+    result = run({**given, "steps": ["prepare", "embed", "evaluate", "report"]})
+    assert result.report == tmp_path / "run" / "report.html"
+    page = result.report.read_text("utf-8")
+    for name in ("corrupt.flac", "torn.wav", "empty.wav", "text.wav", "only.wav", "loose.wav", "stereo96k.wav"):
+        assert name in page, name
+    assert "2 channels at 96000 Hz" in page
+    again = run({**given, "steps": ["report"]})
+    assert again.report == result.report
+
+
+def test_a_plan_knows_what_failed_before(folder: Path, tmp_path: Path) -> None:
+    given = sounds.config(folder, tmp_path, pca=["none", 3])
+    run(given)
+    lines, _ = plan(given)
+    # Torn and corrupt files are tried again each time, in case they were repaired; nothing else is to be done.
+    assert [(line.step, line.todo) for line in lines] == [("embed", 3), ("evaluate", 0), ("pca", 0), ("evaluate", 0)]
