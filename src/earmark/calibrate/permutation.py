@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from earmark.calibrate import kernels
 from earmark.geometry import kernels as tiles
 from earmark.geometry.layout import Layout
-from earmark.geometry.spaces import Space
+from earmark.geometry.spaces import Space, product
 from earmark.geometry.sweep import VALUE_COLUMNS, Swept
-from earmark.workers import Workers
 from earmark.metrics import separation
+from earmark.workers import Workers
 
 Floats = NDArray[np.float64]
 Progress = Callable[[float], None]
@@ -262,7 +262,7 @@ def _fill(
     left = space.operands(np.float64, rows)
 
     def strip(span: tuple[int, int]) -> None:
-        tile = left @ operands[span[0] : span[1]].T
+        tile = product(left, operands[span[0] : span[1]], np.empty((len(rows), span[1] - span[0])))
         tiles.distances_from_keys(tile, span[0], rows, space.squares, space.raw, space.flat, space.halved, space.scale)
         block[:, span[0] : span[1]] = tile
 

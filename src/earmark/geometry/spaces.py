@@ -9,6 +9,9 @@ Every space turns its vectors into points whose *squared Euclidean distance* q c
 and then centres them (subtracts the mean point), which leaves every q as it was. Centring is what keeps
 float32 honest: an offset of a thousand times the spread costs no digits, for cosine as for euclidean.
 
+Points with more than twice as many dimensions as there are points are rotated into as many dimensions as there
+are points (`_compact`): no distance changes, and every product afterwards is that much shorter.
+
 A vector with no direction (zero under cosine, constant under spearman) is *flat*: its similarity to anything
 is 0, its distance 1. Flat vectors are counted and reported, never dropped in silence.
 """
@@ -33,14 +36,17 @@ Ties = Literal["average", "ordinal"]
 DISTANCES = ("cosine", "euclidean", "spearman")
 FLAT_SQUARE = 2.0  # the q of a pair with a flat member: d = q / 2 = 1
 RANK_ROWS = 64
+DEPTH = 256  # dimensions summed in one product: long vectors are summed in strips, which bounds the rounding error
+GRAM_ROWS = 256
+JITTERS = (1e-12, 1e-11, 1e-10)  # added to the diagonal of the Gram matrix, as a share of its mean
 
 
 @dataclass(frozen=True)
 class Space:
     """Vectors made ready for one distance, in the row order they were given.
 
-    `points` are the centred float64 points, `squares` their squared norms, `raw` the rows from which the
-    distance of a single pair is decided, `flat` the rows without direction, `halved` the epilogue
+    `points` are the centred float64 points, `squares` their squared norms, `raw` the rows (uncompacted) from which
+    the distance of a single pair is decided, `flat` the rows without direction, `halved` the epilogue
     (True: d = q / 2, False: d = sqrt(q)). Points are divided by `scale`, a power of two (so no digit is
     lost) that brings the farthest to length about 1: values of any size fit float32.
     """
@@ -52,6 +58,7 @@ class Space:
     flat: NDArray[np.bool_]
     halved: bool
     scale: float
+    rotation_error: float = 0.0
 
     @property
     def n(self) -> int:
@@ -81,17 +88,20 @@ class Space:
         return right
 
     def error_bound(self, dtype: type[np.floating[Any]]) -> Floats:
-        """How far the product can be from the true q - |z|^2, per row: the textbook bound n*u*|a||b|.
+        """How far `product` can be from the true q - |z|^2, per row: the textbook bound n*u*|a||b|.
 
-        It holds for any order of summation, with or without fused multiply-add, so a margin of twice
-        this bound is a proof that the order of two keys is right, whatever BLAS did.
+        It holds for any order of summation inside a strip of DEPTH dimensions, with or without fused
+        multiply-add, so a margin of twice this bound is a proof that the order of two keys is right, whatever
+        BLAS did.
         """
         unit = float(np.finfo(dtype).eps) / 2
         largest = float(self.squares.max(initial=0.0)) ** 0.5
         scale = (np.sqrt(self.squares) + largest) ** 2
         if self.flat.any():
             scale = scale + FLAT_SQUARE
-        return np.asarray((self._width() + 8) * unit * scale, np.float64)
+        width = self._width()
+        terms = min(width, DEPTH) + -(-width // DEPTH) + 8
+        return np.asarray((terms * unit + self.rotation_error) * scale, np.float64)
 
     def _width(self) -> int:
         return int(self.points.shape[1]) + 1 + int(self.flat.any())
@@ -115,13 +125,15 @@ def prepare(
     picked = vectors if order is None else vectors[order]
     if distance == "euclidean":
         points = picked.astype(np.float64)
-        return _centred(distance, points, picked, np.zeros(len(points), bool), halved=False)
+        return _centred(distance, points, picked, np.zeros(len(points), bool), threads, halved=False)
     points = picked.astype(np.float64) if distance == "cosine" else _ranks(picked, ties, threads)
     flat = _normalise(points, threads)
-    return _centred(distance, points, None, flat, halved=True)
+    return _centred(distance, points, None, flat, threads, halved=True)
 
 
-def _centred(distance: str, points: Floats, raw: Array | None, flat: NDArray[np.bool_], *, halved: bool) -> Space:
+def _centred(
+    distance: str, points: Floats, raw: Array | None, flat: NDArray[np.bool_], threads: int, *, halved: bool
+) -> Space:
     keep = ~flat
     if keep.any():
         points -= points[keep].mean(axis=0) if flat.any() else points.mean(axis=0)
@@ -131,7 +143,54 @@ def _centred(distance: str, points: Floats, raw: Array | None, flat: NDArray[np.
     squares = np.einsum("ij,ij->i", points, points)
     if not np.isfinite(squares).all():
         raise InputError("The vectors' values are too large for float64 distances: rescale them first.")
-    return Space(distance, points, squares, points if raw is None else raw, flat, halved, scale)
+    raw = points if raw is None else raw
+    error = 0.0
+    if points.shape[1] > 2 * len(points):
+        points, error = _compact(points, threads)
+        squares = np.einsum("ij,ij->i", points, points)
+    return Space(distance, points, squares, raw, flat, halved, scale, error)
+
+
+def _compact(points: Floats, threads: int) -> tuple[Floats, float]:
+    """The same points in N dimensions instead of D: rows of the Cholesky factor of their Gram matrix.
+
+    The Gram matrix [N, N] is smaller than the points themselves. A jitter on its diagonal makes up for lost rank;
+    it lengthens every q by the same 2e-12 of a squared norm, far under what any score can show. Returns the points and
+    that share; unchanged points when rounding defeats the factorisation.
+    """
+    from scipy.linalg import LinAlgError, cholesky
+
+    n = len(points)
+    gram = np.empty((n, n))
+
+    def work(rows: slice) -> None:
+        gram[rows, : rows.stop] = points[rows] @ points[: rows.stop].T
+
+    blocks = [slice(start, min(start + GRAM_ROWS, n)) for start in range(0, n, GRAM_ROWS)]
+    with Workers(threads) as workers:
+        for _ in workers.map(work, blocks):
+            pass
+        mean = float(np.trace(gram)) / n
+        if mean == 0.0:
+            return points[:, :1].copy(), 0.0
+        diagonal = np.arange(n)
+        before = gram[diagonal, diagonal].copy()
+        for jitter in JITTERS:
+            gram[diagonal, diagonal] = before + jitter * mean
+            try:
+                return cholesky(gram, lower=True, check_finite=False), 4 * jitter
+            except LinAlgError:
+                continue
+    return points, 0.0
+
+
+def product(left: Array, right: Array, out: Array) -> Array:
+    """left @ right.T into `out`, DEPTH dimensions at a time, so that rounding errors cannot pile up."""
+    width = left.shape[1]
+    np.matmul(left[:, :DEPTH], right[:, :DEPTH].T, out=out)
+    for start in range(DEPTH, width, DEPTH):
+        out += left[:, start : start + DEPTH] @ right[:, start : start + DEPTH].T
+    return out
 
 
 def _power_of_two(points: Floats) -> float:

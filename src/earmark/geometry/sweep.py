@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from earmark.errors import UsageError
 from earmark.geometry import kernels
 from earmark.geometry.layout import Layout
-from earmark.geometry.spaces import Space
+from earmark.geometry.spaces import Space, product
 from earmark.workers import Workers
 
 Array = NDArray[Any]
@@ -208,7 +208,10 @@ class _Run:
         strip = np.empty((len(rows), min(width, n)), dtype)
         for c0 in range(0, n, width):
             right = columns[c0 : c0 + width]
-            tile = np.matmul(left, right.T, out=strip if len(right) == strip.shape[1] else None)
+            # The last strip is narrower: it needs memory of its own, because kernels want contiguous rows.
+            tile = product(
+                left, right, strip if len(right) == strip.shape[1] else np.empty((len(rows), len(right)), dtype)
+            )
             for name, found in lists.items():
                 kernels.propose(
                     tile, c0, rows, self.first, self.last, self.groups, name != "all", self.near,
