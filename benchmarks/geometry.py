@@ -24,8 +24,8 @@ import numpy as np
 
 from earmark import evaluate
 from earmark.geometry.sweep import ORDER_COLUMNS, ROWS
-from earmark.workers import Workers, thread_count
 from earmark.metrics.catalogue import CLUSTERING, DEFAULT
+from earmark.workers import Workers, thread_count
 
 METRICS = [name for name in DEFAULT if name not in CLUSTERING]
 

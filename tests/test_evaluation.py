@@ -411,10 +411,10 @@ REFUSED = {
     "k text": ({"k": "five"}, EarmarkError, ""),
     "k missing": ({"k": None}, EarmarkError, ""),
     "no k": ({"k": (), "metrics": "P@k"}, EarmarkError, ""),
-    "permutations negative": ({"permutations": -1}, UsageError, "negative"),
+    "permutations negative": ({"permutations": -1}, UsageError, "at least 0"),
     "permutations a fraction": ({"permutations": 1.5}, EarmarkError, ""),
     "permutations text": ({"permutations": "many"}, EarmarkError, ""),
-    "bootstrap negative": ({"bootstrap": -5}, UsageError, "negative"),
+    "bootstrap negative": ({"bootstrap": -5}, UsageError, "at least 0"),
     "bootstrap a fraction": ({"bootstrap": 2.5}, EarmarkError, ""),
     "min_class_size 0": ({"min_class_size": 0}, UsageError, "at least 1"),
     "min_class_size text": ({"min_class_size": "two"}, EarmarkError, ""),
@@ -449,7 +449,7 @@ def test_bad_input_is_refused_in_one_sentence(name):
     call = {"vectors": X, "labels": Y, "distance": "euclidean"} | change
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(kind, match=words) as caught:
+        with pytest.raises(kind, match=words or None) as caught:
             earmark.evaluate(call.pop("vectors"), call.pop("labels"), **call)
     assert str(caught.value)
     assert "\n" not in str(caught.value)

@@ -257,9 +257,7 @@ def test_any_k_and_any_difference_has_facts() -> None:
     assert not metric_facts("CS:difference").higher_is_better
 
 
-@pytest.mark.parametrize(
-    "name", ["P@0", "P@", "P@-1", "P@01", "P@1.5", "gsr", "", "GSR:difference:difference"]
-)
+@pytest.mark.parametrize("name", ["P@0", "P@", "P@-1", "P@01", "P@1.5", "gsr", "", "GSR:difference:difference"])
 def test_other_names_are_refused(name: str) -> None:
     with pytest.raises(InputError, match="no metric"):
         metric_facts(name)
@@ -376,9 +374,7 @@ def test_merge_refuses_or_replaces_a_conflict() -> None:
 def test_merge_keeps_per_point_values_only_of_the_same_points() -> None:
     values = np.ones(2)
     a = Scores((ok(distance="cosine", system="m"),), {("cosine", "none", "all", "P@1"): values}, ("x", "y"))
-    b = Scores(
-        (ok(distance="euclidean", system="m"),), {("euclidean", "none", "all", "P@1"): values}, ("x", "y")
-    )
+    b = Scores((ok(distance="euclidean", system="m"),), {("euclidean", "none", "all", "P@1"): values}, ("x", "y"))
     assert len((a + b).per_point) == 2
     assert (a + b).point_ids == ("x", "y")
     other_system = replace(b, rows=(replace(b.rows[0], system="n"),))
@@ -435,9 +431,7 @@ def test_every_cell_survives_every_format(tmp_path: Path, suffix: str, rows: lis
     back = read_scores(path)
     assert back.rows == tuple(rows)
     for one, other in zip(back, rows, strict=True):
-        assert [repr(getattr(one, name)) for name in COLUMNS] == [
-            repr(getattr(other, name)) for name in COLUMNS
-        ]
+        assert [repr(getattr(one, name)) for name in COLUMNS] == [repr(getattr(other, name)) for name in COLUMNS]
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -616,9 +610,7 @@ def test_a_damaged_or_foreign_parquet_file_is_an_error(tmp_path: Path) -> None:
     parquet.write_table(arrow.table({"metric": ["P@1"], "wert": [1.0]}), tmp_path / "b.parquet")
     with pytest.raises(InputError, match='unknown column "wert"'):
         read_scores(tmp_path / "b.parquet")
-    parquet.write_table(
-        arrow.table({"metric": ["P@1", "P@1"], "value": [1.0, math.nan]}), tmp_path / "c.parquet"
-    )
+    parquet.write_table(arrow.table({"metric": ["P@1", "P@1"], "value": [1.0, math.nan]}), tmp_path / "c.parquet")
     with pytest.raises(InputError, match='row 2, column "value" holds nan'):
         read_scores(tmp_path / "c.parquet")
 
@@ -814,7 +806,5 @@ def test_groups_are_averaged_apart_and_own_rules_work() -> None:
 
 def test_importing_the_table_imports_nothing_heavy() -> None:
     code = "import sys, earmark.scores, earmark.report; print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"numpy", "scipy", "sklearn", "numba", "pyarrow", "torch", "pandas"} & set(loaded)

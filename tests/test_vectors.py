@@ -130,9 +130,7 @@ def test_npz_by_name_or_as_the_only_matrix(tmp_path: Path) -> None:
     np.savez(path, vectors=X, other=X + 1)
     np.testing.assert_array_equal(read_vectors(path).values, X)
     np.testing.assert_array_equal(read_vectors(path, key="other").values, X + 1)
-    np.savez_compressed(
-        path, embedding=np.ones((2, 3), np.float32), ids=np.array(["a", "b"]), extra=np.zeros(5)
-    )
+    np.savez_compressed(path, embedding=np.ones((2, 3), np.float32), ids=np.array(["a", "b"]), extra=np.zeros(5))
     vectors = read_vectors(path)
     assert vectors.values.dtype == np.float32
     assert vectors.ids == ("a", "b")
@@ -140,9 +138,7 @@ def test_npz_by_name_or_as_the_only_matrix(tmp_path: Path) -> None:
 
 def test_npz_with_everything(tmp_path: Path) -> None:
     path = tmp_path / "x.npz"
-    np.savez(
-        path, vectors=X, ids=np.array([7, 8]), labels=np.array([1.0, np.nan]), groups=np.array([b"x", b""])
-    )
+    np.savez(path, vectors=X, ids=np.array([7, 8]), labels=np.array([1.0, np.nan]), groups=np.array([b"x", b""]))
     vectors = read_vectors(path)
     assert vectors.ids == ("7", "8")
     assert vectors.labels == ("1", None)
@@ -154,9 +150,7 @@ def test_npz_refusals(tmp_path: Path) -> None:
     np.savez(path, a=X, b=X)
     assert "2 2-D arrays among its arrays (a, b); name the matrix `vectors`" in refusal(read_vectors, path)
     np.savez(path, first=X, second=X)
-    assert 'no array "frist"; it has first, second. Did you mean "first"?' in refusal(
-        read_vectors, path, key="frist"
-    )
+    assert 'no array "frist"; it has first, second. Did you mean "first"?' in refusal(read_vectors, path, key="frist")
     np.savez(path, a=np.zeros(3))
     assert "no 2-D array among its arrays (a)" in refusal(read_vectors, path)
     np.savez(path, vectors=np.zeros((2, 3, 4)))
@@ -271,9 +265,7 @@ def test_csv_numbers_are_exact(tmp_path: Path, values: list[list[float]]) -> Non
 
 def test_parquet_of_number_columns(tmp_path: Path) -> None:
     single = np.array([1, 2], np.float32)
-    path = parquet(
-        tmp_path / "x.parquet", {"id": ["a", "b"], "x": single, "y": single + 1, "label": ["u", None]}
-    )
+    path = parquet(tmp_path / "x.parquet", {"id": ["a", "b"], "x": single, "y": single + 1, "label": ["u", None]})
     vectors = read_vectors(path)
     assert vectors.values.dtype == np.float32
     np.testing.assert_array_equal(vectors.values, [[1, 2], [2, 3]])
@@ -290,9 +282,7 @@ def test_parquet_of_a_list_column(tmp_path: Path, name: str, fixed: bool) -> Non
     arrow = pytest.importorskip("pyarrow", reason="Parquet files need pyarrow")
     kind = arrow.list_(arrow.float32(), 3) if fixed else arrow.list_(arrow.float64())
     column = arrow.array([[1, 2, 3], [4, 5, 6]], type=kind)
-    vectors = read_vectors(
-        parquet(tmp_path / "x.parquet", {"ids": [1, 2], "seconds": [0.5, 0.6], name: column})
-    )
+    vectors = read_vectors(parquet(tmp_path / "x.parquet", {"ids": [1, 2], "seconds": [0.5, 0.6], name: column}))
     assert vectors.values.dtype == (np.float32 if fixed else np.float64)
     np.testing.assert_array_equal(vectors.values, [[1, 2, 3], [4, 5, 6]])
     assert vectors.ids == ("1", "2")
@@ -631,9 +621,7 @@ def test_join_refuses_missing_ids() -> None:
     vectors = Vectors(ids, np.zeros((8, 2)), source="x.npz")
     with pytest.raises(InputError) as caught:
         join(vectors, Labels(["dog"], ("clip0",), source="y.csv"))
-    assert str(caught.value).startswith(
-        'y.csv lacks 7 ids ("clip1", "clip2", "clip3", …) of 8 in x.npz; add the rows'
-    )
+    assert str(caught.value).startswith('y.csv lacks 7 ids ("clip1", "clip2", "clip3", …) of 8 in x.npz; add the rows')
     with pytest.raises(InputError, match=r'lacks id "clip7" of 8'):
         join(vectors, Labels(["dog"] * 7, ids[:7]))
 

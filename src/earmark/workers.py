@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Self, TypeVar
+from typing import Self, SupportsIndex, TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -19,9 +20,9 @@ Result = TypeVar("Result")
 def thread_count(threads: int | None) -> int:
     """The number of worker threads: as asked, else every core this process may use."""
     if threads is not None:
-        if threads < 1:
-            raise UsageError(f"threads must be at least 1, not {threads}.")
-        return threads
+        if not isinstance(threads, SupportsIndex) or operator.index(threads) < 1:
+            raise UsageError(f"threads must be a whole number of at least 1, not {threads!r}.")
+        return operator.index(threads)
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS and Windows

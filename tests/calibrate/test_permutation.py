@@ -13,7 +13,7 @@ from earmark.calibrate.permutation import CALIBRATED, against_null, null_distrib
 from earmark.geometry import spaces
 from earmark.geometry.layout import lay_out
 from earmark.geometry.sweep import Wanted, sweep
-from earmark.geometry.workers import Workers
+from earmark.workers import Workers
 
 PERMUTATIONS = 7
 KS = (1, 5)

@@ -14,7 +14,7 @@ from earmark.geometry import spaces
 from earmark.geometry import sweep as sweeping
 from earmark.geometry.layout import lay_out, one_class
 from earmark.geometry.sweep import Wanted, sweep
-from earmark.geometry.workers import Workers, thread_count
+from earmark.workers import Workers, thread_count
 
 FIELDS = ("nearest_other", "farthest_same", "own_mean", "own_count", "other_mean")
 

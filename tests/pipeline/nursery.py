@@ -65,8 +65,7 @@ def main() -> None:
         tasks = json.loads(line)
         children = [start(task) for task in tasks]
         answers = [
-            outcome(pid, started, task.get("kill_after"))
-            for (pid, started), task in zip(children, tasks, strict=True)
+            outcome(pid, started, task.get("kill_after")) for (pid, started), task in zip(children, tasks, strict=True)
         ]
         print(json.dumps(answers), flush=True)
 

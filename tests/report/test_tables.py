@@ -248,9 +248,7 @@ NASTY = "a_b & 50% of #1 {x} ~ ^ \\ $y$ | `c` *d* _e_ <f> [g] \x1b[31m\u202ered\
 
 def test_markdown_escapes_names() -> None:
     line = to_markdown(Scores((row(system=NASTY), row(system="z"))), caption="").splitlines()[2]
-    assert line == (
-        r"| a_b & 50% of #1 {x} ~ ^ \\ $y$ \| \`c\` \*d\* \_e\_ \<f> \[g\] ?\[31m?red line | 50.0 |"
-    )
+    assert line == (r"| a_b & 50% of #1 {x} ~ ^ \\ $y$ \| \`c\` \*d\* \_e\_ \<f> \[g\] ?\[31m?red line | 50.0 |")
 
 
 def test_latex_escapes_names() -> None:
@@ -269,9 +267,7 @@ def test_text_never_steers_the_terminal() -> None:
 
 
 def test_wide_characters_keep_columns_aligned() -> None:
-    lines = to_text(
-        Scores((row(system="鸟鸣"), row(system="bird"), row(system="e\u0301te\u0301")))
-    ).splitlines()
+    lines = to_text(Scores((row(system="鸟鸣"), row(system="bird"), row(system="e\u0301te\u0301")))).splitlines()
     assert lines[-3:] == ["鸟鸣         50.0", "bird         50.0", "e\u0301te\u0301          50.0"]
 
 

@@ -32,9 +32,12 @@ def resample(order: NDArray[Any], groups: NDArray[Any] | None, resamples: int, s
     return counts
 
 
-def interval(values: Floats) -> tuple[float, float]:
+def interval(values: Floats) -> tuple[float, float] | tuple[None, None]:
     """The 95 % percentile interval of resampled values; resamples without a value are left out."""
-    low, high = np.percentile(values[np.isfinite(values)], LEVEL)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return None, None
+    low, high = np.percentile(values, LEVEL)
     return float(low), float(high)
 
 

@@ -18,16 +18,16 @@ SIGNS_AT_ONCE = 64
 @dataclass(frozen=True)
 class Difference:
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     p_value: float
     n: int
 
 
 def paired_difference(
     a: Floats, b: Floats, counts: Counts, groups: NDArray[Any] | None, permutations: int, seed: int
-) -> Difference:
-    """Mean of a - b over queries measured in both.
+) -> Difference | None:
+    """Mean of a - b over queries measured in both; None when there is none.
 
     The interval resamples queries (or groups) and both embeddings together. The p-value is two-sided, from
     swapping the two embeddings at random in each query (or in all queries of a group):
@@ -37,7 +37,7 @@ def paired_difference(
     kept = np.isfinite(difference)
     n = int(kept.sum())
     if n == 0:
-        return Difference(float("nan"), float("nan"), float("nan"), float("nan"), 0)
+        return None
     value = float(difference[kept].mean())
     low, high = interval(resampled_means(difference, counts))
     units = np.arange(n) if groups is None else np.unique(groups[kept], return_inverse=True)[1]

@@ -81,7 +81,9 @@ def null_distributions(
     `progress` is called with the share of the work just done, 0 to 1.
     """
     every = metrics & CALIBRATED
-    jobs = [(name, way, part) for name in swept for way, part in _plan(space, layout, name, every, bool(ks))]
+    jobs = [
+        (name, way, part) for name in swept for way, part in _plan(space, layout, name, every, bool(ks), swept[name])
+    ]
     found: dict[str, dict[str, Floats]] = {name: {} for name in swept}
     tick = progress or (lambda _: None)
     with Workers(threads) as workers:
@@ -111,16 +113,18 @@ class _Job:
 
 
 def _plan(
-    space: Space, layout: Layout, protocol: str, metrics: frozenset[str], precision: bool
+    space: Space, layout: Layout, protocol: str, metrics: frozenset[str], precision: bool, swept: Swept
 ) -> Iterator[tuple[bool, frozenset[str]]]:
     """Split the metrics into (by rows?, metrics) by what each way can do and costs per query and permutation.
 
     By rows, a query gathers its class (or, for class pairs, every point); by shuffle it costs two passes over
-    its own vector (and for the silhouette a product with every class, at BLAS speed).
+    its own vector (and for the silhouette a product with every class, at BLAS speed). Closed forms lose their digits
+    when a class falls into one point, so they are not used where duplicates could fill a shuffled class.
     """
     dims, size = space.points.shape[1], float((layout.sizes**2).sum()) / layout.n
     crowded = float(layout.sizes.max()) / layout.n > 0.86  # neighbour lists would often be exhausted
-    if not space.halved or protocol != "all" or crowded:
+    twins = int((swept.neighbours.distances[:, 0] < tiles.CLOSE * space.squares.mean()).sum())
+    if not space.halved or protocol != "all" or crowded or twins >= layout.sizes.min():
         yield True, metrics
         return
     by_rows = metrics & FARTHEST
@@ -349,7 +353,7 @@ def _mean_silhouette(
         class_sums[flat] = sizes
         class_sums[flat, codes[rows][flat]] -= 1.0
         own, partners, other = (np.empty(last - first) for _ in range(3))
-        tiles.summarise_sums(class_sums, sizes[None, :], codes[rows], own, partners, other)
+        tiles.summarise_sums(class_sums, sizes[None, :], True, codes[rows], own, partners, other)
         points = separation.silhouette(own, other)
         total += float(np.nansum(points))
         count += int(np.isfinite(points).sum())

@@ -1,7 +1,7 @@
 """Run the embedded example end to end: synthetic sounds -> vectors -> calibrated scores -> a report to open.
 
-Nothing is downloaded. The sounds are synthetic (bird-like syllables and calls, environmental events, speech-like phones,
-words and utterances); they show how Earmark works, not how good a model is.
+Nothing is downloaded. The sounds are synthetic (bird-like syllables and calls, environmental events, speech-like
+phones, words and utterances); they show how Earmark works, not how good a model is.
 """
 
 from __future__ import annotations

@@ -12,14 +12,14 @@ import numpy as np
 from earmark._version import __version__
 from earmark.calibrate import bootstrap as resampling
 from earmark.calibrate import paired
-from earmark.errors import InputError, UsageError
+from earmark.errors import InputError
 from earmark.evaluation.data import check, check_vectors, group_codes, unlabelled
 from earmark.evaluation.measure import measure
-from earmark.evaluation.options import HUB_K, Options, as_names, byte_count, refuse_unbuilt
+from earmark.evaluation.options import HUB_K, Options, as_counts, as_names, byte_count, refuse_unbuilt, whole
 from earmark.geometry import spaces
-from earmark.workers import thread_count
 from earmark.metrics import catalogue
 from earmark.scores import Row, Scores
+from earmark.workers import thread_count
 
 __all__ = ["compare", "evaluate", "hubness"]
 
@@ -63,9 +63,9 @@ def evaluate(
     """
     refuse_unbuilt(correct, device)
     options = Options(
-        distance=as_names(distance),
-        metrics=None if metrics is None else as_names(metrics),
-        k=(k,) if isinstance(k, int) else tuple(k),
+        distance=as_names(distance, "distance"),
+        metrics=None if metrics is None else as_names(metrics, "metrics"),
+        k=as_counts(k, "k"),
         hub_k=hub_k,
         permutations=permutations,
         bootstrap=bootstrap,
@@ -113,7 +113,7 @@ def hubness(
     """
     refuse_unbuilt(correct, device)
     options = Options(
-        distance=as_names(distance), metrics=catalogue.HUBNESS, hub_k=k, ties=ties, per_point=per_point,
+        distance=as_names(distance, "distance"), metrics=catalogue.HUBNESS, hub_k=k, ties=ties, per_point=per_point,
         memory=byte_count(memory), threads=thread_count(threads), progress=progress,
     )  # fmt: skip
     data = unlabelled(vectors, ids)
@@ -154,10 +154,9 @@ def compare(
     Only metrics that are means over queries can be paired: P@k, GSR, CSR_pointwise, silhouette. The interval is
     a bootstrap over queries (over groups, when given); the p-value is two-sided, from swapping the embeddings.
     """
-    if bootstrap < 1 or permutations < 1:
-        raise UsageError("A comparison needs bootstrap and permutations of at least 1.")
+    bootstrap, permutations = whole("bootstrap", bootstrap, 1), whole("permutations", permutations, 1)
     options = Options(
-        distance=as_names(distance), k=(k,) if isinstance(k, int) else tuple(k), across_groups=across_groups,
+        distance=as_names(distance, "distance"), k=as_counts(k, "k"), across_groups=across_groups,
         min_class_size=min_class_size, ties=ties, seed=seed, bootstrap=bootstrap, permutations=permutations,
     )  # fmt: skip
     common: dict[str, Any] = {
@@ -203,6 +202,9 @@ def compare(
         found = paired.paired_difference(
             scores_a.per_point[key], scores_b.per_point[key], counts, codes, permutations, seed
         )
+        if found is None:
+            rows.append(Row(status="not_applicable", reason="no query is measured in both", **common_fields))
+            continue
         rows.append(
             Row(
                 value=found.value,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +37,10 @@ class Data:
 
 def check_vectors(vectors: Any, name: str = "The vectors") -> Array:
     """A finite 2-D float array, or an error that says which rows are not."""
-    values = np.asarray(vectors)
+    try:
+        values = np.asarray(vectors)
+    except ValueError:
+        raise InputError(f"{name} are not a table: every row must have the same number of values.") from None
     if values.dtype == object or values.dtype.kind in "USVOM":
         raise InputError(f"{name} are of type {values.dtype}, not numbers: give a numeric array [clips, dimensions].")
     if values.dtype.kind == "c":
@@ -84,7 +87,7 @@ def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequenc
         notes.append(f"{dropped} rows in {int(small.sum())} classes of fewer than {options.min_class_size} dropped")
     kept = labelled[~small[codes]]
     if len(found) == 1:
-        raise InputError(f"All rows have the same label ({found[0]!r}): a comparison needs at least two classes.")
+        raise InputError(f"All rows have the same label ({str(found[0])!r}): a comparison needs at least two classes.")
     if int((~small & (sizes > 1)).sum()) < 1:
         raise InputError(
             f"Every class has fewer than {max(2, options.min_class_size)} clips: there are no same-class pairs to find."
@@ -99,13 +102,15 @@ def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequenc
     if numbered is not None:
         kept_groups = np.unique(numbered[kept], return_inverse=True)[1]
     layout = lay_out(codes, kept_groups)
-    digest = _hash(values, names, numbered)
+    digest = _hash(
+        values, np.frombuffer("\x1f".join(names.tolist()).encode("utf-8", "surrogatepass"), np.uint8), numbered
+    )
     return Data(values, layout, kept, n, _ids(ids, n), tuple(notes), digest)
 
 
 def _label_names(labels: Any, n: int) -> NDArray[Any]:
     """Labels as text, "" where there is none."""
-    array = labels if isinstance(labels, np.ndarray) else np.array(list(labels), dtype=object)
+    array = labels if isinstance(labels, np.ndarray) else _object_array(labels, "Labels")
     if array.ndim != 1:
         raise InputError(f"Labels have {array.ndim} dimensions: give one label per row.")
     if len(array) != n:
@@ -113,6 +118,16 @@ def _label_names(labels: Any, n: int) -> NDArray[Any]:
     if array.dtype.kind in "iub":
         return array.astype(str)
     return np.array([_label_text(label) for label in array], dtype=str)
+
+
+def _object_array(given: Any, what: str) -> NDArray[Any]:
+    """A 1-D array of whatever the sequence holds, also when its items are sequences themselves."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InputError(f"{what} must be a sequence with one entry per row, not {given!r}.")
+    items = list(given)
+    array = np.empty(len(items), object)
+    array[:] = items
+    return array
 
 
 def _label_text(label: Any) -> str:
@@ -125,7 +140,7 @@ def _label_text(label: Any) -> str:
 
 def group_codes(groups: Any, n: int) -> NDArray[np.int64]:
     """Group numbers; a row without a group is a group of its own."""
-    names = list(groups)
+    names = _object_array(groups, "Groups")
     if len(names) != n:
         raise InputError(f"There are {n} vectors and {len(names)} groups: they must pair up one to one.")
     texts = [_label_text(name) for name in names]
@@ -136,6 +151,7 @@ def group_codes(groups: Any, n: int) -> NDArray[np.int64]:
 def _ids(ids: Sequence[str] | None, n: int) -> tuple[str, ...] | None:
     if ids is None:
         return None
+    ids = list(_object_array(ids, "Ids"))
     if len(ids) != n:
         raise InputError(f"There are {n} vectors and {len(ids)} ids: they must pair up one to one.")
     return tuple(str(name) for name in ids)
@@ -146,7 +162,7 @@ def _hash(*arrays: Array | None) -> str:
     for array in arrays:
         if array is not None:
             digest.update(f"{array.dtype.str}{array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).data.cast("B") if array.dtype.kind != "U" else array.tobytes())
+            digest.update(np.ascontiguousarray(array).data.cast("B"))
     return digest.hexdigest()
 
 

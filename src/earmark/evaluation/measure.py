@@ -151,13 +151,15 @@ def _from_sweep(
     alone = int((~answerable).sum())
     excluded = f"{alone} points without a same-class partner excluded" if alone else ""
 
-    def mean_of(metric: str, points: Floats) -> _Measured | Row:
+    def mean_of(metric: str, points: Floats, why: str = "") -> _Measured | Row:
         points = np.where(answerable, points, np.nan)
         valid = np.isfinite(points)
+        short = int((answerable & ~valid).sum())
+        remarks = "; ".join(filter(None, [excluded, f"{short} {why}" if short and why else ""]))
         if not valid.any():
             return _not_applicable(metric, "no point has a same-class partner to be compared with")
         resampled = None if counts is None else resampling.resampled_means(points, counts)
-        return _Measured(metric, float(points[valid].mean()), int(valid.sum()), resampled, points, excluded)
+        return _Measured(metric, float(points[valid].mean()), int(valid.sum()), resampled, points, remarks)
 
     for k in ks:
         if k >= layout.n:
@@ -168,7 +170,7 @@ def _from_sweep(
         if protocol == "across_groups":
             # A query whose group leaves fewer than k candidates has no k-th neighbour to judge.
             points = np.where(places[:, k - 1] >= 0, points, np.nan)
-        yield mean_of(f"P@{k}", points)
+        yield mean_of(f"P@{k}", points, f"points with fewer than {k} candidates outside their group excluded")
     for name in names:
         if name == "GSR":
             yield mean_of(name, separation.gsr(swept.nearest_other, swept.own_mean))
@@ -216,6 +218,8 @@ def _csr(swept: Swept, layout: Layout, counts: resampling.Counts | None, exclude
 def _hubness(name: str, places: NDArray[np.int64], n: int, k: int) -> _Measured | Row:
     if k >= n:
         return _not_applicable(name, f"k = {k} needs more than {n} points")
+    if not (places[:, 0] >= 0).any():
+        return _not_applicable(name, "no point has a neighbour outside its group")
     occurrences = hubs.k_occurrences(places, k)
     measure: dict[str, float] = {
         "hub_ratio": hubs.hub_ratio(occurrences, k),
@@ -230,18 +234,20 @@ def _hubness(name: str, places: NDArray[np.int64], n: int, k: int) -> _Measured 
 def _clusters(
     space: Space, layout: Layout, names: tuple[str, ...], options: Options, distance: str
 ) -> Iterator[_Measured | Row]:
+    # In the order the rows were given: clusters must not depend on the labels they are judged by.
+    codes = layout.to_rows(layout.codes)
     asked = [name for name in names if name in catalogue.CLUSTERING]
     if asked:
         with _bar(options, 1, f"{distance}: k-means", "fit") as tick:
-            clusters = clustering.kmeans_clusters(space.points, layout.classes, options.seed)
+            clusters = clustering.kmeans_clusters(layout.to_rows(space.points), layout.classes, options.seed)
             tick(1)
         for name in asked:
             measure = {"NMI": clustering.nmi, "ARI": clustering.ari, "kmeans_purity": clustering.purity}[name]
-            yield _Measured(name, measure(clusters, layout.codes), layout.n)
+            yield _Measured(name, measure(clusters, codes), layout.n)
     if "purity" in names:
         try:
             with _bar(options, 1, f"{distance}: UMAP + HDBSCAN", "fit") as tick:
-                clusters = clustering.density_clusters(space.points, options.seed)
+                clusters = clustering.density_clusters(layout.to_rows(space.points), options.seed)
                 tick(1)
         except MissingExtra as error:
             yield _not_applicable("purity", str(error))
@@ -250,7 +256,7 @@ def _clusters(
         if noise == layout.n:
             yield _not_applicable("purity", "HDBSCAN found no cluster: every point is noise")
         else:
-            value = clustering.purity(clusters, layout.codes)
+            value = clustering.purity(clusters, codes)
             reason = f"{noise} points called noise by HDBSCAN left out" if noise else ""
             yield _Measured("purity", value, layout.n - noise, reason=reason)
 
@@ -263,7 +269,7 @@ def _row(item: _Measured | Row, protocol: str, base: dict[str, Any], nulls: dict
     if isinstance(item, Row):
         return Row(metric=item.metric, protocol=protocol, status=item.status, reason=item.reason, **base)
     cells: dict[str, Any] = {}
-    if item.resampled is not None and np.isfinite(item.resampled).any():
+    if item.resampled is not None:
         cells["low"], cells["high"] = resampling.interval(item.resampled)
     shuffled = nulls.get(item.metric)
     if shuffled is not None and np.isfinite(shuffled).any():

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from earmark.errors import UsageError
 from earmark.geometry import spaces
 
 HUB_K = 5
+LEAST = {"permutations": 0, "bootstrap": 0, "min_class_size": 1, "hub_k": 1, "seed": 0, "threads": 1}
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,8 @@ class Options:
             raise UsageError(f"No distance was asked for: choose from {', '.join(spaces.DISTANCES)}.")
         if self.ties not in ("average", "ordinal"):
             raise UsageError(f"Unknown way with ties {self.ties!r}: choose average or ordinal.")
-        for name in ("permutations", "bootstrap"):
-            if getattr(self, name) < 0:
-                raise UsageError(f"{name} cannot be negative, as {getattr(self, name)} is.")
-        for name in ("min_class_size", "hub_k"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        for name, least in LEAST.items():
+            object.__setattr__(self, name, whole(name, getattr(self, name), least))
 
     def fingerprint(self) -> str:
         """What of the options a value depends on: not threads, memory or progress, which change no result."""
@@ -52,28 +51,51 @@ class Options:
         return repr(sorted((name, value) for name, value in vars(self).items() if name not in skipped))
 
 
-def as_names(given: str | Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def whole(name: str, value: Any, least: int) -> int:
+    """A whole number of at least `least`, whatever kind of integer it is."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise UsageError(f"{name} must be a whole number, not {value!r}.") from None
+    if number < least:
+        raise UsageError(f"{name} must be at least {least}, not {number}.")
+    return number
 
 
-def refuse_unbuilt(correct: str | Sequence[str], device: str) -> None:
+def as_names(given: Any, what: str = "names") -> tuple[str, ...]:
+    """One name or several, each once."""
+    names = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [None]
+    if not all(isinstance(name, str) for name in names):
+        raise UsageError(f"{what} must be a name or a list of names, not {given!r}.")
+    return tuple(dict.fromkeys(names))
+
+
+def as_counts(given: Any, what: str) -> tuple[int, ...]:
+    """One whole number or several, each at least 1."""
+    numbers = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    if not numbers:
+        raise UsageError(f"{what} is empty: give at least one number.")
+    return tuple(dict.fromkeys(whole(what, number, 1) for number in numbers))
+
+
+def refuse_unbuilt(correct: Any, device: str) -> None:
     """Say plainly what this version does not do."""
-    for name in as_names(correct):
+    for name in as_names(correct, "correct"):
         if name != "none":
             raise UsageError(f"Hubness correction {name!r} is not in this version of Earmark: use none.")
     if device not in ("auto", "cpu"):
         raise UsageError(f"Device {device!r} is not in this version of Earmark: use auto or cpu.")
 
 
-def byte_count(memory: str | int) -> int:
+def byte_count(memory: Any) -> int:
     """A memory budget in bytes: 2GB, 500MB, 1.5GiB or a number of bytes."""
-    if isinstance(memory, int):
-        amount = memory
+    if not isinstance(memory, str):
+        amount = whole("memory", memory, 0)
     else:
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", memory.lower())
         if not match:
             raise UsageError(f"Memory {memory!r} is not understood: write it like 2GB or 500MB.")
         amount = int(float(match[1]) * (1024 if match[3] else 1000) ** " kmgt".index(match[2] or " "))
-    if amount < 1 << 20:
+    if amount < 1_000_000:
         raise UsageError(f"A memory budget of {amount} bytes is too small: give at least 1MB.")
     return amount

@@ -16,7 +16,8 @@ Because points are sorted by class, "same" and "other" are ranges, not tests. A 
 
 Numeric policy
 - Keys may be float32; they only *propose*. `decide` recomputes the distance of every candidate that could
-  matter in float64 by `square`, whose order of summation is fixed, and orders by (distance, row).
+  matter in float64 by `square`, whose order of summation is fixed, and orders by (distance, row). Distances that
+  agree to 40 bits are ties: what rounding makes of equal distances is not an order.
 - A row is certified when its lists provably hold every candidate: the last key kept is farther than the
   last key needed by more than twice the product's rounding error. Uncertified rows are swept again in
   float64, and if that cannot decide either (mass duplicates) `exact_rows` looks at every pair.
@@ -33,6 +34,9 @@ from numba import njit
 BLOCK = 64
 CLOSE = 1e-3  # below this share of the two squared norms a product's q has lost digits: recompute it
 COLLAPSED = 1e-5  # the same, for closed-form class sums
+SAME_DIRECTION = 1e-30  # q of two unit vectors that differ by their rounding alone: x and 3x
+SPLIT = 2.0**13 + 1.0  # Veltkamp's constant: leaves 53 - 13 bits
+TIE_SHARE = 5e-12  # no less than the share of q by which `rank_of` may call two distances equal
 
 compiled = njit(cache=True, nogil=True)
 inlined = njit(cache=True, nogil=True, inline="always")
@@ -71,12 +75,20 @@ def square(raw, a, b, inverse_scale):
 
 @compiled
 def distance(raw, flat, a, b, halved, scale):
-    """The distance of rows a and b, as reported and as compared."""
+    """The distance of rows a and b, as reported."""
     if halved:
         if flat[a] or flat[b]:
             return 1.0
-        return 0.5 * square(raw, a, b, 1.0)
+        q = square(raw, a, b, 1.0)
+        return 0.5 * q if q > SAME_DIRECTION else 0.0
     return np.sqrt(square(raw, a, b, 1.0 / scale)) * scale
+
+
+@compiled
+def rank_of(value):
+    """What distances are compared by: the value rounded to 40 bits, so that rounding noise does not break a tie."""
+    spread = value * SPLIT
+    return spread - (spread - value)
 
 
 @compiled
@@ -170,13 +182,15 @@ def propose(tile, c0, rows, first, last, groups, across, near, keys, places, cou
 def _keep(distances, places, count, order, value, place):
     """Insert into a list sorted by (distance, original row)."""
     capacity = distances.shape[0]
+    rank = rank_of(value)
     if count == capacity:
-        worst = distances[capacity - 1]
-        if value > worst or (value == worst and order[place] > order[places[capacity - 1]]):
+        worst = rank_of(distances[capacity - 1])
+        if rank > worst or (rank == worst and order[place] > order[places[capacity - 1]]):
             return count
     at = count if count < capacity else capacity - 1
     while at > 0 and (
-        distances[at - 1] > value or (distances[at - 1] == value and order[places[at - 1]] > order[place])
+        rank_of(distances[at - 1]) > rank
+        or (rank_of(distances[at - 1]) == rank and order[places[at - 1]] > order[place])
     ):
         distances[at] = distances[at - 1]
         places[at] = places[at - 1]
@@ -341,6 +355,20 @@ def mend_collapsed_sums(sums, rows, squares, class_squares, starts, raw, flat):
 
 
 @compiled
+def mend_remainders(sums, remainders, counts, rows, starts, groups, raw, flat, halved, scale):
+    """Recompute from pairs what is left of a class sum when nearly all of it was subtracted."""
+    for r in range(rows.shape[0]):
+        me = rows[r]
+        for c in range(sums.shape[1]):
+            if counts[r, c] > 0 and remainders[r, c] < CLOSE * sums[r, c]:
+                total = 0.0
+                for place in range(starts[c], starts[c + 1]):
+                    if groups[place] != groups[me]:
+                        total += distance(raw, flat, me, place, halved, scale)
+                remainders[r, c] = total
+
+
+@compiled
 def same_group_sums(
     rows, groups, group_starts, group_members, codes, raw, flat, halved, scale, sums, counts
 ):  # fmt: skip
@@ -355,13 +383,12 @@ def same_group_sums(
 
 
 @compiled
-def summarise_sums(sums, counts, codes, own_mean, own_count, other_mean):
+def summarise_sums(sums, counts, shared, codes, own_mean, own_count, other_mean):
     """Per row: mean distance to the own class, its count, and the lowest mean distance to another class.
 
-    counts: [1, C] shared by all rows (the own class still counts the row itself: pass the sizes) or
-    [rows, C], already without the row itself.
+    counts: shared, [1, C], the class sizes (the own class still counts the row itself); else [rows, C], already
+    without the row itself.
     """
-    shared = counts.shape[0] == 1
     for r in range(sums.shape[0]):
         own = codes[r]
         lowest = np.inf

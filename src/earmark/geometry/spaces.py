@@ -92,7 +92,7 @@ class Space:
 
         It holds for any order of summation inside a strip of DEPTH dimensions, with or without fused
         multiply-add, so a margin of twice this bound is a proof that the order of two keys is right, whatever
-        BLAS did.
+        BLAS did. It includes the width of a tie.
         """
         unit = float(np.finfo(dtype).eps) / 2
         largest = float(self.squares.max(initial=0.0)) ** 0.5
@@ -101,7 +101,7 @@ class Space:
             scale = scale + FLAT_SQUARE
         width = self._width()
         terms = min(width, DEPTH) + -(-width // DEPTH) + 8
-        return np.asarray((terms * unit + self.rotation_error) * scale, np.float64)
+        return np.asarray((terms * unit + self.rotation_error + kernels.TIE_SHARE) * scale, np.float64)
 
     def _width(self) -> int:
         return int(self.points.shape[1]) + 1 + int(self.flat.any())
@@ -125,24 +125,34 @@ def prepare(
     picked = vectors if order is None else vectors[order]
     if distance == "euclidean":
         points = picked.astype(np.float64)
-        return _centred(distance, points, picked, np.zeros(len(points), bool), threads, halved=False)
+        return _centred(distance, points, picked, np.zeros(len(points), bool), order, threads, halved=False)
     points = picked.astype(np.float64) if distance == "cosine" else _ranks(picked, ties, threads)
     flat = _normalise(points, threads)
-    return _centred(distance, points, None, flat, threads, halved=True)
+    return _centred(distance, points, None, flat, order, threads, halved=True)
 
 
 def _centred(
-    distance: str, points: Floats, raw: Array | None, flat: NDArray[np.bool_], threads: int, *, halved: bool
+    distance: str,
+    points: Floats,
+    raw: Array | None,
+    flat: NDArray[np.bool_],
+    order: NDArray[np.int64] | None,
+    threads: int,
+    *,
+    halved: bool,
 ) -> Space:
     keep = ~flat
-    if keep.any():
-        points -= points[keep].mean(axis=0) if flat.any() else points.mean(axis=0)
-    points[flat] = 0.0
-    scale = _power_of_two(points) if raw is not None else 1.0
-    points /= scale
-    squares = np.einsum("ij,ij->i", points, points)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if keep.any():
+            points -= _mean(points, keep, order)
+        points[flat] = 0.0
+        scale = _power_of_two(points) if raw is not None else 1.0
+        points /= scale
+        squares = np.einsum("ij,ij->i", points, points)
     if not np.isfinite(squares).all():
         raise InputError("The vectors' values are too large for float64 distances: rescale them first.")
+    if halved and float(squares.max(initial=0.0)) < kernels.SAME_DIRECTION:
+        points[:], squares[:] = 0.0, 0.0  # one direction and its rounding: x, 3x, 1.1x
     raw = points if raw is None else raw
     error = 0.0
     if points.shape[1] > 2 * len(points):
@@ -191,6 +201,16 @@ def product(left: Array, right: Array, out: Array) -> Array:
     for start in range(DEPTH, width, DEPTH):
         out += left[:, start : start + DEPTH] @ right[:, start : start + DEPTH].T
     return out
+
+
+def _mean(points: Floats, keep: NDArray[np.bool_], order: NDArray[np.int64] | None) -> Floats:
+    """The mean point, summed in the order the rows were given: its last digit must not depend on the labels."""
+    rows = np.arange(len(points)) if order is None else np.argsort(order, kind="stable")
+    rows = rows[keep[rows]]
+    total = np.zeros(points.shape[1])
+    for start in range(0, len(rows), RANK_ROWS):
+        total += points[rows[start : start + RANK_ROWS]].sum(axis=0)
+    return total / len(rows)
 
 
 def _power_of_two(points: Floats) -> float:

@@ -247,7 +247,7 @@ class _Run:
                 sums, counts = self._leave_out_groups(rows, sums)
             own_mean, own_count, other_mean = (np.empty(len(rows)) for _ in range(3))
             kernels.summarise_sums(
-                sums, self.sizes[None, :] if counts is None else counts, layout.codes[rows],
+                sums, self.sizes[None, :] if counts is None else counts, counts is None, layout.codes[rows],
                 own_mean, own_count, other_mean,
             )  # fmt: skip
             out = self.found[name]
@@ -266,7 +266,11 @@ class _Run:
         )  # fmt: skip
         counts = self.sizes - shared
         counts[np.arange(len(rows)), layout.codes[rows]] -= 1.0
-        return np.where(counts > 0, np.maximum(sums - excluded, 0.0), 0.0), counts
+        left = np.where(counts > 0, np.maximum(sums - excluded, 0.0), 0.0)
+        kernels.mend_remainders(
+            sums, left, counts, rows, layout.starts, self.groups, space.raw, space.flat, space.halved, space.scale
+        )
+        return left, counts
 
     def _closed_form_sums(self, rows: NDArray[np.int64]) -> Floats:
         """Sum of q / 2 over each class, from the class's own sums: one product with C columns."""

@@ -53,6 +53,8 @@ def plan(metrics: Iterable[str] | None, ks: Iterable[int]) -> tuple[tuple[str, .
             )
     if "P@k" in names:
         found.update(ks)
+        if not found:
+            raise UsageError("P@k was asked for without a k: give at least one, such as 1 and 5.")
     if any(k < 1 for k in found):
         raise UsageError("k of P@k must be at least 1.")
     return tuple(name for name in NEEDS if name in names and name != "P@k"), tuple(sorted(found))

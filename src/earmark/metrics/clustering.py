@@ -8,6 +8,7 @@ gate on it. All range over [0, 1] (ARI can fall slightly below 0), higher is bet
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,12 @@ Floats = NDArray[np.float64]
 def kmeans_clusters(points: Floats, clusters: int, seed: int) -> NDArray[Any]:
     """Cluster numbers of k-means with greedy k-means++ seeding."""
     from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
 
-    found = KMeans(clusters, n_init=1, random_state=seed, copy_x=True).fit(points)
+    with warnings.catch_warnings():
+        # Fewer distinct points than clusters: the score says it all.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = KMeans(clusters, n_init=1, random_state=seed % 2**32, copy_x=True).fit(points)
     return np.asarray(found.labels_)
 
 
@@ -35,7 +40,7 @@ def density_clusters(points: Floats, seed: int, min_cluster_size: int = 5) -> ND
     from sklearn.cluster import HDBSCAN
 
     neighbours = min(15, len(points) - 1)
-    projected = UMAP(n_neighbors=neighbours, random_state=seed, n_jobs=1).fit_transform(points)
+    projected = UMAP(n_neighbors=neighbours, random_state=seed % 2**32, n_jobs=1).fit_transform(points)
     return np.asarray(HDBSCAN(min_cluster_size=min_cluster_size, copy=True).fit_predict(projected))
 
 

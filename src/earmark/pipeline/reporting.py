@@ -121,8 +121,13 @@ def _converted(place: Path, record: Mapping[str, Any]) -> list[FileNote]:
             reason = f"{channels} channel{'s' * (channels > 1)} at {rate} Hz"
             notes.append(
                 FileNote(
-                    clip=line["id"], kind="converted", reason=reason, outcome=f"heard as one channel at {heard}",
-                    subset=line["subset"], label=line["label"], path=line["path"],
+                    clip=line["id"],
+                    kind="converted",
+                    reason=reason,
+                    outcome=f"heard as one channel at {heard}",
+                    subset=line["subset"],
+                    label=line["label"],
+                    path=line["path"],
                 )
             )
     return notes if len(notes) <= CONVERTED else []

@@ -171,9 +171,7 @@ def _pivot(scores: Scores, metrics: Sequence[str] | None, interval: bool, lift: 
             continue
         line = lines.setdefault(row.key[:-1], {})
         if row.metric in line:
-            raise InputError(
-                f"Two rows of the table have the same key for {row.metric}; merge the table first."
-            )
+            raise InputError(f"Two rows of the table have the same key for {row.metric}; merge the table first.")
         line[row.metric] = row
     values = {name: list(dict.fromkeys(key[place] for key in lines)) for place, name in enumerate(_INDEX)}
     index = [name for name in _INDEX if len(values[name]) > 1]
@@ -240,11 +238,7 @@ def _facts(metric: str) -> MetricFacts:
 
 
 def _number(value: float, facts: MetricFacts, *, sign: bool = False, unit: str = "") -> str:
-    text = (
-        f"{100 * value:{'+' if sign else ''}.1f}{unit}"
-        if facts.percent
-        else f"{value:{'+' if sign else ''}.3f}"
-    )
+    text = f"{100 * value:{'+' if sign else ''}.1f}{unit}" if facts.percent else f"{value:{'+' if sign else ''}.3f}"
     # -0.0 is what is left of a tiny negative number; its sign says nothing.
     return text.replace("-", "+" if sign else "") if re.fullmatch(r"-0\.0+%?", text) else text
 
@@ -373,8 +367,7 @@ def _latex(text: str) -> str:
 def _width(text: str) -> int:
     """Columns on a terminal: combining marks take none, East Asian wide characters two."""
     return sum(
-        0 if unicodedata.combining(mark) else 2 if unicodedata.east_asian_width(mark) in "WF" else 1
-        for mark in text
+        0 if unicodedata.combining(mark) else 2 if unicodedata.east_asian_width(mark) in "WF" else 1 for mark in text
     )
 
 

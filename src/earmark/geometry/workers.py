@@ -1,1 +1,0 @@
-from earmark.workers import Workers, thread_count  # noqa: F401
