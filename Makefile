@@ -71,10 +71,10 @@ $(VENV)/.created:
 
 # What each purpose installs, and which smaller ones a larger one settles.
 EXTRAS_demo := plots
-EXTRAS_bench := test
+EXTRAS_bench := bench
 EXTRAS_docs := docs
-EXTRAS_develop := test,lint,docs,parquet,plots,clustering
-SETTLES_develop := $(addprefix $(VENV)/.for-,demo bench docs)
+EXTRAS_develop := test,lint,docs,audio,hub,parquet,plots,clustering,voices
+SETTLES_develop := $(addprefix $(VENV)/.for-,demo docs)
 
 $(VENV)/.for-%: $(VENV)/.created pyproject.toml constraints.txt
 	@echo "Installing Earmark into $(VENV) with its extras $(EXTRAS_$*)"
