@@ -4,6 +4,7 @@
 - In console and bash blocks, lines that start with `$ earmark` run through the installed command. Output
   shown below such a line must be what the command prints on stdout; `...` stands for anything.
 - A block that cannot run says why on the line above it: <!-- no-run: reason -->
+- A page has a cache of its own, so that it shows what a first run shows.
 """
 
 from __future__ import annotations
@@ -126,9 +127,12 @@ def run_command(command: Command, where: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_examples_of_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_of_page(
+    page: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.setenv("EARMARK_CACHE", str(tmp_path_factory.mktemp("cache")))
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in blocks(page.read_text(encoding="utf-8")):
         if block.language in ("python", "py"):
@@ -136,6 +140,13 @@ def test_examples_of_page(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
         elif block.language in SHELLS:
             for command in commands(block):
                 run_command(command, f"{page.name}, line {command.line}")
+
+
+@pytest.mark.parametrize("name", ["run.yaml", "vocsim_grid.yaml"])
+def test_the_page_on_configs_shows_the_example_as_it_is(name: str) -> None:
+    page = (ROOT / "docs" / "configs.md").read_text(encoding="utf-8")
+    shown = [block.text for block in blocks(page) if block.language == "yaml"]
+    assert (ROOT / "examples" / name).read_text(encoding="utf-8") in shown
 
 
 # --- the runner itself ----------------------------------------------------------------------------

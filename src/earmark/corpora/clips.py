@@ -6,7 +6,7 @@ that makes it) and decodes in the worker that needs it. A corpus is an ordered s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -87,15 +87,23 @@ class Clip:
 
 @dataclass(frozen=True)
 class Corpus:
-    """An ordered set of clips with a card. Subsets are scored one by one. `notes` says what a reader should know."""
+    """An ordered set of clips with a card. Subsets are scored one by one. `notes` says what a reader should know.
+
+    `subset_cards` are for corpora whose subsets differ in source, terms or domain.
+    """
 
     card: CorpusCard
     clips: Sequence[Clip]
     notes: tuple[str, ...] = ()
+    subset_cards: Mapping[str, CorpusCard] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         return self.card.name
+
+    def card_of(self, subset: str) -> CorpusCard:
+        """The card of a subset: its own, or that of the whole corpus."""
+        return self.subset_cards.get(subset, self.card)
 
     def __len__(self) -> int:
         return len(self.clips)

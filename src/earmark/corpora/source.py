@@ -28,6 +28,7 @@ CORPORA: Registry[Callable[..., Corpus]] = Registry(
         "codec_superb": "earmark.corpora.codec_superb:open_codec_superb",
         "synth": "earmark.corpora.synth:open_synth",
         "vocsim": "earmark.corpora.vocsim:open_vocsim",
+        "voices": "earmark.corpora.voices:open_voices",
     },
 )
 

@@ -164,7 +164,8 @@ def open_vocsim(subsets: str = "", *, source: str | None = None) -> Corpus:
         )
     order = {name: place for place, name in enumerate(names)}
     clips.sort(key=lambda clip: order[clip.subset])
-    return Corpus(_card(names, source), clips, (*found.notes, *_differences(names, clips)))
+    notes = (*found.notes, *_differences(names, clips))
+    return Corpus(_card(names, source), clips, notes, {name: CARDS[name] for name in names})
 
 
 def _wanted(text: str) -> list[str]:

@@ -122,7 +122,7 @@ def _hashed(corpus: Corpus, name: str, clips: list[Clip], workers: int, tick: Ca
                     log.warning("%s/%s: %s", corpus.name, name, failures[-1].reason)
                 tick(1)
     _refuse_twins(name, clips)
-    return Subset(corpus.name, name, corpus.card, tuple(clips), tuple(digests), tuple(failures))
+    return Subset(corpus.name, name, corpus.card_of(name), tuple(clips), tuple(digests), tuple(failures))
 
 
 def _digest(clip: Clip) -> str | Exception:
@@ -145,6 +145,7 @@ def describe(subset: Subset, facts: Mapping[str, Any], min_class_size: int) -> d
     found: dict[str, Any] = {
         "suite": subset.suite,
         "subset": subset.name,
+        "title": subset.card.title,
         "domain": subset.card.domain,
         "status": subset.card.status,
         "clips": len(subset.clips),

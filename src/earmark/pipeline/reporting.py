@@ -80,6 +80,7 @@ def _facts(subset: Mapping[str, Any]) -> SubsetFacts:
     return SubsetFacts(
         subset=subset["subset"],
         suite=subset["suite"],
+        title=subset.get("title", ""),
         domain=subset["domain"],
         status=subset["status"],
         clips=subset["clips"],

@@ -112,6 +112,27 @@ def to_text(
     return "\n".join(lines) + "\n"
 
 
+def by_subset(scores: Scores, metric: str) -> str:
+    """One metric for a terminal: a line for each representation and protocol, a column for each subset.
+
+    A cell is the value with its lift over chance, where that was measured; – where there is no value.
+    """
+    rows = scores.select(metric=metric)
+    _refuse_empty(rows)
+    subsets = list(dict.fromkeys(row.subset for row in rows))
+    lines: dict[tuple[str, ...], dict[str, str]] = {}
+    for row in rows:
+        cell = "–"
+        if row.value is not None:
+            lift = "" if row.lift is None else f" ({_number(row.lift, _facts(metric), sign=True)})"
+            cell = _number(row.value, _facts(metric)) + lift
+        lines.setdefault((row.system, row.distance, row.protocol), {})[row.subset] = cell
+    body = [[*key, *(cells.get(subset, "–") for subset in subsets)] for key, cells in lines.items()]
+    heading = _heading(metric, ", higher is better", ", lower is better", str)
+    header = ["system", "distance", "protocol", *(subset or "all clips" for subset in subsets)]
+    return "\n".join([heading, "", *_aligned([header, *body], left=3, ruled=True)]) + "\n"
+
+
 def long_text(scores: Scores) -> str:
     """Every row on a line of its own, in blocks of one setting; the table's notes at the end.
 
