@@ -14,10 +14,9 @@ import hashlib
 import io
 import math
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from earmark import audio_containers as containers
+from earmark.atomic import write_whole
 from earmark.errors import EarmarkError, InputError, MissingExtra, UsageError
 
 if TYPE_CHECKING:
@@ -321,19 +321,7 @@ def write(path: str | os.PathLike[str], samples: ArrayLike, rate: int) -> None:
         soundfile.write(encoded, grid, rate, format=kind, subtype="PCM_16")
     except (RuntimeError, ValueError) as error:
         raise InputError(f"{target} cannot be written at {rate} Hz ({_detail(error)}).") from error
-    write_atomically(target, encoded.getvalue())
-
-
-def write_atomically(target: Path, data: bytes) -> None:
-    """Write beside the target and rename: a reader never sees half a file, a killed writer leaves no false one."""
-    part = target.with_name(f".{target.name[:80]}.{secrets.token_hex(4)}.part")
-    try:
-        part.write_bytes(data)
-        part.replace(target)
-    except BaseException:
-        with suppress(OSError):
-            part.unlink()
-        raise
+    write_whole(target, encoded.getvalue())
 
 
 # --- identity -----------------------------------------------------------------------------------------------

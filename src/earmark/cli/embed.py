@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import secrets
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from earmark.atomic import replacing
 from earmark.cli import options
 from earmark.embed import pooling
 from earmark.embed.embedding import Embedded, embed
@@ -89,13 +89,8 @@ def _write(target: Path, matrices: dict[str, Any], found: Embedded) -> None:
     if found.groups is not None:
         arrays["groups"] = np.array([group or "" for group in found.groups])
     arrays |= {"vectors": next(iter(matrices.values()))} if len(matrices) == 1 else matrices
-    part = target.with_name(f".{target.name[:80]}.{secrets.token_hex(4)}.part")
-    try:
-        with part.open("wb") as handle:
-            np.savez(handle, **arrays)
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(target) as part, part.open("wb") as handle:
+        np.savez(handle, **arrays)
 
 
 def _report(args: argparse.Namespace, matrices: dict[str, Any], found: Embedded, notes: list[str]) -> None:

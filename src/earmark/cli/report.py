@@ -6,6 +6,7 @@ RUN: the folder given to `earmark run --into`. Nothing is measured again.
 from __future__ import annotations
 
 import argparse
+import sys
 
 from earmark.pipeline.reporting import report_run
 
@@ -19,5 +20,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    print("drawing maps, figures and spectrograms ...", file=sys.stderr)
     print(report_run(args.run))
     return 0

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from earmark import audio
+from earmark.atomic import write_whole
 from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.manifest import write_card, write_manifest
 from earmark.corpora.passes import each
@@ -116,4 +117,4 @@ def write_failures(path: Path, failed: Sequence[tuple[str, str]]) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("id", "reason"))
     writer.writerows(failed)
-    audio.write_atomically(path, text.getvalue().encode("utf-8", "replace"))
+    write_whole(path, text.getvalue().encode("utf-8", "replace"))

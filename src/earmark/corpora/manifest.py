@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from earmark.audio import write_atomically
+from earmark.atomic import write_whole
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.errors import InputError, did_you_mean, require
 
@@ -232,7 +232,7 @@ def write_manifest(path: str | os.PathLike[str], clips: Iterable[Clip]) -> None:
         place = _relative(Path(clip.path).absolute(), root)
         spans = ("" if bound is None else repr(bound) for bound in (clip.start, clip.end))
         writer.writerow([place, clip.label or "", clip.subset, clip.group or "", *spans, clip.id])
-    write_atomically(target, text.getvalue().encode("utf-8", "replace"))
+    write_whole(target, text.getvalue().encode("utf-8", "replace"))
 
 
 def _relative(path: Path, root: Path) -> str:
@@ -266,4 +266,4 @@ def read_card(folder: Path, name: str, source: str) -> CorpusCard:
 def write_card(folder: Path, card: CorpusCard) -> None:
     """Write a card where `read_card` finds it."""
     text = json.dumps(dataclasses.asdict(card), ensure_ascii=False, indent=2)
-    write_atomically(folder / CARD, (text + "\n").encode())
+    write_whole(folder / CARD, (text + "\n").encode())

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from earmark.audio import write_atomically
+from earmark.atomic import write_whole
 from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.export import export
 from earmark.corpora.manifest import write_card, write_manifest
@@ -351,7 +351,7 @@ def _write_log(root: Path, rules: dict[str, SubsetRule], cap: bool, dropped: Seq
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(Dropped._fields)
     writer.writerows(dropped)
-    write_atomically(root / "dropped.csv", text.getvalue().encode("utf-8", "replace"))
+    write_whole(root / "dropped.csv", text.getvalue().encode("utf-8", "replace"))
     used = {
         name: {
             "rule": dataclasses.asdict(rule),
@@ -359,4 +359,4 @@ def _write_log(root: Path, rules: dict[str, SubsetRule], cap: bool, dropped: Seq
         }
         for name, rule in rules.items()
     }
-    write_atomically(root / "recipe.json", (json.dumps(used, ensure_ascii=False, indent=2) + "\n").encode())
+    write_whole(root / "recipe.json", (json.dumps(used, ensure_ascii=False, indent=2) + "\n").encode())

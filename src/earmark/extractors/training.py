@@ -12,14 +12,13 @@ is not resumed from.
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from earmark.atomic import replacing
 from earmark.errors import InputError, require
 
 __all__ = ["Recipe", "Trained", "resume", "torch_of", "train"]
@@ -161,13 +160,5 @@ def _evaluate(network: Any, loss: Any, load: Any, indices: list[int], batch: int
 
 def _save(torch: Any, state: dict[str, Any], target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
-        with part.open("wb") as handle:
-            torch.save(state, handle)
-            handle.flush()
-            os.fsync(handle.fileno())
-        part.replace(target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    with replacing(target) as part, part.open("wb") as handle:
+        torch.save(state, handle)

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
+from earmark.atomic import write_whole
 from earmark.errors import InputError
 from earmark.pipeline import entries
 from earmark.pipeline.config import Policy
@@ -168,7 +169,9 @@ class Cache:
         data = entries.pack(stamped)
         try:
             if self.local:
-                write_durably(Path(self.place(kind, key)), data)
+                place = Path(self.place(kind, key))
+                place.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(place, data)
             else:
                 self._write_remotely(self.place(kind, key), data)
         except OSError as error:
@@ -208,18 +211,3 @@ class Cache:
             f"The cache {self.url} cannot be read ({error.strerror or error}): check its permissions, or give "
             "another place with --cache-dir."
         )
-
-
-def write_durably(place: Path, data: bytes) -> None:
-    """Write beside the place, force to disk, rename. A failure removes the part and leaves the place as it was."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    part = place.with_name(f".{place.name}.{os.getpid()}-{secrets.token_hex(8)}.part")
-    try:
-        with part.open("xb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(place)
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink()

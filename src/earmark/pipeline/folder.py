@@ -26,10 +26,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.atomic import write_whole
 from earmark.corpora.clips import Clip
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.pipeline import packs, steps
-from earmark.pipeline.cache import Cache, write_durably
+from earmark.pipeline.cache import Cache
 from earmark.pipeline.config import load_config
 from earmark.pipeline.packs import Facts
 from earmark.pipeline.prepare import Failure, Subset, choose_subsets, open_corpora
@@ -52,7 +53,7 @@ def make_folder(into: str | Path) -> Path:
 def write_text(path: Path, text: str) -> None:
     """Replace a file as a whole; what cannot be written as UTF-8 is escaped."""
     try:
-        write_durably(path, text.encode("utf-8", "backslashreplace"))
+        write_whole(path, text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise InputError(
             f"{path} cannot be written ({error.strerror}): free some space or choose another place."

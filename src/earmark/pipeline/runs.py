@@ -303,8 +303,9 @@ def _placed(work: Work, vectors: steps.Vectors) -> dict[str, Any]:
 
 
 def _report(work: Work, place: Path) -> Path | None:
-    with _timed(work, "report"):
+    with _timed(work, "report"), _bar(work, "report", 1, "page") as tick:
         made, note = write_report(place)
+        tick(1)
     if note:
         log.warning(note)
         work.notes.append(note)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from earmark.atomic import replacing, write_whole
 from earmark.errors import InputError, UsageError, require
 from earmark.scores import Scores
 
@@ -29,19 +30,18 @@ def write_points(
     """
     target = Path(path)
     columns = point_columns(scores, labels, groups)
-    partial = target.with_name(f".{target.name}.part")
     if target.suffix.lower() == ".csv":
         text = io.StringIO()
-        writer = csv.writer(text)
+        writer = csv.writer(text, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
-        partial.write_text(text.getvalue(), encoding="utf-8", newline="")
+        write_whole(target, text.getvalue().encode())
     elif target.suffix.lower() == ".parquet":
         arrow = require("pyarrow", "Parquet files", "parquet")
-        require("pyarrow.parquet", "Parquet files", "parquet").write_table(arrow.table(columns), partial)
+        with replacing(target) as part:
+            require("pyarrow.parquet", "Parquet files", "parquet").write_table(arrow.table(columns), part)
     else:
         raise UsageError(f"{target}: per-point values are written as .csv or .parquet; choose one of these suffixes.")
-    partial.replace(target)
 
 
 def point_columns(

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from earmark.atomic import write_whole
 from earmark.errors import InputError, UsageError, require
 from earmark.scores.rows import COLUMNS, NUMBERS, Row
 
@@ -27,7 +26,7 @@ def write_rows(rows: Sequence[Row], target: Path) -> None:
         data = encode(rows)
     except UnicodeEncodeError as error:
         raise InputError(f"{target}: the text {error.object!r} cannot be written as UTF-8; rename it.") from error
-    _write_atomically(target, data)
+    _replace(target, data)
 
 
 def json_array(rows: Sequence[Row]) -> str:
@@ -78,20 +77,10 @@ _WRITERS: dict[str, Callable[[Sequence[Row]], bytes]] = {
 }
 
 
-def _write_atomically(target: Path, data: bytes) -> None:
-    # A link keeps pointing at its file. The part lies beside that file, since a rename cannot cross disks.
-    final = target.resolve()
-    part = final.with_name(f".earmark-{secrets.token_hex(8)}.part")
+def _replace(target: Path, data: bytes) -> None:
     try:
-        try:
-            with part.open("xb") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fsync(stream.fileno())
-            part.replace(final)
-        finally:
-            part.unlink(missing_ok=True)
+        write_whole(target, data)
     except FileNotFoundError as error:
-        raise InputError(f"{target}: the folder {final.parent} does not exist; create it first.") from error
+        raise InputError(f"{target}: the folder {target.resolve().parent} does not exist; create it first.") from error
     except OSError as error:
         raise InputError(f"{target} cannot be written ({error.strerror}); choose another place.") from error

@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-import secrets
 from importlib.resources import files
 from pathlib import Path
 
+from earmark.atomic import write_whole
 from earmark.errors import InputError
 from earmark.report import reading
 from earmark.report.content import ReportData
@@ -21,13 +21,8 @@ def write_report(data: ReportData, path: str | os.PathLike[str]) -> None:
     """Write the report as one HTML file. Another process sees the old file or the whole new one, never a part."""
     target = Path(path)
     text = render(data)
-    part = target.with_name(f".{target.name[:80]}.{secrets.token_hex(4)}.part")
     try:
-        try:
-            part.write_text(text, encoding="utf-8", errors="replace", newline="\n")
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
+        write_whole(target, text.encode("utf-8", "replace"))
     except FileNotFoundError as error:
         raise InputError(f"{target}: the folder {target.parent} does not exist; create it first.") from error
     except OSError as error:
