@@ -11,7 +11,7 @@
 PYTHON ?=
 PYTHONS := $(PYTHON) python3.13 python3.12 python3.11 python3
 
-# torch only reads .pt files. auto: go on without it when it cannot be installed, and the tests that need it
+# torch reads .pt files and trains the learned extractors. auto: go on without it when it cannot be installed, and the tests that need it
 # are skipped; required: stop; no: do not try.
 TORCH ?= auto
 
@@ -20,10 +20,10 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
 
 help:
-	@echo "make demo    evaluate a small synthetic set of vectors; ends with a table and a figure"
+	@echo "make demo    synthetic sounds, a few representations, calibrated scores, a report to open"
 	@echo "make test    lint, then every test and every example in the documentation"
 	@echo "make lint    ruff, mypy and the import contracts"
-	@echo "make bench   time and memory against plain NumPy and scikit-learn"
+	@echo "make bench   time and memory, as ratios to scikit-learn, librosa and dtaidistance"
 	@echo "make docs    build the documentation into site/"
 	@echo "make clean   remove .venv, caches and site/"
 	@echo
@@ -43,6 +43,8 @@ lint: $(VENV)/.for-develop
 
 bench: $(VENV)/.for-bench
 	$(BIN)/python benchmarks/geometry.py
+	$(BIN)/python benchmarks/logmel.py
+	$(BIN)/python benchmarks/dtw.py
 
 docs: $(VENV)/.for-docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -86,7 +88,7 @@ $(VENV)/.for-develop: $(VENV)/.torch-$(TORCH)
 
 $(VENV)/.torch-auto: $(VENV)/.created constraints.txt
 	@echo "Installing torch into $(VENV)"
-	@$(INSTALL) torch || echo "torch could not be installed: tests that read .pt files will be skipped." >&2
+	@$(INSTALL) torch || echo "torch could not be installed: tests that need it will be skipped." >&2
 	@touch $@
 
 $(VENV)/.torch-required: $(VENV)/.created constraints.txt

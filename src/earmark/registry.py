@@ -6,9 +6,11 @@ import path and needs no registration at all.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Generic, TypeVar, cast
 
 from earmark.errors import InputError, UsageError, did_you_mean
@@ -48,7 +50,13 @@ class Registry(Generic[T]):
 
 
 def load_path(path: str, kind: str) -> object:
-    """Import "module:attribute"; errors name the path and what is missing."""
+    """Import "module:attribute"; errors name the path and what is missing.
+
+    Modules in the current folder count, after everything that is installed.
+    """
+    here = str(Path.cwd())
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
     module_name, _, attribute = path.partition(":")
     try:
         found: object = import_module(module_name)

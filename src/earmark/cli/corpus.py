@@ -121,7 +121,11 @@ def _registered() -> list[dict[str, Any]]:
 
 def _other(name: str) -> dict[str, Any]:
     blank = dict.fromkeys(("title", "source", "revision", "licence", "citation", "domain", "status", "notes"), "")
-    known = {"status": "synthetic", "title": "embedded default, computed from a seed"} if name == "synth" else {}
+    titles = {
+        "synth": "embedded default, computed from a seed",
+        "voices": "spoken words in many languages by a formant synthesiser",
+    }
+    known = {"status": "synthetic", "title": titles[name]} if name in titles else {}
     return {"name": name, **blank, **known, "clips": None, "classes": None}
 
 

@@ -71,6 +71,7 @@ def words_of(language: str) -> tuple[str, ...]:
 
 
 def open_voices(
+    spec: str = "",
     *,
     words: int | Mapping[str, Sequence[str]] = 8,
     languages: Sequence[str] | None = None,
@@ -82,9 +83,12 @@ def open_voices(
     `words` is a number per language (of `words_of`, 15 at most) or words by language; `languages` are
     espeak-ng tags, by default `LANGUAGES` and the first six of `HELD_OUT`; any language of `HELD_OUT` goes
     to the subset SYN-VO, all others to SYN-VW; `variants` are names of espeak-ng's voice variants, or how
-    many of `VARIANTS`. Each voice says each word twice. Raises MissingExtra without espeakng-loader.
+    many of `VARIANTS`. Each voice says each word twice. `spec` is how the command line names languages:
+    "de,qu" for `voices:de,qu`. Raises MissingExtra without espeakng-loader.
     """
     loader = require("espeakng_loader", "Spoken words in many languages", "voices")
+    if spec:
+        languages = [name.strip() for name in spec.split(",") if name.strip()]
     if languages is None:
         languages = tuple(words) if isinstance(words, Mapping) else LANGUAGES + HELD_OUT[:6]
     voices = _check_variants(variants, Path(loader.get_data_path()))

@@ -6,10 +6,8 @@ card; `mypackage.mymodule:MyModel` is imported (from the current folder too) and
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -106,10 +104,7 @@ def open_extractor(spec: str, **parameters: Any) -> Extractor:
 
 
 def _imported(path: str) -> Any:
-    """The object at an import path; modules beside the caller count, after everything that is installed."""
-    here = str(Path.cwd())
-    if here not in sys.path and "" not in sys.path:
-        sys.path.append(here)
+    """The object at an import path."""
     try:
         return EXTRACTORS.load(path)
     except InputError as error:
