@@ -136,7 +136,7 @@ def test_unlabelled_rows_and_small_classes_are_dropped_and_counted(case):
     labels[3] = labels[4] = "rare"
     scores = earmark.evaluate(case.vectors, labels, min_class_size=3)
     assert any("3 unlabelled rows" in note for note in scores.notes)
-    assert any("2 rows in 1 classes" in note for note in scores.notes)
+    assert any("2 rows in 1 class of" in note for note in scores.notes)
     kept = [row for row in range(40) if row > 4]
     rest = earmark.evaluate(case.vectors[kept], case.labels[kept], min_class_size=3)
     for a, b in zip(scores.rows, rest.rows, strict=True):

@@ -650,3 +650,11 @@ def test_one_file_may_hold_both(tmp_path: Path) -> None:
     joined = join(read_vectors(path), read_labels(path))
     assert joined.labels == ["dog", "cat"]
     assert joined.notes == ()
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_labels_separated_otherwise_are_refused(tmp_path: Path, mark: str) -> None:
+    source = tmp_path / "labels.csv"
+    source.write_text(f"label{mark}tape\nbark{mark}one\nhum{mark}two\n")
+    with pytest.raises(InputError, match="not separated by commas"):
+        read_labels(source)

@@ -18,7 +18,7 @@ def test_the_demo_ends_with_a_table_a_report_and_the_next_command(
     out = capsys.readouterr().out
     assert "SYN-BS" in out
     assert "synthetic" in out
-    assert "earmark run --corpus" in out
+    assert "run --corpus path/to/sounds" in out
     assert (into / "report.html").stat().st_size > 100_000
     scores = load_scores(into / "scores.csv")
     assert {row.distance for row in scores} == {"cosine", "euclidean", "spearman"}
@@ -26,7 +26,11 @@ def test_the_demo_ends_with_a_table_a_report_and_the_next_command(
     assert len(lifts) == 6 * 3 * 3
     assert min(lifts) > 0
     assert main(["report", str(into)]) == 0
-    assert capsys.readouterr().out.strip() == str(into / "report.html")
+    said = capsys.readouterr()
+    assert said.out.strip() == str(into / "report.html")
+    assert "drawing" in said.err
+    assert main(["report", str(into), "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_a_report_of_no_run_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -73,6 +73,17 @@ def test_refresh_computes_again(words: list[str], capsys: pytest.CaptureFixture[
     assert "embed: 18 computed" in capsys.readouterr().err
 
 
+def test_a_clip_that_fails_for_two_models_is_one_clip(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "sounds" / "class0" / "text.wav").write_text("not a sound, and long enough to be read as one")
+    two = [f"{sounds.BANDS},{sounds.FUSSY}" if word == sounds.BANDS else word for word in words]
+    assert call(*two) == 0
+    failures = (tmp_path / "run" / "failures.csv").read_text().splitlines()
+    assert len(failures) == 3
+    assert f"1 clip failed; {tmp_path / 'run' / 'failures.csv'} says why" in capsys.readouterr().err
+
+
 def test_nothing_measured_is_exit_code_1(tmp_path: Path, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     one = sounds.make_folder(tmp_path / "one", classes=1)
     alone = [str(one) if word == words[1] else word for word in words]

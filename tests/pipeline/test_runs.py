@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ from tests.pipeline import sounds
 import earmark
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.errors import InputError, UsageError
-from earmark.pipeline import load_points, load_vectors, open_clips, packs, plan, run
+from earmark.pipeline import load_points, load_vectors, open_clips, packs, plan, read_record, run
 from earmark.pipeline.noise import flip_labels
 from earmark.pipeline.plan import plan_text
+from earmark.pipeline.prepare import clip_count
+from earmark.pipeline.reporting import report_run
 from earmark.scores import load_scores, validate
 
 
@@ -93,7 +96,7 @@ def test_changed_code_of_a_model_is_noticed(corpus: Path, tmp_path: Path, monkey
     from earmark.pipeline import keys, models
 
     run(sounds.config(corpus, tmp_path))
-    monkeypatch.setattr(models, "code_behind", lambda thing: "another")
+    monkeypatch.setattr(models, "code_behind", lambda thing, spec: "another")
     assert counts(run(sounds.config(corpus, tmp_path)), "embed") == (18, 0)
     source = tmp_path / "code.py"
     source.write_text('"""Doc."""\n\ndef f(x):\n    """Doc."""\n    return x  # comment\n')
@@ -160,6 +163,88 @@ def test_the_plan(corpus: Path, tmp_path: Path) -> None:
     assert "partly cached" in text
     run(given)
     assert "nothing to compute" in plan_text(*plan(given))
+
+
+def test_the_plan_tells_clips_that_failed_before_from_new_ones(corpus: Path, tmp_path: Path) -> None:
+    soundfile.write(corpus / "class1" / "odd.wav", sounds.tone(600, 9)[:399], sounds.RATE)
+    models = [{"name": "fussy", "spec": sounds.FUSSY}, {"name": "bands", "spec": sounds.BANDS}]
+    given = sounds.config(corpus, tmp_path, extractors=models)
+    assert [line.todo for line in plan(given)[0]] == [19, 19, 1, 1]
+    run(given)
+    lines, url = plan(given)
+    assert [(line.todo, line.total, line.state) for line in lines[:2]] == [(0, 19, "cached"), (0, 19, "cached")]
+    assert [line.again for line in lines[:2]] == [("class1/odd.wav",), ()]
+    text = plan_text(lines, url)
+    assert "nothing to compute" in text
+    assert "1 clip failed before and will be tried again" in text
+    soundfile.write(corpus / "class1" / "new.wav", sounds.tone(600, 10), sounds.RATE)
+    lines, url = plan(given)
+    assert [(line.todo, line.total, line.state) for line in lines[:2]] == [
+        (1, 20, "partly cached"), (1, 20, "partly cached"),
+    ]  # fmt: skip
+
+
+def test_a_partial_run_keeps_what_is_known_of_the_finished_one(corpus: Path, tmp_path: Path) -> None:
+    given = sounds.config(corpus, tmp_path, label_noise=[0.1], steps=["prepare", "embed", "evaluate", "report"])
+    run(given)
+    place = tmp_path / "run"
+    before = read_record(place)
+    assert "A closer look" in (place / "report.html").read_text("utf-8")
+    for steps in (["prepare"], ["prepare", "embed"]):
+        run({**given, "steps": steps})
+        after = read_record(place)
+        assert (after["vectors"], after["evaluations"]) == (before["vectors"], before["evaluations"])
+        assert after["steps"]["evaluate"] == before["steps"]["evaluate"]
+    assert "A closer look" in report_run(place).read_text("utf-8")
+
+
+def test_a_report_without_a_closer_look_says_so(corpus: Path, tmp_path: Path) -> None:
+    given = sounds.config(corpus, tmp_path, steps=["prepare", "embed", "evaluate", "report"])
+    off = run({**given, "cache": {"policy": "off"}})
+    assert off.report is not None
+    page = off.report.read_text("utf-8")
+    assert "A closer look" not in page
+    assert "There is no closer look at sounds. This run kept no cache" in page
+    run(given)
+    soundfile.write(corpus / "class1" / "new.wav", sounds.tone(600, 10), sounds.RATE)
+    run({**given, "steps": ["prepare", "embed"]})  # other clips: the vectors of the finished run are not theirs
+    assert read_record(tmp_path / "run")["vectors"] == []
+    assert "no longer says where its vectors lie" in report_run(tmp_path / "run").read_text("utf-8")
+    run(given)
+    shutil.rmtree(tmp_path / "cache")
+    page = report_run(tmp_path / "run").read_text("utf-8")
+    assert "There is no closer look at sounds. The cache" in page
+
+
+def test_the_bar_of_prepare_counts_the_subsets_asked_for() -> None:
+    clips = [Clip(f"{name}{number}", subset=name) for name, many in (("A", 2), ("B", 3)) for number in range(many)]
+    corpus = Corpus(CorpusCard("made"), clips)
+    assert clip_count([corpus, corpus], [["B"], []]) == 8
+    assert clip_count([Corpus(CorpusCard("none"), [])], [["B"]]) == 0
+
+
+def test_across_groups_without_groups_is_noted(corpus: Path, tmp_path: Path) -> None:
+    assert run(sounds.config(corpus, tmp_path)).notes == ()
+    notes = run(sounds.config(corpus, tmp_path, across_groups=True)).notes
+    assert notes == ("no clip of sounds has a group: across_groups was not measured",)
+
+
+def test_correlations_of_metrics_are_written(corpus: Path, tmp_path: Path) -> None:
+    given = sounds.config(
+        corpus, tmp_path, pooling=["mean_time", "max_time"], distances=["cosine", "euclidean"],
+        metrics=["P@1", "P@5", "GSR", "CS"], steps=["prepare", "embed", "evaluate", "report"],
+    )  # fmt: skip
+    result = run(given)
+    assert result.report is not None
+    page = result.report.read_text("utf-8")
+    table = (tmp_path / "run" / "tables" / "metric_correlations.csv").read_text().splitlines()
+    assert table[0].startswith("metric,")
+    assert "GSR" in table[0]
+    assert "tables/metric_correlations.md" in page
+    assert "Do the metrics agree?" in page
+    run({**given, "pooling": ["mean_time"]})
+    assert not (tmp_path / "run" / "tables" / "metric_correlations.csv").exists()
+    assert "Do the metrics agree?" not in (tmp_path / "run" / "report.html").read_text("utf-8")
 
 
 def test_the_run_folder(corpus: Path, tmp_path: Path) -> None:
@@ -264,6 +349,30 @@ def test_dtw_rows(corpus: Path, tmp_path: Path) -> None:
     assert counts(again, "embed")[0] == 0
 
 
+def test_the_picture_of_what_a_model_learnt(corpus: Path, tmp_path: Path) -> None:
+    models = [{"name": "learner", "spec": sounds.LEARNER}, {"name": "bands", "spec": sounds.BANDS}]
+    given = sounds.config(corpus, tmp_path, extractors=models, steps=["prepare", "embed", "evaluate", "report"])
+    fits = sounds.Learner.fits
+    for into in ("run", "again"):
+        result = run({**given, "into": str(tmp_path / into)})
+        assert [path.name for path in (tmp_path / into / "figures").iterdir()] == ["sounds-learner.png"]
+        assert (tmp_path / into / "figures" / "sounds-learner.png").read_bytes() == b"a picture"
+        assert result.report is not None
+        assert 'href="figures/sounds-learner.png"' in result.report.read_text("utf-8")
+    assert sounds.Learner.fits - fits == 1
+
+
+def test_a_picture_that_cannot_be_drawn_costs_nothing(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(sounds.Learner, "reconstruction_figure")
+    monkeypatch.setattr(sounds.Learner, "reconstruction_figure", lambda *_: 1 / 0, raising=False)
+    result = run(sounds.config(corpus, tmp_path, extractors=[{"name": "learner", "spec": sounds.LEARNER}]))
+    assert not result.failures
+    assert not (tmp_path / "run" / "figures").exists()
+    assert "no picture of what learner learnt" in (tmp_path / "run" / "run.log").read_text()
+
+
 def test_a_model_that_learns_is_fitted_once_per_subset(corpus: Path, tmp_path: Path) -> None:
     given = sounds.config(corpus, tmp_path, extractors=[{"name": "learner", "spec": sounds.LEARNER}])
     before = sounds.Learner.fits
@@ -289,7 +398,17 @@ def test_failures_are_recorded_and_the_run_goes_on(corpus: Path, tmp_path: Path)
         assert "2 clips failed and are left out" in row.reason
         assert "18 clips truncated to the 0.04 s the model hears" in row.reason
     with (tmp_path / "run" / "failures.csv").open(newline="") as stream:
-        assert {line["id"] for line in csv.DictReader(stream)} == {"class1/odd.wav", "class1/empty.wav"}
+        found = {line["id"]: line["path"] for line in csv.DictReader(stream)}
+    assert found == {id: str(corpus / id) for id in ("class1/odd.wav", "class1/empty.wav")}
+
+
+def test_paths_of_failures_are_absolute(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (corpus / "class1" / "empty.wav").write_bytes(b"")
+    monkeypatch.chdir(tmp_path)
+    (failure,) = run(sounds.config(Path("sounds"), tmp_path)).failures
+    assert failure.path == str(corpus / "class1" / "empty.wav")
+    row = run(sounds.config(Path("sounds"), tmp_path)).scores.row("P@1")
+    assert "1 clip failed and is left out" in row.reason
 
 
 def test_a_model_that_always_fails_gives_failed_rows(tmp_path: Path) -> None:

@@ -58,8 +58,8 @@ def test_every_file_is_accounted_for(folder: Path, tmp_path: Path, extractor: st
     row = result.scores.row("P@1")
     assert row.n == 12
     assert "4 clips failed and are left out" in row.reason
-    assert "1 unlabelled rows dropped" in row.reason
-    assert "1 rows in 1 classes of fewer than 2 dropped" in row.reason
+    assert "1 unlabelled row dropped" in row.reason
+    assert "1 row in 1 class of fewer than 2 dropped" in row.reason
     assert any("notes.txt" in note or ".txt" in note for note in result.notes)
 
 
@@ -80,4 +80,5 @@ def test_a_plan_knows_what_failed_before(folder: Path, tmp_path: Path) -> None:
     run(given)
     lines, _ = plan(given)
     # Torn and corrupt files are tried again each time, in case they were repaired; nothing else is to be done.
-    assert [(line.step, line.todo) for line in lines] == [("embed", 3), ("evaluate", 0), ("pca", 0), ("evaluate", 0)]
+    assert [(line.step, line.todo) for line in lines] == [("embed", 0), ("evaluate", 0), ("pca", 0), ("evaluate", 0)]
+    assert len(lines[0].again) == 3

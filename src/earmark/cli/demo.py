@@ -7,6 +7,7 @@ phones, words and utterances); they show how Earmark works, not how good a model
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -58,5 +59,13 @@ neighbours of its own recording or speaker; `across_groups` does not.
 Scores:  {result.folder / "scores.csv"}
 Report:  {report}   <- open it in a browser
 Try next, with a folder of folders of your own sounds:
-  earmark run --corpus path/to/sounds --extractor logmel,mfcc --permutations --bootstrap --into my-run""")
+  {_command()} run --corpus path/to/sounds --extractor logmel,mfcc --permutations --bootstrap --into my-run""")
     return 0
+
+
+def _command() -> str:
+    """How this program is called from here: by its name, or by its path when that is not on PATH."""
+    if shutil.which("earmark"):
+        return "earmark"
+    place = Path(sys.argv[0])
+    return str(place.relative_to(Path.cwd())) if place.is_absolute() and place.is_relative_to(Path.cwd()) else str(place)

@@ -77,11 +77,11 @@ def add_labels(parser: argparse.ArgumentParser) -> None:
 
 
 def check_out(args: argparse.Namespace) -> None:
-    """Refuse an impossible --out before the work, not after it."""
-    if args.out:
-        folder = Path(args.out).resolve().parent
-        if not folder.is_dir():
-            raise InputError(f"{args.out}: the folder {folder} does not exist; create it first.")
+    """Refuse an impossible --out or --per-point before the work, not after it."""
+    for target in (args.out, getattr(args, "per_point", None)):
+        folder = Path(target or ".").resolve().parent
+        if target and not folder.is_dir():
+            raise InputError(f"{target}: the folder {folder} does not exist; create it first.")
 
 
 def deliver(args: argparse.Namespace, scores: Scores, render: Callable[[Scores], str]) -> None:

@@ -17,9 +17,11 @@ EXAMPLES = """example:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="run folder")
+    parser.add_argument("--quiet", action="store_true", help="no remarks")
 
 
 def run(args: argparse.Namespace) -> int:
-    print("drawing maps, figures and spectrograms ...", file=sys.stderr)
+    if not args.quiet:
+        print("drawing maps, figures and spectrograms ...", file=sys.stderr)
     print(report_run(args.run))
     return 0

@@ -21,6 +21,7 @@ from earmark.pipeline.runs import Run, plan
 from earmark.pipeline.runs import run as run_pipeline
 from earmark.report.tables import to_text
 from earmark.scores import Scores
+from earmark.wording import counted
 
 EXAMPLES = """examples:
   earmark run --corpus sounds/ --extractor logmel,mfcc --distance cosine,spearman --permutations --into run
@@ -146,7 +147,8 @@ def remarks(result: Run) -> list[str]:
         if step in result.counts:
             computed, cached = (result.counts[step].get(name, 0) for name in ("computed", "cached"))
             lines.append(f"{step}: {computed:.0f} computed, {cached:.0f} from the cache")
-    if result.failures:
-        lines.append(f"{len(result.failures)} clips failed; {result.folder / 'failures.csv'} says why")
+    failed = {(failure.suite, failure.subset, failure.id) for failure in result.failures}
+    if failed:
+        lines.append(f"{counted(len(failed), 'clip')} failed; {result.folder / 'failures.csv'} says why")
     lines.append(f"results in {result.folder}" + (f"; open {result.report}" if result.report else ""))
     return lines

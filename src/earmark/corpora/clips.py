@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from earmark.errors import UsageError
 
 Samples = NDArray[np.float32]
 Status = Literal["public", "blind", "synthetic", "local"]
@@ -110,6 +113,12 @@ class Corpus:
 
     def __iter__(self) -> Iterator[Clip]:
         return iter(self.clips)
+
+    def refuse_into(self, folder: Path) -> None:
+        """Refuse to write into the folder this corpus is read from: its recordings and manifest stay as they are."""
+        inside = folder.resolve()
+        if any(clip.path is not None and Path(clip.path).resolve().is_relative_to(inside) for clip in self.clips):
+            raise UsageError(f"{folder} holds the corpus itself: give another folder with --into.")
 
     def subsets(self) -> dict[str, list[Clip]]:
         """Clips by subset, in order of first appearance."""

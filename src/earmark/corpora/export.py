@@ -63,6 +63,7 @@ def export(
     `rate` resamples; without it every clip keeps its own. Raises InputError when no clip can be read.
     """
     root = Path(into)
+    corpus.refuse_into(root)
     (root / "audio").mkdir(parents=True, exist_ok=True)
     clips: list[Clip] = []
     failed: list[tuple[str, str]] = []

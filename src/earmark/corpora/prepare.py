@@ -302,6 +302,7 @@ def prepare(
 
     Without `audio` the manifest points at the original files, which are resampled when they are read.
     """
+    corpus.refuse_into(Path(into))
     rules = {name: find_rule(subset_rule, name) for name in corpus.subsets()}
     records, dropped = _measured(corpus, threads, progress)
     kept: list[Record] = []

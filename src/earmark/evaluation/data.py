@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from earmark.errors import InputError, UsageError
 from earmark.evaluation.options import Options
 from earmark.geometry.layout import Layout, lay_out, one_class
+from earmark.wording import counted
 
 Array = NDArray[Any]
 
@@ -77,14 +78,15 @@ def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequenc
     notes = []
     labelled = np.flatnonzero(names != "")
     if len(labelled) < n:
-        notes.append(f"{n - len(labelled)} unlabelled rows dropped")
+        notes.append(f"{counted(n - len(labelled), 'unlabelled row')} dropped")
     if not len(labelled):
         raise InputError("No row has a label: nothing to evaluate.")
     found, codes, sizes = np.unique(names[labelled], return_inverse=True, return_counts=True)
     small = sizes < options.min_class_size
     if small.any():
         dropped = int(sizes[small].sum())
-        notes.append(f"{dropped} rows in {int(small.sum())} classes of fewer than {options.min_class_size} dropped")
+        where = counted(int(small.sum()), "class")
+        notes.append(f"{counted(dropped, 'row')} in {where} of fewer than {options.min_class_size} dropped")
     kept = labelled[~small[codes]]
     if len(found) == 1:
         raise InputError(f"All rows have the same label ({str(found[0])!r}): a comparison needs at least two classes.")

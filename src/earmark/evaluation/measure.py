@@ -25,6 +25,7 @@ from earmark.geometry.spaces import Space
 from earmark.geometry.sweep import Swept, Wanted, sweep
 from earmark.metrics import catalogue, clustering, retrieval, separation
 from earmark.scores import Row, Scores, metric_facts
+from earmark.wording import counted
 
 Floats = NDArray[np.float64]
 
@@ -149,13 +150,13 @@ def _from_sweep(
     places = swept.neighbours.places
     answerable = _partners(layout, protocol) > 0
     alone = int((~answerable).sum())
-    excluded = f"{alone} points without a same-class partner excluded" if alone else ""
+    excluded = f"{counted(alone, 'point')} without a same-class partner excluded" if alone else ""
 
     def mean_of(metric: str, points: Floats, why: str = "") -> _Measured | Row:
         points = np.where(answerable, points, np.nan)
         valid = np.isfinite(points)
         short = int((answerable & ~valid).sum())
-        remarks = "; ".join(filter(None, [excluded, f"{short} {why}" if short and why else ""]))
+        remarks = "; ".join(filter(None, [excluded, f"{counted(short, 'point')} {why}" if short and why else ""]))
         if not valid.any():
             return _not_applicable(metric, "no point has a same-class partner to be compared with")
         resampled = None if counts is None else resampling.resampled_means(points, counts)
@@ -170,7 +171,7 @@ def _from_sweep(
         if protocol == "across_groups":
             # A query whose group leaves fewer than k candidates has no k-th neighbour to judge.
             points = np.where(places[:, k - 1] >= 0, points, np.nan)
-        yield mean_of(f"P@{k}", points, f"points with fewer than {k} candidates outside their group excluded")
+        yield mean_of(f"P@{k}", points, f"with fewer than {counted(k, 'candidate')} outside their group excluded")
     for name in names:
         if name == "GSR":
             yield mean_of(name, separation.gsr(swept.nearest_other, swept.own_mean))
@@ -257,7 +258,7 @@ def _clusters(
             yield _not_applicable("purity", "HDBSCAN found no cluster: every point is noise")
         else:
             value = clustering.purity(clusters, codes)
-            reason = f"{noise} points called noise by HDBSCAN left out" if noise else ""
+            reason = f"{counted(noise, 'point')} called noise by HDBSCAN left out" if noise else ""
             yield _Measured("purity", value, layout.n - noise, reason=reason)
 
 

@@ -155,7 +155,8 @@ def _centred(
         points[:], squares[:] = 0.0, 0.0  # one direction and its rounding: x, 3x, 1.1x
     raw = points if raw is None else raw
     error = 0.0
-    if points.shape[1] > 2 * len(points):
+    # With a few giants among the points the jitter, a share of the mean, would be felt by the others.
+    if points.shape[1] > 2 * len(points) and squares.mean() <= 100 * np.median(squares):
         points, error = _compact(points, threads)
         squares = np.einsum("ij,ij->i", points, points)
     return Space(distance, points, squares, raw, flat, halved, scale, error)
@@ -165,8 +166,8 @@ def _compact(points: Floats, threads: int) -> tuple[Floats, float]:
     """The same points in N dimensions instead of D: rows of the Cholesky factor of their Gram matrix.
 
     The Gram matrix [N, N] is smaller than the points themselves. A jitter on its diagonal makes up for lost rank;
-    it lengthens every q by the same 2e-12 of a squared norm, far under what any score can show. Returns the points and
-    that share; unchanged points when rounding defeats the factorisation.
+    it lengthens every q by the same 2e-12 of the mean squared norm, far under what a score of points of like norms can
+    show. Returns the points and that share; unchanged points when rounding defeats the factorisation.
     """
     from scipy.linalg import LinAlgError, cholesky
 

@@ -10,6 +10,7 @@ pooled: beside the pack being filled, memory holds a few batches of sound.
 from __future__ import annotations
 
 import logging
+import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark import audio
+from earmark.atomic import write_whole
 from earmark.corpora.clips import Clip
 from earmark.embed import pooling
 from earmark.embed.embedding import fit_extractor
@@ -227,7 +229,7 @@ def _pooled(frames: Frames, parts: Sequence[str]) -> list[NDArray[np.float32]] |
 
 def _learn(extractor: Extractor, subset: Subset, key: str, cache: Cache, progress: bool) -> None:
     """Let a model learn from the sounds of the subset; its checkpoint lies on this machine, named by content."""
-    place = (cache.folder() or Path(default_url()).expanduser()) / "learnt" / f"{key}.checkpoint"
+    place = _learnt(cache, key)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         if cache.policy == "refresh":
@@ -238,3 +240,27 @@ def _learn(extractor: Extractor, subset: Subset, key: str, cache: Cache, progres
         ) from error
     clips = [clip for clip, _ in subset.readable]
     fit_extractor(extractor, clips, progress=progress, checkpoint=place)
+    _draw(extractor, picture_of(cache, key))
+
+
+def _learnt(cache: Cache, key: str) -> Path:
+    return (cache.folder() or Path(default_url()).expanduser()) / "learnt" / f"{key}.checkpoint"
+
+
+def picture_of(cache: Cache, key: str) -> Path:
+    """Where the picture of what a model has learnt lies, if it draws one: beside its checkpoint."""
+    return _learnt(cache, key).with_suffix(".png")
+
+
+def _draw(extractor: Extractor, place: Path) -> None:
+    """Keep a model's picture of what it has learnt; one that cannot be drawn costs no vectors."""
+    draw = getattr(extractor, "reconstruction_figure", None)
+    if draw is None:
+        return
+    try:
+        with tempfile.TemporaryDirectory(prefix="earmark-") as folder:
+            drawn = Path(folder) / "picture.png"
+            draw(drawn)
+            write_whole(place, drawn.read_bytes())
+    except Exception as error:  # matplotlib is not there, or the disk is full
+        log.warning("there is no picture of what %s learnt: %s", extractor.card.name, error)

@@ -7,6 +7,8 @@
     run.json       corpora, subsets, systems, where vectors lie, times, versions
     run.log        what was done when
     report.html    the report
+    tables/        the scores of each subset for papers, and how metrics correlate
+    figures/       what models that learn made of the sounds, where there are such models
 
 Every file is replaced as a whole: a reader never sees half of one.
 """
@@ -66,6 +68,11 @@ def write_csv(path: Path, header: Sequence[str], lines: Iterable[Sequence[object
     writer.writerow(header)
     writer.writerows([["" if cell is None else cell for cell in line] for line in lines])
     write_text(path, stream.getvalue())
+
+
+def file_stem(name: str) -> str:
+    """A name as part of a file's."""
+    return "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)
 
 
 def write_failures(folder: Path, failures: Iterable[Failure]) -> None:
@@ -154,6 +161,28 @@ def read_record(folder: str | Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read ({error}).") from error
     return found
+
+
+class Finished(NamedTuple):
+    """What an earlier run left: its record, and (id, label, group, digest) of each clip by suite and subset."""
+
+    record: dict[str, Any]
+    clips: dict[tuple[str, str], list[tuple[str, str, str, str]]]
+
+
+def read_finished(folder: Path) -> Finished | None:
+    """What a run that came to scores left in the folder; None when there is no such run."""
+    if not all((folder / name).exists() for name in ("scores.csv", "run.json", "clips.csv")):
+        return None
+    try:
+        record = read_record(folder)
+    except InputError:
+        return None  # nothing can be kept of a record that cannot be read
+    clips: dict[tuple[str, str], list[tuple[str, str, str, str]]] = {}
+    for line in read_clips(folder):
+        said = line["id"], line["label"], line["group"], line["digest"]
+        clips.setdefault((line["suite"], line["subset"]), []).append(said)
+    return Finished(record, clips)
 
 
 def read_clips(folder: str | Path) -> list[dict[str, str]]:

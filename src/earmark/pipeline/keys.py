@@ -9,7 +9,7 @@ import ast
 import functools
 import hashlib
 import json
-from collections.abc import Iterable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,28 @@ import earmark
 
 _HERE = Path(earmark.__file__).parent
 
-EMBEDDING_CODE = ("audio.py", "audio_containers.py", "embed/pooling.py", "pipeline/frames.py")
+EMBEDDING_CODE = (
+    "audio.py",
+    "audio_containers.py",
+    "corpora/clips.py",
+    "embed/pooling.py",
+    "extractors/catalogue.py",
+    "pipeline/embedding.py",
+    "pipeline/frames.py",
+)
+EMBEDDING_LIBRARIES = ("numpy", "scipy", "soundfile", "soxr", "av")
 PCA_CODE = ("embed/pca.py",)
-EVALUATION_CODE = ("evaluation/*.py", "geometry/*.py", "metrics/*.py", "calibrate/*.py")
+EVALUATION_CODE = (
+    "evaluation/*.py",
+    "geometry/*.py",
+    "metrics/*.py",
+    "calibrate/*.py",
+    "pipeline/noise.py",
+    "pipeline/sequences.py",
+    "pipeline/steps.py",
+    "scores/facts.py",
+)
+EVALUATION_LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "umap-learn")
 
 
 def fingerprint(*parts: Any) -> str:
@@ -61,6 +80,14 @@ def _drop_docstring(node: ast.AST) -> None:
             del body[0]
 
 
-def set_key(digests: Iterable[str]) -> str:
-    """The hash of a set of clips, whatever their order."""
-    return fingerprint(sorted(set(digests)))
+def versions(*libraries: str) -> dict[str, str]:
+    """Versions of the libraries that a step's numbers may depend on; "" where one is not installed."""
+    return {name: version_of(name) for name in libraries}
+
+
+@functools.cache
+def version_of(library: str) -> str:
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return ""

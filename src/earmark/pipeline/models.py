@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import ast
 import functools
+import hashlib
+import importlib.util
 import sys
+import sysconfig
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from earmark.embed import pooling
@@ -27,8 +29,8 @@ from earmark.pipeline import keys
 from earmark.pipeline.config import ExtractorEntry, RunConfig
 from earmark.pipeline.prepare import Subset
 
-_SHARED = ("earmark.extractors.catalogue", "earmark.extractors.contract")
-"""Modules of extractors that only list and describe: they change no number."""
+_SHARED = ("earmark.extractors.contract", "earmark.extractors.progress")
+"""Modules of extractors that only describe and tell: they change no number."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +46,10 @@ class Model:
     learns: bool
 
     def key(self, subset: Subset) -> str:
-        """What its vectors of a subset depend on, beside each clip; a model that learns depends on them all."""
+        """What its vectors of a subset depend on, beside each clip; a model that learns depends on them all, in order."""
         if not self.learns:
             return self.identity
-        return keys.fingerprint(self.identity, keys.set_key(digest for _, digest in subset.readable))
+        return keys.fingerprint(self.identity, keys.versions("torch"), [digest for _, digest in subset.readable])
 
     def open(self) -> Extractor:
         return open_extractor(self.spec, **self.parameters)
@@ -78,8 +80,10 @@ def describe_model(entry: ExtractorEntry) -> Model:
         card.rate,
         entry.spec,
         entry.parameters,
-        code_behind(getattr(opened, "model", opened)),
+        code_behind(getattr(opened, "model", opened), entry.spec),
+        weights_behind(entry.spec.partition(":")[2], entry.parameters),
         keys.code_of(keys.EMBEDDING_CODE),
+        keys.versions(*keys.EMBEDDING_LIBRARIES),
     )
     short = entry.short_name or card.short_name or entry.name
     return Model(entry.name, short, entry.spec, entry.parameters, card, identity, hasattr(opened, "fit"))
@@ -127,38 +131,92 @@ def card_of(system: System) -> dict[str, Any]:
     }
 
 
-# --- code ----------------------------------------------------------------------------------------------------
+# --- what a model's answers depend on --------------------------------------------------------------------------
 
 
-def code_behind(thing: object) -> str:
-    """The hash of the modules that define a model: its classes' and those they import from the same package."""
-    modules = {kind.__module__ for kind in type(thing).__mro__ if kind.__module__ != "builtins"}
-    reached: set[str] = set()
-    waiting = sorted(modules)
+def code_behind(thing: object, spec: str) -> str:
+    """The hash of the code a model runs: the module its spec names, those of its classes, and all they import.
+
+    Source counts for Earmark's extractors and for everything that is not installed (a user's own files); an
+    installed package counts by its version. Imports are followed where they are written, also inside functions.
+    """
+    waiting = sorted({kind.__module__ for kind in type(thing).__mro__} | {spec.partition(":")[0]})
+    sources: dict[str, str] = {}
+    versions: dict[str, str] = {}
     while waiting:
         name = waiting.pop()
-        module = sys.modules.get(name)
-        if name in reached or module is None or name in _SHARED:
+        file = _file_of(name)
+        if name in sources or name in _SHARED or file is None:
             continue
-        reached.add(name)
-        waiting += [other for other in imported_by(module) if _same_package(other, name)]
-    files = {name: getattr(sys.modules[name], "__file__", None) for name in sorted(reached)}
-    digests = {name: keys.source_digest(Path(file)) for name, file in files.items() if file and Path(file).is_file()}
-    return keys.fingerprint(digests)
+        top = name.partition(".")[0]
+        if top == "earmark" and not name.startswith("earmark.extractors."):
+            continue
+        if top != "earmark" and _installed(file):
+            versions[top] = keys.version_of(top)
+            continue
+        sources[name] = keys.source_digest(file)
+        waiting += _imported_by(file, name)
+    return keys.fingerprint(sources, versions)
 
 
-def _same_package(other: str, name: str) -> bool:
-    top = name.partition(".")[0]
-    return other.startswith("earmark.extractors.") if top == "earmark" else other.partition(".")[0] == top
+def weights_behind(*given: Any) -> dict[str, str]:
+    """The content of every file, and the listing of every folder, that a model's parameters name."""
+    found: dict[str, str] = {}
+    for value in given:
+        if isinstance(value, dict):
+            found |= weights_behind(*value.values())
+        elif isinstance(value, list | tuple):
+            found |= weights_behind(*value)
+        elif isinstance(value, str) and value and len(value) < 4096:
+            found |= _content(Path(value).expanduser())
+    return found
+
+
+def _content(place: Path) -> dict[str, str]:
+    try:
+        if place.is_file():
+            with place.open("rb") as stream:
+                return {str(place): hashlib.file_digest(stream, "sha256").hexdigest()}
+        if place.is_dir():
+            inside = sorted(path for path in place.rglob("*") if path.is_file())[:10_000]
+            stats = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in inside]
+            return {str(place): keys.fingerprint(stats)}
+    except OSError:
+        pass
+    return {}
+
+
+def _file_of(name: str) -> Path | None:
+    """The source file of a module, whether it is imported yet or not."""
+    known = getattr(sys.modules.get(name), "__file__", None)
+    if known is None and name not in sys.modules and all(part.isidentifier() for part in name.split(".")):
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ImportError, ValueError, AttributeError):
+            return None
+        known = spec.origin if spec is not None else None
+    return Path(known) if known and Path(known).is_file() else None
+
+
+def _installed(file: Path) -> bool:
+    """Whether a file belongs to Python or to an installed package, rather than to the user."""
+    return any(file.is_relative_to(folder) for folder in _installed_folders())
 
 
 @functools.cache
-def imported_by(module: ModuleType) -> tuple[str, ...]:
-    """Names of modules that a module's import statements mention."""
-    file = getattr(module, "__file__", None)
-    if not file or not Path(file).is_file() or Path(file).suffix != ".py":
-        return ()
-    return tuple(_imports(ast.parse(Path(file).read_bytes()), module.__package__ or ""))
+def _installed_folders() -> tuple[Path, ...]:
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    return tuple({Path(sysconfig.get_paths()[name]).resolve() for name in names} | {
+        Path(sysconfig.get_paths()[name]) for name in names
+    })  # fmt: skip
+
+
+def _imported_by(file: Path, name: str) -> list[str]:
+    """Names of modules that a file's import statements mention."""
+    if file.suffix != ".py":
+        return []
+    package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+    return list(_imports(ast.parse(file.read_bytes()), package))
 
 
 def _imports(tree: ast.AST, package: str) -> Iterator[str]:

@@ -12,6 +12,7 @@ from earmark.pipeline.config import RunConfig
 from earmark.pipeline.models import Model, System
 from earmark.pipeline.packs import Index
 from earmark.pipeline.prepare import Failure, Subset
+from earmark.wording import counted
 
 PROBE_CLIPS = 3
 # Measured on one core, to the right order of magnitude: a plan says minutes or hours, not seconds.
@@ -22,7 +23,10 @@ _SECONDS_PER_PERMUTATION_AND_CLIP = 4e-7
 
 @dataclass(frozen=True)
 class Line:
-    """One step of a plan. `seconds` is None where nothing is known yet."""
+    """One step of a plan. `seconds` is None where nothing is known yet.
+
+    `again` are the clips among `total` that failed in an earlier run: each run tries them once more.
+    """
 
     step: str
     subset: str
@@ -31,10 +35,14 @@ class Line:
     total: int
     unit: str
     seconds: float | None
+    again: tuple[str, ...] = ()
 
     @property
     def state(self) -> str:
-        return "cached" if not self.todo else "to run" if self.todo == self.total else "partly cached"
+        new = self.total - len(self.again)
+        if not self.todo:
+            return "cached" if new or not self.total else "failed before"
+        return "to run" if self.todo == new else "partly cached"
 
 
 def models_of(systems: Iterable[System], config: RunConfig) -> dict[str, tuple[Model, tuple[str, ...]]]:
@@ -62,15 +70,15 @@ def make_plan(
     `failures` of an earlier run tell which clips will not have vectors.
     """
     lines: list[Line] = []
+    models = models_of(systems, config)
     if "embed" in config.steps:
-        for identity, (model, parts) in models_of(systems, config).items():
-            lines += _embed_lines(
-                config, subsets, model, parts, {key[1:]: indexes[key] for key in indexes if key[0] == identity}
-            )
+        for identity, (model, parts) in models.items():
+            known = {key[1:]: indexes[key] for key in indexes if key[0] == identity}
+            lines += _embed_lines(config, subsets, model, parts, known, failures)
     if "evaluate" in config.steps:
         for subset in subsets:
-            failed = {known.id for known in failures if (known.suite, known.subset) == (subset.suite, subset.name)}
             for system in systems:
+                failed = _failed(failures, subset, models[system.model.identity][0])
                 index = indexes[system.model.identity, subset.suite, subset.name]
                 vectors = steps.vectors_of(subset, system, index, assume=True, failed=failed)
                 lines += _evaluate_lines(config, vectors, index, cache, threads)
@@ -83,15 +91,25 @@ def _embed_lines(
     model: Model,
     parts: Sequence[str],
     indexes: Mapping[tuple[str, str], Index],
+    failures: Sequence[Failure],
 ) -> Iterator[Line]:
     pace: float | None = None
     for subset in subsets:
         index = indexes[subset.suite, subset.name]
         todo = embedding.missing(subset, index, parts, config.batch)
-        if todo.clips and pace is None:
+        failed = _failed(failures, subset, model)
+        again = tuple(clip.id for batch in todo.batches for clip, _ in batch if clip.id in failed)
+        new = todo.clips - len(again)
+        if new and pace is None:
             pace = pace_of(model, index, subset)
-        seconds = 0.0 if not todo.clips else None if pace is None else pace * todo.clips
-        yield Line("embed", subset.name, model.name, todo.clips, todo.clips + todo.cached, "clips", seconds)
+        seconds = 0.0 if not new else None if pace is None else pace * new
+        yield Line("embed", subset.name, model.name, new, todo.clips + todo.cached, "clips", seconds, again)
+
+
+def _failed(failures: Iterable[Failure], subset: Subset, model: Model) -> set[str]:
+    """Ids of the clips of a subset that failed before, for every model or for this one."""
+    where = subset.suite, subset.name
+    return {one.id for one in failures if (one.suite, one.subset) == where and one.extractor in ("", model.name)}
 
 
 def _evaluate_lines(
@@ -169,7 +187,11 @@ def plan_text(lines: Sequence[Line], cache_url: str) -> str:
     unknown = any(line.seconds is None for line in lines)
     todo = sum(1 for line in lines if line.todo)
     total = "nothing to compute" if not todo else f"{'at least ' if unknown else 'about '}{duration(sum(known))}"
-    return "\n".join([*text, "", f"{todo} of {len(lines)} steps to run, {total}; cache: {cache_url}"])
+    said = [f"{todo} of {counted(len(lines), 'step')} to run, {total}; cache: {cache_url}"]
+    again = {(line.subset, clip) for line in lines for clip in line.again}
+    if again:
+        said.append(f"{counted(len(again), 'clip')} failed before and will be tried again")
+    return "\n".join([*text, "", *said])
 
 
 def _amount(line: Line) -> str:

@@ -14,6 +14,7 @@ from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.corpora.source import CORPORA, open_corpus
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
 from earmark.pipeline.config import CorpusEntry, RunConfig
+from earmark.wording import counted
 
 log = logging.getLogger("earmark.pipeline")
 
@@ -56,7 +57,8 @@ class Subset:
 
 def failure_of(suite: str, subset: str, clip: Clip, step: str, extractor: str, error: BaseException) -> Failure:
     reason = str(error) if isinstance(error, EarmarkError) else f"{type(error).__name__}: {error}"
-    return Failure(suite, subset, clip.id, clip.path or "", clip.label or "", step, extractor, " ".join(reason.split()))
+    path = str(Path(clip.path).absolute()) if clip.path else ""
+    return Failure(suite, subset, clip.id, path, clip.label or "", step, extractor, " ".join(reason.split()))
 
 
 def open_corpora(entries: Iterable[CorpusEntry]) -> list[Corpus]:
@@ -88,6 +90,14 @@ def choose_subsets(corpus: Corpus, wanted: Sequence[str]) -> dict[str, list[Clip
                 f"{corpus.name} has no subset {name!r}; it has {', '.join(found)}.{did_you_mean(name, found)}"
             )
     return {name: found[name] for name in wanted} if wanted else found
+
+
+def clip_count(corpora: Sequence[Corpus], wanted: Sequence[Sequence[str]]) -> int:
+    """How many clips the subsets asked for have."""
+    return sum(
+        sum(map(len, choose_subsets(corpus, names).values())) if names and len(corpus) else len(corpus)
+        for corpus, names in zip(corpora, wanted, strict=True)
+    )
 
 
 def prepare(
@@ -135,7 +145,10 @@ def _digest(clip: Clip) -> str | Exception:
 def _refuse_twins(name: str, clips: Sequence[Clip]) -> None:
     twins = [id for id, count in Counter(clip.id for clip in clips).items() if count > 1]
     if twins:
-        raise InputError(f"{len(twins)} ids stand for several clips of {name} (first: {twins[0]!r}): make ids unique.")
+        stand = "stands" if len(twins) == 1 else "stand"
+        raise InputError(
+            f"{counted(len(twins), 'id')} {stand} for several clips of {name} (first: {twins[0]!r}): make ids unique."
+        )
 
 
 def describe(subset: Subset, facts: Mapping[str, Any], min_class_size: int) -> dict[str, Any]:

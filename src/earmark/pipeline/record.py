@@ -19,6 +19,7 @@ from earmark.pipeline import folder, models
 from earmark.pipeline.cache import Cache
 from earmark.pipeline.config import RunConfig
 from earmark.pipeline.models import Model, System
+from earmark.pipeline.noise import clean_name
 from earmark.pipeline.packs import Facts, Index
 from earmark.pipeline.prepare import Failure, Subset, describe
 from earmark.workers import thread_count
@@ -43,6 +44,7 @@ class Work:
     counts: dict[str, dict[str, float]] = field(default_factory=dict)
     vectors: list[dict[str, Any]] = field(default_factory=list)
     evaluations: list[dict[str, Any]] = field(default_factory=list)
+    figures: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -109,6 +111,28 @@ def write_tables(work: Work, place: Path) -> None:
     folder.write_clips(place, work.subsets, facts, found)
 
 
+def keep_finished(work: Work, before: folder.Finished) -> None:
+    """What an earlier run measured stays known, of every subset whose clips are still the same in the same cache."""
+    if work.config.cache.policy == "off" or before.record.get("cache") != work.cache.url:
+        return
+    now = {
+        (subset.suite, subset.name): [
+            (clip.id, clip.label or "", clip.group or "", digest or "")
+            for clip, digest in zip(subset.clips, subset.digests, strict=True)
+        ]
+        for subset in work.subsets
+    }
+
+    def same(one: Mapping[str, Any]) -> bool:
+        where = one["suite"], clean_name(one["subset"])
+        return where in now and now[where] == before.clips.get(where)
+
+    work.vectors = [one for one in before.record["vectors"] if same(one)]
+    work.evaluations = [one for one in before.record["evaluations"] if same(one)]
+    if work.vectors:
+        work.counts.update({step: counts for step, counts in before.record["steps"].items() if step not in work.counts})
+
+
 def write_record(work: Work, place: Path) -> None:
     """run.json."""
     facts = work.facts()
@@ -131,6 +155,7 @@ def write_record(work: Work, place: Path) -> None:
             "systems": [models.card_of(system) for system in work.systems],
             "vectors": work.vectors,
             "evaluations": work.evaluations,
+            "figures": work.figures,
             "failures": len(work.failures),
         },
     )

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip, CorpusCard
-from earmark.errors import EarmarkError, InputError
+from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.pipeline import folder, sequences
 from earmark.pipeline.config import RunConfig, load_config
 from earmark.report.content import CloseUp, Durations, FileNote, ReportData, SubsetFacts, Timing
+from earmark.report.correlations import metric_correlations
 from earmark.report.html import write_report
+from earmark.report.reading import listed
 from earmark.report.tables import to_latex, to_markdown
 from earmark.scores import Row, Scores, load_scores
 
@@ -47,6 +49,7 @@ def report_run(place: str | Path) -> Path:
 def gather(place: Path, record: Mapping[str, Any], scores: Scores, tables: Mapping[str, str]) -> ReportData:
     """Everything the report says of a run."""
     config = load_config(place / "config.yaml")
+    close_ups, missing = _close_ups(place, scores, config)
     names = [corpus["title"] or corpus["name"] for corpus in record["corpora"]]
     return ReportData(
         title=" + ".join(dict.fromkeys(names)) or "Earmark report",
@@ -56,7 +59,7 @@ def gather(place: Path, record: Mapping[str, Any], scores: Scores, tables: Mappi
         cards=[_card(corpus) for corpus in record["corpora"]],
         subsets=[_facts(subset) for subset in record["subsets"]],
         files=[*_file_notes(place, record), *_converted(place, record)],
-        notes=[note for corpus in record["corpora"] for note in corpus["remarks"]],
+        notes=[*(note for corpus in record["corpora"] for note in corpus["remarks"]), *missing],
         timings=[
             Timing(stage=name, seconds=float(counts.get("seconds", 0.0)), detail=_detail(counts))
             for name, counts in record["steps"].items()
@@ -64,10 +67,14 @@ def gather(place: Path, record: Mapping[str, Any], scores: Scores, tables: Mappi
         config=(place / "config.yaml").read_text("utf-8"),
         settings=_settings(config),
         versions={"Earmark": record["earmark"], **record["versions"]},
-        tables=tables,
-        close_ups=list(_close_ups(place, scores, config)),
+        tables={**tables, **{title: path for title, path in _figures(record) if (place / path).exists()}},
+        close_ups=close_ups,
         seed=config.seed,
     )
+
+
+def _figures(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield from record.get("figures", {}).items()
 
 
 def _card(corpus: Mapping[str, Any]) -> CorpusCard:
@@ -153,7 +160,8 @@ def _words(value: Any) -> str:
 # --- the best representation of each subset, clip by clip ----------------------------------------------------
 
 
-def _close_ups(place: Path, scores: Scores, config: RunConfig) -> Iterator[CloseUp]:
+def _close_ups(place: Path, scores: Scores, config: RunConfig) -> tuple[list[CloseUp], list[str]]:
+    """The close-ups, and sentences about those that cannot be had."""
     best: dict[tuple[str, str], Row] = {}
     for row in scores.select(metric=["P@1"], protocol=["all"], status=["ok"]):
         where = row.suite, row.subset
@@ -162,11 +170,20 @@ def _close_ups(place: Path, scores: Scores, config: RunConfig) -> Iterator[Close
         if where not in best or (row.value or 0.0) > (best[where].value or 0.0):
             best[where] = row
     clips = _heard_again(place)
+    made: list[CloseUp] = []
+    missing: dict[str, list[str]] = {}
     for row in list(best.values())[:CLOSE_UPS]:
         try:
-            yield _close_up(place, row, scores, clips, config)
-        except EarmarkError:
-            continue  # its vectors are no longer in the cache, or it is an ablation without its own vectors
+            made.append(_close_up(place, row, scores, clips, config))
+        except EarmarkError as error:  # its vectors are not in the cache, or the run's record knows none
+            missing.setdefault(_why(error, place), []).append(row.subset)
+    return made, [f"There is no closer look at {listed(names)}. {why}" for why, names in missing.items()]
+
+
+def _why(error: EarmarkError, place: Path) -> str:
+    if isinstance(error, UsageError):
+        return f"The record of {place} no longer says where its vectors lie: run it again with the step evaluate."
+    return str(error)
 
 
 def _heard_again(place: Path) -> Clips:
@@ -215,8 +232,23 @@ def _write_tables(scores: Scores, place: Path) -> dict[str, str]:
     made = {"all scores (CSV)": "scores.csv", "every clip and what happened to it (CSV)": "clips.csv"}
     for subset in dict.fromkeys(row.subset for row in scores):
         rows = scores.select(subset=subset)
-        stem = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in subset) or "scores"
+        stem = folder.file_stem(subset) or "scores"
         for suffix, render in ((".md", to_markdown), (".tex", to_latex)):
             folder.write_text(place / f"{stem}{suffix}", render(rows))
             made[f"{subset or 'scores'} ({'Markdown' if suffix == '.md' else 'LaTeX'})"] = f"tables/{stem}{suffix}"
-    return made
+    return made | _write_correlations(scores, place)
+
+
+def _write_correlations(scores: Scores, place: Path) -> dict[str, str]:
+    """How metrics correlate, where there is enough to correlate; files of an earlier run go otherwise."""
+    table, text = place / "metric_correlations.csv", place / "metric_correlations.md"
+    try:
+        found = metric_correlations(scores)
+    except InputError:
+        table.unlink(missing_ok=True)
+        text.unlink(missing_ok=True)
+        return {}
+    folder.write_csv(table, ["metric", *found.metrics], found.lines())
+    folder.write_text(text, found.to_markdown())
+    title = "correlations of the metrics"
+    return {f"{title} (CSV)": f"tables/{table.name}", f"{title} (Markdown)": f"tables/{text.name}"}

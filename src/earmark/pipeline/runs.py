@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from earmark._version import __version__
-from earmark.corpora.clips import Corpus
+from earmark.atomic import write_whole
+from earmark.corpora.clips import Corpus, groups_of
 from earmark.errors import EarmarkError, InputError
 from earmark.pipeline import embedding, folder, models, packs, sequences, steps
 from earmark.pipeline import plan as planning
@@ -20,9 +21,11 @@ from earmark.pipeline.config import RunConfig, load_config, make_config
 from earmark.pipeline.models import Model, System
 from earmark.pipeline.noise import noisy_name
 from earmark.pipeline.packs import Index
-from earmark.pipeline.prepare import Failure, Subset, open_corpora, portable, prepare
-from earmark.pipeline.record import Work, write_record, write_report, write_tables
+from earmark.pipeline.prepare import Failure, Subset, clip_count, open_corpora, portable, prepare
+from earmark.pipeline.record import Work, keep_finished, write_record, write_report, write_tables
+from earmark.report.reading import listed
 from earmark.scores import Row, Scores, load_scores
+from earmark.wording import counted
 from earmark.workers import thread_count
 
 log = logging.getLogger("earmark.pipeline")
@@ -57,6 +60,7 @@ def run(
     with folder.logging_to(place), open_cache(config.cache.url, config.cache.policy) as cache:
         if config.steps == ["report"]:
             return _report_only(place)
+        before = folder.read_finished(place) if "evaluate" not in config.steps else None
         folder.write_text(place / "config.yaml", portable(config).to_yaml())
         log.info("earmark %s: %s into %s, cache %s", __version__, ", ".join(config.steps), place, cache.url)
         work = Work(config, cache, list(corpora or open_corpora(config.corpus)), progress)
@@ -65,6 +69,8 @@ def run(
         except EarmarkError as error:
             log.error("stopped: %s", error)
             raise
+        if before is not None:
+            keep_finished(work, before)
         write_record(work, place)
         report = _report(work, place) if "report" in config.steps and scores.rows else None
         write_record(work, place)
@@ -114,8 +120,10 @@ def _steps(work: Work, place: Path) -> Scores:
     else:
         work.failures += [known for known in folder.read_failures(place) if known.step == "embed"]
     scores = Scores()
+    _take_pictures(work, place)
     if "evaluate" in wanted:
         _refuse_gaps(work)
+        work.notes += _groupless(work)
         with _timed(work, "evaluate"):
             scores = Scores(tuple(_evaluate(work)))
         scores.write(place / "scores.csv")
@@ -127,8 +135,7 @@ def _prepare(work: Work) -> None:
     """Open models and corpora, hash every clip, and read what the cache holds of their vectors."""
     work.systems = models.systems_of(work.config)
     wanted = [entry.subsets for entry in work.config.corpus]
-    total = sum(len(corpus) for corpus in work.corpora)
-    with _bar(work, "prepare", total, "clip") as tick:
+    with _bar(work, "prepare", clip_count(work.corpora, wanted), "clip") as tick:
         work.subsets = prepare(work.corpora, wanted, workers=work.workers, tick=tick)
     work.notes += [note for corpus in work.corpora for note in corpus.notes]
     work.failures += [failure for subset in work.subsets for failure in subset.failures]
@@ -182,6 +189,31 @@ def _embed_subset(work: Work, model: Model, subset: Subset, todo: embedding.Todo
         )
 
 
+def _take_pictures(work: Work, place: Path) -> None:
+    """What models that learn drew of what they learnt, from beside their checkpoints to RUN/figures."""
+    taken: set[str] = set()
+    for model, _ in planning.models_of(work.systems, work.config).values():
+        for subset in work.subsets if model.learns else []:
+            picture = embedding.picture_of(work.cache, model.key(subset))
+            if not picture.is_file():
+                continue
+            stem = folder.file_stem(f"{subset.name}-{model.name}")
+            if stem in taken:
+                stem = folder.file_stem(f"{subset.suite}-{stem}")
+            taken.add(stem)
+            (place / "figures").mkdir(exist_ok=True)
+            write_whole(place / "figures" / f"{stem}.png", picture.read_bytes())
+            work.figures[f"what {model.name} learnt of {subset.name} (picture)"] = f"figures/{stem}.png"
+
+
+def _groupless(work: Work) -> list[str]:
+    """Subsets that were to be measured across groups and have none."""
+    if not work.config.across_groups:
+        return []
+    names = [subset.name for subset in work.subsets if groups_of(subset.clips) is None]
+    return [f"no clip of {listed(names)} has a group: across_groups was not measured"] if names else []
+
+
 def _refuse_gaps(work: Work) -> None:
     """Without the step embed every clip must have its vectors already, or be known to fail."""
     if "embed" in work.config.steps:
@@ -197,8 +229,9 @@ def _refuse_gaps(work: Work) -> None:
                 if (subset.suite, subset.name, clip.id) not in failed
             ]
             if gaps:
+                have = "has" if len(gaps) == 1 else "have"
                 raise InputError(
-                    f"{len(gaps)} clips of {subset.name} have no vectors of {model.name} in the cache: "
+                    f"{counted(len(gaps), 'clip')} of {subset.name} {have} no vectors of {model.name} in the cache: "
                     "add the step embed."
                 )
 

@@ -26,6 +26,7 @@ from earmark.pipeline.config import DtwOptions, RunConfig
 from earmark.pipeline.entries import Entry
 from earmark.pipeline.packs import Index
 from earmark.scores import Row
+from earmark.wording import counted
 from earmark.workers import thread_count
 
 SUFFIX = "+dtw"
@@ -86,7 +87,7 @@ def _row(codes: NDArray[np.int64], found: NDArray[np.int64], k: int, base: dict[
     partners = np.bincount(codes)[codes] > 1
     points = retrieval.precision_at_k(codes[found[:, :k]], codes, k)[partners]
     alone = int((~partners).sum())
-    reason = f"{alone} points without a same-class partner excluded" if alone else ""
+    reason = f"{counted(alone, 'point')} without a same-class partner excluded" if alone else ""
     value = float(points.mean())
     return Row(metric=f"P@{k}", value=value, n=len(points), reason=reason, **base)
 

@@ -32,6 +32,7 @@ from earmark.pipeline.noise import flip_labels, noisy_name
 from earmark.pipeline.packs import Index
 from earmark.pipeline.prepare import Subset
 from earmark.scores import Row, Scores
+from earmark.wording import counted
 
 PCA_KIND = "pca"
 SCORES_KIND = "scores"
@@ -105,7 +106,7 @@ def jobs_of(vectors: Vectors, config: RunConfig) -> Iterator[Job]:
                 distance,
                 options,
                 __version__,
-                _umap(config),
+                keys.versions(*keys.EVALUATION_LIBRARIES),
                 keys.code_of(keys.EVALUATION_CODE),
             )
             yield Job(vectors, distance, noise, key)
@@ -113,7 +114,13 @@ def jobs_of(vectors: Vectors, config: RunConfig) -> Iterator[Job]:
         labels, _ = truth(vectors, 0.0, config.seed)
         asked = [config.dtw.model_dump(), config.metrics, config.k, config.min_class_size, config.ties]
         key = keys.fingerprint(
-            "dtw", vectors.key, labels, asked, __version__, keys.code_of(keys.EVALUATION_CODE + keys.PCA_CODE)
+            "dtw",
+            vectors.key,
+            labels,
+            asked,
+            __version__,
+            keys.versions(*keys.EVALUATION_LIBRARIES),
+            keys.code_of(keys.EVALUATION_CODE + keys.PCA_CODE),
         )
         yield Job(vectors, config.dtw.distance + sequences.SUFFIX, 0.0, key)
 
@@ -264,10 +271,11 @@ def remarks_on(vectors: Vectors, index: Index) -> list[str]:
     remarks = []
     failed = len(vectors.subset.clips) - len(vectors.rows)
     if failed:
-        remarks.append(f"{failed} clips failed and are left out")
+        remarks.append(f"{counted(failed, 'clip')} failed and {'is' if failed == 1 else 'are'} left out")
     cut = truncated(vectors.digests, index, vectors.system.model)
     if cut:
-        remarks.append(f"{cut} clips truncated to the {vectors.system.model.card.context_seconds:g} s the model hears")
+        limit = vectors.system.model.card.context_seconds
+        remarks.append(f"{counted(cut, 'clip')} truncated to the {limit:g} s the model hears")
     return remarks
 
 

@@ -88,6 +88,7 @@ def csv_labels(source: Path, column: str | None, groups: str | None) -> Labels:
     rows = list(_csv_rows(source))
     if not rows:
         raise InputError(f"{source} is empty; write it again.")
+    _refuse_other_separators(rows[0][1], source)
     first = [cell.strip() for cell in rows[0][1]]
     # One column under a number is a list of class numbers without a heading.
     header = len(first) > 1 or not _is_number(first[0]) or column == first[0]
@@ -128,10 +129,15 @@ def _csv_rows(source: Path) -> Iterator[tuple[int, list[str]]]:
             raise InputError(f"{source}, line {line} is not readable as CSV ({error}); check its quotes.") from error
 
 
-def _csv_header(first: list[str], second: list[str], source: Path) -> bool:
-    """Whether the first row holds names: one with a meaning, or no number at all, or pandas' 0, 1, 2, …"""
+def _refuse_other_separators(first: list[str], source: Path) -> None:
+    """A file saved with semicolons or tabs would be one column of long labels."""
     if len(first) == 1 and len(re.split(r"[;\t]", first[0])) > 1:
         raise InputError(f"{source} is not separated by commas; save it as comma-separated values.")
+
+
+def _csv_header(first: list[str], second: list[str], source: Path) -> bool:
+    """Whether the first row holds names: one with a meaning, or no number at all, or pandas' 0, 1, 2, …"""
+    _refuse_other_separators(first, source)
     if any(role_of(cell) for cell in first) or not any(_is_number(cell) for cell in first):
         return True
     if not first[0].strip() and all(_is_number(cell) for cell in first[1:]):

@@ -3,11 +3,12 @@
 from earmark.report.figures.points import confusion, projection, spectrogram, spectrogram_png
 from earmark.report.figures.properties import trends
 from earmark.report.figures.style import as_svg, save
-from earmark.report.figures.tables import lift_plot, lift_systems, overview, score_heatmap
+from earmark.report.figures.tables import correlation_map, lift_plot, lift_systems, overview, score_heatmap
 
 __all__ = [
     "as_svg",
     "confusion",
+    "correlation_map",
     "lift_plot",
     "lift_systems",
     "overview",

@@ -9,6 +9,7 @@ import numpy as np
 
 from earmark.errors import InputError
 from earmark.report import reading
+from earmark.report.correlations import Correlations
 from earmark.report.figures.style import (
     COLOURS,
     GRID,
@@ -30,6 +31,7 @@ from earmark.scores import Row, Scores
 
 _WIDTH = 7.6
 _MOST_LINES = 40
+_DIVERGING = "PuOr"
 _LONGEST = 46
 _PROTOCOL = {"all": "all pairs", "across_groups": "across groups"}
 
@@ -102,6 +104,27 @@ def _draw_heatmap(figure: Any, scores: Scores, metric: str | None = None, protoc
     axes.spines[:].set_visible(False)
     if not by_metric:
         _colour_bar(figure, image, axes, next(iter(cells[0].values())).metric)
+
+
+def correlation_map(found: Correlations) -> Any:
+    """A cell for each pair of metrics, from orange (-1) over white to purple (+1)."""
+    side = 1.4 + 0.42 * len(found.metrics)
+    with look():
+        figure = new_figure(min(max(side, 3.4), 11.0), min(max(0.85 * side, 2.6), 9.5))
+        axes = figure.add_subplot()
+        scale = library().colormaps[_DIVERGING]
+        axes.imshow(found.matrix, cmap=_DIVERGING, vmin=-1, vmax=1, aspect="auto")
+        for (row, column), value in np.ndenumerate(found.matrix):
+            text = f"{value:.2f}".replace("-0.00", "0.00").replace("-", "\N{MINUS SIGN}")
+            ink = ink_on(*scale((value + 1) / 2)[:3])
+            axes.text(column, row, text, ha="center", va="center", color=ink, fontsize=7.5)
+        names = [name_of(name, 16) for name in found.metrics]
+        axes.set_xticks(range(len(names)), names, rotation=45, ha="left")
+        axes.xaxis.tick_top()
+        axes.set_yticks(range(len(names)), names)
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+    return figure
 
 
 def _good(row: Row | None) -> float:

@@ -25,6 +25,7 @@ from earmark.report.neighbours import (
 )
 from earmark.report.projection import project
 from earmark.report.reading import plain
+from earmark.wording import counted
 
 WORST = 4
 NEIGHBOURS = 3
@@ -159,8 +160,13 @@ def _hub_table(item: CloseUp) -> Html | None:
     heads += [f"among the {item.hub_k} nearest of"] if measured else []
     lines = []
     for hub in found:
-        line: list[Html | str] = [item.ids[hub.row], item.labels[hub.row] or "", f"{hub.times} clips", str(hub.wrong)]
-        line += [f"{hub.occurrences} clips" if hub.occurrences is not None else "–"] if measured else []
+        line: list[Html | str] = [
+            item.ids[hub.row],
+            item.labels[hub.row] or "",
+            counted(hub.times, "clip"),
+            str(hub.wrong),
+        ]
+        line += [counted(hub.occurrences, "clip") if hub.occurrences is not None else "–"] if measured else []
         lines.append(line)
     caption = (
         "Hubs: clips that many others have for nearest neighbour, where one would be expected. Where most are wrong,"

@@ -11,6 +11,7 @@ from earmark.corpora.clips import CorpusCard
 from earmark.report import reading
 from earmark.report.content import FileKind, FileNote, ReportData, Timing
 from earmark.report.html.elements import Child, Html, bullets, folded, join, pairs, paragraph, section, table, tag
+from earmark.wording import counted
 
 MOST_FILES = 500
 
@@ -53,7 +54,8 @@ def what_happened(data: ReportData) -> Html:
     if data.files:
         counts = Counter(note.kind for note in data.files)
         said = ", ".join(f"{counts[kind]} {words}" for kind, words in _KINDS.items() if counts[kind])
-        parts.append(paragraph(f"{len(data.files)} clips were not simply used: {said}."))
+        were = "was" if len(data.files) == 1 else "were"
+        parts.append(paragraph(f"{counted(len(data.files), 'clip')} {were} not simply used: {said}."))
         parts.append(_file_table(data.files[:MOST_FILES]))
         if len(data.files) > MOST_FILES:
             parts.append(

@@ -15,6 +15,7 @@ from earmark.report.content import ReportData
 from earmark.report.figures.style import library
 from earmark.report.html import clips, method, results
 from earmark.report.html.elements import Html, join, paragraph, tag, trusted
+from earmark.wording import counted
 
 
 def write_report(data: ReportData, path: str | os.PathLike[str]) -> None:
@@ -36,6 +37,7 @@ def render(data: ReportData) -> str:
         results.the_answer(data),
         results.score_tables(data),
         results.lift_over_chance(data),
+        results.agreement(data),
         results.corpus(data),
         clips.closer_look(data),
         method.what_happened(data),
@@ -75,9 +77,9 @@ def _header(data: ReportData) -> Html:
     subsets = len(reading.subsets(scores))
     clip_count = sum(item.clips for item in data.subsets)
     measured = [
-        f"{count} representation{'s' * (count != 1)}",
-        f"{subsets} subset{'s' * (subsets != 1)}",
-        f"{clip_count} clips" if clip_count else "",
+        counted(count, "representation"),
+        counted(subsets, "subset"),
+        counted(clip_count, "clip") if clip_count else "",
     ]
     made = [data.generated, f"Earmark {data.version}" if data.version else ""]
     line = " · ".join(filter(None, [*measured, *made]))
@@ -103,6 +105,7 @@ def _synthetic(data: ReportData) -> Html | None:
 
 def _contents(data: ReportData) -> Html:
     parts = [("answer", "Answer"), ("scores", "Scores"), ("chance", "Above chance?"), ("corpus", "Sounds")]
+    parts[3:3] = [("agreement", "Metrics")] if results.correlations_of(data) else []
     parts += [("closer", "Closer look")] if data.close_ups else []
     parts += [("files", "Files"), ("method", "Method")]
     return tag("nav", [join(tag("a", title, href=f"#{name}"), " ") for name, title in parts], aria_label="Contents")

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from earmark.errors import InputError
 from earmark.report import figures, reading
 from earmark.report.content import ReportData, SubsetFacts
+from earmark.report.correlations import Correlations, metric_correlations
 from earmark.report.figures.properties import ENOUGH_SUBSETS
 from earmark.report.html import answer
 from earmark.report.html.elements import Child, Html, drawing, folded, join, paragraph, section, table, tag
@@ -279,6 +280,29 @@ def lift_over_chance(data: ReportData) -> Html:
         caption += f" The {len(shown)} best of {len(every)} systems are drawn; the tables have all."
     picture = figures.as_svg(figure, "lift", f"{metric} above chance")
     return section("chance", "Above chance?", drawing(picture, caption, wide=True))
+
+
+def correlations_of(data: ReportData) -> Correlations | None:
+    """How the metrics correlate, where there are enough configurations."""
+    try:
+        return metric_correlations(data.scores)
+    except InputError:
+        return None
+
+
+def agreement(data: ReportData) -> Html | None:
+    """Which metrics say the same; nothing where there are too few configurations to tell."""
+    found = correlations_of(data)
+    if found is None:
+        return None
+    caption = (
+        f"Rank correlation (Spearman) of each pair of metrics across {len(found.configurations)} configurations"
+        " (system and distance), of their means over subsets, all pairs. Metrics near +1 order representations alike,"
+        " so one of them tells as much as both; orange marks those that order them the other way round. With few"
+        " configurations only values near ±1 mean anything."
+    )
+    picture = figures.as_svg(figures.correlation_map(found), "correlations", "Correlations of the metrics")
+    return section("agreement", "Do the metrics agree?", drawing(picture, f"{caption} {found.caution()}".rstrip()))
 
 
 def corpus(data: ReportData) -> Html:

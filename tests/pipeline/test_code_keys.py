@@ -1,0 +1,86 @@
+"""A cache that lies is worse than none: whatever a model's answers depend on must be in the name of its vectors."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MODEL = """
+import numpy as np
+{before}
+
+
+class Model:
+    rate = 16000
+
+    def __init__(self, weights=None):
+        self.weights = weights
+
+    def extract(self, waveforms):
+        {inside}
+        return [np.full((1, 2), factor(), np.float32) for _ in waveforms]
+
+
+def build():
+    return Model()
+"""
+IDENTITY = """
+import sys
+from earmark.pipeline.config import make_config
+from earmark.pipeline.models import describe_model
+entry = {"name": sys.argv[1], "parameters": {"weights": sys.argv[2]} if len(sys.argv) > 2 else {}}
+print(describe_model(make_config({"corpus": "synth:tiny", "extractors": [entry]}).extractors[0]).identity)
+"""
+
+
+def identity(folder: Path, spec: str, *weights: str) -> str:
+    """The name of a model's vectors, asked for in a process of its own, as a second run would."""
+    words = [sys.executable, "-c", IDENTITY, spec, *weights]
+    return subprocess.run(words, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def write_package(folder: Path, *, lazy: bool) -> None:
+    line = "from mine.dsp import factor"
+    text = MODEL.format(before="" if lazy else line, inside=line if lazy else "pass")
+    (folder / "mine").mkdir()
+    (folder / "mine" / "__init__.py").write_text("")
+    (folder / "mine" / "model.py").write_text(text)
+    (folder / "mine" / "dsp.py").write_text("def factor():\n    return 1.0\n")
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_an_edit_of_a_module_it_imports_is_noticed(tmp_path: Path, lazy: bool) -> None:
+    write_package(tmp_path, lazy=lazy)
+    first = identity(tmp_path, "mine.model:Model")
+    (tmp_path / "mine" / "dsp.py").write_text('def factor():\n    """Documented."""\n    return 1.0  # said\n')
+    assert identity(tmp_path, "mine.model:Model") == first  # words are not code
+    (tmp_path / "mine" / "dsp.py").write_text("def factor():\n    return 2.0\n")
+    assert identity(tmp_path, "mine.model:Model") != first
+
+
+def test_an_edit_of_a_module_beside_it_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "mymodel.py").write_text(MODEL.format(before="from beside import factor", inside="pass"))
+    (tmp_path / "beside.py").write_text("def factor():\n    return 1.0\n")
+    first = identity(tmp_path, "mymodel:Model")
+    (tmp_path / "beside.py").write_text("def factor():\n    return 2.0\n")
+    assert identity(tmp_path, "mymodel:Model") != first
+
+
+def test_an_edit_of_a_function_that_builds_it_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "built.py").write_text(MODEL.format(before="factor = lambda: 1.0", inside="pass"))
+    (tmp_path / "factory.py").write_text("import built\n\n\ndef make():\n    return built.Model()\n")
+    first = identity(tmp_path, "factory:make")
+    (tmp_path / "factory.py").write_text("import built\n\n\ndef make():\n    return built.Model(weights=3)\n")
+    assert identity(tmp_path, "factory:make") != first
+
+
+def test_weights_changed_in_place_are_noticed(tmp_path: Path) -> None:
+    (tmp_path / "mymodel.py").write_text(MODEL.format(before="factor = lambda: 1.0", inside="pass"))
+    (tmp_path / "weights.bin").write_bytes(b"one")
+    first = identity(tmp_path, "mymodel:Model", "weights.bin")
+    assert identity(tmp_path, "mymodel:Model", "weights.bin") == first
+    (tmp_path / "weights.bin").write_bytes(b"two")
+    assert identity(tmp_path, "mymodel:Model", "weights.bin") != first
