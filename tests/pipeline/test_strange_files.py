@@ -10,7 +10,7 @@ import pytest
 import soundfile
 from tests.pipeline import sounds
 
-from earmark.pipeline import plan, run
+from earmark.pipeline import plan, read_clips, run
 
 
 @pytest.fixture
@@ -82,3 +82,56 @@ def test_a_plan_knows_what_failed_before(folder: Path, tmp_path: Path) -> None:
     # Torn and corrupt files are tried again each time, in case they were repaired; nothing else is to be done.
     assert [(line.step, line.todo) for line in lines] == [("embed", 0), ("evaluate", 0), ("pca", 0), ("evaluate", 0)]
     assert len(lines[0].again) == 3
+
+
+def test_many_unreadable_files_first_do_not_cost_the_good_ones(tmp_path: Path) -> None:
+    corpus = tmp_path / "sounds"
+    for label in ("aaa", "bbb", "ccc"):
+        (corpus / label).mkdir(parents=True)
+    for number in range(70):
+        (corpus / "aaa" / f"text{number}.wav").write_text(f"not a sound {number}")
+    for label, frequency in (("bbb", 400), ("ccc", 1200)):
+        for number in range(4):
+            tone = np.sin(2 * np.pi * (frequency + 10 * number) * np.arange(4000) / 16000)
+            soundfile.write(corpus / label / f"{number}.wav", tone, 16000)
+    result = run({"corpus": str(corpus), "extractors": ["mfcc"], "metrics": ["P@1"], "into": str(tmp_path / "run"),
+                  "cache": {"url": str(tmp_path / "cache")}, "steps": ["prepare", "embed", "evaluate"]})  # fmt: skip
+    assert result.scores.value("P@1") == 1.0
+    assert len(result.failures) == 70
+
+
+def test_every_copy_of_a_bad_file_is_told(tmp_path: Path) -> None:
+    corpus = tmp_path / "sounds"
+    for label, frequency in (("one", 400), ("two", 1200)):
+        (corpus / label).mkdir(parents=True)
+        for number in range(3):
+            tone = np.sin(2 * np.pi * (frequency + 10 * number) * np.arange(4000) / 16000)
+            soundfile.write(corpus / label / f"{number}.wav", tone, 16000)
+        for copy in ("x", "y", "z"):
+            (corpus / label / f"{copy}.wav").write_text("the same text")
+    result = run({"corpus": str(corpus), "extractors": ["mfcc"], "metrics": ["P@1"], "into": str(tmp_path / "run"),
+                  "cache": {"url": str(tmp_path / "cache")}, "steps": ["prepare", "embed", "evaluate"]})  # fmt: skip
+    outcomes = {line["id"]: line["outcome"] for line in read_clips(tmp_path / "run")}
+    assert len(result.failures) == 6
+    assert sum(outcome.startswith("failed") for outcome in outcomes.values()) == 6
+
+
+def test_features_that_change_from_clip_to_clip_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = tmp_path / "sounds"
+    for label in ("one", "two"):
+        (corpus / label).mkdir(parents=True)
+        for number in range(3):
+            samples = np.random.default_rng(number).normal(size=4000 + (0 if number else 800))
+            soundfile.write(corpus / label / f"{number}.wav", 0.1 * samples, 16000)
+    (tmp_path / "wrong_way.py").write_text(
+        "import numpy as np\nclass Model:\n    rate = 16000\n    def extract(self, waves):\n"
+        "        return [np.abs(np.fft.rfft(wave))[None, :] for wave in waves]\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    result = run({"corpus": str(corpus), "extractors": ["wrong_way:Model"], "metrics": ["P@1"],
+                  "pooling": ["mean_time"],
+                  "into": str(tmp_path / "run"), "cache": {"url": str(tmp_path / "cache")},
+                  "steps": ["prepare", "embed", "evaluate"]})  # fmt: skip
+    assert len(result.failures) == 4
+    assert all("features" in failure.reason for failure in result.failures)

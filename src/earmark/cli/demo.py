@@ -67,5 +67,5 @@ def _command() -> str:
     """How this program is called from here: by its name, or by its path when that is not on PATH."""
     if shutil.which("earmark"):
         return "earmark"
-    place = Path(sys.argv[0])
-    return str(place.relative_to(Path.cwd())) if place.is_absolute() and place.is_relative_to(Path.cwd()) else str(place)
+    place, here = Path(sys.argv[0]).absolute(), Path.cwd()
+    return str(place.relative_to(here) if place.is_relative_to(here) else place)

@@ -49,7 +49,8 @@ def plan(metrics: Iterable[str] | None, ks: Iterable[int]) -> tuple[tuple[str, .
             names.add(name)
         else:
             raise UsageError(
-                f"There is no metric {name!r} for an evaluation (there are P@1, P@5, ..., {', '.join(list(NEEDS)[1:])}).{did_you_mean(name, [*NEEDS, 'P@1', 'P@5'])}"
+                f"There is no metric {name!r} for an evaluation.{did_you_mean(name, [*NEEDS, 'P@1', 'P@5'])} "
+                f"There are P@1, P@5 (any k), {', '.join(list(NEEDS)[1:])}."
             )
     if "P@k" in names:
         found.update(ks)

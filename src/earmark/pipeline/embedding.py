@@ -42,6 +42,8 @@ AHEAD = 2
 HOPELESS = 64
 """A model that has failed on this many clips and managed none is not tried on the others."""
 
+FEATURE_POOLINGS = frozenset(name for name, one in pooling.POOLINGS.items() if not one.follows_time)
+
 Tick = Callable[[int], object]
 
 
@@ -57,6 +59,14 @@ class Outcome:
     computed: int = 0
     cached: int = 0
     failures: list[Failure] = field(default_factory=list)
+    failed: dict[str, Failure] = field(default_factory=dict)  # by the hash of the sound
+    refused: int = 0  # clips that decoded and that the model failed on
+    dimension: int | None = None  # features of the model's frames, once one is known
+
+    def fail(self, digest: str, failure: Failure) -> None:
+        log.warning("%s/%s %s: %s", failure.suite, failure.subset, failure.id, failure.reason)
+        self.failures.append(failure)
+        self.failed[digest] = failure
 
 
 class Todo(NamedTuple):
@@ -100,7 +110,7 @@ def embed(
     progress: bool = False,
 ) -> Outcome:
     """Compute what is missing of one subset and store it pack by pack; failed clips are noted and passed over."""
-    outcome = Outcome(cached=todo.cached)
+    outcome = Outcome(cached=todo.cached, dimension=_known_dimension(index, todo.parts))
     if not todo.batches:
         return outcome
     cache.check_writable()
@@ -116,14 +126,34 @@ def embed(
             packer.flush_if_full()
             tick(len(batch))
             done += 1
-            if len(outcome.failures) >= HOPELESS and not outcome.computed and not todo.cached:
+            if outcome.refused >= HOPELESS and not outcome.computed and not todo.cached:
                 break
     packer.flush()
-    for clip, _ in [pair for batch in todo.batches[done:] for pair in batch]:
-        reason = InputError("not tried, because every clip before it failed")
-        outcome.failures.append(subset.failure(clip, "embed", model.name, reason))
+    for clip, digest in [pair for batch in todo.batches[done:] for pair in batch]:
+        reason = InputError("not tried, because the model failed on every clip before it")
+        outcome.fail(digest, subset.failure(clip, "embed", model.name, reason))
         tick(1)
+    _fail_twins(subset, model, outcome)
     return outcome
+
+
+def _fail_twins(subset: Subset, model: Model, outcome: Outcome) -> None:
+    """A sound is tried once; every other clip that is the same sound failed with it, and is told so."""
+    told = {failure.id for failure in outcome.failures}
+    for clip, digest in subset.readable:
+        first = outcome.failed.get(digest)
+        if first is not None and clip.id not in told:
+            reason = InputError(f"the same sound as {first.id}, which failed: {first.reason}")
+            outcome.failures.append(subset.failure(clip, "embed", model.name, reason))
+
+
+def _known_dimension(index: Index, parts: Sequence[str]) -> int | None:
+    """How many features the model gave before, where a pooling that keeps them one by one was stored."""
+    for part in parts:
+        if part in FEATURE_POOLINGS:
+            for clip in index.places.get(part, {}):
+                return index.length(part, clip)
+    return None
 
 
 def _embed_batch(
@@ -140,20 +170,16 @@ def _embed_batch(
     heard = []
     for (clip, digest), sound in zip(batch, sounds, strict=True):
         if isinstance(sound, Exception):
-            outcome.failures.append(_noted(subset.failure(clip, "embed", model.name, sound)))
+            outcome.fail(digest, subset.failure(clip, "embed", model.name, sound))
         else:
             heard.append((clip, digest, sound))
-    for (clip, digest, sound), vectors in zip(heard, _extracted(extractor, heard, parts), strict=True):
+    for (clip, digest, sound), vectors in zip(heard, _extracted(extractor, heard, parts, outcome), strict=True):
         if isinstance(vectors, Exception):
-            outcome.failures.append(_noted(subset.failure(clip, "embed", model.name, vectors)))
+            outcome.refused += 1
+            outcome.fail(digest, subset.failure(clip, "embed", model.name, vectors))
         else:
             packer.add(digest, sound.facts, dict(zip(parts, vectors, strict=True)))
             outcome.computed += 1
-
-
-def _noted(failure: Failure) -> Failure:
-    log.warning("%s/%s %s: %s", failure.suite, failure.subset, failure.id, failure.reason)
-    return failure
 
 
 # --- decoding ------------------------------------------------------------------------------------------------
@@ -200,7 +226,7 @@ def _facts(clip: Clip, seconds: float) -> Facts:
 
 
 def _extracted(
-    extractor: Extractor, heard: Sequence[tuple[Clip, str, Sound]], parts: Sequence[str]
+    extractor: Extractor, heard: Sequence[tuple[Clip, str, Sound]], parts: Sequence[str], outcome: Outcome
 ) -> list[list[NDArray[np.float32]] | Exception]:
     """The parts of each clip; when a batch fails its clips are tried one by one, so that only the culprit is lost."""
     if not heard:
@@ -214,12 +240,16 @@ def _extracted(
     except Exception as error:
         if len(heard) == 1:
             return [error]
-        return [one for single in heard for one in _extracted(extractor, [single], parts)]
-    return [_pooled(frames, parts) for frames in found]
+        return [one for single in heard for one in _extracted(extractor, [single], parts, outcome)]
+    return [_pooled(frames, parts, outcome) for frames in found]
 
 
-def _pooled(frames: Frames, parts: Sequence[str]) -> list[NDArray[np.float32]] | Exception:
+def _pooled(frames: Frames, parts: Sequence[str], outcome: Outcome) -> list[NDArray[np.float32]] | Exception:
     try:
+        features = np.shape(frames.values)[-1]
+        if outcome.dimension is not None and features != outcome.dimension:
+            raise InputError(f"the model returned {features} features, and {outcome.dimension} for the clips before")
+        outcome.dimension = features
         plain = pooling.pool(frames, [part for part in parts if not raw.is_raw(part)])
         vectors = iter(plain)
         return [raw.take(frames, part) if raw.is_raw(part) else next(vectors) for part in parts]

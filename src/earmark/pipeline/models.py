@@ -46,7 +46,7 @@ class Model:
     learns: bool
 
     def key(self, subset: Subset) -> str:
-        """What its vectors of a subset depend on, beside each clip; a model that learns depends on them all, in order."""
+        """What its vectors of a subset depend on, beside each clip; one that learns depends on all, in order."""
         if not self.learns:
             return self.identity
         return keys.fingerprint(self.identity, keys.versions("torch"), [digest for _, digest in subset.readable])

@@ -105,6 +105,7 @@ def jobs_of(vectors: Vectors, config: RunConfig) -> Iterator[Job]:
                 truth_key,
                 distance,
                 options,
+                config.across_groups,
                 __version__,
                 keys.versions(*keys.EVALUATION_LIBRARIES),
                 keys.code_of(keys.EVALUATION_CODE),

@@ -71,7 +71,7 @@ def metric_correlations(scores: Scores, protocol: str = "all") -> Correlations:
     does not cost the others their metrics. Metrics that are the same for every configuration are left out.
     InputError with fewer than four configurations or two metrics that vary.
     """
-    clean = Scores(tuple(row for row in reading.single_subsets(scores) if "~noise" not in row.subset))
+    clean = Scores(tuple(reading.single_subsets(scores)))
     means = {name: reading.mean_over_subsets(reading.values(clean, name, protocol)) for name in reading.metrics(clean)}
     metrics, lines = _whole(means, reading.representations(clean))
     if len(lines) < FEWEST:

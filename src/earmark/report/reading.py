@@ -61,9 +61,19 @@ def is_mean(row: Row) -> bool:
     return row.subset == "mean" or row.subset.startswith("mean:")
 
 
+def is_ablation(row: Row) -> bool:
+    """Measured under label noise: `BS1~noise0.05` says nothing of which representation is best."""
+    return "~noise" in row.subset
+
+
 def single_subsets(scores: Scores) -> list[Row]:
-    """The rows of single subsets, without differences between systems."""
-    return [row for row in scores if not is_mean(row) and ":" not in row.metric]
+    """The rows of single subsets as they are labelled, without differences between systems."""
+    return [row for row in scores if not is_mean(row) and not is_ablation(row) and ":" not in row.metric]
+
+
+def ablations(scores: Scores) -> list[Row]:
+    """The rows measured under label noise."""
+    return [row for row in scores if is_ablation(row) and ":" not in row.metric]
 
 
 def subsets(scores: Scores) -> list[Subset]:

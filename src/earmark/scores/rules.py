@@ -115,7 +115,7 @@ def aggregate(scores: Scores, rule: str | Rule) -> Scores:
 
     A subset that the rule requires and that has no ok row makes the result not_applicable, with a reason that
     names it. The rule "mean" requires nothing: it averages the ok rows, and its reason names the subsets of
-    the same suite that it lacks. Rows that are means already are left out.
+    the same suite that it lacks. Rows that are means already, and rows under label noise, are left out.
     """
     if isinstance(rule, str):
         rule = find_rule(rule)
@@ -123,7 +123,7 @@ def aggregate(scores: Scores, rule: str | Rule) -> Scores:
     groups: dict[tuple[str, ...], dict[str, Row]] = {}
     in_suite: dict[str, dict[str, None]] = {}
     for row in scores.rows:
-        if row.subset == "mean" or row.subset.startswith("mean:"):
+        if row.subset == "mean" or row.subset.startswith("mean:") or "~noise" in row.subset:
             continue
         in_suite.setdefault(row.suite, {})[row.subset] = None
         members = groups.setdefault((row.suite, *row.key[2:]), {})

@@ -120,7 +120,36 @@ def score_tables(data: ReportData) -> Html:
     parts.append(_heat_figure(scores, metric))
     places = reading.subsets(scores)
     parts += [_one_subset(scores, place, open_=len(places) == 1) for place in places]
+    parts.append(_under_noise(scores, metric))
     return section("scores", "Scores", parts)
+
+
+def _under_noise(scores: Scores, metric: str) -> Html | None:
+    """What label noise costs: an ablation, kept apart from the answer."""
+    noisy = [row for row in reading.ablations(scores) if row.metric == metric and row.value is not None]
+    if not noisy:
+        return None
+    shares = sorted({float(row.subset.partition("~noise")[2]) for row in noisy})
+    clean = [row for row in reading.single_subsets(scores) if row.metric == metric and row.value is not None]
+    lines: dict[tuple[str, str, str], dict[float, Row]] = {}
+    for row in [*clean, *noisy]:
+        subset, _, share = row.subset.partition("~noise")
+        lines.setdefault((reading.representation(row).label, subset, row.protocol), {})[float(share or 0)] = row
+    body = [
+        [label, subset, _PROTOCOL.get(protocol, protocol)]
+        + [number(found[share].value or 0.0, metric) if share in found else "–" for share in (0.0, *shares)]
+        for (label, subset, protocol), found in lines.items()
+        if any(share in found for share in shares)
+    ]
+    heads: list[Child] = [
+        "representation",
+        "subset",
+        "pairs",
+        "as labelled",
+        *(f"{100 * share:g} %" for share in shares),
+    ]
+    caption = f"{metric} when a share of the labels is exchanged for others: how far a score can be trusted."
+    return folded("Under label noise", table(heads, body, left=3, caption=caption))
 
 
 def _guide(scores: Scores, metric: str) -> Html:
