@@ -79,7 +79,7 @@ def _guarded(run: Any, args: argparse.Namespace) -> int:
         print("earmark: out of memory; give a smaller --memory budget or fewer vectors.", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("earmark: interrupted.", file=sys.stderr)
+        print("earmark: interrupted; a run continues where it stopped when it is given again.", file=sys.stderr)
         return 130
 
 

@@ -83,4 +83,4 @@ def run(args: argparse.Namespace) -> int:
     if args.per_point:
         write_points(scores, joined.labels, joined.groups, args.per_point)
     options.deliver(args, scores, long_text)
-    return 0
+    return 0 if any(row.status == "ok" for row in scores) else 1

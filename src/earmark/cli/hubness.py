@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     options.deliver(args, scores, long_text)
     if not args.json and args.top > 0:
         sys.stdout.write(_top_hubs(scores, args.k, args.top))
-    return 0
+    return 0 if any(row.status == "ok" for row in scores) else 1
 
 
 def _top_hubs(scores: Scores, k: int, top: int) -> str:

@@ -75,9 +75,8 @@ class Clip:
         from earmark import audio
 
         if self.path is not None:
-            if self.end is not None:
-                return self.end - (self.start or 0.0)
-            return audio.probe(self.path).duration - (self.start or 0.0)
+            whole = audio.probe(self.path).duration
+            return min(self.end or whole, whole) - (self.start or 0.0)
         samples, rate = self.read()
         return len(samples) / rate
 

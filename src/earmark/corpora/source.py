@@ -11,6 +11,7 @@ mypackage:birds  an import path to a Corpus, or to a function that returns one
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from earmark.audio import SUFFIXES
@@ -69,7 +70,7 @@ def _open_place(place: Path) -> Corpus:
     if place.is_dir():
         for name in ("manifest.csv", "manifest.tsv", "manifest.parquet"):
             if (place / name).is_file():
-                return manifest.read_manifest(place / name)
+                return _with_strays(manifest.read_manifest(place / name), place, name)
         if hub.is_saved(place) or any(place.glob("*.parquet")) or any(place.glob("data/*.parquet")):
             return hub.open_hub(str(place))
         return folder.read_folder(place)
@@ -78,6 +79,16 @@ def _open_place(place: Path) -> Corpus:
     if suffix in SUFFIXES:
         return folder.read_file(place)
     raise InputError(f"{place} is neither a manifest ({', '.join(manifest.SUFFIXES)}) nor audio by its name.")
+
+
+def _with_strays(corpus: Corpus, place: Path, name: str) -> Corpus:
+    """A note when sounds lie beside a manifest that does not list them: the manifest counts, not the folder."""
+    listed = {Path(clip.path).resolve() for clip in corpus.clips if clip.path}
+    strays = sum(one.suffix.lower() in SUFFIXES and one.resolve() not in listed for one in place.rglob("*"))
+    if not strays:
+        return corpus
+    note = f"{place / name} is read and the {strays} sound files beside it that it does not list are not."
+    return replace(corpus, notes=(*corpus.notes, note))
 
 
 def _imported(spec: str) -> Corpus:

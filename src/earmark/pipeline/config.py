@@ -327,7 +327,8 @@ def _beside(entry: CorpusEntry, folder: Path) -> CorpusEntry:
 
 def explain(error: ValidationError) -> str:
     """The first mistake, as one sentence: where it is, what is wrong, and the nearest right word."""
-    first = error.errors()[0]
+    # A misspelt key is the likeliest cause of a missing one: name it first.
+    first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
     place = ".".join(str(part) for part in first["loc"])
     match first["type"]:
         case "extra_forbidden":

@@ -135,6 +135,19 @@ def _hashed(corpus: Corpus, name: str, clips: list[Clip], workers: int, tick: Ca
     return Subset(corpus.name, name, corpus.card_of(name), tuple(clips), tuple(digests), tuple(failures))
 
 
+def twins(subset: Subset) -> list[str]:
+    """A note when clips are the same sound to the last bit: copies find each other and raise a score."""
+    labels: dict[str, list[str | None]] = {}
+    for clip, digest in subset.readable:
+        labels.setdefault(digest, []).append(clip.label)
+    copies = [found for found in labels.values() if len(found) > 1]
+    if not copies:
+        return []
+    mixed = sum(len(set(found)) > 1 for found in copies)
+    said = f"{subset.name}: {counted(sum(map(len, copies)), 'clip')} are copies of one another"
+    return [said + (f", {counted(mixed, 'sound')} under more than one label" if mixed else "")]
+
+
 def _digest(clip: Clip) -> str | Exception:
     try:
         return clip.digest()

@@ -21,7 +21,7 @@ from earmark.pipeline.config import RunConfig, load_config, make_config
 from earmark.pipeline.models import Model, System
 from earmark.pipeline.noise import noisy_name
 from earmark.pipeline.packs import Index
-from earmark.pipeline.prepare import Failure, Subset, clip_count, open_corpora, portable, prepare
+from earmark.pipeline.prepare import Failure, Subset, clip_count, open_corpora, portable, prepare, twins
 from earmark.pipeline.record import Work, keep_finished, write_record, write_report, write_tables
 from earmark.report.reading import listed
 from earmark.scores import Row, Scores, load_scores
@@ -138,6 +138,7 @@ def _prepare(work: Work) -> None:
     with _bar(work, "prepare", clip_count(work.corpora, wanted), "clip") as tick:
         work.subsets = prepare(work.corpora, wanted, workers=work.workers, tick=tick)
     work.notes += [note for corpus in work.corpora for note in corpus.notes]
+    work.notes += [note for subset in work.subsets for note in twins(subset)]
     work.failures += [failure for subset in work.subsets for failure in subset.failures]
     work.count("prepare", clips=sum(len(subset.clips) for subset in work.subsets), failed=len(work.failures))
     read: dict[str, Index] = {}
@@ -267,7 +268,10 @@ def _attempt(work: Work, subset: Subset, system: System, tick: Any) -> list[Row]
     vectors = steps.vectors_of(subset, system, index)
     if not vectors.rows:
         return steps.failed_rows(
-            subset, system, config, f"{system.model.name} has no vector of any clip of {subset.name}"
+            subset,
+            system,
+            config,
+            f"{system.model.name} has no vector of any clip of {subset.name}{_why(work, subset, system)}",
         )
     loaded: Any = None
     rows: list[Row] = []
@@ -310,6 +314,14 @@ def _attempt(work: Work, subset: Subset, system: System, tick: Any) -> list[Row]
     work.evaluations += done
     work.vectors.append(_placed(work, vectors))
     return rows
+
+
+def _why(work: Work, subset: Subset, system: System) -> str:
+    """The first reason a model failed with, to stand behind the sentence that it failed."""
+    for failure in work.failures:
+        if (failure.suite, failure.subset, failure.extractor) == (subset.suite, subset.name, system.model.name):
+            return f" (first: {failure.reason})"
+    return ""
 
 
 def _placed(work: Work, vectors: steps.Vectors) -> dict[str, Any]:

@@ -56,8 +56,13 @@ def what_happened(data: ReportData) -> Html:
         said = ", ".join(f"{counts[kind]} {words}" for kind, words in _KINDS.items() if counts[kind])
         were = "was" if len(data.files) == 1 else "were"
         parts.append(paragraph(f"{counted(len(data.files), 'clip')} {were} not simply used: {said}."))
-        parts.append(_file_table(data.files[:MOST_FILES]))
-        if len(data.files) > MOST_FILES:
+        told = [note for note in data.files if note.kind != "converted"]
+        converted = [note for note in data.files if note.kind == "converted"]
+        parts.append(_file_table(told[:MOST_FILES]) if told else None)
+        if converted:
+            title = f"{counted(len(converted), 'clip')} resampled or mixed down, as the models need"
+            parts.append(folded(title, _file_table(converted[:MOST_FILES])))
+        if max(len(told), len(converted)) > MOST_FILES:
             parts.append(
                 paragraph(f"The first {MOST_FILES} are listed; the run's failure file has all.", class_="quiet")
             )
