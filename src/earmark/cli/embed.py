@@ -22,6 +22,7 @@ from earmark.embed.embedding import Embedded, embed
 from earmark.embed.pca import reduce
 from earmark.errors import UsageError
 from earmark.extractors.catalogue import open_extractor
+from earmark.wording import counted
 
 EXAMPLES = """examples:
   earmark embed recordings/ --out vectors.npz
@@ -103,7 +104,9 @@ def _report(args: argparse.Namespace, matrices: dict[str, Any], found: Embedded,
         sys.stdout.write(json.dumps(summary, indent=1) + "\n")
     else:
         for name, (rows, columns) in shapes.items():
-            sys.stdout.write(f"{args.out}: {rows} vectors of {columns} ({args.extractor}, {name})\n")
+            lost = f"; {counted(len(found.failures), 'clip')} failed" if found.failures else ""
+            said = f"{args.out}: {counted(rows, 'vector')} of {columns} ({args.extractor}, {name}){lost}"
+            sys.stdout.write(said + "\n")
     if args.quiet:
         return
     for failure in found.failures[:SHOWN]:
