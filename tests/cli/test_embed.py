@@ -40,7 +40,7 @@ def test_a_folder_becomes_vectors_that_evaluate_reads(folder: Path, tmp_path: Pa
     out = tmp_path / "vectors.npz"
     code, stdout, stderr = run(folder, "--extractor", "mfcc", "--out", out)
     assert code == 0
-    assert stdout == f"{out}: 12 vectors of 80 (mfcc, mean_time)\n"
+    assert stdout == f"{out}: 12 vectors of 80 (mfcc, mean_time); 1 clip failed\n"
     assert "notes.wav" in stderr
     assert "1 of 13 clips failed" in stderr
     found = vectors.read_vectors(out)
