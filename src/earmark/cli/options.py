@@ -49,7 +49,11 @@ def add_vectors(parser: argparse.ArgumentParser) -> None:
         help="hubness correction (this version: none)",
     )
     group.add_argument("--device", default="auto", help="auto or cpu (default: auto)")
-    group.add_argument("--memory", default="2GB", help="budget for working memory (default: 2GB)")
+    group.add_argument(
+        "--memory",
+        default="2GB",
+        help="budget for tiles and batches of permutations, beside the vectors themselves (default: 2GB)",
+    )
     group.add_argument("--threads", type=int, metavar="N", help="worker threads (default: every core)")
     group.add_argument("--key", metavar="NAME", help="the array to take from .npz, .parquet or .pt files")
     group.add_argument("--system", default="", metavar="NAME", help="name of the model, for the system column")
