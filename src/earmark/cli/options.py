@@ -52,7 +52,7 @@ def add_vectors(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--memory",
         default="2GB",
-        help="budget for tiles and batches of permutations, beside the vectors themselves (default: 2GB)",
+        help="budget for tiles and batches, beside the vectors (default: 2GB)",
     )
     group.add_argument("--threads", type=int, metavar="N", help="worker threads (default: every core)")
     group.add_argument("--key", metavar="NAME", help="the array to take from .npz, .parquet or .pt files")

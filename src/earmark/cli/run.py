@@ -81,7 +81,7 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--threads", type=int, metavar="N", help="threads that compare (default: every core)")
     group.add_argument("--batch", type=int, metavar="N", help="clips given to an extractor at once (default: 16)")
     group.add_argument(
-        "--memory", metavar="SIZE", help="budget for tiles and batches, beside the vectors (default: 2GB)"
+        "--memory", metavar="SIZE", help="budget for tiles and batches (default: 2GB)"
     )
 
 
