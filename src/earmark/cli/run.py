@@ -80,9 +80,7 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--workers", type=int, metavar="N", help="threads that decode (default: every core)")
     group.add_argument("--threads", type=int, metavar="N", help="threads that compare (default: every core)")
     group.add_argument("--batch", type=int, metavar="N", help="clips given to an extractor at once (default: 16)")
-    group.add_argument(
-        "--memory", metavar="SIZE", help="budget for tiles and batches (default: 2GB)"
-    )
+    group.add_argument("--memory", metavar="SIZE", help="budget for tiles and batches (default: 2GB)")
 
 
 def config_of(args: argparse.Namespace) -> RunConfig:
