@@ -1,0 +1,1 @@
+"""The printed results of the papers, as score tables with their provenance."""
