@@ -12,7 +12,7 @@ import pytest
 import earmark.embed
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.embed.embedding import embed, embed_audio
-from earmark.embed.hearing import hear
+from earmark.embed.hearing import hear, windows
 from earmark.embed.pooling import POOLINGS, pool, stack
 from earmark.errors import InputError, MissingExtra, UsageError
 from earmark.extractors.catalogue import open_extractor
@@ -48,7 +48,7 @@ class Counting:
 def test_every_pooling_from_one_pass_is_what_pooling_alone_gives() -> None:
     clips, model = clips_of(), Counting()
     asked = [*POOLINGS, "MTF"]
-    found = embed(clips, model, asked, batch_size=4)
+    found = embed(clips, model, asked, batch=4)
     assert sum(model.batches) == len(clips)
     assert list(found.vectors) == asked
     frames = [Counting().extract([c.samples / np.abs(c.samples).max()])[0] for c in clips]
@@ -65,7 +65,7 @@ def test_every_pooling_from_one_pass_is_what_pooling_alone_gives() -> None:
 def test_flattened_log_mel_is_band_major_and_padded_after_the_decibels() -> None:
     clips = clips_of(3)
     found = embed(clips, open_extractor("logmel"), ["flatten"]).vectors["flatten"]
-    frames = [f.frames for f in hear(clips, open_extractor("logmel"))]
+    frames = [one.frames for window in hear([[clip] for clip in clips], open_extractor("logmel")) for one in window]
     assert found.shape == (3, 128 * len(frames[2].values))
     for row, one in zip(found, frames, strict=True):
         own = one.values.T.ravel()
@@ -73,7 +73,7 @@ def test_flattened_log_mel_is_band_major_and_padded_after_the_decibels() -> None
         np.testing.assert_array_equal(row[len(own) :], 0.0)
 
 
-@pytest.mark.parametrize("options", [{"batch_size": 1}, {"batch_seconds": 0.01}, {"threads": 1}, {"threads": 5}])
+@pytest.mark.parametrize("options", [{"batch": 1}, {"batch": 3}, {"threads": 1}, {"threads": 5}])
 def test_batches_and_threads_change_no_bit(options: dict[str, Any]) -> None:
     clips = clips_of(20)
     expected = embed(clips, open_extractor("logmel"), ["flatten"]).vectors["flatten"]
@@ -130,7 +130,7 @@ def test_nan_and_changing_dimensions_are_failures() -> None:
 
 def test_a_broken_extractor_ends_the_run_early() -> None:
     model = Counting(lambda waveform: True)
-    with pytest.raises(InputError, match="counting failed on each of the first 32 clips: RuntimeError: out of luck"):
+    with pytest.raises(InputError, match="counting failed on each of the first 64 clips: RuntimeError: out of luck"):
         embed(clips_of(30) * 20, model, ["mean_time"])
     assert len(model.batches) < 100
     with pytest.raises(InputError, match="None of 3 clips"):
@@ -151,7 +151,7 @@ def test_errors_of_usage_are_not_failures_of_clips() -> None:
     with pytest.raises(UsageError, match="No pooling"):
         embed(clips_of(2), Counting(), [])
     with pytest.raises(UsageError, match="batch"):
-        embed(clips_of(2), Counting(), ["flatten"], batch_size=0)
+        embed(clips_of(2), Counting(), ["flatten"], batch=0)
 
 
 def test_what_the_model_does_not_hear_is_counted() -> None:
@@ -201,7 +201,7 @@ def test_frames_are_not_kept() -> None:
             alive.extend(weakref.ref(answer.values) for answer in answers)
             return answers
 
-    embed(clips_of(40), Watching(), list(POOLINGS), batch_size=4)
+    embed(clips_of(40), Watching(), list(POOLINGS), batch=4)
     assert most <= 8
 
 
@@ -228,3 +228,25 @@ def test_the_public_name_is_the_same_function_before_and_after_the_package_is_im
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_batches_hold_clips_of_like_lengths_and_answers_keep_their_order() -> None:
+    """Shuffled lengths: inside a window, padding to the longest of a batch adds little."""
+    lengths = np.random.default_rng(0).permutation(np.arange(1, 65)) * 100
+    clips = [Clip(id=str(n), samples=np.ones(n, np.float32), rate=16000) for n in lengths]
+    seen: list[list[int]] = []
+
+    class Watching(Counting):
+        def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
+            seen.append([len(waveform) for waveform in waveforms])
+            return [Frames(np.full((1, 1), len(waveform), np.float32), 1) for waveform in waveforms]
+
+    (heard,) = [list(window) for window in hear([clips], Watching(), batch=8)]
+    assert {one.place: one.frames.values[0, 0] for one in heard if one.frames} == dict(enumerate(lengths))
+    assert seen == [[100 * n for n in range(start, start + 8)] for start in range(1, 65, 8)]
+
+
+def test_windows_bound_the_sound_held_at_once() -> None:
+    assert windows([]) == []
+    assert windows([0.0] * 130) == [slice(0, 64), slice(64, 128), slice(128, 130)]
+    assert windows([400.0, 400.0, 100.0, 1000.0, 1.0]) == [slice(0, 1), slice(1, 3), slice(3, 4), slice(4, 5)]

@@ -15,6 +15,7 @@ from tests.pipeline import sounds
 
 import earmark
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
+from earmark.embed import hearing
 from earmark.errors import InputError, UsageError
 from earmark.pipeline import load_points, load_vectors, open_clips, packs, plan, read_record, run
 from earmark.pipeline.noise import flip_labels
@@ -111,6 +112,7 @@ def test_changed_code_of_a_model_is_noticed(corpus: Path, tmp_path: Path, monkey
 
 def test_a_damaged_pack_is_computed_again(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packs, "PACK_CLIPS", 4)
+    monkeypatch.setattr(hearing, "WINDOW_BATCHES", 1)  # packs hold whole windows
     first = run(sounds.config(corpus, tmp_path))
     damaged = sorted((tmp_path / "cache" / "vectors").rglob("*.entry"))[0]
     data = damaged.read_bytes()

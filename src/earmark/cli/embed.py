@@ -45,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pca", type=int, metavar="N", help="keep N principal components, fitted on these clips")
     parser.add_argument("--whiten", action="store_true", help="scale each component to variance 1")
     parser.add_argument("--out", metavar="FILE", required=True, help="where to write the vectors (.npz)")
-    parser.add_argument("--batch-size", type=int, default=32, metavar="N", help="clips at a time (default: 32)")
+    parser.add_argument(
+        "--batch", type=int, default=16, metavar="N", help="clips given to the extractor at once (default: 16)"
+    )
     parser.add_argument("--threads", type=int, metavar="N", help="worker threads (default: every core)")
     parser.add_argument("--checkpoint", metavar="FILE", help="where an extractor that learns saves its training")
     parser.add_argument("--json", action="store_true", help="print a summary on stdout as JSON")
@@ -65,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         clips,
         extractor,
         [variant.pooling for variant in variants],
-        batch_size=args.batch_size,
+        batch=args.batch,
         threads=args.threads,
         progress=not args.quiet,
         checkpoint=args.checkpoint,

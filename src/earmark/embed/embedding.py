@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip, Corpus
 from earmark.embed import pooling
-from earmark.embed.hearing import BATCH_SECONDS, BATCH_SIZE, Heard, hear
+from earmark.embed.hearing import BATCH_CLIPS, Heard, hear, length_of, sentence, windows
 from earmark.embed.pca import reduce
 from earmark.errors import InputError, UsageError
 from earmark.extractors.catalogue import open_extractor
@@ -28,6 +28,8 @@ from earmark.extractors.progress import Progress, telling
 __all__ = ["Embedded", "Embedding", "Failure", "embed", "embed_audio", "fit_extractor"]
 
 Matrix = NDArray[np.float32]
+
+HOPELESS = 32  # an extractor that has failed on this many clips and managed none is broken, not unlucky
 
 
 class Failure(NamedTuple):
@@ -109,8 +111,7 @@ def embed(
     extractor: Extractor,
     poolings: Sequence[str],
     *,
-    batch_size: int = BATCH_SIZE,
-    batch_seconds: float = BATCH_SECONDS,
+    batch: int = BATCH_CLIPS,
     threads: int | None = None,
     progress: Progress = False,
     on_failure: Literal["record", "raise"] = "record",
@@ -118,44 +119,47 @@ def embed(
 ) -> Embedded:
     """Every pooling of every clip from one forward pass.
 
-    Clips are read as mono at the card's rate and peak-normalised. A batch holds at most `batch_size` clips and, if
-    more than one, about `batch_seconds` of sound. Lengths that follow time are padded with zeros at the end to
-    the longest of these clips (see `earmark.embed.pooling`). Raises InputError when no clip at all succeeds.
+    Clips are read as mono at the card's rate and peak-normalised; a batch holds at most `batch` of them, of like
+    lengths. Lengths that follow time are padded with zeros at the end to the longest of these clips (see
+    `earmark.embed.pooling`). Raises InputError when no clip at all succeeds, and early when the extractor fails on
+    each of the first ones.
     An extractor with `fit` that is not fitted yet is fitted on these clips, with `checkpoint`.
     """
     names = list(dict.fromkeys(atom for text in poolings for atom in pooling.atoms(text)))
     if not names:
         raise UsageError("No pooling was asked for.")
     fit_extractor(extractor, clips, progress=progress, checkpoint=checkpoint)
-    kept: list[int] = []
-    failures: list[Failure] = []
-    rows: dict[str, list[pooling.Vector]] = {name: [] for name in names}
-    context = extractor.card.context_seconds or np.inf
+    vectors: dict[int, list[pooling.Vector]] = {}
+    failed: dict[int, Failure] = {}
+    lengths: dict[int, float] = {}
     dimension: int | None = None
-    seconds, unheard, truncated = 0.0, 0.0, 0
-    heard_clips = hear(clips, extractor, batch_size=batch_size, batch_seconds=batch_seconds, threads=threads)
+    refused = 0
+    cuts = windows([length_of(clip) for clip in clips], batch)
+    parts = hear([clips[cut] for cut in cuts], extractor, batch=batch, threads=threads)
     with telling(progress, len(clips), f"embed {extractor.card.name}", "clip") as tell:
-        for heard in heard_clips:
-            tell(heard.place + 1)
-            try:
-                vectors = _pooled(heard, names, dimension)
-            except InputError as error:
-                if on_failure == "raise":
-                    raise InputError(f"{clips[heard.place].id}: {error}") from error
-                failures.append(Failure(clips[heard.place].id, str(error)))
-                continue
-            assert heard.frames is not None
-            dimension = heard.frames.values.shape[1]
-            for name, vector in zip(names, vectors, strict=True):
-                rows[name].append(vector)
-            kept.append(heard.place)
-            seconds += heard.seconds
-            unheard += max(0.0, heard.seconds - context)
-            truncated += heard.seconds > context
+        for cut, heard_clips in zip(cuts, parts, strict=True):
+            for heard in heard_clips:
+                place = cut.start + heard.place
+                try:
+                    vectors[place], dimension = _pooled(heard, names, dimension)
+                    lengths[place] = heard.sound.seconds if heard.sound is not None else 0.0
+                except InputError as error:
+                    if on_failure == "raise":
+                        raise InputError(f"{clips[place].id}: {error}") from error
+                    failed[place] = Failure(clips[place].id, str(error))
+                    refused += heard.sound is not None
+                tell(len(vectors) + len(failed))
+            if refused >= HOPELESS and not vectors:
+                raise InputError(
+                    f"{extractor.card.name} failed on each of the first {refused} clips: {failed[0].reason}"
+                )
+    kept = sorted(vectors)
+    failures = [failed[place] for place in sorted(failed)]
+    context = extractor.card.context_seconds or np.inf
     if not kept:
         first = failures[0] if failures else Failure("", "there are no clips")
         raise InputError(f"None of {len(clips)} clips could be embedded; first {first.id}: {first.reason}")
-    matrices = {name: pooling.stack(rows.pop(name)) for name in names}
+    matrices = {name: pooling.stack([vectors[place][column] for place in kept]) for column, name in enumerate(names)}
     groups = tuple(clips[index].group for index in kept)
     return Embedded(
         vectors={text: pooling.join(text, matrices) for text in poolings},
@@ -163,9 +167,9 @@ def embed(
         labels=tuple(clips[index].label for index in kept),
         groups=groups if any(group is not None for group in groups) else None,
         failures=tuple(failures),
-        truncated=truncated,
-        seconds=seconds,
-        seconds_unheard=unheard,
+        truncated=sum(length > context for length in lengths.values()),
+        seconds=sum(lengths.values()),
+        seconds_unheard=sum(max(0.0, length - context) for length in lengths.values()),
     )
 
 
@@ -182,13 +186,15 @@ def fit_extractor(
         learn(clips, progress=progress, checkpoint=checkpoint)
 
 
-def _pooled(heard: Heard, names: Sequence[str], dimension: int | None) -> list[pooling.Vector]:
-    if heard.frames is None:
-        raise InputError(heard.reason)
+def _pooled(heard: Heard, names: Sequence[str], dimension: int | None) -> tuple[list[pooling.Vector], int]:
+    """A clip's vectors, and how many features its frames have: as many as those of the clips before."""
+    if heard.error is not None:
+        raise InputError(sentence(heard.error)) from heard.error
+    assert heard.frames is not None
     shape = heard.frames.values.shape
     if dimension is not None and len(shape) == 2 and shape[1] != dimension:
         raise InputError(f"the model returned {shape[1]} features, and {dimension} for the clips before")
-    return pooling.pool(heard.frames, names)
+    return pooling.pool(heard.frames, names), shape[1]
 
 
 def _clips(audio: str | PathLike[str] | Corpus | Sequence[Clip]) -> Sequence[Clip]:

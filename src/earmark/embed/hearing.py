@@ -1,152 +1,181 @@
-"""Clips to frames: decode in threads, extract in batches, yield clip by clip.
+"""Clips to frames, the one way there: decode ahead in threads, extract in batches of like lengths.
 
-    clip 0 .. --(threads)--> waveforms --(one batch ahead)--> extractor --> Heard 0 ..
+    clips ── windows (in the order given) ── decode (threads, one window ahead)
+                                                └─ sorted by length ── batches ── extract ── Heard
 
-A few clips are decoded ahead and one batch is assembled ahead while the extractor works, so memory is bounded by
-two batches whatever the number of clips. A batch on which the extractor raises is tried again clip by clip, so
+A window is a few batches of clips cut from the order they were given in, so a resumed run forms the same windows as
+an undisturbed one and gets the same numbers. Inside a window clips are extracted from the shortest to the longest:
+a batch then holds clips of like lengths and pads little. Memory holds two windows of sound.
+
+An extractor is never called from two threads at once. A batch on which it raises is tried again clip by clip, so
 that one bad clip costs only itself; errors of usage (a missing package, a model not fitted) end the run at once.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
 
+from earmark import audio
 from earmark.corpora.clips import Clip
 from earmark.errors import EarmarkError, InputError, MissingExtra, UsageError
 from earmark.extractors.catalogue import as_frames
 from earmark.extractors.contract import Extractor, Frames, Waveform
 from earmark.workers import thread_count
 
-__all__ = ["BATCH_SECONDS", "BATCH_SIZE", "Heard", "hear"]
+__all__ = ["BATCH_CLIPS", "Heard", "Sound", "hear", "length_of", "listen", "sentence", "windows"]
 
-BATCH_SIZE = 32
-BATCH_SECONDS = 120.0
-HOPELESS = 32  # an extractor that has failed on this many clips and managed none is broken, not unlucky
+BATCH_CLIPS = 16
+BATCH_SECONDS = 240.0  # of padded sound given to an extractor at once, if it is more than one clip
+WINDOW_BATCHES = 4
+WINDOW_SECONDS = 600.0
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+
+class Sound(NamedTuple):
+    """A clip as extractors want it (mono, at their rate, peak 1), and what its file was: 0 where it has none."""
+
+    waveform: Waveform
+    seconds: float
+    rate: int = 0
+    channels: int = 0
 
 
 class Heard(NamedTuple):
-    """One clip after extraction: its place among the clips, and frames or the reason why there are none."""
+    """One clip after extraction: its place in the window, the sound and its frames, or the error in their place."""
 
     place: int
+    sound: Sound | None
     frames: Frames | None
-    reason: str
-    seconds: float
-
-
-class _Sound(NamedTuple):
-    """One clip after decoding: a waveform, or the reason why there is none."""
-
-    place: int
-    waveform: Waveform | None
-    reason: str
-    seconds: float
+    error: Exception | None
 
 
 def hear(
-    clips: Sequence[Clip],
+    parts: Iterable[Sequence[Clip]],
     extractor: Extractor,
     *,
-    batch_size: int = BATCH_SIZE,
-    batch_seconds: float = BATCH_SECONDS,
+    batch: int = BATCH_CLIPS,
     threads: int | None = None,
-) -> Iterator[Heard]:
-    """Frames of every clip, in order, or the reason why there are none. Nothing is kept once it is yielded.
+) -> Iterator[Iterator[Heard]]:
+    """Frames of every clip: an iterator for each window of `parts`, to be used up before the next is asked for.
 
-    Clips are read as mono at the card's rate and peak-normalised. Raises InputError when the extractor fails on
-    each of the first clips: then it is the extractor, not the clips.
+    Within a window clips come as they were extracted, batch by batch. Nothing is kept of a batch once the next is
+    asked for: frames may be large.
     """
-    if batch_size < 1 or not batch_seconds > 0:
-        raise UsageError("A batch needs at least one clip and a positive number of seconds.")
-    count = thread_count(threads)
+    if batch < 1:
+        raise UsageError("A batch needs at least one clip.")
     rate = extractor.card.rate
-    managed = failed = 0
-    with ThreadPoolExecutor(count) as decoders, ThreadPoolExecutor(1) as assembler:
-        sounds = _ahead(decoders, lambda item: _decode(*item, rate), enumerate(clips), 2 * count)
-        batches = _batches(sounds, batch_size, batch_seconds)
-        for batch in _one_ahead(assembler, batches):
-            for sound, heard in zip(batch, _extract_batch(extractor, batch), strict=True):
-                managed += heard.frames is not None
-                failed += heard.frames is None and sound.waveform is not None
-                if failed >= HOPELESS and not managed:
-                    raise InputError(
-                        f"{extractor.card.name} failed on each of the first {failed} clips: {heard.reason}"
-                    )
-                yield heard
+    with ThreadPoolExecutor(thread_count(threads)) as pool:
+
+        def decoding(part: Sequence[Clip]) -> list[Future[Sound | Exception]]:
+            return [pool.submit(listen, clip, rate) for clip in part]
+
+        coming: list[Future[Sound | Exception]] | None = None
+        try:
+            for part in parts:
+                ready, coming = coming, decoding(part)
+                if ready is not None:
+                    yield _heard([future.result() for future in ready], extractor, batch)
+            if coming is not None:
+                yield _heard([future.result() for future in coming], extractor, batch)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _decode(place: int, clip: Clip, rate: int) -> _Sound:
-    from earmark import audio
+def windows(seconds: Sequence[float], batch: int = BATCH_CLIPS) -> list[slice]:
+    """Where to cut clips of these lengths (0: unknown): a few batches, and no more than ten minutes of sound."""
+    cuts: list[slice] = []
+    start, held = 0, 0.0
+    for place, length in enumerate(seconds):
+        if place > start and (place - start >= WINDOW_BATCHES * batch or held + length > WINDOW_SECONDS):
+            cuts.append(slice(start, place))
+            start, held = place, 0.0
+        held += length
+    if start < len(seconds):
+        cuts.append(slice(start, len(seconds)))
+    return cuts
 
+
+def length_of(clip: Clip) -> float:
+    """Seconds of a clip as its header or samples say; 0 where only decoding would tell."""
+    if clip.samples is not None and clip.rate:
+        return len(clip.samples) / clip.rate
+    if clip.path is None:
+        return 0.0
+    if clip.start is not None and clip.end is not None:
+        return max(0.0, clip.end - clip.start)
     try:
-        samples, _ = clip.read(rate)
+        return clip.seconds()
+    except Exception:  # decoding it will tell what is wrong
+        return 0.0
+
+
+def listen(clip: Clip, rate: int) -> Sound | Exception:
+    """A clip decoded for an extractor, or whatever went wrong: the run goes on."""
+    try:
+        samples, given = clip.read(rate)
         if not len(samples):
-            raise InputError("the clip holds no samples")
-        return _Sound(place, audio.peak_normalise(samples), "", len(samples) / rate)
+            raise InputError(f"{clip.path or clip.id} holds no samples: replace it or leave it out.")
+        return Sound(audio.peak_normalise(samples), len(samples) / given, *_file_facts(clip))
     except Exception as error:
-        return _Sound(place, None, _sentence(error), 0.0)
+        return error
 
 
-def _batches(sounds: Iterable[_Sound], size: int, seconds: float) -> Iterator[list[_Sound]]:
-    """Runs of sounds: at most `size`, and no further sound once `seconds` are reached."""
-    batch: list[_Sound] = []
-    held = 0.0
-    for sound in sounds:
-        batch.append(sound)
-        held += sound.seconds
-        if len(batch) >= size or held >= seconds:
-            yield batch
-            batch, held = [], 0.0
-    if batch:
-        yield batch
-
-
-def _extract_batch(extractor: Extractor, batch: Sequence[_Sound]) -> Iterator[Heard]:
-    """Every sound of a batch as Heard; what could not be decoded passes through."""
-    waveforms = [sound.waveform for sound in batch if sound.waveform is not None]
-    answers = iter(_extract(extractor, waveforms) if waveforms else [])
-    for sound in batch:
-        answer = sound.reason if sound.waveform is None else next(answers)
-        frames, reason = (None, answer) if isinstance(answer, str) else (answer, "")
-        yield Heard(sound.place, frames, reason, sound.seconds)
-
-
-def _extract(extractor: Extractor, waveforms: list[Waveform]) -> list[Frames | str]:
-    try:
-        return list(as_frames(extractor.extract(waveforms), len(waveforms)))
-    except (MissingExtra, UsageError):
-        raise
-    except Exception as error:
-        if len(waveforms) == 1:
-            return [_sentence(error)]
-        return [answer for waveform in waveforms for answer in _extract(extractor, [waveform])]
-
-
-def _sentence(error: Exception) -> str:
+def sentence(error: Exception) -> str:
     """An error as a reason: our own say all; of others the type says more than the text."""
     text = " ".join(str(error).split())
     return text if isinstance(error, EarmarkError) else f"{type(error).__name__}: {text}"
 
 
-def _ahead(pool: Executor, work: Callable[[Item], Result], items: Iterable[Item], depth: int) -> Iterator[Result]:
-    """Results of `work` in order, with at most `depth` begun ahead of the one that is waited for."""
-    waiting: deque[Future[Result]] = deque()
-    for item in items:
-        waiting.append(pool.submit(work, item))
-        if len(waiting) > depth:
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()
+def _file_facts(clip: Clip) -> tuple[int, int]:
+    if clip.path is None:
+        return 0, 0
+    try:
+        probed = audio.probe(clip.path)
+    except Exception:  # it was decoded, which is what counts
+        return 0, 0
+    return probed.rate, probed.channels
 
 
-def _one_ahead(pool: Executor, items: Iterator[Result]) -> Iterator[Result]:
-    """The items, the next one being made in `pool` while the caller works on this one."""
-    upcoming = pool.submit(next, items, None)
-    while (item := upcoming.result()) is not None:
-        upcoming = pool.submit(next, items, None)
-        yield item
+def _heard(sounds: list[Sound | Exception], extractor: Extractor, batch: int) -> Iterator[Heard]:
+    waveforms: dict[int, Waveform] = {}
+    for place, sound in enumerate(sounds):
+        if isinstance(sound, Exception):
+            yield Heard(place, None, None, sound)
+        else:
+            waveforms[place] = sound.waveform
+    for places in _batches(waveforms, batch, extractor.card.rate):
+        answers = _extract(extractor, [waveforms[place] for place in places])
+        for place in reversed(places):
+            yield _answered(place, sounds[place], answers.pop())
+
+
+def _answered(place: int, sound: Sound | Exception, answer: Frames | Exception) -> Heard:
+    assert isinstance(sound, Sound)
+    if isinstance(answer, Exception):
+        return Heard(place, sound, None, answer)
+    return Heard(place, sound, answer, None)
+
+
+def _batches(waveforms: dict[int, Waveform], size: int, rate: int) -> Iterator[list[int]]:
+    """Places from the shortest sound to the longest, at most `size` together and BATCH_SECONDS once padded."""
+    held: list[int] = []
+    for place in sorted(waveforms, key=lambda place: len(waveforms[place])):
+        padded = (len(held) + 1) * len(waveforms[place])
+        if held and (len(held) >= size or padded > BATCH_SECONDS * rate):
+            yield held
+            held = []
+        held.append(place)
+    if held:
+        yield held
+
+
+def _extract(extractor: Extractor, waveforms: list[Waveform]) -> list[Frames | Exception]:
+    try:
+        return list(as_frames(extractor.extract(waveforms), len(waveforms)))
+    except (MissingExtra, UsageError):  # the model is not usable at all
+        raise
+    except Exception as error:
+        if len(waveforms) == 1:
+            return [error]
+        return [answer for waveform in waveforms for answer in _extract(extractor, [waveform])]

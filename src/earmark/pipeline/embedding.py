@@ -1,19 +1,15 @@
-"""The step from clips to vectors: decode ahead in threads, extract batch by batch, pack what comes out.
+"""The step from clips to vectors: what is missing is heard window by window, pooled, and packed into the cache.
 
-    clips ── decode, peak-normalise (threads, a few batches ahead) ── extract (one batch at a time) ── pool ── pack
+    clips ── less what the cache holds ── earmark.embed.hearing ── pool ── pack
 
-An extractor is never called from two threads at once. Batches are cut from the subset's own order, so a resumed
-run forms the same batches as an undisturbed one and gets the same numbers. Frames are dropped as soon as they are
-pooled: beside the pack being filled, memory holds a few batches of sound.
+Frames are dropped as soon as they are pooled: beside the pack being filled, memory holds two windows of sound.
 """
 
 from __future__ import annotations
 
 import logging
 import tempfile
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -21,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark import audio
 from earmark.atomic import write_whole
 from earmark.corpora.clips import Clip
-from earmark.embed import pooling
+from earmark.embed import hearing, pooling
 from earmark.embed.embedding import fit_extractor
-from earmark.errors import InputError, MissingExtra, UsageError
+from earmark.embed.hearing import Heard
+from earmark.errors import InputError
 from earmark.extractors.contract import Extractor, Frames
 from earmark.pipeline import frames as raw
 from earmark.pipeline.cache import Cache, default_url
@@ -36,20 +32,12 @@ from earmark.pipeline.prepare import Failure, Subset
 
 log = logging.getLogger("earmark.pipeline")
 
-AHEAD = 2
-"""Batches that are decoded while one is extracted."""
-
 HOPELESS = 64
 """A model that has failed on this many clips and managed none is not tried on the others."""
 
 FEATURE_POOLINGS = frozenset(name for name, one in pooling.POOLINGS.items() if not one.follows_time)
 
 Tick = Callable[[int], object]
-
-
-class Sound(NamedTuple):
-    samples: NDArray[np.float32]
-    facts: Facts
 
 
 @dataclass
@@ -70,32 +58,32 @@ class Outcome:
 
 
 class Todo(NamedTuple):
-    """Clips whose parts are not in the cache, in batches, and the parts that are wanted of them."""
+    """Clips whose parts are not in the cache, in windows, and the parts that are wanted of them."""
 
-    batches: list[list[tuple[Clip, str]]]
+    windows: list[list[tuple[Clip, str]]]
     parts: tuple[str, ...]
     cached: int
 
     @property
     def clips(self) -> int:
-        return sum(len(batch) for batch in self.batches)
+        return sum(map(len, self.windows))
 
 
 def missing(subset: Subset, index: Index, parts: Sequence[str], batch: int) -> Todo:
-    """What is to be computed: batches cut from the subset's order, less what the cache holds."""
+    """What is to be computed: windows cut from the subset's order, less what the cache holds."""
     readable = subset.readable
     wanted = tuple(index.missing((digest for _, digest in readable), parts))
-    batches: list[list[tuple[Clip, str]]] = []
+    windows: list[list[tuple[Clip, str]]] = []
     seen: set[str] = set()
-    for start in range(0, len(readable), batch):
+    for cut in hearing.windows(subset.seconds, batch):
         todo = []
-        for clip, digest in readable[start : start + batch]:
+        for clip, digest in readable[cut]:
             if digest not in seen and index.lacks(digest, wanted):
                 todo.append((clip, digest))
             seen.add(digest)
         if todo:
-            batches.append(todo)
-    return Todo(batches, wanted, len(seen) - sum(map(len, batches)))
+            windows.append(todo)
+    return Todo(windows, wanted, len(seen) - sum(map(len, windows)))
 
 
 def embed(
@@ -105,13 +93,14 @@ def embed(
     *,
     cache: Cache,
     index: Index,
+    batch: int,
     workers: int,
     tick: Tick = lambda _: None,
     progress: bool = False,
 ) -> Outcome:
     """Compute what is missing of one subset and store it pack by pack; failed clips are noted and passed over."""
     outcome = Outcome(cached=todo.cached, dimension=_known_dimension(index, todo.parts))
-    if not todo.batches:
+    if not todo.windows:
         return outcome
     cache.check_writable()
     extractor = model.open()
@@ -120,16 +109,17 @@ def embed(
         _learn(extractor, subset, key, cache, progress)
     packer = Packer(cache, key, index)
     done = 0
-    with ThreadPoolExecutor(workers) as pool:
-        for batch, sounds in _decoded(pool, todo.batches, model.card.rate):
-            _embed_batch(subset, model, extractor, batch, sounds, todo.parts, packer, outcome)
-            packer.flush_if_full()
-            tick(len(batch))
-            done += 1
-            if outcome.refused >= HOPELESS and not outcome.computed and not todo.cached:
-                break
+    clips = [[clip for clip, _ in window] for window in todo.windows]
+    for window, heard in zip(todo.windows, hearing.hear(clips, extractor, batch=batch, threads=workers), strict=True):
+        for one in heard:
+            _keep(subset, model, *window[one.place], one, todo.parts, packer, outcome)
+            tick(1)
+        packer.flush_if_full()
+        done += 1
+        if outcome.refused >= HOPELESS and not outcome.computed and not todo.cached:
+            break
     packer.flush()
-    for clip, digest in [pair for batch in todo.batches[done:] for pair in batch]:
+    for clip, digest in [pair for window in todo.windows[done:] for pair in window]:
         reason = InputError("not tried, because the model failed on every clip before it")
         outcome.fail(digest, subset.failure(clip, "embed", model.name, reason))
         tick(1)
@@ -156,96 +146,31 @@ def _known_dimension(index: Index, parts: Sequence[str]) -> int | None:
     return None
 
 
-def _embed_batch(
+def _keep(
     subset: Subset,
     model: Model,
-    extractor: Extractor,
-    batch: Sequence[tuple[Clip, str]],
-    sounds: Sequence[Sound | Exception],
+    clip: Clip,
+    digest: str,
+    heard: Heard,
     parts: Sequence[str],
     packer: Packer,
     outcome: Outcome,
 ) -> None:
-    """One batch: what was heard goes through the model into the pack, what fails is noted."""
-    heard = []
-    for (clip, digest), sound in zip(batch, sounds, strict=True):
-        if isinstance(sound, Exception):
-            outcome.fail(digest, subset.failure(clip, "embed", model.name, sound))
-        else:
-            heard.append((clip, digest, sound))
-    for (clip, digest, sound), vectors in zip(heard, _extracted(extractor, heard, parts, outcome), strict=True):
-        if isinstance(vectors, Exception):
-            outcome.refused += 1
-            outcome.fail(digest, subset.failure(clip, "embed", model.name, vectors))
-        else:
-            packer.add(digest, sound.facts, dict(zip(parts, vectors, strict=True)))
-            outcome.computed += 1
+    """What was heard of a clip goes into the pack; what failed is noted."""
+    vectors = heard.error or _pooled(heard.frames, parts, outcome)
+    if isinstance(vectors, Exception):
+        outcome.refused += heard.sound is not None
+        outcome.fail(digest, subset.failure(clip, "embed", model.name, vectors))
+        return
+    assert heard.sound is not None
+    facts = Facts(heard.sound.seconds, heard.sound.rate, heard.sound.channels)
+    packer.add(digest, facts, dict(zip(parts, vectors, strict=True)))
+    outcome.computed += 1
 
 
-# --- decoding ------------------------------------------------------------------------------------------------
-
-
-def _decoded(
-    pool: ThreadPoolExecutor, batches: Sequence[list[tuple[Clip, str]]], rate: int
-) -> Iterator[tuple[list[tuple[Clip, str]], list[Sound | Exception]]]:
-    """Batches with their sounds, in order, a few of them decoded ahead."""
-    waiting: deque[tuple[list[tuple[Clip, str]], list[Future[Sound | Exception]]]] = deque()
-    for batch in batches:
-        waiting.append((batch, [pool.submit(hear, clip, rate) for clip, _ in batch]))
-        if len(waiting) > AHEAD:
-            ready, futures = waiting.popleft()
-            yield ready, [future.result() for future in futures]
-            del futures
-    while waiting:
-        ready, futures = waiting.popleft()
-        yield ready, [future.result() for future in futures]
-
-
-def hear(clip: Clip, rate: int) -> Sound | Exception:
-    """A clip as extractors want it: mono, at their rate, peak 1."""
+def _pooled(frames: Frames | None, parts: Sequence[str], outcome: Outcome) -> list[NDArray[np.float32]] | Exception:
     try:
-        samples, given = clip.read(rate)
-        if not len(samples):
-            raise InputError(f"{clip.path or clip.id} holds no samples: replace it or leave it out.")
-        return Sound(audio.peak_normalise(samples), _facts(clip, len(samples) / given))
-    except Exception as error:  # whatever a decoder does, the run goes on
-        return error
-
-
-def _facts(clip: Clip, seconds: float) -> Facts:
-    if clip.path is None:
-        return Facts(seconds)
-    try:
-        probed = audio.probe(clip.path)
-    except Exception:  # it was decoded, which is what counts
-        return Facts(seconds)
-    return Facts(seconds, probed.rate, probed.channels)
-
-
-# --- extracting ----------------------------------------------------------------------------------------------
-
-
-def _extracted(
-    extractor: Extractor, heard: Sequence[tuple[Clip, str, Sound]], parts: Sequence[str], outcome: Outcome
-) -> list[list[NDArray[np.float32]] | Exception]:
-    """The parts of each clip; when a batch fails its clips are tried one by one, so that only the culprit is lost."""
-    if not heard:
-        return []
-    try:
-        found = extractor.extract([sound.samples for _, _, sound in heard])
-        if len(found) != len(heard):
-            raise InputError(f"the model returned {len(found)} answers for {len(heard)} clips")
-    except (MissingExtra, UsageError):  # the model is not usable at all
-        raise
-    except Exception as error:
-        if len(heard) == 1:
-            return [error]
-        return [one for single in heard for one in _extracted(extractor, [single], parts, outcome)]
-    return [_pooled(frames, parts, outcome) for frames in found]
-
-
-def _pooled(frames: Frames, parts: Sequence[str], outcome: Outcome) -> list[NDArray[np.float32]] | Exception:
-    try:
+        assert frames is not None
         features = np.shape(frames.values)[-1]
         if outcome.dimension is not None and features != outcome.dimension:
             raise InputError(f"the model returned {features} features, and {outcome.dimension} for the clips before")

@@ -21,6 +21,7 @@ EMBEDDING_CODE = (
     "audio.py",
     "audio_containers.py",
     "corpora/clips.py",
+    "embed/hearing.py",
     "embed/pooling.py",
     "extractors/catalogue.py",
     "pipeline/embedding.py",

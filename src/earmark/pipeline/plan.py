@@ -6,6 +6,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from earmark.corpora.clips import Clip
+from earmark.embed.hearing import hear
+from earmark.extractors.contract import Extractor
 from earmark.pipeline import embedding, frames, steps
 from earmark.pipeline.cache import Cache
 from earmark.pipeline.config import RunConfig
@@ -98,7 +101,7 @@ def _embed_lines(
         index = indexes[subset.suite, subset.name]
         todo = embedding.missing(subset, index, parts, config.batch)
         failed = _failed(failures, subset, model)
-        again = tuple(clip.id for batch in todo.batches for clip, _ in batch if clip.id in failed)
+        again = tuple(clip.id for window in todo.windows for clip, _ in window if clip.id in failed)
         new = todo.clips - len(again)
         if new and pace is None:
             pace = pace_of(model, index, subset)
@@ -136,17 +139,18 @@ def pace_of(model: Model, index: Index, subset: Subset) -> float | None:
         return None
     try:
         extractor = model.open()
-        _try(extractor, model, clips[:1])  # the first call compiles and loads
+        _try(extractor, clips[:1])  # the first call compiles and loads
         started = time.perf_counter()
-        _try(extractor, model, clips)
+        _try(extractor, clips)
         return (time.perf_counter() - started) / len(clips)
     except Exception:  # a plan does not fail because a clip does
         return None
 
 
-def _try(extractor: object, model: Model, clips: Sequence[object]) -> None:
-    sounds = [embedding.hear(clip, model.card.rate) for clip in clips]  # type: ignore[arg-type]
-    extractor.extract([sound.samples for sound in sounds if isinstance(sound, embedding.Sound)])  # type: ignore[attr-defined]
+def _try(extractor: Extractor, clips: Sequence[Clip]) -> None:
+    for heard in hear([clips], extractor):
+        for _ in heard:
+            pass
 
 
 def cost_of(points: int, width: int, permutations: int, threads: int) -> float:

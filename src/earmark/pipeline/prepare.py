@@ -12,6 +12,7 @@ from typing import Any
 
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.corpora.source import CORPORA, open_corpus
+from earmark.embed.hearing import length_of
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
 from earmark.pipeline.config import CorpusEntry, RunConfig
 from earmark.wording import counted
@@ -37,13 +38,17 @@ class Failure:
 
 @dataclass(frozen=True)
 class Subset:
-    """The clips that are scored together. `digests` has None where a clip's sound cannot be read at all."""
+    """The clips that are scored together. `digests` has None where a clip's sound cannot be read at all.
+
+    `seconds` are the lengths of the readable clips as their headers say, 0 where they do not.
+    """
 
     suite: str
     name: str
     card: CorpusCard
     clips: tuple[Clip, ...]
     digests: tuple[str | None, ...]
+    seconds: tuple[float, ...]
     failures: tuple[Failure, ...]
 
     @property
@@ -121,18 +126,23 @@ def prepare(
 
 def _hashed(corpus: Corpus, name: str, clips: list[Clip], workers: int, tick: Callable[[int], object]) -> Subset:
     digests: list[str | None] = []
+    seconds: list[float] = []
     failures: list[Failure] = []
     with ThreadPoolExecutor(workers) as pool:
         for start in range(0, len(clips), WINDOW):  # a bounded number of clips wait for a thread
             window = clips[start : start + WINDOW]
-            for clip, found in zip(window, pool.map(_digest, window), strict=True):
-                digests.append(found if isinstance(found, str) else None)
-                if isinstance(found, Exception):
+            for clip, found in zip(window, pool.map(_known, window), strict=True):
+                digests.append(None if isinstance(found, Exception) else found[0])
+                if isinstance(found, tuple):
+                    seconds.append(found[1])
+                else:
                     failures.append(failure_of(corpus.name, name, clip, "prepare", "", found))
                     log.warning("%s/%s: %s", corpus.name, name, failures[-1].reason)
                 tick(1)
     _refuse_twins(name, clips)
-    return Subset(corpus.name, name, corpus.card_of(name), tuple(clips), tuple(digests), tuple(failures))
+    return Subset(
+        corpus.name, name, corpus.card_of(name), tuple(clips), tuple(digests), tuple(seconds), tuple(failures)
+    )
 
 
 def twins(subset: Subset) -> list[str]:
@@ -148,9 +158,9 @@ def twins(subset: Subset) -> list[str]:
     return [said + (f", {counted(mixed, 'sound')} under more than one label" if mixed else "")]
 
 
-def _digest(clip: Clip) -> str | Exception:
+def _known(clip: Clip) -> tuple[str, float] | Exception:
     try:
-        return clip.digest()
+        return clip.digest(), length_of(clip)
     except Exception as error:  # whatever a file or a stranger's generator does, the run goes on
         return error
 

@@ -171,6 +171,7 @@ def _embed_subset(work: Work, model: Model, subset: Subset, todo: embedding.Todo
         todo,
         cache=work.cache,
         index=work.index(model, subset),
+        batch=work.config.batch,
         workers=work.workers,
         tick=tick,
         progress=work.progress,
@@ -225,8 +226,8 @@ def _refuse_gaps(work: Work) -> None:
             todo = embedding.missing(subset, work.index(model, subset), parts, work.config.batch)
             gaps = [
                 clip
-                for batch in todo.batches
-                for clip, _ in batch
+                for window in todo.windows
+                for clip, _ in window
                 if (subset.suite, subset.name, clip.id) not in failed
             ]
             if gaps:
