@@ -31,6 +31,7 @@ class CorpusCard:
     licence: str = ""
     citation: str = ""
     domain: str = ""
+    drawn_from: str = ""  # names of the public corpora its sounds come from, separated by ";"
     status: Status = "local"
     notes: str = ""
 

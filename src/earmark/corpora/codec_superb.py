@@ -114,6 +114,7 @@ def _card(dataset: Dataset, revision: str = "") -> CorpusCard:
         licence=dataset.licence,
         citation=f"{dataset.citation}; in {_PAPER}",
         domain=dataset.category,
+        drawn_from=dataset.title,
         status="public",
         notes=f"Part: {dataset.partition.rule}. {dataset.notes}".rstrip(),
     )

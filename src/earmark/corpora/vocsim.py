@@ -78,6 +78,7 @@ class _Source(NamedTuple):
     licence: str
     citation: str
     notes: str = ""
+    drawn_from: str = ""
 
 
 _NOT_PUBLIC = "not public: held by the communities recorded"
@@ -97,17 +98,17 @@ _SOURCES = (
     _Source(("BS5",), "https://doi.org/10.5281/zenodo.6521932", "CC BY 4.0",
             "Giraudon et al. 2021", "Labelled songs of one domestic canary, spring 2016."),
     _Source(("ES1",), "https://doi.org/10.1145/2733373.2806390", "CC BY-NC 3.0",
-            "Piczak 2015", "ESC-50. The paper states CC BY 4.0; the dataset itself is CC BY-NC 3.0."),
+            "Piczak 2015", "ESC-50. The paper states CC BY 4.0; the dataset itself is CC BY-NC 3.0.", "ESC-50; Freesound"),
     _Source(("HP", "HW1"), "https://huggingface.co/datasets/gilkeyio/librispeech-alignments", "CC BY 4.0",
             "Panayotov et al. 2015; McAuliffe et al. 2017",
-            "Read English, LibriSpeech, cut at forced alignments (phones, words)."),
+            "Read English, LibriSpeech, cut at forced alignments (phones, words).", "LibriSpeech"),
     _Source(("HU1",), "https://huggingface.co/datasets/CSTR-Edinburgh/vctk", "CC BY 4.0",
-            "Yamagishi et al. 2019", "Read English sentences in many accents."),
+            "Yamagishi et al. 2019", "Read English sentences in many accents.", "VCTK"),
     _Source(("HS2",), "https://doi.org/10.5281/zenodo.1251982; https://doi.org/10.5281/zenodo.1340763",
             "open (Vocal Sketch); CC BY 4.0 (Vocal Imitation Set)",
-            "Cartwright & Pardo 2015; Kim & Pardo 2018", "People imitating sounds with their voices."),
+            "Cartwright & Pardo 2015; Kim & Pardo 2018", "People imitating sounds with their voices.", "Vocal Imitation Set; VocalSketch"),
     _Source(("HS1", "HW2", "HU2"), "https://groups.inf.ed.ac.uk/ami/corpus/", "CC BY 4.0",
-            "Carletta et al. 2005", "Meetings: sounds that are not words, words, utterances."),
+            "Carletta et al. 2005", "Meetings: sounds that are not words, words, utterances.", "AMI"),
     _Source(("HW3", "HU3"), "https://www.acqdiv.uzh.ch/en/resources.html", _NOT_PUBLIC,
             "Stoll & Bickel 2013", "Shipibo-Conibo, words and utterances."),
     _Source(("HW4", "HU4"), "https://www.acqdiv.uzh.ch/en/resources.html", _NOT_PUBLIC,
@@ -127,6 +128,7 @@ def _cards() -> dict[str, CorpusCard]:
             licence=where[subset.name].licence,
             citation=f"{where[subset.name].citation}; in {_PAPER}",
             domain=subset.domain,
+            drawn_from=where[subset.name].drawn_from,
             status="blind" if subset.status == "blind" else "public",
             notes=where[subset.name].notes,
         )

@@ -183,6 +183,7 @@ def describe(subset: Subset, facts: Mapping[str, Any], min_class_size: int) -> d
         "subset": subset.name,
         "title": subset.card.title,
         "domain": subset.card.domain,
+        "drawn_from": subset.card.drawn_from,
         "status": subset.card.status,
         "clips": len(subset.clips),
         "unreadable": len(subset.failures),

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip, CorpusCard
 from earmark.errors import EarmarkError, InputError, UsageError
+from earmark.extractors.contract import ExtractorCard
+from earmark.extractors.overlap import audit
 from earmark.pipeline import folder, sequences
 from earmark.pipeline.config import RunConfig, load_config
-from earmark.report.content import CloseUp, Durations, FileNote, ReportData, SubsetFacts, Timing
+from earmark.report.content import CloseUp, Durations, FileNote, OverlapNote, ReportData, SubsetFacts, Timing
 from earmark.report.correlations import metric_correlations
 from earmark.report.html import write_report
 from earmark.report.reading import listed
@@ -69,8 +71,33 @@ def gather(place: Path, record: Mapping[str, Any], scores: Scores, tables: Mappi
         versions={"Earmark": record["earmark"], **record["versions"]},
         tables={**tables, **{title: path for title, path in _figures(record) if (place / path).exists()}},
         close_ups=close_ups,
+        overlaps=_overlaps(record),
         seed=config.seed,
     )
+
+
+def _overlaps(record: Mapping[str, Any]) -> list[OverlapNote]:
+    """What each pretrained model may have heard of each subset before; models that were never trained are left out."""
+    cards = {system["extractor"]: _model_card(system["card"]) for system in record["systems"]}
+    found = []
+    for name, card in cards.items():
+        if card.parameters == 0:
+            continue
+        for subset in record["subsets"]:
+            corpus = CorpusCard(
+                name=subset["subset"],
+                domain=subset["domain"],
+                drawn_from=subset.get("drawn_from", ""),
+                status=subset["status"],
+            )
+            verdict, why = audit(card, corpus)
+            found.append(OverlapNote(model=name, subset=subset["subset"], verdict=verdict, why=why))
+    return found
+
+
+def _model_card(stored: Mapping[str, Any]) -> ExtractorCard:
+    known = {name: stored[name] for name in ExtractorCard.__dataclass_fields__ if name in stored}
+    return ExtractorCard(**{**known, "pretraining": tuple(known.get("pretraining", ()))})
 
 
 def _figures(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -57,6 +57,16 @@ class FileNote:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OverlapNote:
+    """Whether a model may have been trained on a subset's sounds: confirmed, likely, no evidence or unknown."""
+
+    model: str
+    subset: str
+    verdict: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Timing:
     """How long a stage took."""
 
@@ -131,6 +141,7 @@ class ReportData:
     inputs: Mapping[str, str] = field(default_factory=dict)
     tables: Mapping[str, str] = field(default_factory=dict)
     close_ups: Sequence[CloseUp] = ()
+    overlaps: Sequence[OverlapNote] = ()
     seed: int = 0
     sound_budget: int = 4_500_000
     """Characters of the file that sounds may take, all together."""

@@ -13,7 +13,7 @@ from earmark.errors import InputError
 from earmark.report import reading
 from earmark.report.content import ReportData
 from earmark.report.figures.style import library
-from earmark.report.html import clips, method, results
+from earmark.report.html import clips, method, overlap, results
 from earmark.report.html.elements import Html, join, paragraph, tag, trusted
 from earmark.wording import counted
 
@@ -40,6 +40,7 @@ def render(data: ReportData) -> str:
         results.agreement(data),
         results.corpus(data),
         clips.closer_look(data),
+        overlap.heard_before(data),
         method.what_happened(data),
         method.how(data),
     ]
@@ -107,6 +108,7 @@ def _contents(data: ReportData) -> Html:
     parts = [("answer", "Answer"), ("scores", "Scores"), ("chance", "Above chance?"), ("corpus", "Sounds")]
     parts[3:3] = [("agreement", "Metrics")] if results.correlations_of(data) else []
     parts += [("closer", "Closer look")] if data.close_ups else []
+    parts += [("overlap", "Heard before?")] if data.overlaps else []
     parts += [("files", "Files"), ("method", "Method")]
     return tag("nav", [join(tag("a", title, href=f"#{name}"), " ") for name, title in parts], aria_label="Contents")
 
