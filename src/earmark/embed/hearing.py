@@ -5,7 +5,8 @@
 
 A window is a few batches of clips cut from the order they were given in, so a resumed run forms the same windows as
 an undisturbed one and gets the same numbers. Inside a window clips are extracted from the shortest to the longest:
-a batch then holds clips of like lengths and pads little. Memory holds two windows of sound.
+a batch then holds clips of like lengths and pads little. Memory holds two windows of sound, and two batches of frames:
+one is extracted in a thread of its own (on a GPU: the card works) while the caller pools the one before it.
 
 An extractor is never called from two threads at once. A batch on which it raises is tried again clip by clip, so
 that one bad clip costs only itself; errors of usage (a missing package, a model not fitted) end the run at once.
@@ -65,7 +66,7 @@ def hear(
     if batch < 1:
         raise UsageError("A batch needs at least one clip.")
     rate = extractor.card.rate
-    with ThreadPoolExecutor(thread_count(threads)) as pool:
+    with ThreadPoolExecutor(thread_count(threads)) as pool, ThreadPoolExecutor(1) as model:
 
         def decoding(part: Sequence[Clip]) -> list[Future[Sound | Exception]]:
             return [pool.submit(listen, clip, rate) for clip in part]
@@ -75,10 +76,11 @@ def hear(
             for part in parts:
                 ready, coming = coming, decoding(part)
                 if ready is not None:
-                    yield _heard([future.result() for future in ready], extractor, batch)
+                    yield _heard([future.result() for future in ready], extractor, batch, model)
             if coming is not None:
-                yield _heard([future.result() for future in coming], extractor, batch)
+                yield _heard([future.result() for future in coming], extractor, batch, model)
         finally:
+            model.shutdown(wait=False, cancel_futures=True)
             pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -137,17 +139,24 @@ def _file_facts(clip: Clip) -> tuple[int, int]:
     return probed.rate, probed.channels
 
 
-def _heard(sounds: list[Sound | Exception], extractor: Extractor, batch: int) -> Iterator[Heard]:
+def _heard(
+    sounds: list[Sound | Exception], extractor: Extractor, batch: int, model: ThreadPoolExecutor
+) -> Iterator[Heard]:
     waveforms: dict[int, Waveform] = {}
     for place, sound in enumerate(sounds):
         if isinstance(sound, Exception):
             yield Heard(place, None, None, sound)
         else:
             waveforms[place] = sound.waveform
-    for places in _batches(waveforms, batch, extractor.card.rate):
-        answers = _extract(extractor, [waveforms[place] for place in places])
-        for place in reversed(places):
-            yield _answered(place, sounds[place], answers.pop())
+    coming: tuple[list[int], Future[list[Frames | Exception]]] | None = None
+    for places in [*_batches(waveforms, batch, extractor.card.rate), None]:
+        ready = coming
+        if places is not None:
+            coming = places, model.submit(_extract, extractor, [waveforms[place] for place in places])
+        if ready is not None:
+            answers = ready[1].result()
+            for place in reversed(ready[0]):
+                yield _answered(place, sounds[place], answers.pop())
 
 
 def _answered(place: int, sound: Sound | Exception, answer: Frames | Exception) -> Heard:
