@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import operator
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
 from typing import Self, SupportsIndex, TypeVar
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from earmark.errors import UsageError
 
@@ -40,7 +42,7 @@ class Workers:
         self.threads = threads
 
     def __enter__(self) -> Self:
-        self._limits = threadpool_limits(1, user_api="blas")
+        self._limits = _libraries(len(sys.modules)).limit(limits=1, user_api="blas")
         self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
         return self
 
@@ -61,3 +63,9 @@ class Workers:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+
+
+@lru_cache(maxsize=1)
+def _libraries(modules: int) -> ThreadpoolController:
+    """The loaded thread pools, looked for again whenever a module has been imported: the search takes milliseconds."""
+    return ThreadpoolController()

@@ -79,7 +79,7 @@ def _parse_number(cell: str, where: str) -> float | int | None:
     try:
         if "_" in text or not text.isascii():  # Python reads 1_000 and Arabic digits; other readers do not
             raise ValueError
-        return int(text) if text.isdecimal() else float(text)
+        return int(text) if text.removeprefix("-").isdecimal() else float(text)
     except ValueError:
         raise InputError(
             f"{where} holds {quoted(cell)}, which is not a number; leave it empty if it is missing."
