@@ -29,6 +29,13 @@ def test_lists_may_be_words_with_commas() -> None:
     assert config.label_noise == [0.01, 0.2]
 
 
+def test_corrections_keep_their_parameters() -> None:
+    config = make_config({**LEAST, "correct": "none, icdm:k=20,iterations=5, mp"})
+    assert config.correct == ["none", "icdm:k=20,iterations=5", "mp"]
+    assert make_config({**LEAST, "correct": ["ls:k=10"]}).correct == ["ls"]
+    assert make_config(LEAST).correct == ["none"]
+
+
 def test_python_yaml_and_the_resolved_text_are_one_object(tmp_path: Path) -> None:
     config = make_config({**LEAST, "pca": ["none", 100], "dtw": True, "cache": {"policy": "refresh"}})
     assert RunConfig(**LEAST) == make_config(LEAST)
@@ -57,6 +64,7 @@ def test_appendix_style_entries() -> None:
         ({"extractors": [{"name": "a", "poolings": "T"}]}, 'Did you mean "pooling"?'),
         ({"cache": {"url": "x", "polcy": "use"}}, 'Did you mean "policy"?'),
         ({"distances": ["cosin"]}, 'Did you mean "cosine"?'),
+        ({"correct": ["none", "idcm"]}, 'Did you mean "icdm"?'),
         ({"metrics": ["P@1", "GRS"]}, 'Did you mean "GSR"?'),
         ({"steps": ["embd"]}, 'Did you mean "embed"?'),
         ({"executor": "dask"}, "is not in this version of Earmark: use local."),

@@ -47,6 +47,19 @@ def test_a_second_run_computes_nothing(corpus: Path, tmp_path: Path) -> None:
     assert validate(again.scores.rows) == []
 
 
+def test_corrections_give_rows_points_and_a_part_of_the_report(corpus: Path, tmp_path: Path) -> None:
+    result = run(sounds.config(corpus, tmp_path, correct="none,icdm:k=3,dsl:k=30"))
+    rows = {row.correction: row for row in result.scores.select(metric="P@1")}
+    assert list(rows) == ["none", "icdm:k=3", "dsl:k=30"]
+    assert rows["dsl:k=30"].status == "not_applicable"  # 18 clips
+    assert "largest k that fits is 17" in rows["dsl:k=30"].reason
+    where = (tmp_path / "run", rows["none"].subset, rows["none"].system, "cosine")
+    found = {name: load_points(*where, correction=name)["all", "P@1"].mean() for name in ("none", "icdm:k=3")}
+    assert found == {name: rows[name].value for name in found}
+    if result.report is not None:  # figures need an extra
+        assert 'id="corrected"' in result.report.read_text("utf-8")
+
+
 @pytest.mark.parametrize(
     ("changes", "embed", "pca", "evaluate"),
     [
@@ -56,6 +69,7 @@ def test_a_second_run_computes_nothing(corpus: Path, tmp_path: Path) -> None:
         ({"pca": ["none", 3]}, 0, 1, 1),
         ({"pooling": ["mean_time", "max_time"]}, 18, 0, 1),
         ({"label_noise": [0.1]}, 0, 0, 1),
+        ({"correct": ["none", "icdm:k=3"]}, 0, 0, 1),
         ({"extractors": [{"name": "bands", "spec": sounds.BANDS, "parameters": {"scale": 2.0}}]}, 18, 0, 1),
         ({"extractors": [{"name": "renamed", "short_name": "R", "spec": sounds.BANDS}]}, 0, 0, 0),
         ({"threads": 1, "workers": 1, "memory": "1GB"}, 0, 0, 0),

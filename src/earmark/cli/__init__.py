@@ -22,10 +22,15 @@ VERBS = {
     "extractors": ("earmark.cli.extractors", "the models that turn sounds into vectors, with licence and size"),
     "embed": ("earmark.cli.embed", "sounds -> a file of vectors"),
     "check": ("earmark.cli.check", "does your own extractor keep its promises? a table to paste"),
+    "cost": ("earmark.cli.cost", "what a model costs: parameters, multiplications, memory, time on this machine"),
     "evaluate": ("earmark.cli.evaluate", "vectors + labels -> every training-free metric, calibrated"),
     "compare": ("earmark.cli.compare", "two embeddings of the same clips -> differences with intervals and p-values"),
     "hubness": ("earmark.cli.hubness", "how unevenly vectors appear in each other's neighbour lists"),
+    "fidelity": ("earmark.cli.fidelity", "real + generated vectors or sounds -> fidelity and coverage; sanity checks"),
     "report": ("earmark.cli.report", "rebuild the tables, figures and HTML page of a run"),
+    "analyze": ("earmark.cli.analyze", "a table of scores -> which datasets are redundant, which to run first"),
+    "predict": ("earmark.cli.predict", "scores on a few subsets -> what the others will probably say, with intervals"),
+    "published": ("earmark.cli.published", "the papers' printed results: list, check, show"),
 }
 
 

@@ -60,6 +60,8 @@ def run(args: argparse.Namespace) -> int:
         min_class_size=args.min_class_size,
         ties=args.ties,
         seed=args.seed,
+        correct=args.correct,
+        device=args.device,
         memory=args.memory,
         threads=args.threads,
         names=(str(args.a), str(args.b)),

@@ -1,7 +1,8 @@
 """Run the embedded example end to end: synthetic sounds -> vectors -> calibrated scores -> a report to open.
 
 Nothing is downloaded. The sounds are synthetic (bird-like syllables and calls, environmental events, speech-like
-phones, words and utterances); they show how Earmark works, not how good a model is.
+phones, words and utterances); they show how Earmark works, not how good a model is. Log-mel spectrograms and MFCCs are
+joined by a network with real weights, Google's speech embedding, where earmark[encoders] is installed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from earmark.extractors.availability import is_ready
+from earmark.extractors.catalogue import CARDS
 from earmark.pipeline import make_config
 from earmark.pipeline import run as run_pipeline
 from earmark.report.tables import by_subset
@@ -20,6 +23,9 @@ EXAMPLES = """examples:
   earmark demo
   earmark demo --size tiny --into /tmp/demo
 """
+
+PRETRAINED = ("speech_embedding",)
+"""Encoders with real weights that need no torch and are fast enough for a demo."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +41,7 @@ def demo_config(size: str, into: str) -> dict[str, Any]:
         "extractors": [
             {"name": "logmel", "pooling": ["mean_time", "mean_time+max_time"]},
             {"name": "mfcc"},
+            *({"name": name} for name in PRETRAINED if is_ready(CARDS[name])),
         ],
         "distances": ["cosine", "euclidean", "spearman"],
         "metrics": ["P@k", "GSR", "CSR", "CS", "CSCF", "silhouette", "hub_ratio", "antihub_rate"],

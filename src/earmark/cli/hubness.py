@@ -1,25 +1,29 @@
-"""Measure hubness: how unevenly vectors appear in each other's neighbour lists.
+"""Measure hubness: how unevenly vectors appear in each other's neighbour lists, before and after every correction.
 
 VECTORS: .npy, .npz, .parquet, .csv or .pt, one row per clip; labels are not needed. Prints hub_ratio, antihub_rate,
-hub_skew and robin_hood, and the rows that appear in the most lists.
+hub_skew and robin_hood for each correction, how many points are in how many lists, and the busiest points by name.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-
-import numpy as np
+from pathlib import Path
 
 from earmark import vectors
+from earmark._version import __version__
 from earmark.cli import options
-from earmark.evaluation import hubness
-from earmark.report.tables import long_text
-from earmark.scores import Scores
+from earmark.errors import UsageError
+from earmark.evaluation.hub_study import study_hubness
+from earmark.geometry.corrections import CORRECTIONS
+from earmark.report.figures.style import library
+from earmark.report.hubs import HubView, distribution_text, hubs_text
+from earmark.report.tables import to_text
 
 EXAMPLES = """examples:
   earmark hubness vectors.npy
-  earmark hubness vectors.npz --distance cosine,euclidean --k 10 --out hubness.csv
+  earmark hubness vectors.npz --distance cosine,euclidean --k 10 --correct none,icdm --out hubness.csv
+  earmark hubness vectors.npz --correct none,icdm:k=20,mp --html hubs.html --figure hubs.png
 """
 
 
@@ -27,20 +31,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("vectors", metavar="VECTORS", help="file of vectors")
     parser.add_argument("--k", type=int, default=5, help="length of the neighbour lists (default: 5)")
     parser.add_argument("--top", type=int, default=5, metavar="N", help="how many hubs to name (default: 5)")
-    options.add_vectors(parser)
+    parser.add_argument("--figure", metavar="FILE", help="draw lists and a hub's neighbourhood: .png, .svg or .pdf")
+    parser.add_argument("--html", metavar="FILE", help="write the same as a page, with all hubs and antihubs by name")
+    options.add_vectors(parser, correct=",".join(CORRECTIONS))
     options.add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     options.check_out(args)
+    if args.figure and Path(args.figure).suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise UsageError(f"{args.figure}: a figure is written as .png, .svg or .pdf; choose one of these suffixes.")
+    if args.figure or args.html:
+        library()  # a missing one is told before the work, not after it
     loaded = vectors.read_vectors(args.vectors, key=args.key)
-    scores = hubness(
+    study = study_hubness(
         loaded.values,
         ids=loaded.ids,
         distance=args.distance,
         k=args.k,
         ties=args.ties,
-        per_point=True,
         correct=args.correct,
         device=args.device,
         memory=args.memory,
@@ -50,21 +59,29 @@ def run(args: argparse.Namespace) -> int:
         suite=args.suite,
         progress=not args.quiet,
     )
-    options.deliver(args, scores, long_text)
-    if not args.json and args.top > 0:
-        sys.stdout.write(_top_hubs(scores, args.k, args.top))
-    return 0 if any(row.status == "ok" for row in scores) else 1
+    options.deliver(args, study.scores, to_text)
+    view = HubView(
+        title=args.system or str(args.vectors), scores=study.scores, lists=study.lists, k=args.k,
+        ids=loaded.ids, labels=loaded.labels, vectors=loaded.values,
+    )  # fmt: skip
+    if not args.json:
+        for distance in view.distances:
+            sys.stdout.write("\n" + distribution_text(view, distance) + "\n")
+            if args.top > 0:
+                sys.stdout.write("\n" + hubs_text(view, distance, args.top) + "\n")
+    _draw(view, args)
+    return 0 if any(row.status == "ok" for row in study.scores) else 1
 
 
-def _top_hubs(scores: Scores, k: int, top: int) -> str:
-    """The points that appear in the most lists, by id or row number."""
-    lines = []
-    for (distance, _, _, metric), occurrences in scores.per_point.items():
-        if metric != "hub_ratio":
-            continue
-        best = np.argsort(-occurrences, kind="stable")[:top]
-        named = [
-            f"{scores.point_ids[row] if scores.point_ids else f'row {row}'} ({int(occurrences[row])})" for row in best
-        ]
-        lines.append(f"top hubs, {distance} (lists of {k} they appear in): {', '.join(named)}")
-    return "\n" + "\n".join(lines) + "\n" if lines else ""
+def _draw(view: HubView, args: argparse.Namespace) -> None:
+    if args.figure:
+        from earmark.report.figures.hubness import hub_figure
+
+        hub_figure(view, args.figure)
+    if args.html:
+        from earmark.report.html.hubness import write_hubness
+
+        write_hubness(view, args.html, __version__)
+    for path in (args.figure, args.html):
+        if path and not args.quiet:
+            print(f"written to {path}", file=sys.stderr)

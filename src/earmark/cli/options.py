@@ -31,7 +31,13 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--quiet", action="store_true", help="no progress bars and no remarks")
 
 
-def add_vectors(parser: argparse.ArgumentParser) -> None:
+CORRECT = (
+    "hubness correction: none, sphere, ls, nicdm, icdm, csls, mp, dsl; several with commas, "
+    "parameters as in icdm:k=20,iterations=5"
+)
+
+
+def add_vectors(parser: argparse.ArgumentParser, correct: str = "none") -> None:
     group = parser.add_argument_group("distances and resources")
     group.add_argument(
         "--distance", type=names, default=["cosine"], metavar="LIST",
@@ -43,12 +49,16 @@ def add_vectors(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--correct",
-        type=names,
-        default=["none"],
+        default=correct,
         metavar="LIST",
-        help="hubness correction (this version: none)",
+        help=f"{CORRECT} (default: {correct})",
     )
-    group.add_argument("--device", default="auto", help="auto or cpu (default: auto)")
+    group.add_argument(
+        "--device",
+        default="auto",
+        help="auto, cpu, cuda or cuda:1: where a correction searches its neighbours (auto: a GPU if there is one and "
+        "it pays); all other work runs on the CPU",
+    )
     group.add_argument(
         "--memory",
         default="2GB",
@@ -81,8 +91,9 @@ def add_labels(parser: argparse.ArgumentParser) -> None:
 
 
 def check_out(args: argparse.Namespace) -> None:
-    """Refuse an impossible --out or --per-point before the work, not after it."""
-    for target in (args.out, getattr(args, "per_point", None)):
+    """Refuse an impossible --out, --per-point, --figure or --html before the work, not after it."""
+    for name in ("out", "per_point", "figure", "html"):
+        target = getattr(args, name, None)
         folder = Path(target or ".").resolve().parent
         if target and not folder.is_dir():
             raise InputError(f"{target}: the folder {folder} does not exist; create it first.")

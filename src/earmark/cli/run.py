@@ -26,6 +26,9 @@ from earmark.wording import counted
 EXAMPLES = """examples:
   earmark run --corpus sounds/ --extractor logmel,mfcc --distance cosine,spearman --permutations --into run
   earmark run --corpus clips.csv --extractor mypackage.mymodule:MyModel --pool mean_time --pca none,100 --into run
+  earmark run --corpus sounds/ --extractor logmel --distance cosine,euclidean --correct none,icdm --into run
+  earmark run --suite lite --extractor mypackage.mymodule:MyModel --into lite
+  earmark run --corpus sounds/ --extractor wavlm --layers all --into layers
   earmark run config.yaml --plan
   earmark run config.yaml --cache-dir s3://bucket/earmark --steps prepare,embed
 """
@@ -46,10 +49,13 @@ def _add_content(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what to measure")
     group.add_argument("--corpus", action="append", metavar="C", help="folder, manifest or name; may be repeated")
     group.add_argument("--subset", type=options.names, metavar="LIST", help="subsets of the corpus (default: all)")
+    group.add_argument("--suite", choices=("full", "lite"), help="lite: VocSim's representative subsets alone")
     group.add_argument("--extractor", type=options.names, metavar="LIST", help="names or import paths")
+    group.add_argument("--layers", metavar="LIST", help="hidden layers from one pass: all, or 0,6,12 (-1 is the last)")
     group.add_argument("--pool", type=options.names, metavar="LIST", help="poolings (default: the extractor's own)")
     group.add_argument("--pca", type=options.names, metavar="LIST", help="none, 30, 100 ... (default: none)")
     group.add_argument("--distance", type=options.names, metavar="LIST", help="cosine, euclidean, spearman")
+    group.add_argument("--correct", metavar="LIST", help=f"{options.CORRECT} (default: none)")
 
 
 def _add_measures(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +92,9 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
 def config_of(args: argparse.Namespace) -> RunConfig:
     """The one config object, from the file and the flags."""
     flags = {
+        "suite": args.suite,
         "extractors": args.extractor, "pooling": args.pool, "pca": args.pca, "distances": args.distance,
+        "correct": args.correct, "layers": args.layers,
         "metrics": args.metrics, "k": args.k, "ties": args.ties, "permutations": args.permutations,
         "bootstrap": args.bootstrap, "across_groups": args.across_groups, "min_class_size": args.min_class_size,
         "label_noise": args.label_noise, "dtw": args.dtw, "seed": args.seed, "into": args.into, "steps": args.steps,
@@ -94,6 +102,8 @@ def config_of(args: argparse.Namespace) -> RunConfig:
         "memory": args.memory,
     }  # fmt: skip
     given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
+    if args.suite == "lite" and not args.corpus and not args.config:
+        given["corpus"] = "vocsim"
     if args.corpus:
         given["corpus"] = [{"spec": spec, "subsets": args.subset or []} for spec in args.corpus]
     config = load_config(args.config, given) if args.config else _from_flags(given)
@@ -130,6 +140,8 @@ def run(args: argparse.Namespace) -> int:
     if not args.quiet:
         for line in remarks(result):
             print(line, file=sys.stderr)
+        if config.suite == "lite":
+            print(f"`earmark predict {result.folder / 'scores.csv'}` predicts the other subsets", file=sys.stderr)
     measured = not result.scores.rows or any(row.status == "ok" for row in result.scores.rows)
     return 0 if measured else 1
 

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from types import FunctionType
+from typing import Any, NamedTuple
 
 import numpy as np
+import yaml
 
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
 from earmark.extractors.contract import Extractor, ExtractorCard, Frames, Waveform
+from earmark.extractors.packaged_cards import PACKAGED, PACKAGED_PATHS
+from earmark.extractors.pretrained_cards import PRETRAINED, PRETRAINED_PATHS
 from earmark.registry import Registry
 
-__all__ = ["CARDS", "EXTRACTORS", "Adapted", "as_frames", "cards", "open_extractor"]
+__all__ = ["CARDS", "EXTRACTORS", "Adapted", "Spec", "as_frames", "cards", "open_extractor", "parse_spec"]
 
 _VOCSIM = "VocSim: training-free evaluation of audio representations"
 
@@ -67,6 +71,8 @@ CARDS: dict[str, ExtractorCard] = {
             extra="torch",
             notes="256-d bottleneck every 16 log-mel frames; learns from sounds, never from labels",
         ),
+        *PACKAGED,
+        *PRETRAINED,
     )
 }
 
@@ -78,6 +84,8 @@ EXTRACTORS: Registry[Callable[..., Extractor]] = Registry(
         "logmel": "earmark.extractors.logmel:LogMel",
         "mfcc": "earmark.extractors.mfcc:MFCC",
         "vae": "earmark.extractors.learned:VariationalAutoencoder",
+        **PACKAGED_PATHS,
+        **PRETRAINED_PATHS,
     },
 )
 
@@ -87,20 +95,62 @@ def cards() -> list[ExtractorCard]:
     return [CARDS.get(name, ExtractorCard(name=name, title="(plug-in)")) for name in EXTRACTORS]
 
 
+class Spec(NamedTuple):
+    """An extractor as it is spelled: a name or import path, what follows its colon, and parameters."""
+
+    name: str
+    argument: str | None
+    parameters: dict[str, Any]
+
+    @property
+    def path(self) -> str:
+        """The name with its argument, without the parameters."""
+        return self.name if self.argument is None else f"{self.name}:{self.argument}"
+
+
+def parse_spec(spec: str) -> Spec:
+    """Take `name:argument?key=value&key=value` apart; values are read as YAML reads them (9, true, text).
+
+    A question mark that begins no parameters belongs to the argument, as it may in a path.
+    """
+    path, mark, query = spec.rpartition("?")
+    pairs = [pair.partition("=") for pair in query.split("&")] if mark else []
+    if not pairs or not all(key.isidentifier() and equals for key, equals, _ in pairs):
+        path, pairs = spec, []
+    name, colon, argument = path.partition(":")
+    return Spec(name, argument if colon else None, {key: _scalar(value) for key, _, value in pairs})
+
+
+def _scalar(text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+
+
 def open_extractor(spec: str, **parameters: Any) -> Extractor:
     """Make the extractor that `spec` names, with constructor `parameters`.
 
     `logmel`                      a registered name
     `whisper:openai/whisper-tiny` a registered name with the argument its constructor takes first
-    `mypackage.mymodule:MyModel`  an import path: a class, a function that returns a model, or a model
+    `wavlm?layer=9&device=cpu`    with parameters, on a command line; those given as keywords win
+    `mypackage.mymodule:MyModel`  an import path: a class, a function that makes a model, or a model
+    `mypackage.mymodule:embed`    a function of samples (and their rate) that returns a vector or frames
     """
-    head, colon, argument = spec.partition(":")
+    head, argument, given = parse_spec(spec)
+    parameters = {**given, **parameters}
     if "." not in head and head in EXTRACTORS:
-        made = _construct(EXTRACTORS.load(head), spec, (argument,) if colon else (), parameters)
+        made = _construct(EXTRACTORS.load(head), spec, () if argument is None else (argument,), parameters)
         return made if head in CARDS and isinstance(made, Extractor) else Adapted(made, name=head)
-    if not colon:
-        EXTRACTORS.load(spec)  # raises, with the nearest name
-    return Adapted(_construct(_imported(spec), spec, (), parameters), name=argument.rpartition(".")[2])
+    if argument is None:
+        EXTRACTORS.load(head)  # raises, with the nearest name
+    thing = _imported(f"{head}:{argument}")
+    if isinstance(thing, FunctionType):
+        from earmark.extractors.adapters.function import Function, wants_sound
+
+        if wants_sound(thing, parameters):
+            return Adapted(Function(thing, parameters))
+    return Adapted(_construct(thing, spec, (), parameters), name=str(argument).rpartition(".")[2])
 
 
 def _imported(path: str) -> Any:

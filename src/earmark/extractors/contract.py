@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -39,6 +39,7 @@ class ExtractorCard:
     pretraining: tuple[str, ...] = ()  # corpora the weights have seen
     pooling: str = "mean_time"  # what to use when nothing is asked for
     extra: str = ""  # the optional dependency group it needs
+    checkpoint: str = ""  # the weights that are opened when no others are named
     version: str = "1"  # part of the cache key: raise it when the output changes
     notes: str = ""
 
@@ -54,3 +55,23 @@ class Extractor(Protocol):
     card: ExtractorCard
 
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]: ...
+
+
+@runtime_checkable
+class LayeredExtractor(Extractor, Protocol):
+    """An extractor whose hidden layers can be had, all of them from one forward pass.
+
+    Layer 0 is what enters the first block, layer `layers` what leaves the model. Clips come in any order, each with
+    its place among the waveforms, so that the frames of many layers need not all be held at once.
+    """
+
+    layers: int
+
+    def extract_layers(
+        self, waveforms: Sequence[Waveform], layers: Sequence[int]
+    ) -> Iterator[tuple[int, Mapping[int, Frames]]]: ...
+
+
+def heard_seconds(card: ExtractorCard, seconds: float) -> float:
+    """How much of a clip of so many seconds the model hears: all of it, or its context."""
+    return seconds if card.context_seconds is None else min(seconds, card.context_seconds)

@@ -22,12 +22,14 @@ from pydantic import (
     Field,
     PlainSerializer,
     ValidationError,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
 
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.evaluation.options import HUB_K, byte_count
+from earmark.geometry.corrections import parse_all
 from earmark.geometry.spaces import DISTANCES
 from earmark.metrics import catalogue
 
@@ -69,8 +71,23 @@ def _distance(name: str) -> str:
     return name
 
 
+def _corrections(given: Any) -> object:
+    """Corrections as score tables spell them; `icdm:k=20,iterations=5` is one, whatever its commas."""
+    try:
+        return [str(one) for one in parse_all(given)]
+    except UsageError as error:
+        raise ValueError(str(error)) from error
+
+
+def _layers(given: object) -> object:
+    """`all`, or layers by number; a text may hold several."""
+    return "all" if str(given).strip().lower() == "all" else given if given is None else _listed(given)
+
+
 Names: TypeAlias = Annotated[list[str], BeforeValidator(_listed)]
+Layers: TypeAlias = Annotated[Literal["all"] | list[int] | None, BeforeValidator(_layers)]
 Distances: TypeAlias = Annotated[list[Annotated[str, BeforeValidator(str), Field()]], BeforeValidator(_listed)]
+Corrections: TypeAlias = Annotated[list[str], BeforeValidator(_corrections)]
 Dimension: TypeAlias = Annotated[
     Annotated[int, Field(ge=1)] | None,
     BeforeValidator(_dimension),
@@ -111,6 +128,7 @@ class ExtractorEntry(_Section):
     spec: str = ""
     base: str | None = None
     parameters: dict[str, Any] = {}
+    layers: Layers = None  # hidden layers to measure, from one pass; None: the model's own choice
     pooling: Names | None = None
     pca: Dimensions | None = None
     distances: Distances | None = None
@@ -173,12 +191,15 @@ class CacheOptions(_Section):
 class RunConfig(_Section):
     """Everything about a run: what is measured, how, and where results and finished steps go."""
 
+    suite: Literal["full", "lite"] = "full"  # lite: VocSim's representative subsets alone
     corpus: Annotated[list[CorpusEntry], BeforeValidator(_entries), Field(min_length=1)]
     extractors: Annotated[list[ExtractorEntry], BeforeValidator(_entries), Field(min_length=1)]
     # variants of the vectors; an extractor's own lists come first
+    layers: Layers = None  # `all` or numbers, for the extractors that have layers
     pooling: Names = []  # empty: what each extractor's card says
     pca: Dimensions = [None]
     distances: Distances = ["cosine"]
+    correct: Corrections = ["none"]  # hubness corrections, each measured by itself
     # measures and calibration
     ties: Literal["average", "ordinal"] = "average"
     metrics: Names | None = None
@@ -201,6 +222,11 @@ class RunConfig(_Section):
     threads: int | None = Field(None, ge=1)  # threads that compare
     batch: int = Field(16, ge=1)  # clips given to an extractor at once
     memory: str = "2GB"
+
+    @field_validator("corpus")
+    @classmethod
+    def _of_suite(cls, given: list[CorpusEntry], info: ValidationInfo) -> list[CorpusEntry]:
+        return [_lite(entry) for entry in given] if info.data.get("suite") == "lite" else given
 
     @field_validator("distances")
     @classmethod
@@ -260,6 +286,21 @@ class RunConfig(_Section):
 
     def to_yaml(self) -> str:
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=100)
+
+
+def _lite(entry: CorpusEntry) -> CorpusEntry:
+    """A corpus with VocSim's lite subsets alone: VocSim itself, or a copy that has its subsets under their names."""
+    from earmark.analysis.suite import LITE
+
+    chosen = list(LITE["vocsim"])
+    name, _, rest = entry.spec.partition(":")
+    text, mark, option = rest.partition("?") if name == "vocsim" else ("", "", "")
+    given = entry.subsets or _listed(text)
+    if given and given != chosen:
+        raise ValueError(f"the lite suite is {', '.join(chosen)}: leave out the subsets, or the suite.")
+    if name == "vocsim":
+        return entry.model_copy(update={"spec": f"vocsim:{','.join(chosen)}{mark}{option}", "subsets": []})
+    return entry.model_copy(update={"subsets": chosen})
 
 
 def _based(entry: ExtractorEntry, by_name: Mapping[str, ExtractorEntry]) -> ExtractorEntry:

@@ -25,6 +25,7 @@ from earmark.embed.hearing import Heard
 from earmark.errors import InputError
 from earmark.extractors.contract import Extractor, Frames
 from earmark.pipeline import frames as raw
+from earmark.pipeline import layers
 from earmark.pipeline.cache import Cache, default_url
 from earmark.pipeline.models import Model
 from earmark.pipeline.packs import Facts, Index, Packer
@@ -103,14 +104,18 @@ def embed(
     if not todo.windows:
         return outcome
     cache.check_writable()
-    extractor = model.open()
+    extractor = layers.swept(model.open(), todo.parts)
     key = model.key(subset)
     if model.learns:
         _learn(extractor, subset, key, cache, progress)
     packer = Packer(cache, key, index)
     done = 0
     clips = [[clip for clip, _ in window] for window in todo.windows]
-    for window, heard in zip(todo.windows, hearing.hear(clips, extractor, batch=batch, threads=workers), strict=True):
+    # Frames of many layers are held at once: fewer clips then.
+    batch = max(batch, getattr(extractor, "clips_at_once", 0))
+    together = max(1, batch // max(1, len(layers.layers_of(todo.parts)) // 4))
+    answers = hearing.hear(clips, extractor, batch=together, threads=workers)
+    for window, heard in zip(todo.windows, answers, strict=True):
         for one in heard:
             _keep(subset, model, *window[one.place], one, todo.parts, packer, outcome)
             tick(1)
@@ -140,7 +145,7 @@ def _fail_twins(subset: Subset, model: Model, outcome: Outcome) -> None:
 def _known_dimension(index: Index, parts: Sequence[str]) -> int | None:
     """How many features the model gave before, where a pooling that keeps them one by one was stored."""
     for part in parts:
-        if part in FEATURE_POOLINGS:
+        if layers.split(part)[1] in FEATURE_POOLINGS:
             for clip in index.places.get(part, {}):
                 return index.length(part, clip)
     return None
@@ -171,15 +176,28 @@ def _keep(
 def _pooled(frames: Frames | None, parts: Sequence[str], outcome: Outcome) -> list[NDArray[np.float32]] | Exception:
     try:
         assert frames is not None
-        features = np.shape(frames.values)[-1]
+        kept = layers.layers_of(parts)
+        features = np.shape(frames.values)[-1] // len(kept)
         if outcome.dimension is not None and features != outcome.dimension:
             raise InputError(f"the model returned {features} features, and {outcome.dimension} for the clips before")
         outcome.dimension = features
-        plain = pooling.pool(frames, [part for part in parts if not raw.is_raw(part)])
-        vectors = iter(plain)
-        return [raw.take(frames, part) if raw.is_raw(part) else next(vectors) for part in parts]
+        found: dict[str, NDArray[np.float32]] = {}
+        for layer in kept:
+            found |= _parts(frames, layer, kept, parts)
+        return [found[part] for part in parts]
     except Exception as error:
         return error
+
+
+def _parts(
+    frames: Frames, layer: int | None, kept: Sequence[int | None], parts: Sequence[str]
+) -> dict[str, NDArray[np.float32]]:
+    """What is to be kept of one layer."""
+    own = layers.columns(frames, layer, kept)
+    wanted = {part: layers.split(part)[1] for part in parts if layers.split(part)[0] == layer}
+    pooled = [part for part, name in wanted.items() if not raw.is_raw(name)]
+    found = dict(zip(pooled, pooling.pool(own, [wanted[part] for part in pooled]), strict=True))
+    return found | {part: raw.take(own, name) for part, name in wanted.items() if raw.is_raw(name)}
 
 
 def _learn(extractor: Extractor, subset: Subset, key: str, cache: Cache, progress: bool) -> None:

@@ -218,7 +218,12 @@ def load_vectors(folder: str | Path, subset: str, system: str, suite: str | None
 
 
 def load_points(
-    folder: str | Path, subset: str, system: str, distance: str, suite: str | None = None
+    folder: str | Path,
+    subset: str,
+    system: str,
+    distance: str,
+    suite: str | None = None,
+    correction: str = "none",
 ) -> dict[tuple[str, str], NDArray[np.float64]]:
     """Per-point values by (protocol, metric): `nearest_row`, `P@1`, `GSR`, `hub_ratio`, as far as they were asked for.
 
@@ -226,7 +231,11 @@ def load_points(
     """
     record = read_record(folder)
     job = _find(
-        [one for one in record["evaluations"] if one["distance"] == distance],
+        [
+            one
+            for one in record["evaluations"]
+            if (one["distance"], one.get("correction", "none")) == (distance, correction)
+        ],
         "evaluations",
         subset,
         system,

@@ -26,6 +26,7 @@ EMBEDDING_CODE = (
     "extractors/catalogue.py",
     "pipeline/embedding.py",
     "pipeline/frames.py",
+    "pipeline/layers.py",
 )
 EMBEDDING_LIBRARIES = ("numpy", "scipy", "soundfile", "soxr", "av")
 PCA_CODE = ("embed/pca.py",)

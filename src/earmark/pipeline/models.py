@@ -6,6 +6,7 @@ score table that does not depend on what else is in the run:
     logmel flatten          extractor and pooling
     whisper mean_time D100  with PCA to 100 dimensions
     clap                    one vector per clip: no pooling to name
+    wavlm@9 mean_time       one of its hidden layers
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from typing import Any
 
 from earmark.embed import pooling
 from earmark.errors import UsageError
-from earmark.extractors.catalogue import open_extractor
-from earmark.extractors.contract import Extractor, ExtractorCard
-from earmark.pipeline import keys
+from earmark.extractors.catalogue import open_extractor, parse_spec
+from earmark.extractors.contract import Extractor, ExtractorCard, LayeredExtractor
+from earmark.pipeline import keys, layers
 from earmark.pipeline.config import ExtractorEntry, RunConfig
 from earmark.pipeline.prepare import Subset
 
@@ -44,6 +45,7 @@ class Model:
     card: ExtractorCard
     identity: str
     learns: bool
+    layers: int | None = None  # hidden layers, where they can be chosen
 
     def key(self, subset: Subset) -> str:
         """What its vectors of a subset depend on, beside each clip; one that learns depends on all, in order."""
@@ -66,6 +68,7 @@ class System:
     parts: tuple[str, ...]
     pca: int | None
     distances: tuple[str, ...]
+    layer: int | None = None  # None: the one that the model gives unasked
 
 
 def describe_model(entry: ExtractorEntry) -> Model:
@@ -81,12 +84,13 @@ def describe_model(entry: ExtractorEntry) -> Model:
         entry.spec,
         entry.parameters,
         code_behind(getattr(opened, "model", opened), entry.spec),
-        weights_behind(entry.spec.partition(":")[2], entry.parameters),
+        weights_behind(parse_spec(entry.spec).argument or "", entry.parameters),
         keys.code_of(keys.EMBEDDING_CODE),
         keys.versions(*keys.EMBEDDING_LIBRARIES),
     )
     short = entry.short_name or card.short_name or entry.name
-    return Model(entry.name, short, entry.spec, entry.parameters, card, identity, hasattr(opened, "fit"))
+    layers = opened.layers if isinstance(opened, LayeredExtractor) else None
+    return Model(entry.name, short, entry.spec, entry.parameters, card, identity, hasattr(opened, "fit"), layers)
 
 
 def systems_of(config: RunConfig) -> list[System]:
@@ -99,20 +103,31 @@ def systems_of(config: RunConfig) -> list[System]:
         for asked in entry.pooling or config.pooling or [model.card.pooling]:
             variant = pooling.parse(asked)  # `MTF D100` names its own dimension
             for dimension in dimensions if variant.pca is None else [variant.pca]:
-                systems.append(_system(model, variant.pooling, dimension, distances))
+                for layer in _layers(entry, model, config):
+                    systems.append(_system(model, layer, variant.pooling, dimension, distances))
     twice = {system.name for system in systems if sum(other.name == system.name for other in systems) > 1}
     if twice:
         raise UsageError(f"{sorted(twice)[0]!r} is asked for twice: leave one of them out.")
     return systems
 
 
-def _system(model: Model, spelled: str, dimension: int | None, distances: list[str]) -> System:
-    card = replace(model.card, short_name=model.short_name)
+def _layers(entry: ExtractorEntry, model: Model, config: RunConfig) -> tuple[int | None, ...]:
+    """The layers of a model to measure; those of the whole run concern only models that have some."""
+    if entry.layers is not None:
+        return layers.counted(entry.layers, model.layers, model.name)
+    if config.layers is not None and model.layers is not None:
+        return layers.counted(config.layers, model.layers, model.name)
+    return (None,)
+
+
+def _system(model: Model, layer: int | None, spelled: str, dimension: int | None, distances: list[str]) -> System:
+    card = replace(model.card, short_name=layers.named(model.short_name, layer))
     whole = card.frame_rate is None and spelled == card.pooling
     suffix = "" if dimension is None else f" D{dimension}"
-    name = f"{model.name}{'' if whole else f' {spelled}'}{suffix}"
+    name = f"{layers.named(model.name, layer)}{'' if whole else f' {spelled}'}{suffix}"
     code = pooling.system_code(card, spelled, dimension)
-    return System(name, code, model, spelled, pooling.atoms(spelled), dimension, tuple(distances))
+    parts = tuple(layers.part_of(layer, atom) for atom in pooling.atoms(spelled))
+    return System(name, code, model, spelled, parts, dimension, tuple(distances), layer)
 
 
 def card_of(system: System) -> dict[str, Any]:
@@ -124,6 +139,7 @@ def card_of(system: System) -> dict[str, Any]:
         "short_name": system.model.short_name,
         "spec": system.model.spec,
         "parameters": system.model.parameters,
+        "layer": system.layer,
         "pooling": system.pooling,
         "pca": system.pca,
         "distances": list(system.distances),

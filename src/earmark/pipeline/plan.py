@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from earmark.corpora.clips import Clip
 from earmark.embed.hearing import hear
 from earmark.extractors.contract import Extractor
-from earmark.pipeline import embedding, frames, steps
+from earmark.pipeline import embedding, frames, layers, steps
 from earmark.pipeline.cache import Cache
 from earmark.pipeline.config import RunConfig
 from earmark.pipeline.models import Model, System
@@ -54,7 +54,8 @@ def models_of(systems: Iterable[System], config: RunConfig) -> dict[str, tuple[M
     extra = frames.parts(config.dtw.stride) if config.dtw is not None else ()
     for system in systems:
         model, parts = found.get(system.model.identity, (system.model, ()))
-        found[system.model.identity] = (model, tuple(dict.fromkeys([*parts, *system.parts, *extra])))
+        own = [layers.part_of(system.layer, part) for part in extra]
+        found[system.model.identity] = (model, tuple(dict.fromkeys([*parts, *system.parts, *own])))
     return found
 
 
@@ -166,7 +167,7 @@ def _width(system: System, index: Index) -> int:
     longest = [
         max((max(lengths.get(part, [0])) for lengths in index.lengths.values()), default=0) for part in system.parts
     ]
-    return sum(longest) or (system.model.card.dimension or 512) * (100 if "flatten" in system.parts else 1)
+    return sum(longest) or (system.model.card.dimension or 512) * (100 if "flatten" in system.pooling else 1)
 
 
 def plan_text(lines: Sequence[Line], cache_url: str) -> str:

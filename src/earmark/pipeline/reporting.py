@@ -173,7 +173,17 @@ def _detail(counts: Mapping[str, float]) -> str:
 
 
 def _settings(config: RunConfig) -> dict[str, str]:
-    shown = ("distances", "ties", "permutations", "bootstrap", "across_groups", "min_class_size", "k", "seed")
+    shown = (
+        "distances",
+        "correct",
+        "ties",
+        "permutations",
+        "bootstrap",
+        "across_groups",
+        "min_class_size",
+        "k",
+        "seed",
+    )
     found = config.model_dump(mode="json")
     return {name.replace("_", " "): _words(found[name]) for name in shown if found.get(name) is not None}
 
@@ -194,7 +204,7 @@ def _close_ups(place: Path, scores: Scores, config: RunConfig) -> tuple[list[Clo
         where = row.suite, row.subset
         if "~noise" in row.subset or row.distance.endswith(sequences.SUFFIX):
             continue  # an ablation: it has no neighbours of its own to show
-        if where not in best or (row.value or 0.0) > (best[where].value or 0.0):
+        if where not in best or _closer(row) > _closer(best[where]):
             best[where] = row
     clips = _heard_again(place)
     made: list[CloseUp] = []
@@ -205,6 +215,11 @@ def _close_ups(place: Path, scores: Scores, config: RunConfig) -> tuple[list[Clo
         except EarmarkError as error:  # its vectors are not in the cache, or the run's record knows none
             missing.setdefault(_why(error, place), []).append(row.subset)
     return made, [f"There is no closer look at {listed(names)}. {why}" for why, names in missing.items()]
+
+
+def _closer(row: Row) -> tuple[bool, float]:
+    """What makes a row worth a close-up: distances between points that can be drawn, then a high value."""
+    return row.correction == "none", row.value or 0.0
 
 
 def _why(error: EarmarkError, place: Path) -> str:
@@ -222,11 +237,11 @@ def _heard_again(place: Path) -> Clips:
 
 def _close_up(place: Path, best: Row, scores: Scores, clips: Clips, config: RunConfig) -> CloseUp:
     found = folder.load_vectors(place, best.subset, best.system, best.suite)
-    points = folder.load_points(place, best.subset, best.system, best.distance, best.suite)
+    points = folder.load_points(place, best.subset, best.system, best.distance, best.suite, best.correction)
     # Across groups is the stricter question; its failures are the ones worth hearing.
     asked = scores.select(
         suite=best.suite, subset=best.subset, system=best.system, distance=best.distance,
-        protocol="across_groups", metric="P@1", status="ok",
+        correction=best.correction, protocol="across_groups", metric="P@1", status="ok",
     )  # fmt: skip
     protocol = "across_groups" if len(asked) else "all"
     values = {metric: one for (name, metric), one in points.items() if name == protocol and metric != "nearest_row"}
@@ -235,13 +250,14 @@ def _close_up(place: Path, best: Row, scores: Scores, clips: Clips, config: RunC
         subset=best.subset,
         system=best.system,
         distance=best.distance,
+        correction=best.correction,
         suite=best.suite,
         protocol=protocol,
         labels=found.labels,
         ids=found.ids,
         groups=found.groups if any(found.groups) else None,
         nearest=nearest,
-        vectors=found.values,
+        vectors=found.values if best.correction == "none" else None,  # no points lie at corrected distances
         per_point=values,
         ties=config.ties,
         hub_k=config.hub_k,

@@ -242,7 +242,8 @@ def _evaluate(work: Work) -> Iterator[Row]:
     """The rows of every subset and system, in the order of the config."""
     pairs = [(subset, system) for subset in work.subsets for system in work.systems]
     extra = int(work.config.dtw is not None)
-    total = sum(len(system.distances) * (1 + len(work.config.label_noise)) + extra for _, system in pairs)
+    each = len(work.config.correct) * (1 + len(work.config.label_noise))
+    total = sum(len(system.distances) * each + extra for _, system in pairs)
     with _bar(work, "evaluate", total, "measurement") as tick:
         for subset, system in pairs:
             yield from _evaluate_system(work, subset, system, tick)
@@ -295,7 +296,7 @@ def _attempt(work: Work, subset: Subset, system: System, tick: Any) -> list[Row]
                 subset.suite,
                 subset.name,
                 system.name,
-                job.distance,
+                job.distance if job.correction == "none" else f"{job.distance} {job.correction}",
                 entry.meta["seconds"],
             )
         work.count("evaluate", computed=int(not cached), cached=int(cached))
@@ -306,6 +307,7 @@ def _attempt(work: Work, subset: Subset, system: System, tick: Any) -> list[Row]
                 "subset": noisy_name(subset.name, job.noise),
                 "system": system.name,
                 "distance": job.distance,
+                "correction": job.correction,
                 "key": job.key,
                 "cached": cached,
                 "seconds": entry.meta["seconds"],

@@ -20,7 +20,7 @@ from earmark.geometry import spaces
 from earmark.geometry.layout import one_class
 from earmark.geometry.sweep import Wanted, sweep
 from earmark.metrics import catalogue, retrieval, sequence
-from earmark.pipeline import frames, packs
+from earmark.pipeline import frames, layers, packs
 from earmark.pipeline.cache import Cache
 from earmark.pipeline.config import DtwOptions, RunConfig
 from earmark.pipeline.entries import Entry
@@ -35,9 +35,18 @@ SUFFIX = "+dtw"
 class StoredFrames:
     """Frames [T, D] of clips in the cache, in their order; may be gone through again and again."""
 
-    def __init__(self, cache: Cache, extractor_key: str, index: Index, clips: Sequence[str], stride: int) -> None:
+    def __init__(
+        self,
+        cache: Cache,
+        extractor_key: str,
+        index: Index,
+        clips: Sequence[str],
+        stride: int,
+        layer: int | None = None,
+    ) -> None:
         self._source = (cache, extractor_key, index)
-        self._clips, self._parts = clips, frames.parts(stride)
+        self._clips = clips
+        self._parts = [layers.part_of(layer, part) for part in frames.parts(stride)]
 
     def __iter__(self) -> Iterator[NDArray[np.float32]]:
         cache, key, index = self._source

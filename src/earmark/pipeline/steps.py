@@ -1,17 +1,17 @@
 """The steps after embedding, each a function of content: vectors → PCA → scores. Results lie in the cache.
 
-A job is one subset, one system, one distance and one share of label noise. Its key is the hash of the sounds, the
-labels and groups, the extractor, the pooling, the PCA, the options and the code that measures, so a job is found
-again only when nothing it depends on has changed. Names (suite, subset, system) are put on the rows afterwards:
+A job is one subset, one system, one distance, one correction and one share of label noise. Its key is the hash of the
+sounds, the labels and groups, the extractor, the pooling, the PCA, the options and the code that measures, so a job is
+found again only when nothing it depends on has changed. Names (suite, subset, system) are put on the rows afterwards:
 renaming costs nothing.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +31,7 @@ from earmark.pipeline.models import Model, System
 from earmark.pipeline.noise import flip_labels, noisy_name
 from earmark.pipeline.packs import Index
 from earmark.pipeline.prepare import Subset
-from earmark.scores import Row, Scores
+from earmark.scores import Row
 from earmark.wording import counted
 
 PCA_KIND = "pca"
@@ -57,12 +57,13 @@ class Vectors:
 
 @dataclass(frozen=True)
 class Job:
-    """One measurement: which vectors, which distance, how much label noise."""
+    """One measurement: which vectors, which distance, how it is corrected, how much label noise."""
 
     vectors: Vectors
     distance: str
     noise: float
     key: str
+    correction: str = "none"
 
 
 class Made(NamedTuple):
@@ -98,19 +99,20 @@ def jobs_of(vectors: Vectors, config: RunConfig) -> Iterator[Job]:
         labels, groups = truth(vectors, noise, config.seed)
         options = {**config.options(), "across_groups": config.across_groups and groups is not None}
         truth_key = keys.fingerprint(labels, groups)
-        for distance in vectors.system.distances:
+        for distance, correction in product(vectors.system.distances, config.correct):
             key = keys.fingerprint(
                 "scores 2",
                 vectors.key,
                 truth_key,
                 distance,
+                correction,
                 options,
                 config.across_groups,
                 __version__,
                 keys.versions(*keys.EVALUATION_LIBRARIES),
                 keys.code_of(keys.EVALUATION_CODE),
             )
-            yield Job(vectors, distance, noise, key)
+            yield Job(vectors, distance, noise, key, correction)
     if config.dtw is not None:
         labels, _ = truth(vectors, 0.0, config.seed)
         asked = [config.dtw.model_dump(), config.metrics, config.k, config.min_class_size, config.ties]
@@ -133,12 +135,6 @@ def truth(vectors: Vectors, noise: float, seed: int) -> tuple[list[str | None], 
     if noise:
         labels = flip_labels(labels, noise, seed)
     return [labels[row] for row in vectors.rows], groups_of([clips[row] for row in vectors.rows])
-
-
-def _umap(config: RunConfig) -> bool:
-    """Whether UMAP is there matters only where purity is asked for: without it the row says so."""
-    names, _ = catalogue.plan(config.metrics, config.k)
-    return "purity" in names and importlib.util.find_spec("umap") is not None
 
 
 # --- loading and reducing ------------------------------------------------------------------------------------
@@ -175,6 +171,7 @@ def measure(job: Job, values: NDArray[np.float32], note: str, *, config: RunConf
             values,
             labels,
             distance=job.distance,
+            correct=job.correction,
             groups=groups,
             across_groups=config.across_groups and groups is not None,
             per_point=True,
@@ -183,11 +180,11 @@ def measure(job: Job, values: NDArray[np.float32], note: str, *, config: RunConf
             **config.options(),
         )
     except InputError as error:
-        rows = _not_applicable(config, job.distance, "all", str(error))
+        rows = _not_applicable(config, job.distance, job.correction, "all", str(error))
         return Entry({"rows": rows, "note": note, "seconds": time.perf_counter() - started})
     rows = [row.as_dict() for row in scores.rows]
     if config.across_groups and groups is None:
-        rows += _not_applicable(config, job.distance, "across_groups", "the clips have no groups")
+        rows += _not_applicable(config, job.distance, job.correction, "across_groups", "the clips have no groups")
     arrays = {
         f"{protocol} {metric}": points
         for (_, _, protocol, metric), points in scores.per_point.items()
@@ -206,7 +203,8 @@ def measure_sequences(
     kept = sequences.scored_rows(labels, config.min_class_size)
     digests = vectors.digests
     key = vectors.system.model.key(vectors.subset)
-    stored = sequences.StoredFrames(cache, key, index, [digests[row] for row in kept], config.dtw.stride)
+    own = [digests[row] for row in kept]
+    stored = sequences.StoredFrames(cache, key, index, own, config.dtw.stride, vectors.system.layer)
     return sequences.measure(values, labels, stored, kept, note, config=config, options=config.dtw, inputs=job.key)
 
 
@@ -214,13 +212,16 @@ def _memory(config: RunConfig) -> str | int:
     return int(config.memory) if config.memory.isdigit() else config.memory
 
 
-def _not_applicable(config: RunConfig, distance: str, protocol: str, reason: str) -> list[dict[str, Any]]:
+def _not_applicable(
+    config: RunConfig, distance: str, correction: str, protocol: str, reason: str
+) -> list[dict[str, Any]]:
     names, ks = catalogue.plan(config.metrics, config.k)
     metrics = [*(f"P@{k}" for k in ks), *names]
     return [
         Row(
             metric=metric,
             distance=distance,
+            correction=correction,
             protocol=protocol,
             status="not_applicable",
             reason=reason,
@@ -241,8 +242,8 @@ def failed_rows(subset: Subset, system: System, config: RunConfig, reason: str) 
             status="failed",
         )
         for noise in (0.0, *config.label_noise)
-        for distance in system.distances
-        for row in _not_applicable(config, distance, "all", reason)
+        for distance, correction in product(system.distances, config.correct)
+        for row in _not_applicable(config, distance, correction, "all", reason)
     ]
 
 
@@ -286,7 +287,3 @@ def truncated(digests: Sequence[str], index: Index, model: Model) -> int:
         return 0
     # A clip of exactly the limit may be one resampled sample longer.
     return sum(index.facts[digest].seconds > limit + 0.001 for digest in digests if digest in index.facts)
-
-
-def table(rows: Sequence[Row]) -> Scores:
-    return Scores(tuple(rows))

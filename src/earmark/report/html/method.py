@@ -21,6 +21,16 @@ DISTANCES = {
     "spearman": "One minus the rank correlation of two vectors' values: only the order of the dimensions counts.",
 }
 
+CORRECTIONS = {
+    "sphere": "vectors at length 1 before distances are taken",
+    "ls": "1 − exp(−d² / (s s′)), s the distance of a point to its k-th neighbour (local scaling)",
+    "nicdm": "d over the root of the two points' mean distances to their k nearest",
+    "icdm": "nicdm repeated, neighbours found anew each time, until every point's nearest are equally far on average",
+    "csls": "2 d minus the two points' mean distances to their k nearest; orders neighbours, is no distance",
+    "mp": "chance that a point lies closer to one of the two than they to each other, from the spread of all distances",
+    "dsl": "d² minus the points' squared distances to the middle of their k nearest; orders neighbours, is no distance",
+}
+
 METRICS = {
     "P@1": "share of clips whose nearest neighbour is of their class",
     "GSR": "global separation rate: nearest clip of another class against the mean of the own; 50 % where equal",
@@ -89,6 +99,7 @@ def _file_table(files: Iterable[FileNote]) -> Html:
 def how(data: ReportData) -> Html:
     rows = reading.single_subsets(data.scores)
     distances = list(dict.fromkeys(row.distance for row in rows if row.distance))
+    corrections = [name for name in dict.fromkeys(row.correction for row in rows) if name not in ("", "none")]
     return section(
         "method",
         "How it was measured",
@@ -100,6 +111,8 @@ def how(data: ReportData) -> Html:
         ),
         tag("h3", "Distances") if distances else None,
         pairs((name, DISTANCES.get(name, "")) for name in distances) if distances else None,
+        tag("h3", "Hubness corrections") if corrections else None,
+        pairs((name, CORRECTIONS.get(name.partition(":")[0], "")) for name in corrections) if corrections else None,
         tag("h3", "Metrics"),
         pairs((name, _definition(name)) for name in reading.metrics(rows)),
         _calibration(data),

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
-from importlib.resources import files
 from pathlib import Path
 
-from earmark.atomic import write_whole
-from earmark.errors import InputError
 from earmark.report import reading
 from earmark.report.content import ReportData
 from earmark.report.figures.style import library
-from earmark.report.html import clips, method, overlap, results
-from earmark.report.html.elements import Html, join, paragraph, tag, trusted
+from earmark.report.html import clips, corrected, layers, method, overlap, predicted, results
+from earmark.report.html.elements import Html, join, paragraph, tag
+from earmark.report.html.shell import footer, whole_page, write_page
 from earmark.wording import counted
 
 
 def write_report(data: ReportData, path: str | os.PathLike[str]) -> None:
     """Write the report as one HTML file. Another process sees the old file or the whole new one, never a part."""
-    target = Path(path)
-    text = render(data)
-    try:
-        write_whole(target, text.encode("utf-8", "replace"))
-    except FileNotFoundError as error:
-        raise InputError(f"{target}: the folder {target.parent} does not exist; create it first.") from error
-    except OSError as error:
-        raise InputError(f"{target} cannot be written ({error.strerror}); choose another place.") from error
+    write_page(render(data), Path(path))
 
 
 def render(data: ReportData) -> str:
@@ -36,7 +25,10 @@ def render(data: ReportData) -> str:
     sections = [
         results.the_answer(data),
         results.score_tables(data),
+        predicted.predictions(data),
         results.lift_over_chance(data),
+        corrected.before_and_after(data.scores),
+        layers.over_layers(data.scores),
         results.agreement(data),
         results.corpus(data),
         clips.closer_look(data),
@@ -44,32 +36,7 @@ def render(data: ReportData) -> str:
         method.what_happened(data),
         method.how(data),
     ]
-    body = tag("main", _header(data), _contents(data), sections, _footer(data))
-    style, script = _template("report.css"), _template("report.js")
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
-        tag("meta", name="generator", content=f"Earmark {data.version}".strip()),
-        tag("title", data.title),
-        tag("style", trusted(style)),
-    )
-    page = tag("html", head, tag("body", body, tag("script", trusted(script))), lang="en")
-    return f"<!doctype html>\n{page}\n"
-
-
-def _template(name: str) -> str:
-    return (files("earmark.report") / "templates" / name).read_text(encoding="utf-8")
-
-
-def _policy(script: str) -> str:
-    """The browser's own guarantee: nothing is fetched, and no script runs but ours."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (
-        "default-src 'none'; img-src data:; media-src data:; style-src 'unsafe-inline'; "
-        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    )
+    return whole_page(data.title, data.version, _header(data), _contents(data), sections, footer(data.version))
 
 
 def _header(data: ReportData) -> Html:
@@ -107,12 +74,9 @@ def _synthetic(data: ReportData) -> Html | None:
 def _contents(data: ReportData) -> Html:
     parts = [("answer", "Answer"), ("scores", "Scores"), ("chance", "Above chance?"), ("corpus", "Sounds")]
     parts[3:3] = [("agreement", "Metrics")] if results.correlations_of(data) else []
+    parts[3:3] = [("layers", "Layers")] if layers.has_layers(data.scores) else []
+    parts[3:3] = [("corrected", "Corrected")] if corrected.has_corrections(data.scores) else []
     parts += [("closer", "Closer look")] if data.close_ups else []
     parts += [("overlap", "Heard before?")] if data.overlaps else []
     parts += [("files", "Files"), ("method", "Method")]
     return tag("nav", [join(tag("a", title, href=f"#{name}"), " ") for name, title in parts], aria_label="Contents")
-
-
-def _footer(data: ReportData) -> Html:
-    by = f"Written by Earmark {data.version}".strip()
-    return tag("footer", f"{by}. This file holds everything it shows and loads nothing from a network.")

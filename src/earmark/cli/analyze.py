@@ -1,0 +1,199 @@
+"""Which of these datasets are redundant, which should be run first, and what would the others say?
+
+SCORES: a score table (.csv, .jsonl, .json, .parquet), a plain table with a line for each model and a column for each
+dataset (.csv, .parquet; empty cells are missing), or printed results that come with Earmark (published:vocsim,
+published:codec-superb). From the numbers alone: stalk finds how datasets relate, prowl a small subset that ranks the
+models as all datasets do, pounce how well the rest is predicted from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from earmark.analysis.cautions import warnings
+from earmark.analysis.novelty import novelty
+from earmark.analysis.pounce import DEFAULT_REGRESSORS, REGRESSORS
+from earmark.analysis.sources import open_matrix
+from earmark.analysis.study import Study, analyze
+from earmark.atomic import write_whole
+from earmark.cli import options
+from earmark.errors import InputError, UsageError
+from earmark.report.analysis import analysis_text, write_analysis
+
+EXAMPLES = """examples:
+  earmark analyze scores.csv --metric P@1 --into analysis
+  earmark analyze leaderboard.csv --lower-is-better WER,EER --chance BoolQ=0.5 --without Average
+  earmark analyze published:vocsim --metric P@1 --json
+  earmark analyze benchmark-with-mine.csv --judge MyDataset
+"""
+
+STAGES = ("reading", "stalk", "prowl", "pounce", "intervals", "ranks", "agreement")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scores", metavar="SCORES", help="score table, plain table, or published:NAME")
+    what = parser.add_argument_group("what the table holds")
+    what.add_argument("--metric", metavar="NAME", help="which metric of a score table, such as P@1")
+    what.add_argument("--distance", metavar="NAME", help="only rows of this distance (default: each is a model)")
+    what.add_argument(
+        "--lower-is-better", type=options.names, default=[], metavar="LIST", help="columns of which less is better"
+    )
+    what.add_argument(
+        "--chance", type=_levels, default={}, metavar="NAME=VALUE,...",
+        help="what a model that knows nothing reaches (default: looked up by name, else 0)",
+    )  # fmt: skip
+    what.add_argument(
+        "--best", type=_levels, default={}, metavar="NAME=VALUE,...",
+        help="the best possible value (default: 1 for fractions, 100 for percentages)",
+    )  # fmt: skip
+    what.add_argument("--without", type=options.names, default=[], metavar="LIST", help="columns to leave out")
+    what.add_argument(
+        "--families", default="auto", metavar="FILE",
+        help="which models are versions of each other: CSV with columns model,family; auto, models (stricter) or none",
+    )  # fmt: skip
+    how = parser.add_argument_group("how it is analysed")
+    how.add_argument("--split", choices=("grouped", "random"), help="how models are held out (default: by family)")
+    how.add_argument(
+        "--scheme", choices=("simba", "loglog"), default="simba", help="transforms that relations are sought in"
+    )
+    how.add_argument(
+        "--regressors", type=options.names, default=list(DEFAULT_REGRESSORS), metavar="LIST",
+        help=f"of {', '.join(REGRESSORS)} (default: {','.join(DEFAULT_REGRESSORS)})",
+    )  # fmt: skip
+    how.add_argument("--random-orders", type=int, default=1000, metavar="N", help="to compare with (default: 1000)")
+    how.add_argument("--beam", type=int, default=1, metavar="N", help="orders kept while growing a subset (default: 1)")
+    how.add_argument("--seed", type=int, default=0, help="seed of orders and resamples (default: 0)")
+    out = parser.add_argument_group("output")
+    out.add_argument("--judge", metavar="DATASET", help="only say whether this dataset differs from the others")
+    out.add_argument("--into", metavar="DIR", help="write analysis.html and every table as CSV; it is made if need be")
+    out.add_argument("--json", action="store_true", help="print stalk, prowl and pounce on stdout as JSON")
+    out.add_argument("--quiet", action="store_true", help="no progress bars and no warnings")
+
+
+def _levels(text: str) -> dict[str, float]:
+    """`BoolQ=0.5,MMLU=0.25` as a mapping."""
+    found = {}
+    for part in options.names(text):
+        name, equals, value = part.rpartition("=")
+        try:
+            if not equals:
+                raise ValueError
+            found[name.strip()] = float(value)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{part!r} is not NAME=VALUE such as BoolQ=0.5") from None
+    return found
+
+
+def families_of(given: str) -> dict[str, str] | str | None:
+    """The families a command line names: a word, or a CSV file with columns model and family."""
+    if given in ("auto", "models"):
+        return given
+    if given == "none":
+        return None
+    path = Path(given)
+    if not path.exists():
+        raise InputError(f"{given} does not exist; give a CSV file with columns model,family, or auto, models or none.")
+    try:
+        rows = list(csv.reader(io.StringIO(path.read_text("utf-8-sig"), newline="")))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path} cannot be read as CSV ({error}).") from error
+    header = [name.strip().lower() for name in rows[0]] if rows else []
+    key = next((name for name in ("model", "system") if name in header), None)
+    if key is None or "family" not in header:
+        raise InputError(f"{path} needs the columns model and family; it has {', '.join(header) or 'none'}.")
+    places = header.index(key), header.index("family")
+    return {row[places[0]].strip(): row[places[1]].strip() for row in rows[1:] if len(row) > max(places)}
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.judge:
+        return _judge(args)
+    if args.into:
+        _made(Path(args.into))
+    study = _study(args)
+    _warn(args, study.warnings)
+    if args.into:
+        written = write_study(study, Path(args.into))
+        if not args.quiet:
+            print(f"analysis written to {written}", file=sys.stderr)
+    sys.stdout.write(_json(study.as_dict()) if args.json else analysis_text(study))
+    return 0
+
+
+def _judge(args: argparse.Namespace) -> int:
+    """Only whether one dataset differs from the others."""
+    source = open_matrix(args.scores, **_reading(args))
+    _warn(args, [*source.notes, *warnings(source.matrix)])
+    (verdict,) = novelty(source.matrix, [args.judge])
+    said = f"{verdict.dataset}: {verdict.verdict}. {verdict.sentence}\n"
+    sys.stdout.write(_json(verdict._asdict()) if args.json else said)
+    return 0
+
+
+def _json(found: Any) -> str:
+    return json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _warn(args: argparse.Namespace, sentences: Iterable[str]) -> None:
+    for sentence in sentences if not args.quiet else ():
+        print(f"warning: {sentence}", file=sys.stderr)
+
+
+def _reading(args: argparse.Namespace) -> dict[str, Any]:
+    """What says how the table is to be read."""
+    return {
+        "metric": args.metric,
+        "distance": args.distance,
+        "lower_is_better": args.lower_is_better,
+        "chance": args.chance,
+        "best": args.best,
+        "families": families_of(args.families),
+        "without": args.without,
+    }
+
+
+def _study(args: argparse.Namespace) -> Study:
+    from tqdm import tqdm
+
+    reading = _reading(args)
+    with tqdm(total=len(STAGES), desc="analyse", unit="stage", delay=2, leave=False, disable=args.quiet) as bar:
+
+        def tick(stage: str) -> None:
+            bar.set_postfix_str(stage, refresh=False)
+            bar.update(1)
+
+        return analyze(
+            args.scores, **reading, split=args.split, scheme=args.scheme, regressors=args.regressors,
+            random_orders=args.random_orders, beam=args.beam, seed=args.seed, core=args.json and not args.into,
+            tick=tick,
+        )  # fmt: skip
+
+
+def _made(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file; give a folder for the analysis.")
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def write_study(study: Study, folder: Path) -> Path:
+    """Write the page and every table; the place of the page."""
+    for name, table in study.tables().items():
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(table.header)
+        writer.writerows([_cell(cell) for cell in row] for row in table.rows)
+        write_whole(folder / f"{name}.csv", text.getvalue().encode())
+    page = folder / "analysis.html"
+    write_analysis(study, page)
+    return page
+
+
+def _cell(cell: Any) -> Any:
+    return repr(cell) if isinstance(cell, float) else cell

@@ -1,0 +1,228 @@
+"""Judge generated sounds, or any vectors, against real ones: are they like the real, and do they cover them?
+
+REAL and GENERATED: files of vectors (.npy, .npz, .parquet, .csv, .pt), one row for each clip, or with --extractor
+audio: folders, manifests or corpora. Every metric is printed as it is and with hubness corrected (GICDM); where the two
+differ, trust the second. `earmark fidelity sanity` puts the metrics themselves to the test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from earmark import vectors
+from earmark.cli import options
+from earmark.errors import InputError, UsageError
+from earmark.fidelity.api import CORRECTIONS, READINGS, Fidelity, fidelity
+from earmark.vectors import Vectors
+from earmark.wording import counted
+
+EXAMPLES = """examples:
+  earmark fidelity real.npy generated.npy
+  earmark fidelity real.npz generated.npz --metrics clipped_density,clipped_coverage --per-sample samples.csv
+  earmark fidelity recordings/ synthesised/ --extractor logmel --html fidelity.html
+  earmark fidelity real.npy generated.npy --k 3 --correct none --bootstrap 0 --out scores.csv
+  earmark fidelity sanity --list
+"""
+
+ARRAYS = (".npy", ".npz", ".pt")  # vectors whatever else is said; tables may also be manifests of audio
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    _hand_over_sanity(parser)
+    parser.add_argument("real", metavar="REAL", help="vectors, or audio with --extractor")
+    parser.add_argument("generated", metavar="GENERATED", help="vectors, or audio with --extractor")
+    group = parser.add_argument_group("audio")
+    group.add_argument("--extractor", metavar="NAME", help="turn sounds into vectors with this model")
+    group.add_argument("--pool", metavar="P", help="pooling of frames (default: the extractor's own)")
+    group = parser.add_argument_group("metrics and intervals")
+    group.add_argument(
+        "--metrics", type=options.names, metavar="LIST",
+        help="metrics to compute, or `all` (default: all but alpha_precision and beta_recall, which train a network)",
+    )  # fmt: skip
+    group.add_argument(
+        "--k", type=_neighbours, default=5, metavar="K",
+        help="neighbours that make a ball, or metric=k pairs with commas (default: 5; the cover metrics 3)",
+    )  # fmt: skip
+    group.add_argument(
+        "--correct", type=options.names, default=list(CORRECTIONS), metavar="LIST",
+        help="none, gicdm or both with a comma (default: both)",
+    )  # fmt: skip
+    group.add_argument(
+        "--reading", choices=READINGS, default="both",
+        help="the clipped pair under GICDM: corrected so that good data reaches 1, literal, or both (default: both)",
+    )  # fmt: skip
+    group.add_argument("--uncapped", action="store_true", help="let clipped_density pass 1")
+    group.add_argument(
+        "--bootstrap", type=int, default=300, metavar="N",
+        help="95 %% intervals from N resamples of the points; 0 for none (default: 300)",
+    )  # fmt: skip
+    group.add_argument("--seed", type=int, default=0, help="seed of resamples and of the network (default: 0)")
+    _add_resources(parser)
+    group = parser.add_argument_group("single points and figures")
+    group.add_argument(
+        "--per-sample", metavar="FILE", help="write every generated point, worst first: .csv or .parquet"
+    )
+    group.add_argument(
+        "--per-real", metavar="FILE", help="write every real point, least covered first: .csv or .parquet"
+    )
+    group.add_argument("--worst", type=int, default=5, metavar="N", help="how many samples to name (default: 5)")
+    group.add_argument("--figure", metavar="FILE", help="draw it all: .png, .svg or .pdf")
+    group.add_argument("--html", metavar="FILE", help="write a page with table, figures and the worst samples")
+    options.add_output(parser)
+
+
+def _hand_over_sanity(parser: argparse.ArgumentParser) -> None:
+    """Let `fidelity sanity ...` be parsed by its own module: it has no REAL and GENERATED, and options of its own.
+
+    argparse cannot choose between a subcommand and two positional words, so the first word is looked at before it does.
+    A file that is called sanity is given as ./sanity.
+    """
+    ordinary = parser.parse_args
+
+    def parse(words: Any = None, namespace: Any = None) -> Any:
+        if not words or words[0] != "sanity":
+            return ordinary(words, namespace)
+        from earmark.cli import fidelity_sanity
+
+        own = argparse.ArgumentParser(
+            prog=f"{parser.prog} sanity",
+            description=fidelity_sanity.__doc__,
+            epilog=fidelity_sanity.EXAMPLES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        fidelity_sanity.add_arguments(own)
+        own.set_defaults(instead=fidelity_sanity.run)
+        return own.parse_args(words[1:], namespace)
+
+    parser.set_defaults(instead=None)
+    parser.parse_args = parse  # type: ignore[assignment, method-assign]
+
+
+def _add_resources(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("distances and resources")
+    group.add_argument(
+        "--distance", type=options.names, default=["euclidean"], metavar="LIST",
+        help="euclidean, cosine, spearman; several separated by commas (default: euclidean)",
+    )  # fmt: skip
+    group.add_argument(
+        "--ties", choices=("average", "ordinal"), default="average",
+        help="ranks of equal values under spearman (default: average)",
+    )  # fmt: skip
+    group.add_argument("--device", default="auto", help="where neighbours are searched: auto, cpu, cuda, cuda:1")
+    group.add_argument("--memory", default="2GB", help="budget for tiles, beside the vectors (default: 2GB)")
+    group.add_argument("--threads", type=int, metavar="N", help="worker threads (default: every core)")
+    group.add_argument("--key", metavar="NAME", help="the array to take from .npz, .parquet or .pt files")
+    group.add_argument("--system", default="", metavar="NAME", help="name of the generator, for the system column")
+    group.add_argument("--subset", default="", metavar="NAME", help="name of the data, for the subset column")
+    group.add_argument("--suite", default="", metavar="NAME", help="name of the suite, for the suite column")
+
+
+def _neighbours(text: str) -> int | dict[str, int]:
+    """5, or precision=3,recall=3."""
+    try:
+        if "=" not in text:
+            return int(text)
+        return {name.strip(): int(number) for name, number in (part.split("=") for part in options.names(text))}
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number such as 5, or precision=3,recall=3") from None
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.instead is not None:
+        return int(args.instead(args) or 0)
+    options.check_out(args)
+    _check_targets(args)
+    real, generated = _read(args)
+    scores = fidelity(
+        real.values,
+        generated.values,
+        metrics=args.metrics,
+        k=args.k,
+        correct=args.correct,
+        reading=args.reading,
+        distance=args.distance,
+        bootstrap=args.bootstrap,
+        seed=args.seed,
+        cap=not args.uncapped,
+        ids=generated.ids,
+        real_ids=real.ids,
+        ties=args.ties,
+        device=args.device,
+        memory=args.memory,
+        threads=args.threads,
+        system=args.system or str(args.generated),
+        subset=args.subset or str(args.real),
+        suite=args.suite,
+        progress=not args.quiet,
+    )
+    title = f"{args.generated} against {args.real}"
+    _write(args, scores, title)
+    sizes = f"{counted(len(generated.values), 'generated point')}, {len(real.values)} real"
+    from earmark.report.fidelity import to_text
+
+    options.deliver(args, scores, lambda found: to_text(scores, f"{title} · {sizes}", args.worst))
+    return 0 if any(row.status == "ok" for row in scores) else 1
+
+
+def _check_targets(args: argparse.Namespace) -> None:
+    """Refuse an impossible file before the work, not after it."""
+    for target, endings in (
+        (args.per_sample, (".csv", ".parquet")), (args.per_real, (".csv", ".parquet")),
+        (args.figure, (".png", ".svg", ".pdf")), (args.html, (".html", ".htm")),
+    ):  # fmt: skip
+        if target is None:
+            continue
+        if Path(target).suffix.lower() not in endings:
+            raise UsageError(f"{target}: choose a name that ends in {' or '.join(endings)}.")
+        folder = Path(target).resolve().parent
+        if not folder.is_dir():
+            raise InputError(f"{target}: the folder {folder} does not exist; create it first.")
+
+
+def _read(args: argparse.Namespace) -> tuple[Vectors, Vectors]:
+    if args.pool is not None and args.extractor is None:
+        raise UsageError("--pool belongs to audio: name the model with --extractor too.")
+    # One model for both sets: one that learns from sounds learns from the real ones alone, which come first.
+    model = None
+    if args.extractor is not None:
+        from earmark.extractors.catalogue import open_extractor
+
+        model = open_extractor(args.extractor)
+    found = []
+    for place in (args.real, args.generated):
+        if model is None and Path(place).is_dir():
+            raise UsageError(f"{place} is a folder: name a model with --extractor to turn its sounds into vectors.")
+        if model is None or Path(place).suffix.lower() in ARRAYS:
+            found.append(vectors.read_vectors(place, key=args.key))
+            continue
+        from earmark.embed.embedding import embed_audio
+
+        heard = embed_audio(place, model, args.pool, threads=args.threads, progress=not args.quiet)
+        found.append(Vectors(heard.ids, heard.vectors, source=str(place)))
+        if not args.quiet:
+            for note in heard.notes:
+                print(f"note: {place}: {note}", file=sys.stderr)
+    return found[0], found[1]
+
+
+def _write(args: argparse.Namespace, scores: Fidelity, title: str) -> None:
+    """The files asked for beside the score table."""
+    from earmark.report import fidelity as report
+
+    if args.per_sample:
+        report.write_samples(scores, args.per_sample)
+    if args.per_real:
+        report.write_reals(scores, args.per_real)
+    if args.figure:
+        from earmark.report.figures import save
+        from earmark.report.figures.fidelity import overview
+
+        save(overview(scores, title=title), args.figure)
+    if args.html:
+        report.write_page(scores, title, args.html)
+    if not args.quiet:
+        for target in filter(None, (args.per_sample, args.per_real, args.figure, args.html)):
+            print(f"written: {target}", file=sys.stderr)

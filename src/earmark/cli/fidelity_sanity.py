@@ -1,0 +1,242 @@
+"""Put metrics of fidelity and coverage to the synthetic checks that they must pass.
+
+Prints T (passed), F (failed), L or H (passed as a low or a high coverage) for each check, with the published letter in
+brackets where it is another, and how many cells agree. A metric is one of Earmark's or your own, mymodule:my_metric, a
+function (real, generated) -> a number or (fidelity, coverage). The mean over all repeats is judged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from earmark.atomic import write_whole
+from earmark.cli import options
+from earmark.errors import InputError, UsageError, did_you_mean, require
+from earmark.fidelity.sanity import CHECKS, Cell, Sanity, Tally, sanity
+from earmark.fidelity.sanity.rules import GROUPS
+from earmark.workers import thread_count
+
+STUDIES = ("hypersphere", "components", "dimension", "convergence", "crossover", "corrections")
+
+EXAMPLES = """examples:
+  earmark fidelity sanity --list
+  earmark fidelity sanity --metrics mymodule:my_metric --checks mean,sphere,invention --repeats 3
+  earmark fidelity sanity --metrics clipped_density --checks sphere --repeats 2 --figure sphere.png
+  earmark fidelity sanity --into sanity/ --jobs 8            every published column; hours, and resumable
+  earmark fidelity sanity --study hypersphere --figure hypersphere.svg
+"""
+
+WIDTH = 100
+_NAME_WIDTH = 22
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--list", action="store_true", help="list the checks with what they vary, and stop")
+    what = parser.add_argument_group("what is checked")
+    what.add_argument(
+        "--metrics", type=options.names, metavar="LIST",
+        help="names or import paths such as mymodule:my_metric (default: all that were published)",
+    )  # fmt: skip
+    what.add_argument(
+        "--correct", type=options.names, default=["none", "gicdm"], metavar="LIST",
+        help="none, gicdm (default: both, for metrics that have both)",
+    )  # fmt: skip
+    what.add_argument(
+        "--judge", choices=("fidelity", "coverage"), default="fidelity",
+        help="what a metric of your own measures when it returns one number (default: fidelity)",
+    )  # fmt: skip
+    what.add_argument("--checks", type=options.names, metavar="LIST", help="names from --list (default: all)")
+    what.add_argument(
+        "--original", action="store_true",
+        help="the criteria and grids of the first benchmark, without the amendments of the GICDM paper",
+    )  # fmt: skip
+    how = parser.add_argument_group("how much")
+    how.add_argument("--repeats", type=int, default=10, metavar="R", help="draws of everything (default: 10)")
+    how.add_argument(
+        "--n", type=int, metavar="N",
+        help="points in each set, where the check does not vary it (default: 1000; studies have their own)",
+    )  # fmt: skip
+    how.add_argument(
+        "--grid", choices=("full", "thin"),
+        help="values of the varied parameter: full has 51 or 20, thin 11 or 10 (default: thin; full with --original)",
+    )  # fmt: skip
+    how.add_argument("--seed", type=int, default=0, help="seed of all draws (default: 0)")
+    how.add_argument("--into", metavar="FOLDER", help="keep every score here; a killed run continues")
+    how.add_argument("--jobs", type=int, metavar="J", help="processes, one thread each (default: every core)")
+    how.add_argument("--device", default="cpu", help="where large searches run: cpu, cuda or auto (default: cpu)")
+    how.add_argument("--minutes", type=float, metavar="M", help="begin nothing new after so many minutes")
+    study = parser.add_argument_group("studies")
+    study.add_argument("--study", metavar="NAME", help=f"instead of the checks: {', '.join(STUDIES)}")
+    out = parser.add_argument_group("output")
+    out.add_argument(
+        "--figure", metavar="FILE",
+        help="draw the table, the curves when there is one check, or the study: .png, .svg or .pdf",
+    )  # fmt: skip
+    out.add_argument("--out", metavar="FILE", help="write a line for each cell: .csv or .json")
+    out.add_argument("--json", action="store_true", help="print the result on stdout as JSON")
+    out.add_argument("--quiet", action="store_true", help="no progress bars and no remarks")
+
+
+def run(args: argparse.Namespace) -> int:
+    _check_targets(args)
+    if args.list:
+        sys.stdout.write(checks_text())
+        return 0
+    if args.study:
+        return _study(args)
+    result = sanity(
+        args.metrics,
+        checks=args.checks,
+        correct=args.correct,
+        repeats=args.repeats,
+        n=1000 if args.n is None else args.n,
+        grid=args.grid,
+        edition="original" if args.original else "amended",
+        own_kind=args.judge,
+        seed=args.seed,
+        into=args.into,
+        jobs=thread_count(args.jobs),
+        device=args.device,
+        minutes=args.minutes,
+        progress=not args.quiet,
+    )
+    rows = json.dumps([cell.row() for cell in result.cells], indent=1, ensure_ascii=False) + "\n"
+    if args.out:
+        write_whole(Path(args.out), (rows if args.out.endswith(".json") else result.to_csv()).encode())
+    if args.figure:
+        _draw(args, result)
+    sys.stdout.write(rows if args.json else text(result))
+    if args.minutes and any(cell.outcome is None for cell in result.cells) and not args.quiet:
+        print("time is up and some cells have no scores yet; the same --into continues", file=sys.stderr)
+    return 0
+
+
+def _check_targets(args: argparse.Namespace) -> None:
+    """Refuse what cannot be written before hours of work, not after them."""
+    for target, suffixes in ((args.out, (".csv", ".json")), (args.figure, (".png", ".svg", ".pdf"))):
+        if target and not Path(target).resolve().parent.is_dir():
+            raise InputError(f"{target}: its folder does not exist; create it first.")
+        if target and Path(target).suffix.lower() not in suffixes:
+            raise UsageError(f"{target}: choose one of the suffixes {', '.join(suffixes)}.")
+    if args.figure:
+        require("matplotlib", "Figures", "plots")
+
+
+def _draw(args: argparse.Namespace, result: Sanity) -> None:
+    from earmark.report.figures import sanity as figures
+    from earmark.report.figures.style import save
+
+    checks = {cell.check for cell in result.cells}
+    save(figures.curves(result, checks.pop()) if len(checks) == 1 else figures.outcomes(result), args.figure)
+
+
+def _study(args: argparse.Namespace) -> int:
+    """Compute a study, draw it if asked, and print its numbers."""
+    from earmark.fidelity.sanity import studies, study_tables
+
+    if args.study not in STUDIES:
+        raise UsageError(
+            f"There is no study {args.study!r}.{did_you_mean(args.study, STUDIES)} Known: {', '.join(STUDIES)}."
+        )
+    given = {} if args.n is None or args.study == "crossover" else {"n": args.n}
+    seeded = {} if args.study == "crossover" else {"seed": args.seed}
+    found = getattr(studies, args.study)(**given, **seeded, progress=not args.quiet)
+    if args.figure:
+        from earmark.report.figures import sanity as figures
+        from earmark.report.figures.style import save
+
+        save(getattr(figures, args.study)(found), args.figure)
+    if args.out:
+        write_whole(
+            Path(args.out),
+            (study_tables.to_json(found) if args.out.endswith(".json") else study_tables.to_csv(found)).encode(),
+        )
+    sys.stdout.write(study_tables.to_json(found) if args.json else study_tables.to_text(found))
+    return 0
+
+
+# --- text -------------------------------------------------------------------------------------------------
+
+
+def checks_text() -> str:
+    """The checks by name, with their title in the papers, what they vary, and their sub-cases."""
+    lines = []
+    for check in CHECKS.values():
+        cases = ", ".join(case.name for case in check.subcases if case.name)
+        lines.append(f"{check.name:{_NAME_WIDTH}}{check.title}")
+        lines.append(f"{'':{_NAME_WIDTH}}varies: {check.parameter}{f'; {cases}' if cases else ''}")
+    return "\n".join(lines) + "\n"
+
+
+def text(result: Sanity) -> str:
+    """The table in blocks that fit a terminal, the counts below each, and the cells that are not as published."""
+    blocks = []
+    for kind in ("fidelity", "coverage"):
+        names = [column.name for column in result.columns if column.kind == kind]
+        while names:
+            width = max(11, *(len(name.split("+")[0]) + 2 for name in names))
+            fit = max(1, (WIDTH - _NAME_WIDTH) // width)
+            blocks.append(_block(result, kind, names[:fit], width))
+            names = names[fit:]
+    failures = [cell for cell in result.cells if cell.column.own and cell.outcome == "F"]
+    if failures:
+        blocks.append("\n".join(["failed:", *(f"  {_reason(cell)}" for cell in failures)]))
+    differences = result.differences()
+    if differences:
+        blocks.append("\n".join(["not as published:", *(f"  {_difference(cell)}" for cell in differences)]))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _block(result: Sanity, kind: str, names: Sequence[str], width: int) -> str:
+    cells = {name: {(cell.desideratum, cell.check): cell for cell in result.of(name)} for name in names}
+    lines = [_line(kind, [name.split("+")[0] for name in names], width)]
+    if any("+" in name for name in names):
+        lines.append(_line("", ["+gicdm" if "+" in name else "" for name in names], width))
+    seen = ""
+    for desideratum, check in cells[names[0]]:
+        if desideratum != seen:
+            lines.append(desideratum)
+            seen = desideratum
+        lines.append(_line(f"  {check}", [_letter(cells[name][desideratum, check]) for name in names], width))
+    lines.append("")
+    printed = any(result.agreement(name).of for name in names)
+    for group in GROUPS:
+        tallies = [result.passed(name, group) for name in names]
+        if any(tally.of for tally in tallies):
+            lines.append(_line(f"passed, {group}", [_share(tally) for tally in tallies], width))
+            if printed:
+                published = [result.passed(name, group, published=True) for name in names]
+                lines.append(_line("  published", [_share(tally) for tally in published], width))
+    if printed:
+        lines.append(_line("cells as published", [_share(result.agreement(name)) for name in names], width))
+    return "\n".join(lines)
+
+
+def _share(tally: Tally) -> str:
+    return f"{tally.passed}/{tally.of}" if tally.of else "–"
+
+
+def _line(name: str, cells: Sequence[str], width: int) -> str:
+    return (f"{name:{_NAME_WIDTH}}" + "".join(f"{cell:{width}}" for cell in cells)).rstrip()
+
+
+def _letter(cell: Cell) -> str:
+    letter = cell.outcome or "–"
+    return f"{letter} ({cell.published})" if cell.agrees is False else letter
+
+
+def _difference(cell: Cell) -> str:
+    head, _, reason = _reason(cell).partition(": ")
+    return f"{head}: {cell.outcome}, published {cell.published}; {reason}"
+
+
+def _reason(cell: Cell) -> str:
+    """The cell and the line that decided it, with the distance to its threshold."""
+    name = f"{cell.column.name} {cell.check} ({cell.desideratum})"
+    if cell.slack is None:
+        return f"{name}: {cell.decided_by or 'no score'}"
+    return f"{name}: {cell.decided_by}, {'passed' if cell.slack >= 0 else 'failed'} by {abs(cell.slack):.3f}"

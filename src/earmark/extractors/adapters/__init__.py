@@ -1,0 +1,1 @@
+"""Models in formats of others (ONNX, TorchScript, HEAR, mteb, sentence-transformers, a function) as extractors."""

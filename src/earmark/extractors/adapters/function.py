@@ -1,0 +1,69 @@
+"""A plain Python function as an extractor: `mypackage.mymodule:embed`.
+
+    def embed(samples): ...            # float32, mono; returns [D] or [T, D]
+    def embed(samples, rate): ...      # the rate too
+    embed.rate = 22050                 # the rate it wants; 16000 without it
+
+Further arguments are parameters and come from the config. A function that needs no argument makes a model instead.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from earmark.errors import UsageError
+from earmark.extractors.catalogue import as_frames
+from earmark.extractors.contract import ExtractorCard, Frames, Waveform
+
+__all__ = ["Function", "wants_sound"]
+
+RATE = 16000
+
+
+class Function:
+    """Whatever a function returns for each clip, clip by clip."""
+
+    def __init__(self, function: Callable[..., Any], parameters: Mapping[str, Any]) -> None:
+        self._function = function
+        self._parameters = dict(parameters)
+        required = _required(function, parameters)
+        if len(required) > 2 or (
+            len(required) == 2 and required[1] not in ("rate", "sample_rate", "sampling_rate", "sr")
+        ):
+            raise UsageError(
+                f"{function.__name__} needs {', '.join(required)}: a function takes samples, and the rate if it wants."
+            )
+        unknown = [name for name in parameters if not _takes(function, name)]
+        if unknown:
+            raise UsageError(f"{function.__name__} takes no {', '.join(unknown)}.")
+        rate = int(getattr(function, "rate", RATE))
+        self._rate = (rate,) if len(required) == 2 else ()
+        given = getattr(function, "card", None)
+        card = ExtractorCard(name=function.__name__, title="Python function", rate=rate)
+        self.has_own_card = given is not None
+        self.card = card if given is None else ExtractorCard(**{"name": card.name, "rate": rate, **dict(given)})
+
+    def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
+        return [as_frames([self._function(waveform, *self._rate, **self._parameters)], 1)[0] for waveform in waveforms]
+
+
+def wants_sound(thing: Any, parameters: Mapping[str, Any]) -> bool:
+    """Whether something imported is a function of samples, and not one that makes a model."""
+    return inspect.isfunction(thing) and bool(_required(thing, parameters))
+
+
+def _required(function: Callable[..., Any], parameters: Mapping[str, Any]) -> list[str]:
+    """Positional arguments without a default that the parameters do not give."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [
+        name
+        for name, one in inspect.signature(function).parameters.items()
+        if one.kind in kinds and one.default is one.empty and name not in parameters
+    ]
+
+
+def _takes(function: Callable[..., Any], name: str) -> bool:
+    found = inspect.signature(function).parameters
+    return name in found or any(one.kind is inspect.Parameter.VAR_KEYWORD for one in found.values())

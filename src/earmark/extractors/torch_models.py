@@ -1,0 +1,255 @@
+"""Running a frozen torch network: batches of one shape, layers from one pass, less at once when memory is short.
+
+    waveforms -- prepare: cut to the context, pad --> arrays -- same shape --> batches -- network --> frames
+
+A clip's frames do not depend on the clips beside it. Arrays of different shapes are never padded to one batch,
+except by families whose network can be told the lengths (`pads`). Inference mode, no TF32 in float32, results in
+float32 on the CPU. A batch that does not fit the device's memory is halved, and batches stay that small.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.errors import InputError, UsageError, require
+from earmark.extractors.contract import ExtractorCard, Frames, Waveform
+
+__all__ = ["Batch", "Settings", "TorchExtractor", "parameters_of"]
+
+log = logging.getLogger("earmark.extractors")
+
+DTYPES = ("float32", "bfloat16", "float16")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parameters that every torch family takes beside its checkpoint."""
+
+    layer: int = -1  # 0: what enters the first block; -1: what leaves the last
+    device: str = "auto"  # cuda where there is one, else cpu
+    dtype: str = "float32"
+    batch: int = 32  # clips at once, at most; whoever calls may give fewer
+    local_files_only: bool = False
+    allow_pickle: bool = False
+    revision: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.dtype not in DTYPES:
+            raise UsageError(f"There is no dtype {self.dtype!r}: choose from {', '.join(DTYPES)}.")
+        if self.batch is not None and self.batch < 1:
+            raise UsageError(f"A batch of {self.batch} clips is not possible: give at least 1.")
+
+    @property
+    def loading(self) -> dict[str, Any]:
+        """What finding the checkpoint needs to know."""
+        names = ("local_files_only", "allow_pickle", "revision")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Arrays of one shape on the device, float32, and how many samples of each clip were heard."""
+
+    sounds: Any
+    samples: tuple[int, ...]
+    lengths: tuple[int, ...]  # of each array before it was padded to the batch
+
+
+class TorchExtractor:
+    """What the families share. A family says how to `prepare`, `load`, run (`forward`) and count (`valid`).
+
+    `layers` is the number of blocks, or None when the model gives one answer and no hidden layers.
+    """
+
+    card: ExtractorCard
+    layers: int | None = None
+    pads = False
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._torch = require("torch", "These models", "torch")
+        self._device = _device(self._torch, settings.device)
+        self._dtype = getattr(self._torch, settings.dtype)
+        self._network: Any = None
+        self._most = settings.batch or (64 if self._device.type == "cuda" else 8)
+
+    # --- what a family says ---
+
+    def load(self) -> Any:
+        """The network with its weights, on the CPU."""
+        raise NotImplementedError
+
+    def prepare(self, waveform: Waveform) -> NDArray[np.float32]:
+        """The waveform as the network's front end wants it."""
+        return waveform
+
+    def forward(self, network: Any, batch: Batch, layers: Sequence[int]) -> Mapping[int, Any]:
+        """Tensors [B, T, D] of the layers asked for, which are counted from 0."""
+        raise NotImplementedError
+
+    def valid(self, samples: int, frames: int) -> int:
+        """How many of the frames heard sound of a clip of so many samples."""
+        return frames
+
+    # --- what an extractor does ---
+
+    def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
+        layer = self.settings.layer
+        found: list[Frames | None] = [None] * len(waveforms)
+        for place, frames in self._run(waveforms, [self.counted(layer)]):
+            (found[place],) = frames.values()
+        return [one for one in found if one is not None]
+
+    def extract_layers(
+        self, waveforms: Sequence[Waveform], layers: Sequence[int]
+    ) -> Iterator[tuple[int, Mapping[int, Frames]]]:
+        """Frames of several layers from one pass, clip by clip as batches are done; keys are as they were asked."""
+        asked = {layer: self.counted(layer) for layer in layers}
+        for place, frames in self._run(waveforms, sorted(set(asked.values()))):
+            yield place, {layer: frames[counted] for layer, counted in asked.items()}
+
+    def counted(self, layer: int) -> int:
+        """A layer counted from 0; -1 is the last."""
+        last = self.layers or 0
+        found = layer if layer >= 0 else last + 1 + layer
+        if not 0 <= found <= last or (self.layers is None and layer not in (0, -1)):
+            known = "one answer and no hidden layers" if self.layers is None else f"layers 0 to {last}"
+            raise UsageError(f"{self.card.name} has {known}: there is no layer {layer}.")
+        return found
+
+    @property
+    def device(self) -> str:
+        """Where the network runs: cpu, cuda, cuda:1."""
+        return str(self._device)
+
+    @property
+    def clips_at_once(self) -> int:
+        """How many clips a batch should have to keep the device busy, as far as memory has allowed."""
+        return self._most
+
+    @property
+    def network(self) -> Any:
+        """The network on its device, loaded when it is first needed."""
+        if self._network is None:
+            self._network = self.load().to(self._device, self._dtype)
+            for module in self._network.modules():
+                if hasattr(module, "flatten_parameters"):  # moving scattered the weights of an LSTM
+                    module.flatten_parameters()
+        return self._network
+
+    def _run(self, waveforms: Sequence[Waveform], layers: Sequence[int]) -> Iterator[tuple[int, dict[int, Frames]]]:
+        heard = [self._cut(waveform) for waveform in waveforms]
+        arrays = [self.prepare(waveform) for waveform in heard]
+        waiting = list(_grouped(arrays, self.pads))
+        while waiting:
+            places = waiting.pop(0)
+            if len(places) > self._most:
+                waiting.insert(0, places[self._most :])
+                places = places[: self._most]
+            chosen = [arrays[place] for place in places]
+            samples = tuple(len(heard[place]) for place in places)
+            try:
+                found = self._forward(chosen, samples, layers)
+            except self._torch.OutOfMemoryError as error:
+                self._less(len(places), chosen[0], error)
+                waiting.insert(0, places)
+                continue
+            if len(layers) == 1:  # one way back for the batch; many layers would not fit at once
+                found = {layer: found[layer].detach().cpu() for layer in layers}
+            for row, place in enumerate(places):
+                yield place, {layer: self._frames(found[layer][row], samples[row]) for layer in layers}
+
+    def _cut(self, waveform: Waveform) -> Waveform:
+        context = self.card.context_seconds
+        return waveform if context is None else waveform[: round(context * self.card.rate)]
+
+    def _forward(
+        self, arrays: Sequence[NDArray[np.float32]], samples: tuple[int, ...], layers: Sequence[int]
+    ) -> Mapping[int, Any]:
+        torch = self._torch
+        stacked = torch.from_numpy(_stacked(arrays))
+        if self._device.type == "cuda":
+            stacked = stacked.pin_memory()
+        with torch.inference_mode(), _exact(torch, self._dtype):
+            sounds = stacked.to(self._device, non_blocking=True)
+            batch = Batch(sounds, samples, tuple(len(array) for array in arrays))
+            return self.forward(self.network, batch, layers)
+
+    def _frames(self, values: Any, samples: int) -> Frames:
+        kept = values[: self.frames_of(samples, len(values))].detach().cpu()
+        array = kept.float().numpy() if kept.is_floating_point() else kept.numpy()
+        return Frames(array, max(1, min(self.valid(samples, len(array)), len(array))))
+
+    def frames_of(self, samples: int, frames: int) -> int:
+        """How many of a batch's frames are a clip's own: all, unless clips were padded to one length."""
+        return frames
+
+    def _less(self, clips: int, array: NDArray[np.float32], error: BaseException) -> None:
+        if clips == 1:
+            raise InputError(
+                f"{self.card.name} has not the memory for a single clip of {len(array)} samples on {self._device}: "
+                f"cut clips shorter, or choose device=cpu or dtype=bfloat16."
+            ) from error
+        self._most = max(1, clips // 2)
+        log.warning("%s: out of memory with %d clips at once, going on with %d", self.card.name, clips, self._most)
+        if self._device.type == "cuda":
+            self._torch.cuda.empty_cache()
+
+
+def parameters_of(network: Any) -> int:
+    """How many numbers a network has learnt, or holds instead of learning (positions)."""
+    return sum(int(parameter.numel()) for parameter in network.parameters())
+
+
+def _device(torch: Any, name: str) -> Any:
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise UsageError(f"There is no device {name!r}: give auto, cpu, cuda or cuda:1.") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise UsageError("torch sees no CUDA device here: give device=cpu.")
+    return device
+
+
+def _grouped(arrays: Sequence[NDArray[np.float32]], pads: bool) -> Iterator[list[int]]:
+    """Places of arrays that may share a batch: those of one shape, or all in order of length."""
+    if pads:
+        if arrays:
+            yield sorted(range(len(arrays)), key=lambda place: len(arrays[place]))
+        return
+    by_shape: dict[tuple[int, ...], list[int]] = {}
+    for place, array in enumerate(arrays):
+        by_shape.setdefault(array.shape, []).append(place)
+    yield from by_shape.values()
+
+
+def _stacked(arrays: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Arrays in one, zeros behind those that are shorter."""
+    longest = max(len(array) for array in arrays)
+    stacked = np.zeros((len(arrays), longest, *arrays[0].shape[1:]), np.float32)
+    for row, array in enumerate(arrays):
+        stacked[row, : len(array)] = array
+    return stacked
+
+
+@contextmanager
+def _exact(torch: Any, dtype: Any) -> Iterator[None]:
+    """float32 means float32: no TF32 in products and convolutions while this runs."""
+    if dtype is not torch.float32 or not torch.cuda.is_available():
+        yield
+        return
+    kept = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = kept

@@ -1,0 +1,289 @@
+"""Tiny models of every family with random weights, saved as real checkpoints are: config, preprocessor, safetensors.
+
+They have the layers of the real ones, few and narrow, and lie in a folder that an extractor opens by its path.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+# A test module that imports this one is skipped where the models' packages are missing.
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+audio_utils = pytest.importorskip("transformers.audio_utils")
+safetensors = pytest.importorskip("safetensors.torch")
+load_file, save_file = safetensors.load_file, safetensors.save_file
+
+SECONDS = 2  # context of the tiny Whisper
+
+SPEECH = {
+    "hidden_size": 32,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "conv_dim": [16] * 7,
+    "num_conv_pos_embeddings": 16,
+    "num_conv_pos_embedding_groups": 4,
+}
+LARGE = {"feat_extract_norm": "layer", "do_stable_layer_norm": True, "conv_bias": True}
+TRANSFORMER = {"hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 40}
+
+
+def sound(rate: int, seconds: float, seed: int = 0) -> NDArray[np.float32]:
+    """A glide in noise, peak 1."""
+    count = max(1, round(rate * seconds))
+    random = np.random.default_rng(seed)
+    time = np.arange(count) / rate
+    samples = np.sin(2 * np.pi * (300 + 90 * seed + 400 * time) * time) + 0.2 * random.standard_normal(count)
+    return (samples / np.abs(samples).max()).astype(np.float32)
+
+
+def _save(model: Any, folder: Path, preprocessor: dict[str, Any]) -> Path:
+    model.save_pretrained(folder)
+    (folder / "preprocessor_config.json").write_text(json.dumps(preprocessor))
+    return folder
+
+
+def whisper(folder: Path, seconds: int = SECONDS) -> Path:
+    config = transformers.WhisperConfig(
+        d_model=32,
+        encoder_layers=3,
+        decoder_layers=1,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=48,
+        decoder_ffn_dim=48,
+        num_mel_bins=80,
+        max_source_positions=50 * seconds,
+        vocab_size=20,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+        decoder_start_token_id=1,
+    )
+    said = {"feature_size": 80, "sampling_rate": 16000, "hop_length": 160, "chunk_length": seconds, "n_fft": 400}
+    return _save(transformers.WhisperForConditionalGeneration(config), folder, said)
+
+
+def speech(kind: str, folder: Path, **changes: Any) -> Path:
+    config = getattr(transformers, f"{kind}Config")(**{**SPEECH, **changes})
+    said = {"sampling_rate": 16000, "do_normalize": changes.get("feat_extract_norm") == "layer"}
+    model = getattr(transformers, f"{kind}Model")(config)
+    for module in model.modules():  # a norm that starts as the identity would hide a mistake
+        if isinstance(module, torch.nn.GroupNorm | torch.nn.LayerNorm):
+            torch.nn.init.normal_(module.weight, 1.0, 0.2)
+            torch.nn.init.normal_(module.bias, 0.0, 0.2)
+    return _save(model, folder, said)
+
+
+def clap(folder: Path, fusion: bool = False) -> Path:
+    audio = {
+        "patch_embeds_hidden_size": 8,
+        "hidden_size": 64,
+        "depths": [1, 2, 1, 1],
+        "num_attention_heads": [1, 2, 2, 4],
+        "projection_dim": 12,
+        "enable_fusion": fusion,
+        "patch_embed_input_channels": 1,
+    }
+    text = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    text |= {"vocab_size": 10, "projection_dim": 12}
+    config = transformers.ClapConfig(audio_config=audio, text_config=text, projection_dim=12)
+    said = {"sampling_rate": 48000, "fft_window_size": 1024, "hop_length": 480, "max_length_s": 10}
+    said |= {"frequency_min": 50, "frequency_max": 14000, "padding": "repeatpad", "feature_size": 64}
+    said["truncation"] = "fusion" if fusion else "rand_trunc"
+    return _save(transformers.ClapModel(config), folder, said)
+
+
+def ast(folder: Path) -> Path:
+    config = transformers.ASTConfig(**TRANSFORMER, max_length=128, num_mel_bins=64, num_labels=5)
+    said = {"sampling_rate": 16000, "num_mel_bins": 64, "max_length": 128, "mean": -4.2, "std": 4.5}
+    model = transformers.ASTForAudioClassification(config)
+    embeddings = model.audio_spectrogram_transformer.embeddings
+    for tokens in (embeddings.cls_token, embeddings.distillation_token, embeddings.position_embeddings):
+        torch.nn.init.normal_(tokens)  # they start as zeros
+    return _save(model, folder, said)
+
+
+def encodec(folder: Path) -> Path:
+    config = transformers.EncodecConfig(num_filters=4, hidden_size=16, codebook_dim=16, num_lstm_layers=1)
+    model = transformers.EncodecModel(config)
+    for layer in model.quantizer.layers:  # codebooks start as zeros
+        layer.codebook.embed.normal_(std=0.01)
+    return _save(model, folder, {"sampling_rate": 24000})
+
+
+def dac(folder: Path) -> Path:
+    sizes = {"encoder_hidden_size": 4, "decoder_hidden_size": 64, "hidden_size": 64, "codebook_size": 32}
+    config = transformers.DacConfig(**sizes, n_codebooks=3, codebook_dim=4, sampling_rate=16000)
+    return _save(transformers.DacModel(config), folder, {"sampling_rate": 16000})
+
+
+def mimi(folder: Path) -> Path:
+    sizes = {"hidden_size": 32, "num_filters": 4, "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 8}
+    sizes |= {"num_key_value_heads": 4, "intermediate_size": 48, "codebook_size": 32, "codebook_dim": 16}
+    sizes |= {"vector_quantization_hidden_dimension": 16, "num_quantizers": 12, "upsample_groups": 32}
+    model = transformers.MimiModel(transformers.MimiConfig(**sizes))
+    for name, buffer in model.named_buffers():
+        if name.endswith("embed_sum"):
+            buffer.normal_()
+    return _save(model, folder, {"sampling_rate": 24000})
+
+
+def _initialised(network: Any, seed: int = 0) -> Any:
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in network.parameters():
+        parameter.data = 0.3 * torch.randn(parameter.shape, generator=generator)
+    return network
+
+
+def audiomae(folder: Path) -> Path:
+    """The authors' names: positions with a row for [CLS], a decoder that is left out."""
+    from earmark.extractors.networks.vision_transformer import Shape, SpectrogramTransformer
+
+    shape = Shape(width=24, depth=3, heads=4, hidden=96, frames=128, bands=128)
+    state = _initialised(SpectrogramTransformer(shape)).state_dict()
+    names = {"patch_embed.weight": "patch_embed.proj.weight", "patch_embed.bias": "patch_embed.proj.bias"}
+    tensors = {names.get(name, name).replace("positions", "pos_embed"): value for name, value in state.items()}
+    folder.mkdir(parents=True)
+    save_file({**tensors, "decoder_embed.weight": torch.zeros(2, 2)}, folder / "model.safetensors")
+    said = {"embed_dim": 24, "depth": 3, "num_heads": 4, "img_size": [128, 128]}
+    (folder / "config.json").write_text(json.dumps(said))
+    return folder
+
+
+def eat(folder: Path) -> Path:
+    """The names of the port on the hub."""
+    from earmark.extractors.networks.vision_transformer import Shape, SpectrogramTransformer
+
+    shape = Shape(width=24, depth=3, heads=4, hidden=96, frames=128, bands=128, norm_first=False)
+    state = dict(_initialised(SpectrogramTransformer(shape)).state_dict())
+    positions = state.pop("positions")
+    tensors = {
+        "model.local_encoder.proj.weight": state.pop("patch_embed.weight"),
+        "model.local_encoder.proj.bias": state.pop("patch_embed.bias"),
+        "model.extra_tokens": state.pop("cls_token"),
+        "model.pre_norm.weight": state.pop("norm.weight"),
+        "model.pre_norm.bias": state.pop("norm.bias"),
+        "model.fixed_positional_encoder.positions": positions[:, 1:].clone(),
+        **{f"model.{name}": value for name, value in state.items()},
+        "model.head.weight": torch.zeros(2, 2),
+    }
+    folder.mkdir(parents=True)
+    save_file(tensors, folder / "model.safetensors")
+    said = {"embed_dim": 24, "depth": 3, "num_heads": 4, "img_size": [128, 128], "mlp_ratio": 4.0}
+    (folder / "config.json").write_text(json.dumps(said))
+    return folder
+
+
+BEATS = {
+    "input_patch_size": 16,
+    "embed_dim": 20,
+    "encoder_layers": 3,
+    "encoder_embed_dim": 32,
+    "encoder_ffn_embed_dim": 48,
+    "encoder_attention_heads": 4,
+    "conv_pos": 16,
+    "conv_pos_groups": 4,
+    "num_buckets": 32,
+    "max_distance": 64,
+    "deep_norm": True,
+    "gru_rel_pos": True,
+    "relative_position_embedding": True,
+    "activation_fn": "gelu",
+    "finetuned_model": False,
+}
+
+
+def beats_state() -> dict[str, Any]:
+    """Tensors as the authors' file has them: the convolution as direction and length, one table under every layer."""
+    from earmark.extractors.networks.beats import BEATs, Shape
+
+    state = dict(_initialised(BEATs(Shape.of(BEATS))).state_dict())
+    weight = state.pop("encoder.pos_conv.weight")
+    state["encoder.pos_conv.0.bias"] = state.pop("encoder.pos_conv.bias")
+    state["encoder.pos_conv.0.weight_g"] = 2.0 * weight.norm(dim=(0, 1), keepdim=True)
+    state["encoder.pos_conv.0.weight_v"] = weight
+    table = state.pop("encoder.distances.weight")
+    for layer in range(BEATS["encoder_layers"]):
+        state[f"encoder.layers.{layer}.self_attn.relative_attention_bias.weight"] = table.clone()
+    return state
+
+
+def beats(folder: Path) -> Path:
+    """The authors' layout, in a folder; the file is a pickle."""
+    folder.mkdir(parents=True)
+    torch.save({"cfg": BEATS, "model": beats_state()}, folder / "BEATs.pt")
+    return folder / "BEATs.pt"
+
+
+def microsoft_clap(folder: Path) -> Path:
+    """The published names, made back from those of transformers."""
+    from earmark.extractors.networks.microsoft_clap import BASE, PROJECTION, MicrosoftClap
+
+    sizes: dict[str, Any] = {"patch_embeds_hidden_size": 8, "hidden_size": 64, "depths": [1, 1, 1, 1]}
+    sizes |= {"num_attention_heads": [1, 2, 2, 4], "projection_dim": 12}
+    state = dict(MicrosoftClap(transformers.ClapAudioConfig(**sizes)).state_dict())
+    back = {
+        "batch_norm.": "bn0.",
+        ".layernorm_before.": ".norm1.",
+        ".layernorm_after.": ".norm2.",
+        ".attention.output.dense.": ".attn.proj.",
+        ".attention.self.relative": ".attn.relative",
+        ".intermediate.dense.": ".mlp.fc1.",
+        ".output.dense.": ".mlp.fc2.",
+    }
+    found = {}
+    for name, value in state.items():
+        if name.startswith("projection."):
+            found[PROJECTION + name.removeprefix("projection.")] = value
+            continue
+        if ".attention.self.key." in name or ".attention.self.value." in name:
+            continue
+        if ".attention.self.query." in name:
+            parts = [state[name.replace(".query.", f".{part}.")] for part in ("query", "key", "value")]
+            name, value = name.replace(".attention.self.query.", ".attn.qkv."), torch.cat(parts)
+        short = name.removeprefix("htsat.")
+        for new, old in back.items():
+            short = short.replace(new, old)
+        found[BASE + short] = value.contiguous()
+    found["caption_encoder.base.wte.weight"] = torch.zeros(2, 2)
+    folder.mkdir(parents=True)
+    save_file(found, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(sizes))
+    return folder
+
+
+FAMILIES: dict[str, Callable[[Path], Path]] = {
+    "whisper": whisper,
+    "whisperseg": whisper,
+    "wav2vec2": lambda folder: speech("Wav2Vec2", folder),
+    "wavlm": lambda folder: speech("WavLM", folder, **LARGE),
+    "hubert": lambda folder: speech("Hubert", folder),
+    "clap": clap,
+    "clap_microsoft": microsoft_clap,
+    "ast": ast,
+    "beats": beats,
+    "eat": eat,
+    "audiomae": audiomae,
+    "encodec": encodec,
+    "encodec_codes": encodec,
+    "dac": dac,
+    "dac_codes": dac,
+    "mimi": mimi,
+    "mimi_codes": mimi,
+}
+"""What writes a tiny checkpoint of each family into a folder that does not exist yet, and returns what to open."""
+
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "beats": {"allow_pickle": True},
+    "whisperseg": {"columns": 200, "time_step": 0.01},
+}
+"""What opening the tiny checkpoint needs beside its path."""
