@@ -436,8 +436,9 @@ REFUSED = {
     "odd memory": ({"memory": "lots"}, UsageError, "2GB"),
     "no threads": ({"threads": 0}, UsageError, "at least 1"),
     "threads text": ({"threads": "two"}, EarmarkError, ""),
-    "a correction": ({"correct": "icdm"}, UsageError, "not in this version"),
-    "a device": ({"device": "cuda"}, UsageError, "not in this version"),
+    "unknown correction": ({"correct": "idcm"}, UsageError, "icdm"),
+    "correction a number": ({"correct": 5}, UsageError, "name"),
+    "unknown device": ({"device": "tpu"}, UsageError, "auto, cpu or cuda"),
     "fewer ids": ({"ids": ["a"]}, InputError, "20 vectors and 1 ids"),
     "ids a number": ({"ids": 5}, EarmarkError, ""),
 }

@@ -11,15 +11,29 @@ from typing import TYPE_CHECKING, Any
 from earmark._version import __version__
 
 if TYPE_CHECKING:
+    from earmark.analysis.study import analyze
     from earmark.embed import embed_audio as embed
     from earmark.evaluation import compare, evaluate, hubness
+    from earmark.fidelity.api import fidelity
     from earmark.pipeline import run
     from earmark.scores import Scores, load_scores
 
-__all__ = ["Scores", "__version__", "compare", "embed", "evaluate", "hubness", "load_scores", "run"]
+__all__ = [
+    "Scores",
+    "__version__",
+    "analyze",
+    "compare",
+    "embed",
+    "evaluate",
+    "fidelity",
+    "hubness",
+    "load_scores",
+    "run",
+]
 
 _HOME = {
     "Scores": "earmark.scores",
+    "analyze": "earmark.analysis.study",
     "compare": "earmark.evaluation",
     "evaluate": "earmark.evaluation",
     "hubness": "earmark.evaluation",
@@ -29,8 +43,8 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "embed":
-        return import_module("earmark.embed")  # the package is callable: see its docstring
+    if name in ("embed", "fidelity"):
+        return import_module(f"earmark.{name}")  # the package is callable: see its docstring
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module 'earmark' has no attribute {name!r}")

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from earmark.cli import main
+from earmark.cli.demo import PRETRAINED
+from earmark.extractors.availability import is_ready
+from earmark.extractors.catalogue import CARDS
 from earmark.scores import load_scores
 
 
@@ -23,7 +26,9 @@ def test_the_demo_ends_with_a_table_a_report_and_the_next_command(
     scores = load_scores(into / "scores.csv")
     assert {row.distance for row in scores} == {"cosine", "euclidean", "spearman"}
     lifts = [row.lift for row in scores.select(metric="P@1", protocol="all") if row.lift is not None]
-    assert len(lifts) == 6 * 3 * 3
+    pretrained = sum(is_ready(CARDS[name]) for name in PRETRAINED)
+    assert len({row.system for row in scores}) == 3 + pretrained
+    assert len(lifts) == 6 * 3 * (3 + pretrained)
     assert min(lifts) > 0
     assert main(["report", str(into)]) == 0
     said = capsys.readouterr()

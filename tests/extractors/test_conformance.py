@@ -132,7 +132,34 @@ def test_each_defect_is_found(model: type[Any], expected: dict[str, str]) -> Non
 
 def test_an_exception_is_one_sentence() -> None:
     found = {finding.name: finding for finding in check_extractor(NeedsLength())}
-    assert found["short_clips"].sentence == "It raised ValueError: too short."
+    assert found["short_clips"].sentence == (
+        "It raised ValueError: too short (on clips of 0.01 s and 1 sample): pad what is shorter than the model needs."
+    )
+
+
+class ThreeAxes(Good):
+    def one(self, waveform: Waveform) -> Any:
+        return super().one(waveform).values[None]
+
+
+class AlwaysNan(Good):
+    def one(self, waveform: Waveform) -> Frames:
+        values, valid = super().one(waveform)
+        return Frames(np.where(values > 0, np.nan, values), valid)
+
+
+def test_one_defect_is_told_once() -> None:
+    """What cannot be looked at is skipped, and NaN in the same places is no difference between two runs."""
+    statuses = {finding.name: finding.status for finding in check_extractor(ThreeAxes())}
+    assert statuses.pop("card") == "pass"
+    assert statuses.pop("shape") == "fail"
+    assert set(statuses.values()) == {"skip"}
+    statuses = {finding.name: finding.status for finding in check_extractor(Random())}
+    assert [name for name, status in statuses.items() if status == "fail"] == ["deterministic"]
+    assert [name for name, status in statuses.items() if status == "skip"] == ["order_kept", "batch_independent"]
+    statuses = {finding.name: finding.status for finding in check_extractor(AlwaysNan())}
+    assert statuses["finite"] == "fail"
+    assert statuses["deterministic"] == statuses["order_kept"] == statuses["batch_independent"] == "pass"
 
 
 def test_a_model_that_learns_is_fitted_first() -> None:

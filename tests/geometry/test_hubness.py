@@ -91,7 +91,7 @@ def test_lists_as_long_as_the_set_do_not_exist():
         (np.zeros((5, 2, 2)), {}, InputError, "3 dimension"),
         (np.eye(9), {"k": 0}, UsageError, "at least 1"),
         (np.eye(9), {"distance": "l1"}, UsageError, "Unknown distance"),
-        (np.eye(9), {"correct": "icdm"}, UsageError, "not in this version"),
+        (np.eye(9), {"correct": "idcm"}, UsageError, "icdm"),
         (np.eye(9), {"ids": ["a"]}, InputError, "1 ids"),
     ],
 )

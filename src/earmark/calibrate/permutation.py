@@ -3,7 +3,7 @@
 Labels are shuffled, distances stay. Two ways lead there (see kernels.py), and `_plan` takes the cheaper:
 
   by shuffle  one permutation at a time, from class sums; cosine and spearman, all pairs, no farthest points
-  by rows     one block of distances at a time, which serves all permutations; everything
+  by rows     one block of distances at a time, which serves all permutations; everything, corrected distances too
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from earmark.calibrate import kernels
 from earmark.geometry import kernels as tiles
+from earmark.geometry import pair_kernels
+from earmark.geometry.factors import Factors, order_keys
 from earmark.geometry.layout import Layout
 from earmark.geometry.spaces import Space, product
 from earmark.geometry.sweep import VALUE_COLUMNS, Swept
@@ -70,6 +72,7 @@ def null_distributions(
     ks: tuple[int, ...],
     permutations: int,
     *,
+    factors: Factors | None = None,
     seed: int = 0,
     threads: int = 1,
     memory: int = 2 << 30,
@@ -77,12 +80,15 @@ def null_distributions(
 ) -> dict[str, dict[str, Floats]]:
     """Per protocol and metric, the values under `permutations` shuffles of the labels.
 
-    `metrics` names any of CALIBRATED; `ks` the k of P@k (each at most the neighbours of the sweep).
+    `metrics` names any of CALIBRATED; `ks` the k of P@k (each at most the neighbours of the sweep); `factors` correct
+    the distances, as they did in the sweep.
     `progress` is called with the share of the work just done, 0 to 1.
     """
     every = metrics & CALIBRATED
     jobs = [
-        (name, way, part) for name in swept for way, part in _plan(space, layout, name, every, bool(ks), swept[name])
+        (name, way, part)
+        for name in swept
+        for way, part in _plan(space, layout, name, every, bool(ks), swept[name], corrected=factors is not None)
     ]
     found: dict[str, dict[str, Floats]] = {name: {} for name in swept}
     tick = progress or (lambda _: None)
@@ -90,7 +96,7 @@ def null_distributions(
         for name, by_rows, part in jobs:
             # P@k comes with whichever way runs first.
             job_ks = ks if not any(f"P@{k}" in found[name] for k in ks) else ()
-            job = _Job(space, layout, swept[name], name, part, job_ks, permutations, seed)
+            job = _Job(space, layout, swept[name], name, part, job_ks, permutations, seed, factors)
             if by_rows:
                 found[name] |= _by_rows(job, workers, memory, lambda done: tick(done / len(jobs)))
             else:
@@ -110,10 +116,18 @@ class _Job:
     ks: tuple[int, ...]
     permutations: int
     seed: int
+    factors: Factors | None
 
 
 def _plan(
-    space: Space, layout: Layout, protocol: str, metrics: frozenset[str], precision: bool, swept: Swept
+    space: Space,
+    layout: Layout,
+    protocol: str,
+    metrics: frozenset[str],
+    precision: bool,
+    swept: Swept,
+    *,
+    corrected: bool,
 ) -> Iterator[tuple[bool, frozenset[str]]]:
     """Split the metrics into (by rows?, metrics) by what each way can do and costs per query and permutation.
 
@@ -123,6 +137,9 @@ def _plan(
     """
     dims, size = space.points.shape[1], float((layout.sizes**2).sum()) / layout.n
     crowded = float(layout.sizes.max()) / layout.n > 0.86  # neighbour lists would often be exhausted
+    if corrected:
+        yield True, metrics
+        return
     twins = int((swept.neighbours.distances[:, 0] < tiles.CLOSE * space.squares.mean()).sum())
     if not space.halved or protocol != "all" or crowded or twins >= layout.sizes.min():
         yield True, metrics
@@ -236,7 +253,7 @@ def _serve(job: _Job, shuffles: Shuffles, batch: _Batch, workers: Workers, progr
         rows = np.arange(first, last)
         block = np.empty((len(rows), layout.n if balance else 0))
         if balance:
-            _fill(space, layout, operands, rows, block, across, workers)
+            _fill(space, layout, job.factors, operands, rows, block, across, workers)
 
         def serve(span: tuple[int, int], rows: NDArray[np.int64] = rows, block: Floats = block) -> None:
             kernels.serve_rows(
@@ -256,6 +273,7 @@ def _serve(job: _Job, shuffles: Shuffles, batch: _Batch, workers: Workers, progr
 def _fill(
     space: Space,
     layout: Layout,
+    factors: Factors | None,
     operands: Floats,
     rows: NDArray[np.int64],
     block: Floats,
@@ -266,9 +284,14 @@ def _fill(
     left = space.operands(np.float64, rows)
 
     def strip(span: tuple[int, int]) -> None:
-        tile = product(left, operands[span[0] : span[1]], np.empty((len(rows), span[1] - span[0])))
-        tiles.distances_from_keys(tile, span[0], rows, space.squares, space.raw, space.flat, space.halved, space.scale)
-        block[:, span[0] : span[1]] = tile
+        c0 = span[0]
+        tile = product(left, operands[c0 : span[1]], np.empty((len(rows), span[1] - c0)))
+        if factors is None:
+            tiles.distances_from_keys(tile, c0, rows, space.squares, space.raw, space.flat, space.halved, space.scale)
+        else:
+            order_keys(tile, c0, rows, space, factors)
+            pair_kernels.corrected_from_keys(tile, c0, rows, factors.code)
+        block[:, c0 : span[1]] = tile
 
     for _ in workers.map(strip, list(_spans(layout.n, VALUE_COLUMNS))):
         pass

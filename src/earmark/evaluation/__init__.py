@@ -12,11 +12,13 @@ import numpy as np
 from earmark._version import __version__
 from earmark.calibrate import bootstrap as resampling
 from earmark.calibrate import paired
-from earmark.errors import InputError
-from earmark.evaluation.data import check, check_vectors, group_codes, unlabelled
+from earmark.errors import InputError, UsageError
+from earmark.evaluation.data import check, check_vectors, group_codes
+from earmark.evaluation.hub_study import study_hubness
 from earmark.evaluation.measure import measure
-from earmark.evaluation.options import HUB_K, Options, as_counts, as_names, byte_count, refuse_unbuilt, whole
+from earmark.evaluation.options import HUB_K, Options, as_counts, as_names, byte_count, whole
 from earmark.geometry import spaces
+from earmark.geometry.corrections import parse_all
 from earmark.metrics import catalogue
 from earmark.scores import Row, Scores
 from earmark.workers import thread_count
@@ -59,11 +61,15 @@ def evaluate(
     an interval. With `groups` and `across_groups`, every metric is also computed with same-group pairs left
     out, as protocol "across_groups". `per_point` keeps the value of every point in `Scores.per_point`.
 
+    `correct` is one or several hubness corrections: none, sphere, ls, nicdm, icdm, csls, mp, dsl, with parameters as
+    in "icdm:k=20,iterations=5". Each gives rows of its own, from distances corrected on the fly. `device` is where the
+    neighbours that a correction rests on are searched: cpu, cuda, or auto (a GPU if there is one and it pays).
+
     >>> evaluate(X, labels, distance=["cosine", "euclidean"], permutations=1000).value("P@1", distance="cosine")
     """
-    refuse_unbuilt(correct, device)
     options = Options(
         distance=as_names(distance, "distance"),
+        correct=parse_all(correct),
         metrics=None if metrics is None else as_names(metrics, "metrics"),
         k=as_counts(k, "k"),
         hub_k=hub_k,
@@ -75,12 +81,13 @@ def evaluate(
         seed=seed,
         memory=byte_count(memory),
         threads=thread_count(threads),
+        device=device,
         per_point=per_point,
         progress=progress,
     )
     data = check(vectors, labels, groups, options, ids)
     where = {"suite": suite, "subset": subset, "system": system}
-    parts = [measure(data, name, options, where) for name in options.distance]
+    parts = [part for name in options.distance for part in measure(data, name, options, where)]
     per_point_values = {key: values for part in parts for key, values in part.per_point.items()}
     return Scores(
         rows=tuple(row for part in parts for row in part.rows),
@@ -109,23 +116,13 @@ def hubness(
 ) -> Scores:
     """Measure how unevenly `vectors` [N, D] appear among each other's k nearest neighbours; no labels needed.
 
-    With `per_point`, `Scores.per_point` holds each point's k-occurrence under the metric name "hub_ratio".
+    With `per_point`, `Scores.per_point` holds each point's k-occurrence under the metric name "hub_ratio". `correct`
+    and `device` as in `evaluate`: `correct=("none", "icdm")` gives the measures before and after a correction.
     """
-    refuse_unbuilt(correct, device)
-    options = Options(
-        distance=as_names(distance, "distance"), metrics=catalogue.HUBNESS, hub_k=k, ties=ties, per_point=per_point,
-        memory=byte_count(memory), threads=thread_count(threads), progress=progress,
-    )  # fmt: skip
-    data = unlabelled(vectors, ids)
-    if data.rows < 3:
-        raise InputError(f"Hubness needs at least 3 vectors; there are {data.rows}.")
-    where = {"suite": suite, "subset": subset, "system": system}
-    parts = [measure(data, name, options, where) for name in options.distance]
-    return Scores(
-        rows=tuple(row for part in parts for row in part.rows),
-        per_point={key: found for part in parts for key, found in part.per_point.items()},
-        point_ids=data.ids if per_point else None,
-    )
+    return study_hubness(
+        vectors, distance=distance, k=k, ties=ties, per_point=per_point, ids=ids, correct=correct, device=device,
+        memory=memory, threads=threads, system=system, subset=subset, suite=suite, progress=progress,
+    ).scores  # fmt: skip
 
 
 def compare(
@@ -142,6 +139,8 @@ def compare(
     min_class_size: int = 2,
     ties: spaces.Ties = "average",
     seed: int = 0,
+    correct: str = "none",
+    device: str = "auto",
     memory: str | int = "2GB",
     threads: int | None = None,
     names: tuple[str, str] = ("A", "B"),
@@ -152,12 +151,17 @@ def compare(
     """Compare two embeddings of the same clips, query by query: rows "P@1:difference" (a minus b) and so on.
 
     Only metrics that are means over queries can be paired: P@k, GSR, CSR_pointwise, silhouette. The interval is
-    a bootstrap over queries (over groups, when given); the p-value is two-sided, from swapping the embeddings.
+    a bootstrap over queries (over groups, when given); the p-value is two-sided, from swapping the embeddings. One
+    hubness correction may be asked for; it applies to both.
     """
+    corrections = parse_all(correct)
+    if len(corrections) > 1:
+        raise UsageError(f"compare takes one correction at a time, not {', '.join(map(str, corrections))}.")
     bootstrap, permutations = whole("bootstrap", bootstrap, 1), whole("permutations", permutations, 1)
     options = Options(
         distance=as_names(distance, "distance"), k=as_counts(k, "k"), across_groups=across_groups,
         min_class_size=min_class_size, ties=ties, seed=seed, bootstrap=bootstrap, permutations=permutations,
+        correct=corrections, device=device,
     )  # fmt: skip
     common: dict[str, Any] = {
         "distance": options.distance,
@@ -168,6 +172,8 @@ def compare(
         "min_class_size": min_class_size,
         "ties": ties,
         "seed": seed,
+        "correct": corrections,
+        "device": device,
         "per_point": True,
         "memory": memory,
         "threads": threads,
@@ -191,14 +197,15 @@ def compare(
         row_b = scores_b.row(row_a.metric, distance=row_a.distance, protocol=row_a.protocol)
         common_fields: dict[str, Any] = {
             "suite": suite, "subset": subset, "system": f"{names[0]} - {names[1]}",
-            "distance": row_a.distance, "protocol": row_a.protocol, "metric": f"{row_a.metric}:difference",
+            "distance": row_a.distance, "correction": row_a.correction, "protocol": row_a.protocol,
+            "metric": f"{row_a.metric}:difference",
             "seconds": seconds, "version": __version__, "inputs": inputs,
         }  # fmt: skip
         if row_a.status != "ok" or row_b.status != "ok":
             worse = row_a if row_a.status != "ok" else row_b
             rows.append(Row(status=worse.status, reason=worse.reason, **common_fields))
             continue
-        key = (row_a.distance, "none", row_a.protocol, row_a.metric)
+        key = (row_a.distance, row_a.correction, row_a.protocol, row_a.metric)
         found = paired.paired_difference(
             scores_a.per_point[key], scores_b.per_point[key], counts, codes, permutations, seed
         )

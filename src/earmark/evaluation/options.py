@@ -10,6 +10,7 @@ from typing import Any
 
 from earmark.errors import UsageError
 from earmark.geometry import spaces
+from earmark.geometry.corrections import Correction
 
 HUB_K = 5
 LEAST = {"permutations": 0, "bootstrap": 0, "min_class_size": 1, "hub_k": 1, "seed": 0, "threads": 1}
@@ -20,6 +21,7 @@ class Options:
     """Everything about an evaluation that is not data."""
 
     distance: tuple[str, ...] = ("cosine",)
+    correct: tuple[Correction, ...] = (Correction(),)
     metrics: tuple[str, ...] | None = None
     k: tuple[int, ...] = (1, 5)
     hub_k: int = HUB_K
@@ -31,6 +33,7 @@ class Options:
     seed: int = 0
     memory: int = 2 << 30
     threads: int = 1
+    device: str = "cpu"
     per_point: bool = False
     progress: bool = False
 
@@ -42,12 +45,14 @@ class Options:
             raise UsageError(f"No distance was asked for: choose from {', '.join(spaces.DISTANCES)}.")
         if self.ties not in ("average", "ordinal"):
             raise UsageError(f"Unknown way with ties {self.ties!r}: choose average or ordinal.")
+        if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", str(self.device)):
+            raise UsageError(f"Unknown device {self.device!r}: choose auto, cpu or cuda.")
         for name, least in LEAST.items():
             object.__setattr__(self, name, whole(name, getattr(self, name), least))
 
     def fingerprint(self) -> str:
-        """What of the options a value depends on: not threads, memory or progress, which change no result."""
-        skipped = {"memory", "threads", "progress", "per_point", "distance", "metrics", "k"}
+        """What of the options a value depends on: not threads, memory, device or progress, which change no result."""
+        skipped = {"memory", "threads", "device", "progress", "per_point", "distance", "correct", "metrics", "k"}
         return repr(sorted((name, value) for name, value in vars(self).items() if name not in skipped))
 
 
@@ -76,15 +81,6 @@ def as_counts(given: Any, what: str) -> tuple[int, ...]:
     if not numbers:
         raise UsageError(f"{what} is empty: give at least one number.")
     return tuple(dict.fromkeys(whole(what, number, 1) for number in numbers))
-
-
-def refuse_unbuilt(correct: Any, device: str) -> None:
-    """Say plainly what this version does not do."""
-    for name in as_names(correct, "correct"):
-        if name != "none":
-            raise UsageError(f"Hubness correction {name!r} is not in this version of Earmark: use none.")
-    if device not in ("auto", "cpu"):
-        raise UsageError(f"Device {device!r} is not in this version of Earmark: use auto or cpu.")
 
 
 def byte_count(memory: Any) -> int:

@@ -9,12 +9,14 @@
         assert check(Subject(MyModel())).status != "fail"
 
 Sounds are made here (seeded noise, glides, silence); nothing is read from disk. An extractor with `fit` learns from
-them first. "warn" is allowed but should be read: someone's numbers may depend on it.
+them first. "warn" is allowed but should be read: someone's numbers may depend on it. "skip" says that an earlier
+failure leaves nothing to be found: one defect is told once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,7 +28,8 @@ from earmark.extractors.contract import ExtractorCard, Frames, Waveform
 
 __all__ = ["CHECKS", "Finding", "Subject", "check_extractor", "table"]
 
-Status = Literal["pass", "warn", "fail"]
+Status = Literal["pass", "warn", "fail", "skip"]
+STATUSES: tuple[Status, ...] = ("pass", "warn", "fail", "skip")
 
 CLOSE = 1e-3  # largest difference, relative to the largest magnitude, that batching may make
 LOOSE = 1e-2
@@ -48,6 +51,7 @@ class Subject:
         self.extractor = extractor if isinstance(extractor, Adapted) else Adapted(extractor)
         self.card: ExtractorCard = self.extractor.card
         self.rate = self.card.rate
+        self.playing = "no sound"  # what the extractor was given last, in words
         learn = getattr(self.extractor, "fit", None)
         if learn is not None and not getattr(self.extractor, "fitted", False):
             learn([self.sound(1.0, seed) for seed in range(12)], progress=False, checkpoint=None)
@@ -64,7 +68,14 @@ class Subject:
 
     def hear(self, waveforms: Sequence[Waveform]) -> list[Frames]:
         """What the extractor says; copies go in, so that no check disturbs another."""
+        self.playing = _lengths(waveforms, self.rate)
         return self.extractor.extract([waveform.copy() for waveform in waveforms])
+
+    @cached_property
+    def restlessness(self) -> float:
+        """How far two runs on the same clips are apart."""
+        batch = [self.sound(1.0), self.sound(0.7, 1)]
+        return _gap(self.hear(batch), self.hear(batch))
 
 
 # --- the checks ----------------------------------------------------------------------------------------------
@@ -91,7 +102,10 @@ def shape(subject: Subject) -> Finding:
     if any(0 in answer.values.shape for answer in answers):
         return _fail("shape", "An answer has no frames or no features.")
     if len(widths) != 1:
-        return _fail("shape", f"Clips of one batch have different numbers of features: {sorted(widths)}.")
+        return _fail(
+            "shape",
+            f"Clips of one batch have different numbers of features, {sorted(widths)}: frames are [T, D], time first.",
+        )
     stated = subject.card.dimension
     if stated is not None and stated not in widths:
         return _fail("shape", f"The card says {stated} features; there are {widths.pop()}.")
@@ -123,22 +137,27 @@ def valid_counts(subject: Subject) -> Finding:
 
 def deterministic(subject: Subject) -> Finding:
     """The same clip twice gives the same numbers."""
-    batch = [subject.sound(1.0), subject.sound(0.7, 1)]
-    gap = _gap(subject.hear(batch), subject.hear(batch))
+    gap = subject.restlessness
     if gap == 0:
         return _pass("deterministic", "Two runs agree bit for bit.")
-    return _graded("deterministic", gap, "Two runs on the same clips")
+    remedy = "switch dropout and other chance off (model.eval()), keep no state, or seed it"
+    return _graded("deterministic", gap, "Two runs on the same clips", remedy)
 
 
 def order_kept(subject: Subject) -> Finding:
     """Answers come in the order of the waveforms."""
+    if subject.restlessness > LOOSE:
+        return _skip("order_kept", "Two runs on the same clips differ already.")
     batch = [subject.sound(0.8, seed) for seed in range(4)]
     forward, backward = subject.hear(batch), subject.hear(batch[::-1])
-    return _graded("order_kept", _gap(forward, backward[::-1]), "A batch and the same batch reversed")
+    gap = _gap(forward, backward[::-1])
+    return _graded("order_kept", gap, "A batch and the same batch reversed", "answer in the order of the waveforms")
 
 
 def batch_independent(subject: Subject) -> Finding:
     """A clip's frames do not depend on the clips beside it."""
+    if subject.restlessness > LOOSE:
+        return _skip("batch_independent", "Two runs on the same clips differ already.")
     batch = [subject.sound(0.3), subject.sound(2.0, 1), subject.sound(1.0, 2)]
     alone = [subject.hear([waveform])[0] for waveform in batch]
     beside = subject.hear(batch)
@@ -149,12 +168,17 @@ def batch_independent(subject: Subject) -> Finding:
                 f"A clip gives {one.valid} of {len(one.values)} valid frames alone and {other.valid} of "
                 f"{len(other.values)} beside a longer one: cut off the padding that the batch made.",
             )
-    return _graded("batch_independent", _gap(alone, beside), "A clip alone and in a batch")
+    remedy = "mask the padding, or hear clips one by one"
+    return _graded("batch_independent", _gap(alone, beside), "A clip alone and in a batch", remedy)
 
 
 def short_clips(subject: Subject) -> Finding:
     """10 ms and a single sample give at least one frame."""
-    return _finite("short_clips", subject, [subject.sound(0.01), subject.sound(0.0)], "10 ms and one sample")
+    sounds = [subject.sound(0.01), subject.sound(0.0)]
+    finding, raised = _attempt(lambda _: _finite("short_clips", subject, sounds, "10 ms and one sample"), subject)
+    if not raised:
+        return finding
+    return _fail("short_clips", f"{finding.sentence.removesuffix('.')}: pad what is shorter than the model needs.")
 
 
 def silence(subject: Subject) -> Finding:
@@ -182,6 +206,7 @@ def input_untouched(subject: Subject) -> Finding:
     """The waveforms are not modified."""
     given = [subject.sound(0.5), subject.sound(0.8, 1)]
     before = [waveform.copy() for waveform in given]
+    subject.playing = _lengths(given, subject.rate)
     subject.extractor.extract(given)
     if len(given) != len(before) or any((a != b).any() for a, b in zip(given, before, strict=True)):
         return _fail("input_untouched", "extract changes the waveforms it is given: work on a copy.")
@@ -214,20 +239,30 @@ CHECKS: tuple[Callable[[Subject], Finding], ...] = (
 
 
 def check_extractor(extractor: Any) -> list[Finding]:
-    """Run every check; an exception is a failure of that check, in one sentence."""
+    """Run every check; an exception is a failure of that check, in one sentence.
+
+    When an ordinary sound gives no frames at all (`shape` raised), the checks after it are skipped.
+    """
     subject = Subject(extractor)
-    return [_guarded(check, subject) for check in CHECKS]
+    findings: list[Finding] = []
+    hopeless = False
+    for check in CHECKS:
+        if hopeless:
+            findings.append(_skip(check.__name__, "There are no frames to look at: see `shape`."))
+            continue
+        finding, raised = _attempt(check, subject)
+        findings.append(finding)
+        hopeless = raised and check is shape
+    return findings
 
 
 def table(findings: Sequence[Finding], title: str) -> str:
     """The findings as a Markdown table, with a heading that says how many there are of each."""
     counts = ", ".join(
-        f"{number} {status}"
-        for status in ("pass", "warn", "fail")
-        if (number := sum(finding.status == status for finding in findings))
+        f"{number} {status}" for status in STATUSES if (number := sum(finding.status == status for finding in findings))
     )
-    wide = max(len(finding.name) for finding in findings)
-    long = max(len(finding.sentence) for finding in findings)
+    wide = max(len("check"), *(len(finding.name) for finding in findings))
+    long = max(len("finding"), *(len(finding.sentence) for finding in findings))
     lines = [f"{title}: {counts}", "", f"| {'check':{wide}} | result | {'finding':{long}} |"]
     lines.append(f"|{'-' * (wide + 2)}|--------|{'-' * (long + 2)}|")
     for finding in findings:
@@ -239,13 +274,21 @@ def table(findings: Sequence[Finding], title: str) -> str:
 # --- pieces --------------------------------------------------------------------------------------------------
 
 
-def _guarded(check: Callable[[Subject], Finding], subject: Subject) -> Finding:
+def _attempt(check: Callable[[Subject], Finding], subject: Subject) -> tuple[Finding, bool]:
+    """A check's finding, and whether it came from an exception."""
     try:
-        return check(subject)
+        return check(subject), False
     except Exception as error:
-        text = " ".join(str(error).split()) or "no message"
-        said = text if isinstance(error, EarmarkError) else f"{type(error).__name__}: {text}"
-        return _fail(check.__name__, f"It raised {said}" if said.endswith(".") else f"It raised {said}.")
+        text = (" ".join(str(error).split()) or "no message").removesuffix(".")
+        if isinstance(error, EarmarkError):  # extract answered, but not with frames: see `as_frames`
+            return _fail(check.__name__, f"{text} (for {subject.playing})."), True
+        return _fail(check.__name__, f"It raised {type(error).__name__}: {text} (on {subject.playing})."), True
+
+
+def _lengths(waveforms: Sequence[Waveform], rate: int) -> str:
+    """The sounds of a batch in words: "clips of 0.5 s and 1 s"."""
+    said = [f"{len(waveform) / rate:.3g} s" if len(waveform) > 1 else "1 sample" for waveform in waveforms]
+    return f"a clip of {said[0]}" if len(said) == 1 else f"clips of {', '.join(said[:-1])} and {said[-1]}"
 
 
 def _finite(name: str, subject: Subject, waveforms: Sequence[Waveform], thing: str) -> Finding:
@@ -253,23 +296,27 @@ def _finite(name: str, subject: Subject, waveforms: Sequence[Waveform], thing: s
     if any(0 in answer.values.shape for answer in answers):
         return _fail(name, f"There is no frame for {thing}: give at least one.")
     if not all(np.isfinite(answer.values).all() for answer in answers):
-        return _fail(name, f"There is NaN or infinity for {thing}.")
+        return _fail(name, f"There is NaN or infinity for {thing}: look for a division by 0 or the logarithm of 0.")
     frames = " and ".join(str(len(answer.values)) for answer in answers)
     return _pass(name, f"Frames for {thing}: {frames}.")
 
 
 def _gap(first: Sequence[Frames], second: Sequence[Frames]) -> float:
-    """The largest difference over the largest magnitude; infinite when shapes or counts differ or a value is NaN."""
+    """The largest difference over the largest magnitude; infinite when shapes or counts differ.
+
+    NaN and infinity in the same places are no difference: `finite` speaks of them.
+    """
     worst = 0.0
     for one, other in zip(first, second, strict=True):
         if one.values.shape != other.values.shape or one.valid != other.valid:
             return float("inf")
         a, b = (_wide(answer.values) for answer in (one, other))
-        if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        finite = np.isfinite(a)
+        if not np.array_equal(a[~finite], b[~finite], equal_nan=True) or not np.isfinite(b[finite]).all():
             return float("inf")
-        largest = max(float(np.abs(a).max()), float(np.abs(b).max()))
+        largest = max(float(np.abs(values[finite]).max(initial=0.0)) for values in (a, b))
         if largest > 0:
-            worst = max(worst, float(np.abs(a - b).max()) / largest)
+            worst = max(worst, float(np.abs(a[finite] - b[finite]).max()) / largest)
     return worst
 
 
@@ -277,11 +324,13 @@ def _wide(values: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(values, dtype=np.float64)
 
 
-def _graded(name: str, gap: float, thing: str) -> Finding:
+def _graded(name: str, gap: float, thing: str, remedy: str) -> Finding:
     if not np.isfinite(gap):
-        return _fail(name, f"{thing} give frames of different shapes, or NaN.")
-    said = f"{thing} differ by {gap:.1e} of the largest value."
-    return _pass(name, said) if gap <= CLOSE else _warn(name, said) if gap <= LOOSE else _fail(name, said)
+        return _fail(name, f"{thing} give frames of different shapes, or NaN in other places: {remedy}.")
+    said = f"{thing} differ by {gap:.1e} of the largest value"
+    if gap <= CLOSE:
+        return _pass(name, f"{said}.")
+    return _warn(name, f"{said}: {remedy}.") if gap <= LOOSE else _fail(name, f"{said}: {remedy}.")
 
 
 def _pass(name: str, sentence: str) -> Finding:
@@ -294,3 +343,7 @@ def _warn(name: str, sentence: str) -> Finding:
 
 def _fail(name: str, sentence: str) -> Finding:
     return Finding(name, "fail", sentence)
+
+
+def _skip(name: str, sentence: str) -> Finding:
+    return Finding(name, "skip", sentence)

@@ -23,72 +23,26 @@ Numeric policy
   float64, and if that cannot decide either (mass duplicates) `exact_rows` looks at every pair.
 - Values that enter sums (euclidean) come from float64 tiles of one fixed shape; where the product loses
   digits to cancellation (pairs much closer than their norms) `square` replaces it.
+- Under a correction (kind, first, second: see `pair_kernels`) keys are order keys from float64 tiles of the fixed
+  shape, right to a share of themselves (`doubt`), and candidates are decided by their order keys.
 - So no result depends on tile width, threads or memory budget.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from earmark.geometry.pair_kernels import PLAIN, corrected, order_key
+from earmark.geometry.pair_kernels import SAME_DIRECTION as SAME_DIRECTION
+from earmark.geometry.pair_kernels import TIE_SHARE as TIE_SHARE
+from earmark.geometry.pair_kernels import compiled as compiled
+from earmark.geometry.pair_kernels import distance as distance
+from earmark.geometry.pair_kernels import rank_of as rank_of
+from earmark.geometry.pair_kernels import square as square
 
 BLOCK = 64
 CLOSE = 1e-3  # below this share of the two squared norms a product's q has lost digits: recompute it
 COLLAPSED = 1e-5  # the same, for closed-form class sums
-SAME_DIRECTION = 1e-30  # q of two unit vectors that differ by their rounding alone: x and 3x
-SPLIT = 2.0**13 + 1.0  # Veltkamp's constant: leaves 53 - 13 bits
-TIE_SHARE = 5e-12  # no less than the share of q by which `rank_of` may call two distances equal
-
-compiled = njit(cache=True, nogil=True)
-inlined = njit(cache=True, nogil=True, inline="always")
-
-
-@compiled
-def square(raw, a, b, inverse_scale):
-    """q of rows a and b of `raw`: eight interleaved float64 partial sums, added in a fixed order."""
-    dims = raw.shape[1]
-    x, y = raw[a], raw[b]
-    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
-    whole = dims - dims % 8
-    for d in range(0, whole, 8):
-        d0 = (np.float64(x[d]) - np.float64(y[d])) * inverse_scale
-        d1 = (np.float64(x[d + 1]) - np.float64(y[d + 1])) * inverse_scale
-        d2 = (np.float64(x[d + 2]) - np.float64(y[d + 2])) * inverse_scale
-        d3 = (np.float64(x[d + 3]) - np.float64(y[d + 3])) * inverse_scale
-        d4 = (np.float64(x[d + 4]) - np.float64(y[d + 4])) * inverse_scale
-        d5 = (np.float64(x[d + 5]) - np.float64(y[d + 5])) * inverse_scale
-        d6 = (np.float64(x[d + 6]) - np.float64(y[d + 6])) * inverse_scale
-        d7 = (np.float64(x[d + 7]) - np.float64(y[d + 7])) * inverse_scale
-        s0 += d0 * d0
-        s1 += d1 * d1
-        s2 += d2 * d2
-        s3 += d3 * d3
-        s4 += d4 * d4
-        s5 += d5 * d5
-        s6 += d6 * d6
-        s7 += d7 * d7
-    total = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
-    for d in range(whole, dims):
-        rest = (np.float64(x[d]) - np.float64(y[d])) * inverse_scale
-        total += rest * rest
-    return total
-
-
-@compiled
-def distance(raw, flat, a, b, halved, scale):
-    """The distance of rows a and b, as reported."""
-    if halved:
-        if flat[a] or flat[b]:
-            return 1.0
-        q = square(raw, a, b, 1.0)
-        return 0.5 * q if q > SAME_DIRECTION else 0.0
-    return np.sqrt(square(raw, a, b, 1.0 / scale)) * scale
-
-
-@compiled
-def rank_of(value):
-    """What distances are compared by: the value rounded to 40 bits, so that rounding noise does not break a tie."""
-    spread = value * SPLIT
-    return spread - (spread - value)
 
 
 @compiled
@@ -201,14 +155,21 @@ def _keep(distances, places, count, order, value, place):
 
 
 @compiled
+def _reach(key, margin, doubt):
+    """How far a key may lie behind `key` and still belong before it; without any candidate, nowhere."""
+    return key + margin + doubt * abs(key) if doubt > 0.0 and key > -np.inf else key + margin
+
+
+@compiled
 def decide(
-    raw, flat, halved, scale, order, rows, bounds, keys, places, counts, near, need_far, k,
+    raw, flat, halved, scale, kind, first, second, order, rows, bounds, doubt, keys, places, counts, near, need_far, k,
     out_places, out_distances, out_other, out_far, certified,
 ):  # fmt: skip
     """Settle proposed candidates in float64; say which rows are certified.
 
     Fills, per row: the k nearest (places and distances, ordered by (distance, row)), the distance of the
-    nearest other-class point and of the farthest same-class point (NaN where there is none).
+    nearest other-class point and of the farthest same-class point (NaN where there is none). Under a correction
+    distances are order keys.
     """
     for r in range(rows.shape[0]):
         me = rows[r]
@@ -224,13 +185,13 @@ def decide(
             else:
                 needed = np.float64(keys[r, near + o])
                 o += 1
-        reach_same = needed + margin
+        reach_same = _reach(needed, margin, doubt)
         reach_other = reach_same
         if n_other > 0:
-            reach_other = max(reach_other, np.float64(keys[r, near]) + margin)
+            reach_other = max(reach_other, _reach(np.float64(keys[r, near]), margin, doubt))
         reach_far = np.inf
         if n_far > 0:
-            reach_far = np.float64(keys[r, 2 * near]) + margin
+            reach_far = _reach(np.float64(keys[r, 2 * near]), margin, doubt)
         full_far = keys.shape[1] - 2 * near
         certified[r] = (
             (n_same < near or np.float64(keys[r, near - 1]) > reach_same)
@@ -244,12 +205,16 @@ def decide(
             if np.float64(keys[r, t]) <= reach_same:
                 place = places[r, t]
                 value = distance(raw, flat, me, place, halved, scale)
+                if kind != PLAIN:
+                    value = order_key(value, me, place, halved, kind, first, second)
                 found = _keep(out_distances[r], out_places[r], found, order, value, place)
         nearest = np.nan
         for t in range(n_other):
             if np.float64(keys[r, near + t]) <= reach_other:
                 place = places[r, near + t]
                 value = distance(raw, flat, me, place, halved, scale)
+                if kind != PLAIN:
+                    value = order_key(value, me, place, halved, kind, first, second)
                 found = _keep(out_distances[r], out_places[r], found, order, value, place)
                 if not nearest <= value:
                     nearest = value
@@ -258,6 +223,8 @@ def decide(
         for t in range(n_far):
             if np.float64(keys[r, 2 * near + t]) <= reach_far:
                 value = distance(raw, flat, me, places[r, 2 * near + t], halved, scale)
+                if kind != PLAIN:
+                    value = order_key(value, me, places[r, 2 * near + t], halved, kind, first, second)
                 if not farthest >= value:
                     farthest = value
         out_far[r] = farthest
@@ -265,7 +232,7 @@ def decide(
 
 @compiled
 def exact_rows(
-    raw, flat, halved, scale, order, rows, first, last, groups, across,
+    raw, flat, halved, scale, kind, first, second, order, rows, starts, stops, groups, across,
     out_places, out_distances, out_other, out_far,
 ):  # fmt: skip
     """The same outputs as `decide` from every pair of the rows, in float64, without a product."""
@@ -278,8 +245,10 @@ def exact_rows(
             if place == me or (across and groups[place] == groups[me]):
                 continue
             value = distance(raw, flat, me, place, halved, scale)
+            if kind != PLAIN:
+                value = order_key(value, me, place, halved, kind, first, second)
             found = _keep(out_distances[r], out_places[r], found, order, value, place)
-            if first[me] <= place < last[me]:
+            if starts[me] <= place < stops[me]:
                 if not farthest >= value:
                     farthest = value
             elif not nearest <= value:
@@ -355,7 +324,9 @@ def mend_collapsed_sums(sums, rows, squares, class_squares, starts, raw, flat):
 
 
 @compiled
-def mend_remainders(sums, remainders, counts, rows, starts, groups, raw, flat, halved, scale):
+def mend_remainders(
+    sums, remainders, counts, rows, starts, groups, raw, flat, halved, scale, kind, first, second
+):  # fmt: skip
     """Recompute from pairs what is left of a class sum when nearly all of it was subtracted."""
     for r in range(rows.shape[0]):
         me = rows[r]
@@ -364,13 +335,16 @@ def mend_remainders(sums, remainders, counts, rows, starts, groups, raw, flat, h
                 total = 0.0
                 for place in range(starts[c], starts[c + 1]):
                     if groups[place] != groups[me]:
-                        total += distance(raw, flat, me, place, halved, scale)
+                        value = distance(raw, flat, me, place, halved, scale)
+                        if kind != PLAIN:
+                            value = corrected(value, me, place, halved, kind, first, second)
+                        total += value
                 remainders[r, c] = total
 
 
 @compiled
 def same_group_sums(
-    rows, groups, group_starts, group_members, codes, raw, flat, halved, scale, sums, counts
+    rows, groups, group_starts, group_members, codes, raw, flat, halved, scale, kind, first, second, sums, counts
 ):  # fmt: skip
     """Per row and class, the sum and number of distances to the *other* points of the row's group."""
     for r in range(rows.shape[0]):
@@ -378,7 +352,10 @@ def same_group_sums(
         for t in range(group_starts[groups[me]], group_starts[groups[me] + 1]):
             place = group_members[t]
             if place != me:
-                sums[r, codes[place]] += distance(raw, flat, me, place, halved, scale)
+                value = distance(raw, flat, me, place, halved, scale)
+                if kind != PLAIN:
+                    value = corrected(value, me, place, halved, kind, first, second)
+                sums[r, codes[place]] += value
                 counts[r, codes[place]] += 1.0
 
 

@@ -59,6 +59,7 @@ class Space:
     halved: bool
     scale: float
     rotation_error: float = 0.0
+    centre: Floats | None = None  # what was subtracted, where it is shared with another space (`prepare_pair`)
 
     @property
     def n(self) -> int:
@@ -129,6 +130,51 @@ def prepare(
     points = picked.astype(np.float64) if distance == "cosine" else _ranks(picked, ties, threads)
     flat = _normalise(points, threads)
     return _centred(distance, points, None, flat, order, threads, halved=True)
+
+
+def prepare_pair(
+    first: Array, second: Array, distance: str, *, ties: Ties = "average", threads: int = 1
+) -> tuple[Space, Space]:
+    """Make two sets of vectors ready for distances *between* them: one centre and one scale for both.
+
+    The centre is the mean of `first` alone, so no digit of a distance between a row of `first` and a row of `second`
+    depends on the other rows of `second`. Either space may also be used by itself.
+    """
+    if distance not in DISTANCES:
+        raise UsageError(f"Unknown distance {distance!r}: choose from {', '.join(DISTANCES)}.")
+    if first.shape[1] != second.shape[1]:
+        raise InputError(
+            f"The two sets have vectors of different lengths, {first.shape[1]} and {second.shape[1]}: "
+            "use the same features for both."
+        )
+    halved = distance != "euclidean"
+    points: list[Floats] = []
+    flats: list[NDArray[np.bool_]] = []
+    for vectors in (first, second):
+        ranked = _ranks(vectors, ties, threads) if distance == "spearman" else vectors.astype(np.float64)
+        points.append(ranked)
+        flats.append(_normalise(ranked, threads) if halved else np.zeros(len(ranked), bool))
+    with np.errstate(over="ignore", invalid="ignore"):
+        directed = ~flats[0]
+        centre = _mean(points[0], directed, None) if directed.any() else np.zeros(first.shape[1])
+        for own, flat in zip(points, flats, strict=True):
+            own -= centre
+            own[flat] = 0.0
+        scale = 1.0 if halved else max(_power_of_two(own) for own in points)
+        squares = []
+        for own in points:
+            own /= scale
+            squares.append(np.einsum("ij,ij->i", own, own))
+    if not all(np.isfinite(values).all() for values in squares):
+        raise InputError("The vectors' values are too large for float64 distances: rescale them first.")
+    if halved and max(float(values.max(initial=0.0)) for values in squares) < kernels.SAME_DIRECTION:
+        for own, values in zip(points, squares, strict=True):
+            own[:], values[:] = 0.0, 0.0
+    raws = points if halved else [np.asarray(v, np.result_type(first, second)) for v in (first, second)]
+    one, other = (
+        Space(distance, points[i], squares[i], raws[i], flats[i], halved, scale, centre=centre) for i in (0, 1)
+    )
+    return one, other
 
 
 def _centred(

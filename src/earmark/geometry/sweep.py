@@ -5,6 +5,9 @@
                                             -> kernels.add_class_sums (values: float64, one fixed strip width)
                   after the last strip: kernels.decide, class sums reduced, tile forgotten
 
+Under a hubness correction a float64 strip of the fixed width becomes distances, then order keys (which propose), then
+corrected distances (which enter sums): see pair_kernels.py.
+
 The N x N matrix is never built: a worker holds one strip, the candidate lists of 128 rows and their class sums.
 """
 
@@ -19,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import UsageError
-from earmark.geometry import kernels
+from earmark.geometry import kernels, pair_kernels
+from earmark.geometry.factors import Factors, order_keys, spelled_out
 from earmark.geometry.layout import Layout
 from earmark.geometry.spaces import Space, product
 from earmark.workers import Workers
@@ -101,19 +105,23 @@ def sweep(
     layout: Layout,
     wanted: Wanted,
     *,
+    factors: Factors | None = None,
     threads: int = 1,
     memory: int = 2 << 30,
     progress: Progress | None = None,
 ) -> dict[str, Swept]:
     """Sweep all pairs once; the result maps "all" and, when wanted, "across_groups" to what was found.
 
-    `memory` bounds the strips in flight, in bytes. Results do not depend on it, nor on `threads`.
+    With `factors` (of the places of `layout`) every distance is the corrected one. `memory` bounds the strips in
+    flight, in bytes. Results do not depend on it, nor on `threads`.
     """
     if wanted.across_groups and layout.groups is None:
         raise UsageError("across_groups needs the group of each row.")
-    run = _Run(space, layout, wanted, threads, memory)
-    # Sums of square roots have no closed form: euclidean values come from a float64 product.
-    first = np.float64 if wanted.class_sums and not space.halved else np.float32
+    if factors is not None and factors.signed and (wanted.class_sums or wanted.farthest):
+        raise UsageError("Differences have no meaningful sums: only neighbours can be found under this correction.")
+    run = _Run(space, layout, wanted, factors, threads, memory)
+    # Sums of square roots have no closed form: euclidean values come from a float64 product. Corrected ones too.
+    first = np.float64 if factors is not None or (wanted.class_sums and not space.halved) else np.float32
     precisions: list[type[np.floating[Any]]] = [first] if first is np.float64 else [np.float32, np.float64]
     open_rows = np.arange(layout.n)
     with Workers(threads) as workers:
@@ -130,8 +138,12 @@ def sweep(
 class _Run:
     """The state of one sweep: inputs, outputs, and the work on one tile."""
 
-    def __init__(self, space: Space, layout: Layout, wanted: Wanted, threads: int, memory: int) -> None:
-        self.space, self.layout, self.wanted = space, layout, wanted
+    def __init__(
+        self, space: Space, layout: Layout, wanted: Wanted, factors: Factors | None, threads: int, memory: int
+    ) -> None:
+        self.space, self.layout, self.wanted, self.factors = space, layout, wanted, factors
+        self.fix = spelled_out(factors)
+        self.doubt = 0.0 if factors is None else factors.doubt(space)
         self.threads, self.memory = threads, memory
         self.k = max(1, min(wanted.neighbours, layout.n - 1))
         self.near, self.far = self.k + SPARE, FAR if wanted.farthest else 1
@@ -140,7 +152,8 @@ class _Run:
         self.protocols = ("all", "across_groups") if wanted.across_groups else ("all",)
         self.found = {name: _nothing(layout.n, self.k) for name in self.protocols}
         self.sizes = layout.sizes.astype(np.float64)
-        if wanted.class_sums and space.halved:
+        self.closed_form = space.halved and factors is None
+        if wanted.class_sums and self.closed_form:
             self.class_operand, self.class_squares = _class_operand(space, layout)
 
     def pass_over(
@@ -154,10 +167,10 @@ class _Run:
     ) -> NDArray[np.int64]:
         """Sweep the given rows with products of `dtype`; return the rows it could not certify."""
         columns = self.space.columns(dtype)
-        bounds = self.space.error_bound(dtype)
+        bounds = self.space.error_bound(dtype) if self.factors is None else np.zeros(self.layout.n)
         sums = sums and self.wanted.class_sums
-        values = sums and not self.space.halved
-        width = VALUE_COLUMNS if values else self._strip_width(dtype)
+        values = sums and not self.closed_form
+        width = VALUE_COLUMNS if values or self.factors is not None else self._strip_width(dtype)
         failed: list[NDArray[np.int64]] = []
         pending = {name: _Pending() for name in self.protocols}
 
@@ -182,10 +195,26 @@ class _Run:
             out = self.found[name]
             places, distances, other, far = _row_outputs(len(rows), self.k)
             kernels.exact_rows(
-                space.raw, space.flat, space.halved, space.scale, layout.order, rows,
+                space.raw, space.flat, space.halved, space.scale, *self.fix, layout.order, rows,
                 self.first, self.last, self.groups, name != "all", places, distances, other, far,
             )  # fmt: skip
-            _store(out, rows, places, distances, other, far)
+            self._store(out, rows, places, distances, other, far)
+
+    def _store(
+        self,
+        out: Swept,
+        rows: NDArray[np.int64],
+        places: NDArray[np.int64],
+        distances: Floats,
+        other: Floats,
+        far: Floats,
+    ) -> None:
+        if self.factors is not None:
+            distances, other, far = (self.factors.distances(keys, rows) for keys in (distances, other, far))
+        out.neighbours.places[rows] = places
+        out.neighbours.distances[rows] = distances
+        out.nearest_other[rows] = other
+        out.farthest_same[rows] = far
 
     def _strip_width(self, dtype: type[np.floating[Any]]) -> int:
         narrow, wide = ORDER_COLUMNS
@@ -212,33 +241,38 @@ class _Run:
             tile = product(
                 left, right, strip if len(right) == strip.shape[1] else np.empty((len(rows), len(right)), dtype)
             )
+            if self.factors is not None:
+                order_keys(tile, c0, rows, space, self.factors)
             for name, found in lists.items():
                 kernels.propose(
                     tile, c0, rows, self.first, self.last, self.groups, name != "all", self.near,
                     found.keys, found.places, found.counts, self.wanted.farthest,
                 )  # fmt: skip
             if values:
-                kernels.distances_from_keys(
-                    tile, c0, rows, space.squares, space.raw, space.flat, space.halved, space.scale
-                )
+                if self.factors is not None:
+                    pair_kernels.corrected_from_keys(tile, c0, rows, self.factors.code)
+                else:
+                    kernels.distances_from_keys(
+                        tile, c0, rows, space.squares, space.raw, space.flat, space.halved, space.scale
+                    )
                 kernels.add_class_sums(tile, c0, layout.codes, layout.starts, class_sums)
         certified = np.ones(len(rows), bool)
         for name, found in lists.items():
             sure = np.empty(len(rows), bool)
             places, distances, other, far = _row_outputs(len(rows), self.k)
             kernels.decide(
-                space.raw, space.flat, space.halved, space.scale, layout.order, rows, bounds,
+                space.raw, space.flat, space.halved, space.scale, *self.fix, layout.order, rows, bounds, self.doubt,
                 found.keys, found.places, found.counts, found.near, self.wanted.farthest, self.k,
                 places, distances, other, far, sure,
             )  # fmt: skip
             certified &= sure
-            _store(self.found[name], rows, places, distances, other, far)
+            self._store(self.found[name], rows, places, distances, other, far)
         return certified, class_sums
 
     def _reduce_sums(self, rows: NDArray[np.int64], sums: Floats) -> list[tuple[str, _Pending]]:
         """Reduce one tile's class sums to what is kept; hand back classes that reach into another tile."""
-        space, layout = self.space, self.layout
-        if space.halved:
+        layout = self.layout
+        if self.closed_form:
             sums = self._closed_form_sums(rows)
         parts: list[tuple[str, _Pending]] = []
         for name in self.protocols:
@@ -262,14 +296,15 @@ class _Run:
         excluded, shared = np.zeros_like(sums), np.zeros_like(sums)
         kernels.same_group_sums(
             rows, self.groups, layout.group_starts, layout.group_members, layout.codes,
-            space.raw, space.flat, space.halved, space.scale, excluded, shared,
+            space.raw, space.flat, space.halved, space.scale, *self.fix, excluded, shared,
         )  # fmt: skip
         counts = self.sizes - shared
         counts[np.arange(len(rows)), layout.codes[rows]] -= 1.0
         left = np.where(counts > 0, np.maximum(sums - excluded, 0.0), 0.0)
         kernels.mend_remainders(
-            sums, left, counts, rows, layout.starts, self.groups, space.raw, space.flat, space.halved, space.scale
-        )
+            sums, left, counts, rows, layout.starts, self.groups,
+            space.raw, space.flat, space.halved, space.scale, *self.fix,
+        )  # fmt: skip
         return left, counts
 
     def _closed_form_sums(self, rows: NDArray[np.int64]) -> Floats:
@@ -331,20 +366,6 @@ def _row_outputs(rows: int, k: int) -> tuple[NDArray[np.int64], Floats, Floats, 
 def _nothing(n: int, k: int) -> Swept:
     places, distances, other, far = _row_outputs(n, k)
     return Swept(Neighbours(places, distances), other, far, *(np.full(n, np.nan) for _ in range(3)))
-
-
-def _store(
-    out: Swept,
-    rows: NDArray[np.int64],
-    places: NDArray[np.int64],
-    distances: Floats,
-    other: Floats,
-    far: Floats,
-) -> None:
-    out.neighbours.places[rows] = places
-    out.neighbours.distances[rows] = distances
-    out.nearest_other[rows] = other
-    out.farthest_same[rows] = far
 
 
 def _class_operand(space: Space, layout: Layout) -> tuple[Floats, Floats]:

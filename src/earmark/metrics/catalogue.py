@@ -26,6 +26,8 @@ NEEDS: dict[str, frozenset[str]] = {
 }
 HUBNESS = ("hub_ratio", "antihub_rate", "hub_skew", "robin_hood")
 CLUSTERING = ("NMI", "ARI", "kmeans_purity")
+CLUSTERED = (*CLUSTERING, "purity")  # need points, not only distances
+RATIOS = ("GSR", "CSR", "CSR_pointwise", "CS", "CSCF", "silhouette")  # divide distances by distances
 POINT_MEANS = ("GSR", "CSR_pointwise", "silhouette")  # and P@k: means over queries of a per-point value
 DEFAULT = ("P@k", "GSR", "CSR", "CSR_pointwise", "CS", "CSCF", "silhouette", *CLUSTERING, *HUBNESS)
 EVERYTHING = (*DEFAULT, "purity")

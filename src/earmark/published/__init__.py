@@ -1,1 +1,64 @@
-"""The printed results of the papers, as score tables with their provenance."""
+"""The printed results of the papers, as score tables with their provenance.
+
+scores = published.load("vocsim")          rows of the score table, 7 metrics x 124-129 configurations x 19 subsets
+rows = published.read("simba_table3")      any table exactly as printed, as text
+findings = published.check()               every printed average, recomputed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+from earmark.errors import UsageError, did_you_mean
+from earmark.published import codec_superb, gicdm, vocsim
+from earmark.published.catalogue import PAPERS, Paper, Table, read, table, tables
+from earmark.published.checks import Finding, check
+from earmark.published.families import codec_family, families, vocsim_family
+from earmark.scores import Row, Scores
+
+__all__ = [
+    "PAPERS",
+    "SETS",
+    "Finding",
+    "Paper",
+    "Table",
+    "check",
+    "codec_family",
+    "families",
+    "load",
+    "read",
+    "table",
+    "tables",
+    "vocsim_family",
+]
+
+SETS: dict[str, tuple[str, Callable[[], Iterator[Row]]]] = {
+    "vocsim": ("7 metrics of 124–129 configurations on 19 subsets", vocsim.full_results),
+    "vocsim-main": ("Table 2: means with margins of error", vocsim.main_table),
+    "vocsim-permutations": ("Tables 9–11: the best configuration against chance", vocsim.permutation_tests),
+    "vocsim-pooling": ("Table 13: six poolings of Whisper", vocsim.pooling_ablation),
+    "vocsim-dtw": ("Tables 14 and 15: DTW re-ranking", vocsim.dtw),
+    "vocsim-clustering": ("Table 16: k-means", vocsim.clustering),
+    "vocsim-efficiency": ("Table 17: parameters, multiply-adds, memory", vocsim.efficiency),
+    "vocsim-hear": ("Table 18: seven HEAR tasks", vocsim.hear),
+    "vocsim-avian": ("Table 26: agreement with zebra finches", vocsim.avian),
+    "vocsim-mouse-strain": ("which strain a mouse is of", vocsim.mouse_strain),
+    "vocsim-mouse-identity": ("which mouse called", vocsim.mouse_identity),
+    "codec-superb": ("overall scores of 19 codecs on 19 datasets, rates and applications", codec_superb.codec_scores),
+    "gicdm-hubness": ("hubness of 17 embeddings under eight corrections", gicdm.hubness),
+}
+"""Printed results that are score tables: what each holds and how it is made."""
+
+
+@cache
+def load(name: str) -> Scores:
+    """A set of printed results as a score table.
+
+    `version` says which table of which paper a row is from and `inputs` which line of which file; a printed dash is
+    not_applicable, a printed number that is no measurement is failed, and a doubtful one has a reason beside it.
+    """
+    if name not in SETS:
+        known = ", ".join(SETS)
+        raise UsageError(f'There is no published set "{name}"; there are {known}.{did_you_mean(name, SETS)}')
+    return Scores(tuple(SETS[name][1]()))

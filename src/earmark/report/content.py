@@ -95,6 +95,7 @@ class CloseUp:
     nearest: ArrayLike
     suite: str = ""
     protocol: str = "all"
+    correction: str = "none"
     ties: Literal["average", "ordinal"] = "average"
     vectors: NDArray[Any] | None = None
     groups: Sequence[str | None] | None = None
@@ -113,7 +114,8 @@ class CloseUp:
 
     @property
     def label(self) -> str:
-        return f"{self.subset or self.suite or 'all clips'}: {self.system or 'vectors'} · {self.distance}"
+        measure = self.distance if self.correction in ("", "none") else f"{self.distance} {self.correction}"
+        return f"{self.subset or self.suite or 'all clips'}: {self.system or 'vectors'} · {measure}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -67,8 +67,9 @@ def is_ablation(row: Row) -> bool:
 
 
 def single_subsets(scores: Scores) -> list[Row]:
-    """The rows of single subsets as they are labelled, without differences between systems."""
-    return [row for row in scores if not is_mean(row) and not is_ablation(row) and ":" not in row.metric]
+    """The rows of single subsets as they are labelled, without differences between systems and without predictions."""
+    measured = (row for row in scores if row.status != "predicted" and ":" not in row.metric)
+    return [row for row in measured if not is_mean(row) and not is_ablation(row)]
 
 
 def ablations(scores: Scores) -> list[Row]:

@@ -7,9 +7,9 @@ caption. A cell is
     31.8 [29.8, 33.8] (+29.8)      value, 95 % interval, lift over chance
 
 in percent for metrics that are fractions and with three decimals for the others. A dash is not applicable,
-"failed" is failed, both with a numbered footnote; an empty cell was not measured. The best of a column is
-bold, among lines that can be compared: same suite, subset and protocol. Values that print alike are equally
-good.
+"failed" is failed, "~31.8" was predicted and not measured, all with a numbered footnote; an empty cell was not
+measured. The best of a column is bold, among lines that can be compared: same suite, subset and protocol. Values
+that print alike are equally good; what was predicted is never the best.
 
 `long_text` lists instead: a block for each setting, a line for each metric, with chance, lift, p and n.
 """
@@ -106,7 +106,7 @@ def to_text(
     body = [[*names, *(_text_cell(cell) for cell in cells)] for names, cells in pivot.lines]
     shown = pivot.caption if caption is None else caption
     lines = [shown, ""] if shown else []
-    lines += _aligned([header, *body], left=len(pivot.index), ruled=True)
+    lines += aligned([header, *body], left=len(pivot.index), ruled=True)
     lines += [""] if pivot.notes else []
     lines += [f"{_superscript(number)} {note}" for number, note in enumerate(pivot.notes, start=1)]
     return "\n".join(lines) + "\n"
@@ -125,12 +125,13 @@ def by_subset(scores: Scores, metric: str) -> str:
         cell = "–"
         if row.value is not None:
             lift = "" if row.lift is None else f" ({_number(row.lift, _facts(metric), sign=True)})"
-            cell = _number(row.value, _facts(metric)) + lift
-        lines.setdefault((row.system, row.distance, row.protocol), {})[row.subset] = cell
+            cell = _mark(row) + _number(row.value, _facts(metric)) + lift
+        measure = row.distance if row.correction in ("", "none") else f"{row.distance} {row.correction}"
+        lines.setdefault((row.system, measure, row.protocol), {})[row.subset] = cell
     body = [[*key, *(cells.get(subset, "–") for subset in subsets)] for key, cells in lines.items()]
     heading = _heading(metric, ", higher is better", ", lower is better", str)
     header = ["system", "distance", "protocol", *(subset or "all clips" for subset in subsets)]
-    return "\n".join([heading, "", *_aligned([header, *body], left=3, ruled=True)]) + "\n"
+    return "\n".join([heading, "", *aligned([header, *body], left=3, ruled=True)]) + "\n"
 
 
 def long_text(scores: Scores) -> str:
@@ -209,7 +210,7 @@ def _pivot(scores: Scores, metrics: Sequence[str] | None, interval: bool, lift: 
 def _cell(row: Row | None, best: set[Row], notes: dict[str, int], interval: bool, lift: bool) -> _Cell:
     if row is None:
         return _Cell()
-    if row.status != "ok" or row.value is None:
+    if row.value is None or row.status not in ("ok", "predicted"):
         reason = _plain(row.reason) or "no reason was given"
         text = "failed" if row.status == "failed" else _DASH
         return _Cell(text, note=notes.setdefault(reason, len(notes) + 1))
@@ -221,7 +222,7 @@ def _cell(row: Row | None, best: set[Row], notes: dict[str, int], interval: bool
         rest += f" ({_number(row.lift, facts, sign=True)})"
     # An ok row has a reason when its value comes with a reservation, such as a mean over fewer subsets.
     note = notes.setdefault(_plain(row.reason), len(notes) + 1) if row.reason.strip() else None
-    return _Cell(_number(row.value, facts), best=row in best, note=note, rest=rest)
+    return _Cell(_mark(row) + _number(row.value, facts), best=row in best, note=note, rest=rest)
 
 
 def _best(rows: Iterable[Row]) -> set[Row]:
@@ -256,6 +257,11 @@ def _facts(metric: str) -> MetricFacts:
     except InputError:
         # A table is for looking: a metric that validation would refuse is still printed, as a plain number.
         return MetricFacts(metric, (float("-inf"), float("inf")), higher_is_better=True, percent=False)
+
+
+def _mark(row: Row) -> str:
+    """What stands before a value that was predicted and not measured."""
+    return "~" if row.status == "predicted" else ""
 
 
 def _number(value: float, facts: MetricFacts, *, sign: bool = False, unit: str = "") -> str:
@@ -302,12 +308,14 @@ def _listing(rows: Sequence[Row]) -> list[str]:
     table = [["metric", *(title for title, _ in columns)]]
     table += [[_plain(row.metric), *(show(row, _facts(row.metric)) for _, show in columns)] for row in rows]
     used = [place for place in range(len(table[0])) if place < 2 or any(line[place] for line in table[1:])]
-    lines = _aligned([[line[place] for place in used] for line in table], left=1)
+    lines = aligned([[line[place] for place in used] for line in table], left=1)
     return [lines[0], *(line + _remark(row) for line, row in zip(lines[1:], rows, strict=True))]
 
 
 def _value(row: Row, facts: MetricFacts) -> str:
-    return _DASH if row.value is None or row.status != "ok" else _number(row.value, facts, unit="%")
+    if row.value is None or row.status not in ("ok", "predicted"):
+        return _DASH
+    return _mark(row) + _number(row.value, facts, unit="%")
 
 
 def _chance(row: Row, facts: MetricFacts) -> str:
@@ -350,6 +358,7 @@ def _markdown_cell(cell: _Cell) -> str:
 
 def _latex_cell(cell: _Cell) -> str:
     text = cell.text.replace(_DASH, "--") if cell.note else cell.text.replace("-", "$-$")
+    text = text.replace("~", r"$\sim$")  # a bare tilde is a space there
     text = rf"\textbf{{{text}}}" if cell.best else text
     note = rf"\textsuperscript{{{cell.note}}}" if cell.note else ""
     return text + note + cell.rest.replace("-", "$-$")
@@ -392,7 +401,8 @@ def _width(text: str) -> int:
     )
 
 
-def _aligned(table: Sequence[Sequence[str]], *, left: int, ruled: bool = False) -> list[str]:
+def aligned(table: Sequence[Sequence[str]], *, left: int, ruled: bool = False) -> list[str]:
+    """Lines of cells in columns, the first `left` to the left and the others to the right; `ruled` under the head."""
     widths = [max(_width(line[place]) for line in table) for place in range(len(table[0]))]
     lines = []
     for line in table:

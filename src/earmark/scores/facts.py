@@ -71,6 +71,12 @@ METRICS: dict[str, MetricFacts] = {
         ("er_accuracy", (0.0, 1.0), True, True),
         ("aec_map", (0.0, 1.0), True, True),
         ("kbps", (0.0, _INF), False, False),
+        # real against generated: the clipped pair read word for word under GICDM
+        ("clipped_density_literal", (0.0, _INF), True, False),
+        ("clipped_coverage_literal", (0.0, 1.0), True, True),
+        # the unbiased kernel distance of equal distributions is 0 on average, so it falls below 0 half of the time
+        ("frechet_distance", (0.0, _INF), False, False),
+        ("kernel_distance", (-_INF, _INF), False, False),
     )
 }
 

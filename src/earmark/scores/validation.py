@@ -8,7 +8,8 @@ from earmark.errors import InputError, did_you_mean
 from earmark.scores.facts import MetricFacts, metric_facts
 from earmark.scores.rows import KEY, Row
 
-STATUSES = ("ok", "not_applicable", "failed")
+STATUSES = ("ok", "not_applicable", "failed", "predicted")
+"""A predicted value was not measured: it has an interval and a reason, and no mean, rank or best counts it."""
 PROTOCOLS = ("all", "across_groups")
 
 _ROUNDING = 1e-9
@@ -39,10 +40,12 @@ def _problems(row: Row) -> Iterator[str]:
             yield f"unknown metric: {error}"
     if row.status not in STATUSES:
         yield f'unknown status "{row.status}"; use {", ".join(STATUSES)}.{did_you_mean(row.status, STATUSES)}'
-    elif row.status == "ok" and row.value is None:
-        yield "status is ok but there is no value; give one, or another status with a reason."
-    elif row.status != "ok" and row.value is not None:
+    elif row.status in ("ok", "predicted") and row.value is None:
+        yield f"status is {row.status} but there is no value; give one, or another status with a reason."
+    elif row.status in ("not_applicable", "failed") and row.value is not None:
         yield f"status is {row.status} but there is a value; remove the value or set the status to ok."
+    if row.status == "predicted" and (row.low is None or row.high is None):
+        yield "status is predicted without an interval; give low and high."
     if row.status != "ok" and not row.reason.strip():
         yield f"status is {row.status} without a reason; say why in one sentence."
     if row.protocol not in PROTOCOLS:

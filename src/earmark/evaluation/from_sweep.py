@@ -1,0 +1,210 @@
+"""What a sweep means: every metric of one setting, with its resampled values and its value at each point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.calibrate import bootstrap as resampling
+from earmark.errors import MissingExtra
+from earmark.evaluation.options import Options
+from earmark.evaluation.progress import progress_bar
+from earmark.geometry import hubness as hubs
+from earmark.geometry.corrections import Correction
+from earmark.geometry.layout import Layout
+from earmark.geometry.spaces import Space
+from earmark.geometry.sweep import Swept
+from earmark.metrics import catalogue, clustering, retrieval, separation
+from earmark.scores import Row
+from earmark.wording import counted
+
+Floats = NDArray[np.float64]
+
+
+class ClassPairs:
+    """Collects CS and CSCF terms class by class while the sweep runs; slots by class, so order is no matter."""
+
+    def __init__(self, protocols: Iterable[str], classes: int, resamples: int) -> None:
+        self.terms = {name: np.zeros((3, classes, 1 + resamples)) for name in protocols}
+
+    def visit(self, protocol: str, code: int, means: Floats) -> None:
+        for slot, term in enumerate(separation.pair_shares(np.full(len(means), code), means)):
+            self.terms[protocol][slot, code] = term
+
+    def values(self, protocol: str) -> tuple[Floats, Floats, int]:
+        """CS and CSCF of the data and of every resample, and the number of class pairs measured."""
+        overlap, confused, pairs = self.terms[protocol].sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return overlap / pairs, confused / pairs, int(pairs[0])
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One metric before it becomes a row."""
+
+    metric: str
+    value: float
+    n: int
+    resampled: Floats | None = None
+    points: Floats | None = None  # per place
+    reason: str = ""
+
+
+def from_pairs(metric: str) -> bool:
+    """Whether pairs of points decide a metric, and not clusters of them."""
+    return metric not in catalogue.CLUSTERED
+
+
+def not_under(correction: Correction, names: Iterable[str]) -> dict[str, str]:
+    """Which of the metrics mean nothing under a correction, and why."""
+    refused = {}
+    for name in names:
+        if correction.signed and name in catalogue.RATIOS:
+            refused[name] = f"{correction.name} gives differences, which may be negative: {name} needs distances"
+        elif not correction.keeps_points and not from_pairs(name):
+            refused[name] = f"{correction.name} corrects distances and moves no points: there is nothing to cluster"
+    return refused
+
+
+def from_sweep(
+    swept: Swept,
+    pairs: ClassPairs,
+    protocol: str,
+    names: tuple[str, ...],
+    ks: tuple[int, ...],
+    layout: Layout,
+    counts: resampling.Counts | None,
+    options: Options,
+    refused: Mapping[str, str],
+) -> Iterator[Measured | Row]:
+    """Every metric that the sweep's quantities decide, in catalogue order."""
+    places = swept.neighbours.places
+    answerable = _partners(layout, protocol) > 0
+    alone = int((~answerable).sum())
+    excluded = f"{counted(alone, 'point')} without a same-class partner excluded" if alone else ""
+
+    def mean_of(metric: str, points: Floats, why: str = "") -> Measured | Row:
+        points = np.where(answerable, points, np.nan)
+        valid = np.isfinite(points)
+        short = int((answerable & ~valid).sum())
+        remarks = "; ".join(filter(None, [excluded, f"{counted(short, 'point')} {why}" if short and why else ""]))
+        if not valid.any():
+            return not_applicable(metric, "no point has a same-class partner to be compared with")
+        resampled = None if counts is None else resampling.resampled_means(points, counts)
+        return Measured(metric, float(points[valid].mean()), int(valid.sum()), resampled, points, remarks)
+
+    for k in ks:
+        if k >= layout.n:
+            yield not_applicable(f"P@{k}", f"k = {k} needs more than {layout.n} points")
+            continue
+        codes = np.where(places[:, :k] >= 0, layout.codes[places[:, :k]], -1)
+        points = retrieval.precision_at_k(codes, layout.codes, k)
+        if protocol == "across_groups":
+            # A query whose group leaves fewer than k candidates has no k-th neighbour to judge.
+            points = np.where(places[:, k - 1] >= 0, points, np.nan)
+        yield mean_of(f"P@{k}", points, f"with fewer than {counted(k, 'candidate')} outside their group excluded")
+    for name in names:
+        if name in refused:
+            if from_pairs(name):
+                yield not_applicable(name, refused[name])
+        elif name == "GSR":
+            yield mean_of(name, separation.gsr(swept.nearest_other, swept.own_mean))
+        elif name == "CSR_pointwise":
+            yield mean_of(name, separation.csr_pointwise(swept.nearest_other, swept.farthest_same))
+        elif name == "silhouette":
+            yield mean_of(name, separation.silhouette(swept.own_mean, swept.other_mean))
+        elif name == "CSR":
+            yield _csr(swept, layout, counts, excluded)
+        elif name in ("CS", "CSCF"):
+            cs, cscf, measured = pairs.values(protocol)
+            values = cs if name == "CS" else cscf
+            if measured:
+                resampled = values[1:] if len(values) > 1 else None
+                yield Measured(name, float(values[0]), layout.n - alone, resampled, reason=excluded)
+            else:
+                yield not_applicable(name, "no pair of classes can be compared")
+        elif name in catalogue.HUBNESS:
+            yield _hubness(name, places, layout.n, options.hub_k)
+
+
+def _partners(layout: Layout, protocol: str) -> NDArray[np.int64]:
+    """How many same-class points each place may be compared with."""
+    partners = layout.sizes[layout.codes] - 1
+    if protocol == "across_groups" and layout.groups is not None:
+        cells = layout.groups * layout.classes + layout.codes
+        _, cell, size = np.unique(cells, return_inverse=True, return_counts=True)
+        partners = partners - (size[cell] - 1)
+    return np.asarray(partners)
+
+
+def _csr(swept: Swept, layout: Layout, counts: resampling.Counts | None, excluded: str) -> Measured | Row:
+    points = int((np.isfinite(swept.nearest_other) & np.isfinite(swept.farthest_same)).sum())
+    if not points:
+        return not_applicable("CSR", "no point has a same-class partner to be compared with")
+    near, far, starts = swept.nearest_other, swept.farthest_same, layout.starts
+    value = separation.csr(near, far, starts, np.ones((1, layout.n)))[0]
+    resampled = None
+    if counts is not None:
+        # A resample at a time: [resamples, N] in float64 would be the largest array of the evaluation.
+        resampled = np.array([separation.csr(near, far, starts, row[None, :])[0] for row in counts])
+    return Measured("CSR", float(value), points, resampled, reason=excluded)
+
+
+def _hubness(name: str, places: NDArray[np.int64], n: int, k: int) -> Measured | Row:
+    if k >= n:
+        return not_applicable(name, f"k = {k} needs more than {n} points")
+    if not (places[:, 0] >= 0).any():
+        return not_applicable(name, "no point has a neighbour outside its group")
+    occurrences = hubs.k_occurrences(places, k)
+    measure: dict[str, float] = {
+        "hub_ratio": hubs.hub_ratio(occurrences, k),
+        "antihub_rate": hubs.antihub_rate(occurrences),
+        "hub_skew": hubs.hub_skew(occurrences),
+        "robin_hood": hubs.robin_hood(occurrences),
+    }
+    points = occurrences.astype(np.float64) if name == "hub_ratio" else None
+    return Measured(name, measure[name], n, points=points)
+
+
+def clusters_of(
+    space: Space,
+    layout: Layout,
+    names: tuple[str, ...],
+    options: Options,
+    title: str,
+    refused: Mapping[str, str],
+) -> Iterator[Measured | Row]:
+    # In the order the rows were given: clusters must not depend on the labels they are judged by.
+    codes = layout.to_rows(layout.codes)
+    clustered = [name for name in names if not from_pairs(name)]
+    yield from (not_applicable(name, refused[name]) for name in clustered if name in refused)
+    asked = [name for name in clustered if name in catalogue.CLUSTERING and name not in refused]
+    if asked:
+        with progress_bar(options, 1, f"{title}: k-means", "fit") as tick:
+            clusters = clustering.kmeans_clusters(layout.to_rows(space.points), layout.classes, options.seed)
+            tick(1)
+        for name in asked:
+            measure = {"NMI": clustering.nmi, "ARI": clustering.ari, "kmeans_purity": clustering.purity}[name]
+            yield Measured(name, measure(clusters, codes), layout.n)
+    if "purity" in names and "purity" not in refused:
+        try:
+            with progress_bar(options, 1, f"{title}: UMAP + HDBSCAN", "fit") as tick:
+                clusters = clustering.density_clusters(layout.to_rows(space.points), options.seed)
+                tick(1)
+        except MissingExtra as error:
+            yield not_applicable("purity", str(error))
+            return
+        noise = int((clusters < 0).sum())
+        if noise == layout.n:
+            yield not_applicable("purity", "HDBSCAN found no cluster: every point is noise")
+        else:
+            value = clustering.purity(clusters, codes)
+            reason = f"{counted(noise, 'point')} called noise by HDBSCAN left out" if noise else ""
+            yield Measured("purity", value, layout.n - noise, reason=reason)
+
+
+def not_applicable(metric: str, reason: str) -> Row:
+    return Row(metric=metric, status="not_applicable", reason=reason)

@@ -1,0 +1,286 @@
+"""Hubness corrections: distances rescaled so that neighbour lists come out more even.
+
+With d the distance, mu_i the mean distance of point i to its k nearest, s_i that to its k-th nearest:
+
+    none     d
+    sphere   the distance of x / |x|
+    ls       1 - exp(-d^2 / (s_i s_j))                      local scaling
+    nicdm    d mean(mu) / sqrt(mu_i mu_j)                   non-iterative contextual dissimilarity
+    icdm     the same, repeated until every mu_i is alike; neighbours are found anew under each correction
+    csls     2 d - mu_i - mu_j                              cross-domain similarity, local scaling
+    mp       1 - SF_i(d) SF_j(d)                            mutual proximity, SF normal with i's mean and deviation
+    dsl      |x_i - x_j|^2 - |x_i - c_i|^2 - |x_j - c_j|^2  localised centring, c_i the mean of the k nearest
+
+Conventions. A point is not its own neighbour (by index). Labels and groups play no part: factors are those of all
+points, also where pairs of a group are left out afterwards. The k nearest are found under the distance itself. For
+dsl, |x_i - x_j|^2 is d^2 (euclidean) or 2 d (cosine, spearman: unit vectors and unit ranks).
+
+Points in one place. A point whose k nearest all lie on it has no scale of its own: its mu or s of 0 counts as the mean
+of those that are not 0 (ls, nicdm, icdm), so every corrected distance is finite. If all are 0, nothing is corrected. In
+mp a deviation counts as 2^-12 of the mean at least, so that equal distances stay equal.
+
+csls and dsl are differences: they order neighbours, and ratios of them mean nothing. No points belong to the corrected
+distances of any but sphere. (Zelnik-Manor & Perona 2004; Jégou et al. 2010; Conneau et al. 2018; Schnitzer et al. 2012;
+Hara et al. 2016)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.geometry import pair_kernels
+from earmark.geometry.factors import Factors, exact_distances
+from earmark.geometry.icdm import icdm
+from earmark.geometry.layout import Layout
+from earmark.geometry.neighbours import nearest
+from earmark.geometry.spaces import Space, product
+from earmark.geometry.sweep import ROWS, VALUE_COLUMNS, Neighbours, Progress
+from earmark.workers import Workers
+
+Floats = NDArray[np.float64]
+
+CORRECTIONS = ("none", "sphere", "ls", "nicdm", "icdm", "csls", "mp", "dsl")
+K, ITERATIONS = 10, 10
+_PARAMETERS: dict[str, tuple[str, ...]] = {
+    "ls": ("k",),
+    "nicdm": ("k",),
+    "icdm": ("k", "iterations"),
+    "csls": ("k",),
+    "dsl": ("k",),
+}
+_EVEN = 2.0**-12
+_SPREAD_ROWS = 256
+
+
+@dataclass(frozen=True)
+class Correction:
+    """A correction and its parameters; `str` gives the spelling that stands in score tables."""
+
+    name: str = "none"
+    k: int = K
+    iterations: int = ITERATIONS
+
+    def __str__(self) -> str:
+        given = [
+            f"{name}={getattr(self, name)}"
+            for name in _PARAMETERS.get(self.name, ())
+            if getattr(self, name) != getattr(Correction, name)
+        ]
+        return self.name + (":" + ",".join(given) if given else "")
+
+    @property
+    def local(self) -> bool:
+        """Whether the k nearest neighbours of each point are needed."""
+        return "k" in _PARAMETERS.get(self.name, ())
+
+    @property
+    def signed(self) -> bool:
+        """Whether corrected distances are differences, which no ratio may be taken of."""
+        return self.name in ("csls", "dsl")
+
+    @property
+    def keeps_points(self) -> bool:
+        """Whether there are points that the corrected distances belong to."""
+        return self.name in ("none", "sphere")
+
+    def too_few(self, points: int) -> str:
+        """Why so many points cannot be corrected, or nothing."""
+        if not self.local or self.k < points:
+            return ""
+        return f"{self.name} with k = {self.k} needs more than {self.k} points; the largest k that fits is {points - 1}"
+
+
+def parse(text: str) -> Correction:
+    """`icdm`, `icdm:k=20` or `icdm:k=20,iterations=5`."""
+    name, _, rest = text.strip().partition(":")
+    name = name.strip().lower()
+    if name not in CORRECTIONS:
+        hint = did_you_mean(name, CORRECTIONS)
+        raise UsageError(f"There is no hubness correction {text!r}: choose from {', '.join(CORRECTIONS)}.{hint}")
+    known = _PARAMETERS.get(name, ())
+    given: dict[str, int] = {}
+    for part in filter(None, (word.strip() for word in rest.split(","))):
+        match = re.fullmatch(r"(\w+)\s*=\s*([1-9]\d*)", part)
+        if not known:
+            raise UsageError(f"The correction {name} takes no parameters, so {part!r} means nothing to it.")
+        if match is None or match[1] not in known:
+            raise UsageError(
+                f"{part!r} is no parameter of the correction {name}: it takes {' and '.join(known)}, "
+                f"as in {name}:{','.join(f'{word}=10' for word in known)}."
+            )
+        given[match[1]] = int(match[2])
+    return Correction(name, **given)
+
+
+def parse_all(given: str | Correction | Iterable[str | Correction]) -> tuple[Correction, ...]:
+    """One correction or several, each once; in a text they are separated by commas, as their parameters are."""
+    items = [given] if isinstance(given, str | Correction) else list(given) if isinstance(given, Iterable) else [None]
+    words: list[str] = []
+    for item in items:
+        if isinstance(item, Correction):
+            words.append(str(item))
+        elif isinstance(item, str):
+            for word in filter(None, (part.strip() for part in item.split(","))):
+                if re.fullmatch(r"\w+\s*=.*", word) and words:
+                    words[-1] += ("," if ":" in words[-1] else ":") + word
+                else:
+                    words.append(word)
+        else:
+            raise UsageError(f"A hubness correction must be a name or a list of names, not {given!r}.")
+    found = [parse(word) for word in words]
+    if not found:
+        raise UsageError(f"No correction was asked for: choose from {', '.join(CORRECTIONS)}.")
+    return tuple(dict.fromkeys(found))
+
+
+def on_sphere(vectors: NDArray[Any]) -> Floats:
+    """Every vector at length 1; a zero vector stays where it is."""
+    points = np.asarray(vectors, np.float64)
+    # Dividing by the largest entry first keeps squares of huge and tiny values inside float64.
+    peak = np.abs(points).max(axis=1, keepdims=True, initial=0.0)
+    points = points / np.where(peak > 0.0, peak, 1.0)
+    norm = np.sqrt(np.einsum("ij,ij->i", points, points))[:, None]
+    return np.asarray(points / np.where(norm > 0.0, norm, 1.0))
+
+
+class Neighbourhoods:
+    """The points of a space in the order they were given, and their nearest neighbours, found once for all.
+
+    Labels decide where points lie in a layout, and ties go by place: factors must not depend on that.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        layout: Layout,
+        corrections: Sequence[Correction],
+        *,
+        threads: int = 1,
+        memory: int = 2 << 30,
+        device: str = "cpu",
+    ) -> None:
+        self.space, self.order = _as_given(space, layout), layout.order
+        fitting = [item.k for item in corrections if item.local and not item.too_few(space.n)]
+        self.deepest = max(fitting, default=0)
+        self.threads, self.memory, self.device = threads, memory, device
+        self._found: Neighbours | None = None
+
+    def nearest(self, k: int, progress: Progress | None = None) -> Neighbours:
+        """The k nearest of every point."""
+        if self._found is None or self._found.places.shape[1] < k:
+            self._found = nearest(
+                self.space, max(k, self.deepest), threads=self.threads, memory=self.memory, device=self.device,
+                progress=progress,
+            )  # fmt: skip
+        return Neighbours(self._found.places[:, :k], self._found.distances[:, :k])
+
+    def known(self, k: int) -> Neighbours | None:
+        """The k nearest, if they have been found for another correction."""
+        return None if self._found is None or self._found.places.shape[1] < k else self.nearest(k)
+
+
+def factors_of(correction: Correction, near: Neighbourhoods, *, progress: Progress | None = None) -> Factors | None:
+    """What `correction` needs to know of each point, in places of the layout; None where distances stay as they are.
+
+    `progress` is called with numbers of rows; how often each row is counted depends on the correction.
+    """
+    space, k = near.space, correction.k
+    if correction.too_few(space.n):
+        raise UsageError(correction.too_few(space.n) + ".")
+    if correction.keeps_points:
+        return None
+    if correction.name == "mp":
+        found = _normal(space, near.threads, progress)
+    elif correction.name == "icdm":
+        fitted = icdm(
+            space, k, correction.iterations, threads=near.threads, memory=near.memory, device=near.device,
+            progress=progress, start=near.known(k),
+        )  # fmt: skip
+        found = Factors("scale", fitted.factors)
+    elif correction.name == "ls":
+        found = Factors("local", 1.0 / np.sqrt(_positive(near.nearest(k, progress).distances[:, -1])))
+    elif correction.name == "nicdm":
+        means = near.nearest(k, progress).distances.mean(axis=1)
+        target = float(means[means > 0.0].mean()) if means.any() else 1.0
+        found = Factors("scale", np.sqrt(target / _positive(means)))
+    elif correction.name == "csls":
+        found = Factors.shifting("shift", near.nearest(k, progress).distances.mean(axis=1))
+    else:
+        places = near.nearest(k, progress).places
+        found = Factors.shifting("square_shift", _centroid_squares(space, places, near.threads))
+    _refuse_overflow(found, space)
+    return found.at(near.order)
+
+
+def _as_given(space: Space, layout: Layout) -> Space:
+    if np.array_equal(layout.order, np.arange(layout.n)):
+        return space
+    back = np.empty(layout.n, np.int64)
+    back[layout.order] = np.arange(layout.n)
+    points = space.points[back]
+    raw = points if space.raw is space.points else space.raw[back]
+    return replace(space, points=points, squares=space.squares[back], raw=raw, flat=space.flat[back])
+
+
+def _positive(radii: Floats) -> Floats:
+    """Radii with those of 0 replaced by the mean of the others; all of them 1 where all are 0."""
+    scaled = radii > 0.0
+    return np.where(scaled, radii, radii[scaled].mean() if scaled.any() else 1.0)
+
+
+def _centroid_squares(space: Space, places: NDArray[np.int64], threads: int) -> Floats:
+    found = np.empty(space.n)
+
+    def work(start: int) -> None:
+        rows = slice(start, start + _SPREAD_ROWS)
+        pair_kernels.centroid_squares(
+            np.arange(space.n)[rows], places[rows], space.raw, space.flat, space.halved, space.scale, found[rows]
+        )
+
+    with Workers(threads) as workers:
+        for _ in workers.map(work, range(0, space.n, _SPREAD_ROWS)):
+            pass
+    return found
+
+
+def _normal(space: Space, threads: int, progress: Progress | None) -> Factors:
+    """Mean and deviation of the distances of each point to all others, from tiles of the sweep's fixed shape."""
+    means, deviations = np.zeros(space.n), np.zeros(space.n)
+    columns = space.columns(np.float64)
+
+    def work(start: int) -> int:
+        rows = np.arange(start, min(start + ROWS, space.n))
+        left = space.operands(np.float64, rows)
+        counts, mean, squares = (np.zeros(len(rows)) for _ in range(3))
+        for c0 in range(0, space.n, VALUE_COLUMNS):
+            right = columns[c0 : c0 + VALUE_COLUMNS]
+            tile = product(left, right, np.empty((len(rows), len(right))))
+            exact_distances(tile, c0, rows, space)
+            pair_kernels.add_moments(tile, c0, rows, counts, mean, squares)
+        means[rows], deviations[rows] = mean, np.sqrt(squares / np.maximum(counts, 1.0))
+        return len(rows)
+
+    with Workers(threads) as workers:
+        for done in workers.map(work, range(0, space.n, ROWS)):
+            if progress is not None:
+                progress(done)
+    deviations = np.maximum(deviations, _EVEN * means)
+    return Factors("normal", means, np.where(deviations > 0.0, deviations, 1.0))
+
+
+def _refuse_overflow(factors: Factors, space: Space) -> None:
+    """Values near the ends of float64 have no corrected distances; nothing less extreme comes near."""
+    farthest = 2.0 * np.sqrt(space.squares.max(initial=0.0)) * space.scale
+    with np.errstate(over="ignore"):
+        largest = {"scale": farthest * factors.first.max() ** 2, "square_shift": farthest**2}.get(
+            factors.kind, farthest
+        )
+    if not largest < pair_kernels.LARGEST:
+        raise InputError("The vectors' values are too far apart to be corrected in float64: rescale them first.")

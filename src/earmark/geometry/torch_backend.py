@@ -1,0 +1,315 @@
+"""Searches on a GPU: the products, the candidate lists and the float64 distances of the candidates are torch's.
+
+    block of rows x all columns   keys = left @ right.T, DEPTH dimensions at a time, TF32 off
+         |                        groups of 16 keys: only groups with the smallest minima are looked into
+         v
+    lists, with the distances of the candidates that will be needed, decided by the same kernel as on the CPU
+
+A distance is computed here as `neighbour_kernels.pair_square` does it: eight interleaved float64 sums, added in the
+same order, one operation at a time so that nothing is fused; NumPy takes the root, because torch's may be off by a bit.
+So neighbours and ball counts are those of the CPU to the last bit, on any device. A block that does not fit the
+device's memory is halved.
+
+Nobody imports this module unless a device other than the CPU is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from earmark.errors import UsageError
+from earmark.geometry import kernels
+from earmark.geometry.candidates import (
+    Floats,
+    Folded,
+    Ints,
+    Lists,
+    Pairs,
+    Precision,
+    ball_limits,
+    error_bound,
+    scaled_factors,
+    width_of,
+)
+from earmark.geometry.spaces import DEPTH, FLAT_SQUARE, Space
+from earmark.geometry.sweep import ROWS
+from earmark.workers import Workers
+
+Tensor = Any
+Result = TypeVar("Result")
+
+GROUP = 16
+AHEAD = 8  # distances looked up beyond those that will surely be needed: what rounding leaves open
+BLOCK_BYTES = 1 << 30  # of keys in flight; a smaller device halves it
+PAIR_BYTES = 1 << 28  # of vectors gathered for their distances
+
+
+class Torch:
+    """The backend of `candidates.Backend` for a torch device: "cuda", "cuda:1", or "cpu" (to test without a GPU)."""
+
+    def __init__(self, pairs: Pairs, device: str, threads: int, memory: int) -> None:
+        self.pairs, self.device, self.threads = pairs, _device(device), threads
+        self.height = 0  # rows of a block that is known to fit; 0: not tried yet
+        rows = _Uploaded(pairs.rows, pairs.decided_by[0], self.device)
+        self.rows = rows
+        self.columns = (
+            rows if pairs.rows is pairs.columns else _Uploaded(pairs.columns, pairs.decided_by[2], self.device)
+        )
+
+    # --- candidate lists --------------------------------------------------------------------------
+
+    def each(
+        self, workers: Workers, weights: Floats, dtype: Precision, rows: Ints, length: int, eager: int,
+        then: Callable[[Ints, Lists], Result],
+    ) -> Iterator[Result]:  # fmt: skip
+        folded = self._fold(weights, dtype)
+
+        def parts() -> Iterator[tuple[Ints, Lists]]:
+            for block, lists in self._blocks(rows, dtype, lambda b: self._lists(b, folded, weights, length, eager)):
+                for start in range(0, len(block), ROWS):
+                    part = slice(start, start + ROWS)
+                    yield block[part], lists.part(part)
+
+        return workers.map(lambda item: then(*item), parts())
+
+    def _lists(self, rows: Ints, folded: Folded, weights: Floats, length: int, eager: int) -> Lists:
+        pairs, n = self.pairs, self.pairs.columns.n
+        available = n - int(pairs.same)
+        keys = self._keys(rows, folded)
+        values, places = _smallest(keys, min(length, available))
+        del keys
+        lists = Lists.empty(len(rows), length)
+        count = places.shape[1]
+        lists.counts[:] = count
+        errors = self._upload(folded.errors[rows])[:, None]
+        share = (values.double() - errors).clamp(min=0.0) / folded.key_scale
+        bounds = 0.5 * share if pairs.halved else share.sqrt() * pairs.scale
+        if count < available:
+            lists.floors[:] = _numpy(bounds[:, -1])
+        lists.places[:, :count] = _numpy(places)
+        lists.distances[:, :count] = _numpy(bounds / self._upload(weights)[places])
+        sure = min(eager + AHEAD, count)
+        left = self._upload(rows)[:, None].expand(-1, sure)
+        exact = self._distances(left.reshape(-1), places[:, :sure].reshape(-1))
+        lists.distances[:, :sure] = exact.reshape(-1, sure)
+        lists.known[:, :sure] = True
+        return lists
+
+    # --- balls and closeness ----------------------------------------------------------------------
+
+    def balls(
+        self, workers: Workers, radii: Floats, row_weights: Floats, weights: Floats, present: NDArray[np.bool_],
+        strict: bool,
+    ) -> Iterator[tuple[Ints, Ints, Ints]]:  # fmt: skip
+        folded = self._fold(weights, np.float32)
+        lows, highs = ball_limits(self.pairs, folded, radii / row_weights)
+        # The CPU compares in float64; here both are rounded outwards, and more is decided by the pair's distance.
+        lows32 = np.nextafter(lows.astype(np.float32), np.float32(-np.inf))
+        absent = self._upload(np.flatnonzero(~present))
+
+        def count(rows: Ints) -> tuple[Ints, Ints]:
+            keys = self._keys(rows, folded)
+            keys[:, absent] = torch.inf
+            inside = keys < self._upload(lows32[rows])[:, None]
+            near = ((keys < self._upload(highs[rows].astype(np.float32))[:, None]) & ~inside).nonzero()
+            per_row, per_column = _numpy(inside.sum(1)), _numpy(inside.sum(0))[: self.pairs.columns.n]
+            a, b = _numpy(near[:, 0]), _numpy(near[:, 1])
+            distances = self._distances(self._upload(rows)[near[:, 0]], near[:, 1])
+            ranks = kernels.rank_of(distances * weights[b] * row_weights[rows[a]])
+            limits = kernels.rank_of(radii[rows[a]])
+            found = ranks < limits if strict else ranks <= limits
+            np.add.at(per_row, a[found], 1)
+            np.add.at(per_column, b[found], 1)
+            return per_column, per_row
+
+        for block, (per_column, per_row) in self._blocks(np.arange(self.pairs.rows.n), np.float32, count):
+            yield block, per_column, per_row
+
+    def logs(self, workers: Workers, rows: Ints, reaches: Floats, weights: Floats) -> Iterator[tuple[Ints, Floats]]:
+        pairs, n = self.pairs, self.pairs.columns.n
+        folded = self._fold(weights, np.float64)
+        limits = pairs.key_of(reaches, folded.key_scale)
+        power = 1.0 if pairs.halved else 0.5
+        factors = self._upload(pairs.factors(weights) * folded.key_scale)
+        sizes = self.columns.squares * factors
+
+        def total(block: Ints) -> Floats:
+            keys = self._keys(block, folded)[:, :n]
+            share = keys / self._upload(limits[block])[:, None]
+            lost = keys < kernels.CLOSE * (self.rows.squares[self._upload(block)][:, None] * factors + sizes)
+            found = power * share.clamp(0.0, 1.0).log()
+            near = (lost & (share < 1.0)).nonzero()
+            if len(near):
+                exact = self._upload(self._distances(self._upload(block)[near[:, 0]], near[:, 1]))
+                part = exact * self._upload(weights)[near[:, 1]] / self._upload(reaches[block])[near[:, 0]]
+                found[near[:, 0], near[:, 1]] = part.clamp(max=1.0).log()
+            return _numpy(found.sum(1))
+
+        yield from self._blocks(rows, np.float64, total)
+
+    # --- products and distances -------------------------------------------------------------------
+
+    def _fold(self, weights: Floats, dtype: Precision) -> Folded:
+        """`candidates.fold` on the device; columns are padded to whole groups."""
+        pairs = self.pairs
+        factors, key_scale = scaled_factors(pairs, weights)
+        n, dims = pairs.columns.points.shape
+        right = torch.zeros((-(-n // GROUP) * GROUP, width_of(pairs)), dtype=_TYPES[dtype], device=self.device)
+        scaled = self._upload(factors)
+        right[:n, :dims] = self.columns.points * scaled[:, None]
+        right[:n, dims] = self.columns.squares * scaled
+        right[:n, dims + 1] = scaled
+        if pairs.flat:
+            flat = self.columns.flat
+            right[:n][flat] = 0.0
+            right[:n, -1] = torch.where(flat, scaled, 0.0)
+        return Folded(right, key_scale, error_bound(pairs, factors, dtype))
+
+    def _keys(self, rows: Ints, folded: Folded) -> Tensor:
+        """The keys of a block of rows with every column; inf for the row itself and for the padding."""
+        pairs, n = self.pairs, self.pairs.columns.n
+        at = self._upload(rows)
+        right = folded.right
+        dims = pairs.columns.points.shape[1]
+        left = torch.zeros((len(rows), right.shape[1]), dtype=right.dtype, device=self.device)
+        left[:, :dims] = -2.0 * self.rows.points[at]
+        left[:, dims] = 1.0
+        left[:, dims + 1] = self.rows.squares[at]
+        if pairs.flat:
+            left[:, -1] = FLAT_SQUARE
+            flat = self.rows.flat[at]
+            left[flat, : dims + 1] = 0.0
+            left[flat, dims + 1] = FLAT_SQUARE
+        with _full_precision():
+            keys = left[:, :DEPTH] @ right[:, :DEPTH].T
+            for start in range(DEPTH, right.shape[1], DEPTH):
+                keys.addmm_(left[:, start : start + DEPTH], right[:, start : start + DEPTH].T)
+        keys[:, n:] = torch.inf
+        if pairs.same:
+            keys[torch.arange(len(rows), device=self.device), at] = torch.inf
+        return keys
+
+    def _distances(self, a: Tensor, b: Tensor) -> Floats:
+        """The distances of pairs (row a, column b), as `neighbour_kernels.pair_distance` gives them."""
+        pairs = self.pairs
+        step = max(1, PAIR_BYTES // (max(self.rows.raw.shape[1], 1) * self.rows.raw.element_size()))
+        squares = torch.empty(len(a), dtype=torch.float64, device=self.device)
+        for start in range(0, len(a), step):
+            part = slice(start, start + step)
+            squares[part] = _squares(
+                self.rows.raw[a[part]], self.columns.raw[b[part]], 1.0 if pairs.halved else 1.0 / pairs.scale
+            )
+        found = _numpy(squares)
+        if not pairs.halved:
+            return np.asarray(np.sqrt(found) * pairs.scale, np.float64)
+        flat = _numpy(self.rows.flat[a] | self.columns.flat[b])
+        return np.where(flat, 1.0, np.where(found > kernels.SAME_DIRECTION, 0.5 * found, 0.0))
+
+    # --- blocks -----------------------------------------------------------------------------------
+
+    def _blocks(self, rows: Ints, dtype: Precision, work: Callable[[Ints], Result]) -> Iterator[tuple[Ints, Result]]:
+        """`work` on blocks of rows, in order; blocks are halved until one fits the memory of the device."""
+        most = max(1, BLOCK_BYTES // (max(self.pairs.columns.n, 1) * np.dtype(dtype).itemsize))
+        height = min(self.height or most, most)
+        start = 0
+        while start < len(rows):
+            block = rows[start : start + height]
+            try:
+                result = work(block)
+            except torch.OutOfMemoryError:
+                if height == 1:
+                    raise UsageError(
+                        f"The memory of {self.device} does not hold one row of the search: use device cpu."
+                    ) from None
+                height = self.height = max(1, len(block) // 2)
+                torch.cuda.empty_cache()
+                continue
+            start += len(block)
+            yield block, result
+
+    def _upload(self, values: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(values)).to(self.device)
+
+
+class _Uploaded:
+    """A space on the device."""
+
+    def __init__(self, space: Space, raw: NDArray[Any], device: Any) -> None:
+        def move(values: NDArray[Any]) -> Tensor:
+            # torch warns of arrays that may not be written to; nothing here writes.
+            return torch.tensor(values, device=device)
+
+        self.points, self.squares, self.flat = move(space.points), move(space.squares), move(space.flat)
+        self.raw = self.points if raw is space.points else move(raw)
+
+
+_TYPES: dict[Any, Any] = {np.float32: torch.float32, np.float64: torch.float64}
+
+
+def _smallest(keys: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The `count` smallest keys of each row, in order, and where they stand.
+
+    The smallest `count` lie in the `count` groups with the smallest minima: one pass over the keys, and the selection
+    works on a sixteenth of them.
+    """
+    rows, width = keys.shape
+    if width <= 4 * GROUP * count:
+        found = torch.topk(keys, count, dim=1, largest=False)
+        return found.values, found.indices
+    grouped = keys.view(rows, width // GROUP, GROUP)
+    groups = torch.topk(grouped.amin(2), count, dim=1, largest=False, sorted=False).indices
+    inside = torch.arange(GROUP, device=keys.device)
+    places = (groups[:, :, None] * GROUP + inside).view(rows, -1)
+    found = torch.topk(keys.gather(1, places), count, dim=1, largest=False)
+    return found.values, places.gather(1, found.indices)
+
+
+def _squares(x: Tensor, y: Tensor, inverse: float) -> Tensor:
+    """|x - y|^2 of each pair of rows, times inverse^2, summed as `neighbour_kernels.pair_square` sums."""
+    dims = x.shape[1]
+    whole = dims - dims % 8
+    sums = torch.zeros((len(x), 8), dtype=torch.float64, device=x.device)
+    for start in range(0, whole, 8):
+        apart = x[:, start : start + 8].double() - y[:, start : start + 8].double()
+        apart *= inverse
+        apart *= apart
+        sums += apart
+    s = sums.unbind(1)
+    total = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]))
+    for d in range(whole, dims):
+        apart = x[:, d].double() - y[:, d].double()
+        apart *= inverse
+        apart *= apart
+        total += apart
+    return total
+
+
+def _device(name: str) -> Any:
+    device = torch.device(name)
+    if device.type == "cuda":
+        if not torch.cuda.is_available():
+            raise UsageError("torch sees no CUDA device here: use device cpu.")
+        if (device.index or 0) >= torch.cuda.device_count():
+            raise UsageError(f"There is no device {name}: torch sees {torch.cuda.device_count()}.")
+    return device
+
+
+def _numpy(tensor: Tensor) -> NDArray[Any]:
+    return np.array(tensor.cpu().numpy())
+
+
+@contextmanager
+def _full_precision() -> Iterator[None]:
+    """float32 products in float32: TF32 keeps ten bits of each factor."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

@@ -1,0 +1,212 @@
+"""Figures of an analysis: what is related, what covers the whole, what predicts the rest, how sure ranks are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from earmark.analysis.pounce import Pounce
+from earmark.analysis.prowl import THRESHOLD, Prowl
+from earmark.analysis.ranks import Ranks
+from earmark.analysis.similarities import NINE
+from earmark.analysis.stalk import KINDS, Relations, linkage
+from earmark.analysis.suite import ERROR_SHARE, Choice
+from earmark.report.figures.style import (
+    COLOURS,
+    GRID,
+    INK,
+    MUTED,
+    SCALE,
+    ink_on,
+    library,
+    look,
+    name_of,
+    new_figure,
+)
+
+_WIDTH = 7.6
+_LETTERS = {"LINEAR": "L", "EXPONENTIAL": "E", "POWER-LAW": "P", "NONE": ""}
+_MOST_LETTERS = 30
+_MOST_NAMES = 70
+SPELLED = {
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+    "kendall": "Kendall",
+    "cosine": "cosine",
+    "manhattan": "Manhattan",
+    "euclidean": "Euclidean",
+    "minkowski": "Minkowski p=3",
+    "wasserstein": "Wasserstein",
+    "jensen_shannon": "Jensen–Shannon",
+    "greedy_min": "hardest first",
+    "greedy_max": "easiest first",
+    "random": "random",
+    "ridge": "ridge",
+    "knn": "5 nearest models",
+    "mean": "training mean",
+    "mlp12": "perceptron (12)",
+    "mlp12_12": "perceptron (12, 12)",
+}
+
+
+def relation_map(found: Relations) -> Any:
+    """R^2 of every pair, ordered by a dendrogram on the left; letters name the relation: L, E or P."""
+    hierarchy = library("scipy.cluster.hierarchy")
+    tree = hierarchy.dendrogram(linkage(found), no_plot=True, orientation="left")
+    order = tree["leaves"]
+    count = len(order)
+    r2 = found.r2[np.ix_(order, order)]
+    names = [name_of(found.names[place], 22) for place in order]
+    side = float(np.clip(0.27 * count, 2.0, 8.5))
+    words = 0.07 * max(map(len, names)) if count <= _MOST_NAMES else 0.2
+    with look():
+        figure = new_figure(side + words + 2.2, side + words * 0.75 + 0.3)
+        left, right = figure.subplots(1, 2, width_ratios=[1.1, side + words + 0.6])
+        _draw_tree(left, tree, count)
+        image = right.imshow(r2, cmap=SCALE, vmin=0, vmax=1, aspect="auto")
+        scale = library().colormaps[SCALE]
+        if count <= _MOST_LETTERS:
+            for row in range(count):
+                for column in range(count):
+                    letter = _LETTERS[KINDS[found.kind[order[row], order[column]]]] if row != column else ""
+                    ink = ink_on(*scale(r2[row, column])[:3])
+                    right.text(column, row, letter, ha="center", va="center", color=ink, fontsize=7)
+        if count <= _MOST_NAMES:
+            right.set_xticks(range(count), names, rotation=90)
+            right.xaxis.tick_top()
+            right.set_yticks(range(count), names)
+            right.yaxis.tick_right()
+        else:
+            right.set_xticks([])
+            right.set_yticks([])
+        right.tick_params(length=0, labelsize=8 if count <= 40 else 6)
+        right.spines[:].set_visible(False)
+        bar = figure.colorbar(image, ax=left, location="left", fraction=0.3, pad=0.1, aspect=25)
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(length=0)
+        bar.set_label("R²")
+    return figure
+
+
+def _draw_tree(axes: Any, tree: Any, count: int) -> None:
+    for across, down in zip(tree["dcoord"], tree["icoord"], strict=True):
+        axes.plot(across, (np.array(down) - 5) / 10, color=MUTED, linewidth=1)
+    axes.set_xlim(max(max(max(line) for line in tree["dcoord"]) * 1.03, 1e-9), 0)
+    axes.set_ylim(count - 0.5, -0.5)
+    axes.set_yticks([])
+    axes.set_xlabel("1 − R²")
+    axes.spines["left"].set_visible(False)
+
+
+def coverage_curves(found: Prowl) -> Any:
+    """How the ranking by the first datasets of each order agrees with the ranking by all; grey: random orders."""
+    sizes = np.arange(1, len(found.datasets) + 1)
+    with look():
+        figure = new_figure(_WIDTH, 3.6)
+        axes = figure.add_subplot()
+        if found.random.coverage.size:
+            low, middle, high = np.quantile(found.random.coverage, [0.05, 0.5, 0.95], axis=0)
+            axes.fill_between(sizes, low, high, color=GRID, linewidth=0, label="random, 5–95 %")
+            axes.plot(sizes, middle, color=MUTED, linestyle=":", label="random, median")
+        shown = [selection for selection in found.selections if selection.name in NINE]
+        best = max(shown, key=lambda selection: selection.scauc, default=None)
+        for number, selection in enumerate(shown):
+            leading = best is not None and selection.name == best.name
+            axes.plot(
+                sizes, selection.coverage, color=COLOURS[number % len(COLOURS)],
+                linewidth=2.4 if leading else 1.1, linestyle="-" if number < len(COLOURS) else "--",
+                label=f"{SPELLED.get(selection.name, selection.name)} ({selection.size})",
+            )  # fmt: skip
+        for name, style in (("greedy_min", "-."), ("greedy_max", (0, (1, 1)))):
+            for selection in found.selections:
+                if selection.name == name:
+                    axes.plot(sizes, selection.coverage, color=INK, linewidth=0.9, linestyle=style, label=SPELLED[name])
+        axes.axhline(THRESHOLD, color=MUTED, linewidth=0.8)
+        axes.text(sizes[-1], THRESHOLD, "0.95", ha="right", va="bottom", fontsize=7.5, color=MUTED)
+        lowest = min(float(selection.coverage.min()) for selection in found.selections)
+        axes.set_ylim(max(-1.0, min(0.78, lowest - 0.02) if lowest > 0.5 else 0.5), 1.003)
+        axes.set_xlabel("datasets that are run")
+        axes.set_ylabel("coverage")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.grid(axis="y")
+        axes.set_axisbelow(True)
+        figure.legend(loc="outside right center", title="(size that reaches 0.95)", title_fontsize=7.5)
+    return figure
+
+
+def error_curves(found: Pounce) -> Any:
+    """The error of predicting the datasets that were not run, by how many were; the training mean is the bar."""
+    sizes = np.arange(1, len(found.datasets))
+    with look():
+        figure = new_figure(_WIDTH * 0.8, 3.0)
+        axes = figure.add_subplot()
+        for number, forecast in enumerate(found.forecasts):
+            baseline = forecast.regressor == "mean"
+            axes.plot(
+                sizes, np.sqrt(forecast.curve), color=MUTED if baseline else COLOURS[number % len(COLOURS)],
+                linestyle=":" if baseline else "-", linewidth=1.8,
+                label=SPELLED.get(forecast.regressor, forecast.regressor),
+            )  # fmt: skip
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("datasets that are run")
+        axes.set_ylabel("typical error of the others\n(0 chance, 1 best)")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.grid(axis="y")
+        axes.set_axisbelow(True)
+        axes.legend(loc="upper right")
+    return figure
+
+
+def rank_plot(found: Ranks, most: int = 30) -> Any:
+    """The places of the best models, with the interval that resampling the datasets gives them."""
+    rows = found.rows[:most]
+    with look():
+        figure = new_figure(_WIDTH, 0.9 + 0.2 * len(rows))
+        axes = figure.add_subplot()
+        for height, row in enumerate(rows):
+            axes.plot([row.low, row.high], [height, height], color=COLOURS[0], linewidth=2.2, solid_capstyle="butt")
+            axes.plot([row.rank], [height], "o", color=INK, markersize=4)
+        axes.set_yticks(range(len(rows)), [name_of(row.model, 40) for row in rows])
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.set_xlim(left=0)
+        axes.set_xlabel("rank, with its 95 % interval")
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+        axes.grid(axis="x")
+        axes.set_axisbelow(True)
+    return figure
+
+
+def trade_off(found: Choice) -> Any:
+    """Sound that has to be run against how well it ranks (above) and predicts (below); the lite suite is ringed."""
+    minutes = np.array([entry.seconds / 60 for entry in found.front])
+    coverage = np.array([entry.coverage for entry in found.front])
+    error = np.array([entry.error for entry in found.front])
+    with look():
+        figure = new_figure(_WIDTH, 4.6)
+        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[1.25, 1])
+        upper.plot(minutes, coverage, color=COLOURS[0], marker="o", markersize=3, drawstyle="steps-post")
+        lower.plot(minutes, error, color=COLOURS[3], marker="o", markersize=3, linewidth=0.8)
+        chosen = found.chosen
+        for axes, value in ((upper, chosen.coverage), (lower, chosen.error)):
+            axes.plot([chosen.seconds / 60], [value], "o", markersize=11, markerfacecolor="none",
+                      markeredgecolor=INK, markeredgewidth=1.6)  # fmt: skip
+            axes.grid(axis="y")
+            axes.set_axisbelow(True)
+        said = f"lite: {', '.join(chosen.members)}\n{chosen.seconds / 60:.0f} min of {found.whole.seconds / 3600:.0f} h"
+        upper.annotate(
+            said, (chosen.seconds / 60, chosen.coverage), (12, -42), textcoords="offset points", fontsize=8.5,
+            arrowprops={"arrowstyle": "-", "color": MUTED, "linewidth": 0.8},
+        )  # fmt: skip
+        upper.axhline(THRESHOLD, color=MUTED, linewidth=0.8, linestyle="--")
+        lower.axhline(ERROR_SHARE, color=MUTED, linewidth=0.8, linestyle="--")
+        upper.set_ylim(max(0.75, float(coverage.min()) - 0.02), 1.003)
+        lower.set_ylim(0, 1.03)
+        upper.set_ylabel("coverage at its worst")
+        lower.set_ylabel("prediction error,\nshare of the mean's")
+        lower.set_xscale("log")
+        lower.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        lower.set_xlabel("minutes of sound")
+        upper.set_xlim(left=max(3.0, float(minutes[coverage > 0.75].min()) * 0.8))
+    return figure

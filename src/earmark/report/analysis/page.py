@@ -1,0 +1,314 @@
+"""An analysis as one HTML file that needs nothing else: sentences first, then figures, then every table."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from importlib.resources import files
+from pathlib import Path
+
+from earmark._version import __version__
+from earmark.analysis.study import Study
+from earmark.atomic import write_whole
+from earmark.errors import InputError
+from earmark.report.analysis import figures, sentences
+from earmark.report.analysis.figures import SPELLED
+from earmark.report.figures.style import as_svg, library
+from earmark.report.html.elements import (
+    Child,
+    Html,
+    bullets,
+    drawing,
+    folded,
+    join,
+    paragraph,
+    section,
+    table,
+    tag,
+    trusted,
+)
+
+_MOST_ROWS = 200
+_MOST_MODELS = 300
+"""Models whose pairs are drawn; a tree of more is neither legible nor safe to walk."""
+
+
+def write_analysis(study: Study, path: str | os.PathLike[str]) -> None:
+    """Write the page, whole or not at all."""
+    target = Path(path)
+    try:
+        write_whole(target, render_analysis(study).encode("utf-8", "replace"))
+    except FileNotFoundError as error:
+        raise InputError(f"{target}: the folder {target.parent} does not exist; create it first.") from error
+    except OSError as error:
+        raise InputError(f"{target} cannot be written ({error.strerror}); choose another place.") from error
+
+
+def render_analysis(study: Study) -> str:
+    """The page as HTML text: the same study gives the same text."""
+    library()
+    parts = [
+        _answer(study),
+        _redundancy(study),
+        _representatives(study),
+        _predictions(study),
+        _lite(study),
+        _ranks(study),
+        _agreement(study),
+        _method(study),
+    ]
+    made = [part for part in parts if part is not None]
+    name = f"Which benchmarks do I need? {sentences.title(study)}"
+    head = tag("header", tag("h1", name), paragraph(f"{sentences.size(study)} · Earmark {__version__}", class_="meta"))
+    foot = tag(
+        "footer",
+        f"Written by Earmark {__version__}. This file holds everything it shows and loads nothing from a network.",
+    )
+    return _document(name, tag("main", head, made, foot))
+
+
+def _document(name: str, body: Html) -> str:
+    style, script = (
+        (files("earmark.report") / "templates" / file).read_text(encoding="utf-8")
+        for file in ("report.css", "report.js")
+    )
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = (
+        "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    )
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="generator", content=f"Earmark {__version__}"),
+        tag("title", name),
+        tag("style", trusted(style)),
+    )
+    page = tag("html", head, tag("body", body, tag("script", trusted(script))), lang="en")
+    return f"<!doctype html>\n{page}\n"
+
+
+def _answer(study: Study) -> Html:
+    lead = [*sentences.representatives(study)[:1], *sentences.predictions(study)[1:2], *sentences.lite(study)]
+    return section(
+        "answer",
+        "The answer",
+        paragraph(" ".join(lead) or "The matrix is too small for an answer.", class_="lead"),
+        bullets([*sentences.redundancy(study), *sentences.ranks(study), *sentences.blind(study)]),
+        join(tag("h3", "What a reader should know"), bullets(study.warnings)) if study.warnings else None,
+    )
+
+
+def _redundancy(study: Study) -> Html:
+    found = study.stalk.datasets
+    picture = as_svg(figures.relation_map(found), "datasets", "R² of every pair of datasets with a dendrogram")
+    body = [
+        [v.dataset, v.verdict, f"{v.predictable:.2f}", v.closest, f"{v.closest_r2:.2f}", v.relation, f"{v.shift:.4f}"]
+        for v in study.verdicts
+    ]
+    heads: list[Child] = [
+        "dataset",
+        "verdict",
+        "predictable R²",
+        "closest",
+        "its R²",
+        "relation",
+        "shift of the ranking",
+    ]
+    caption = (
+        "Least predictable first. Predictable: R² of predicting the dataset from the others, families of models held "
+        "out; 1 is known already, 0 or less is not to be had from them. Shift: how far the ranking of the models moves "
+        "when the dataset is left out."
+    )
+    return section(
+        "redundant",
+        "Which datasets are redundant?",
+        paragraph(" ".join(sentences.redundancy(study))),
+        drawing(
+            picture,
+            "R² of the best of three fits for each pair: L linear, E exponential, P power law; no letter: no relation. "
+            "The tree joins datasets that tell the same; what joins late is a dataset of its own.",
+            wide=True,
+        ),
+        table(heads, body, left=2, caption=caption) if body else None,
+        folded("How the models are related", _models(study)),
+    )
+
+
+def _models(study: Study) -> Html:
+    counts = study.stalk.models.counts
+    said = ", ".join(f"{kind} {number}" for kind, number in counts.items())
+    if len(study.matrix.models) > _MOST_MODELS:
+        return paragraph(f"Pairs of models: {said}. They are too many to draw.")
+    picture = as_svg(figures.relation_map(study.stalk.models), "models", "R² of every pair of models with a dendrogram")
+    return join(paragraph(f"Pairs of models: {said}."), drawing(picture, "R² of the best fit for each pair of models."))
+
+
+def _representatives(study: Study) -> Html:
+    curves = as_svg(figures.coverage_curves(study.prowl), "coverage", "Coverage of growing subsets by each similarity")
+    body: list[list[Html | str]] = []
+    for row in study.prowl.rows():
+        beats = ["–" if row[name] is None else f"{100 * row[name]:.0f} %" for name in _BEATS]
+        first = " → ".join(row["order"][: int(row["size"])]) if row["order"] else "–"
+        body.append(
+            [
+                SPELLED.get(row["similarity"], row["similarity"]),
+                f"{row['scauc']:.3f}",
+                f"{row['size']:.3g}",
+                f"{row['stable_size']:.3g}",
+                *beats,
+                first,
+            ]
+        )
+    bounds = [
+        f"{len(bound.members)}: {', '.join(study.prowl.datasets[j] for j in bound.members)} ({bound.value:.3f})"
+        for bound in study.exact
+    ]
+    heads: list[Child] = ["order by", "SCAUC", "|S*|", "stable |S*|", "beats random", "beats random early", "S*"]
+    return section(
+        "first",
+        "Which datasets should be run first?",
+        paragraph(" ".join(sentences.representatives(study))),
+        drawing(
+            curves,
+            "Coverage: how well the mean win rates on the first datasets of an order agree with those on all "
+            "(Pearson). Grey: where 90 % of random orders lie. An order is worth having where its line is above it.",
+            wide=True,
+        ),
+        table(
+            heads, body, words=1,
+            caption="SCAUC: the area under the curve; |S*|: the first size that reaches 0.95; stable |S*|: the size "
+            "from which it never falls below again; beats random: the share of random orders that cover no better.",
+        ),
+        paragraph(f"The best of all subsets, by looking at each of them: {'; '.join(bounds)}.") if bounds else None,
+    )  # fmt: skip
+
+
+_BEATS = ("beats_random", "beats_random_early")
+
+
+def _predictions(study: Study) -> Html | None:
+    if study.pounce is None:
+        return None
+    picture = as_svg(
+        figures.error_curves(study.pounce), "errors", "Prediction error by the number of datasets that are run"
+    )
+    rows = [
+        [
+            SPELLED.get(f.regressor, f.regressor),
+            f"{f.auc_mse:.4f}",
+            "–" if f.deviation is None else f"{f.deviation:.4f}",
+        ]
+        for f in study.pounce.forecasts
+    ]
+    covered = None
+    if study.coverage is not None:
+        lines = [[name, f"{100 * share:.0f} %"] for name, share in study.coverage.by_family.items()]
+        covered = folded(
+            "Do the intervals hold? Family by family",
+            table(["family held out", "cells inside their 90 % interval"], lines),
+        )
+    return section(
+        "predicted",
+        "What would the others say?",
+        paragraph(" ".join(sentences.predictions(study))),
+        drawing(
+            picture,
+            "Root of the mean squared error on the datasets that are not run. The dotted line knows nothing of the "
+            "model: only what is below it was learnt from the measured datasets.",
+        ),
+        table(["regressor", "AUC-MSE", "deviation over splits"], rows),
+        covered,
+    )
+
+
+def _lite(study: Study) -> Html | None:
+    if study.lite is None:
+        return None
+    rows: list[list[Html | str]] = [
+        [", ".join(entry.members), f"{entry.seconds / 60:.0f}", f"{entry.coverage:.3f}", f"{100 * entry.error:.0f} %"]
+        for entry in study.lite.front
+        if entry.coverage >= 0.9
+    ]
+    return section(
+        "lite",
+        "The lite suite",
+        paragraph(" ".join(sentences.lite(study))),
+        drawing(
+            as_svg(figures.trade_off(study.lite), "tradeoff", "Minutes of sound against coverage and prediction error"),
+            "Each point is a combination of public subsets that nothing as cheap ranks better than. Above: coverage at "
+            "its worst over metrics and left-out models. Below: the error of predicting everything else, as a share of "
+            "the training mean's. Dashed: what is asked of the lite suite.",
+            wide=True,
+        ),
+        folded(
+            "The combinations on the curve",
+            table(["subsets", "minutes", "coverage at its worst", "prediction error"], rows),
+        ),
+    )
+
+
+def _ranks(study: Study) -> Html | None:
+    if study.ranks is None:
+        return None
+    rows = [
+        [row.model, str(row.rank), f"{row.low}–{row.high}", f"{row.score:.3f}", f"{100 * row.leads:.0f} %"]
+        for row in study.ranks.rows[:_MOST_ROWS]
+    ]
+    return section(
+        "ranks",
+        "How sure is the ranking?",
+        paragraph(" ".join(sentences.ranks(study))),
+        drawing(
+            as_svg(figures.rank_plot(study.ranks), "ranks", "Ranks of the best models with their intervals"),
+            f"The models with the best means, and their places when the datasets are drawn again "
+            f"{study.ranks.resamples} times with replacement.",
+        ),
+        folded("Every model", table(["model", "rank", "95 % interval", "mean (0 chance, 1 best)", "leads in"], rows)),
+    )
+
+
+def _agreement(study: Study) -> Html | None:
+    said = sentences.agreements(study)
+    if not said:
+        return None
+    metric = study.source.metric
+    parts: list[Child] = [paragraph(" ".join(said))]
+    pairs = [
+        [entry.under, f"{entry.one} – {entry.other}", str(entry.n), f"{entry.rho:.2f}", f"{entry.tau:.2f}",
+         f"{100 * entry.swapped:.0f} %", "same" if entry.same_top else "another"]
+        for entry in (*[e for e in study.distances if e.under == metric], *study.metrics)
+    ]  # fmt: skip
+    if pairs:
+        heads: list[Child] = ["under", "pair", "systems", "Spearman", "Kendall", "pairs swapped", "best system"]
+        parts.append(table(heads, pairs, left=2, words=1))
+    if study.printed_metrics:
+        lines = [
+            [f"{entry.one} – {entry.other}", f"{entry.printed:.2f}", f"{entry.all19:.2f}", f"{entry.public:.2f}",
+             f"{entry.by_subset:.2f}", f"{entry.pooled:.2f}"]
+            for entry in study.printed_metrics
+        ]  # fmt: skip
+        parts.append(
+            table(
+                ["metrics", "printed", "19 subsets", "15 public", "by subset", "pooled"], lines,
+                caption="VocSim's Table 12 beside four ways to compute it from the printed full tables; CS and CSCF "
+                "turned round, so that more is better.",
+            )
+        )  # fmt: skip
+    return section("agreement", "Do distances and metrics agree?", parts)
+
+
+def _method(study: Study) -> Html:
+    held = "whole families held out" if study.split == "grouped" else "a fifth of the models held out at random"
+    words = [
+        "Scores are rescaled for each dataset so that 0 is chance and 1 the best value; what is below chance counts as "
+        "chance.",
+        "A model's win rate on a dataset is the share of other models that it beats; coverage is the Pearson "
+        "correlation of mean win rates on some datasets and on all.",
+        f"Predictions: {held}; {len(set(study.matrix.families))} families of {len(study.matrix.models)} models.",
+        "Every table of this page lies beside it as a CSV file.",
+    ]
+    return section("method", "How it was done", bullets(words))

@@ -1,0 +1,258 @@
+"""Real against generated, for people: a table before and after GICDM, one plain sentence, a file of samples, a page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark._version import __version__
+from earmark.atomic import replacing, write_whole
+from earmark.errors import UsageError, require
+from earmark.fidelity.api import HEADLINES, Fidelity
+from earmark.fidelity.catalogue import LITERAL, facts
+from earmark.report import reading
+from earmark.report.figures import fidelity as figures
+from earmark.report.figures.style import as_svg
+from earmark.report.html import shell
+from earmark.report.html.elements import Html, bullets, drawing, paragraph, section, table, tag
+from earmark.report.reading import number
+from earmark.scores import Row
+
+QUESTIONS = {
+    "fidelity": "Are the generated points like the real ones?",
+    "coverage": "Are all the real points met?",
+    "distance": "How far apart are the two distributions?",
+}
+TITLES = {"none": "without GICDM", "gicdm": "with GICDM"}
+HIGH, LOW = 0.8, 0.5  # where the sentence changes its words
+
+Point = Mapping[tuple[str, str, str, str], NDArray[np.float64]]
+
+
+# --- the terminal -------------------------------------------------------------------------------------------------
+
+
+def to_text(scores: Fidelity, heading: str = "", worst: int = 5) -> str:
+    """A table for each distance: a line for a metric, a column without and one with GICDM, then what it says."""
+    blocks = []
+    for distance in dict.fromkeys(row.distance for row in scores):
+        lines = [" · ".join(filter(None, [heading, distance])), *_lines(scores, distance)]
+        blocks.append("\n".join([*lines, "", *verdict(scores, distance)]))
+        named = worst_named(scores, worst, distance)
+        if named:
+            blocks.append(f"worst samples: {', '.join(named)}")
+    reasons = _reasons(scores)
+    blocks += ["\n".join(f"note: {note}" for note in [*scores.notes, *reasons])] if [*scores.notes, *reasons] else []
+    return "\n\n".join(blocks) + "\n"
+
+
+def _lines(scores: Fidelity, distance: str) -> list[str]:
+    rows = {(row.metric, row.correction): row for row in scores if row.distance == distance}
+    corrections = [name for name in TITLES if any(key[1] == name for key in rows)]
+    cells: list[list[str]] = [["", *(TITLES[name] for name in corrections)]]
+    for asks, question in QUESTIONS.items():
+        names = [name for name in dict.fromkeys(key[0] for key in rows) if facts(name).asks == asks]
+        if names:
+            cells.append([question])
+            cells += [
+                [f"  {_spelled(name)}", *(_cell(rows.get((name, which))) for which in corrections)] for name in names
+            ]
+    widths = [max(len(line[place]) for line in cells if len(line) > 1) for place in range(len(cells[0]))]
+    aligned = []
+    for line in cells:
+        padded = [cell.ljust(width) for cell, width in zip(line, widths, strict=False)]
+        aligned.append("  " + "   ".join(padded).rstrip() if len(line) > 1 else "  " + line[0])
+    return aligned
+
+
+def _spelled(metric: str) -> str:
+    return metric.removesuffix(LITERAL) + ", read literally" if metric.endswith(LITERAL) else metric
+
+
+def _cell(row: Row | None) -> str:
+    if row is None:
+        return ""
+    if row.value is None:
+        return "–"
+    shown = number(row.value, row.metric) + ("%" if reading.facts(row.metric).percent else "")
+    return f"{shown} {reading.interval(row)}".rstrip()
+
+
+def _reasons(scores: Fidelity) -> list[str]:
+    """What a reader must know about single rows: not that a metric has no corrected form, which a dash says."""
+    said = [
+        f"{row.metric}{' with GICDM' if row.correction == 'gicdm' else ''}: {row.reason}"
+        for row in scores
+        if row.reason and not row.reason.startswith("GICDM is not defined")
+    ]
+    return list(dict.fromkeys(said))
+
+
+def verdict(scores: Fidelity, distance: str) -> list[str]:
+    """One sentence from the clipped pair, corrected where that was measured; nothing when it was not asked for."""
+    for correction in ("gicdm", "none"):
+        values = {
+            row.metric: row.value
+            for row in scores.select(distance=distance, correction=correction)
+            if row.value is not None
+        }
+        if {"clipped_density", "clipped_coverage"} <= values.keys():
+            like, cover = values["clipped_density"], values["clipped_coverage"]
+            by = "clipped_density and clipped_coverage " + TITLES[correction]
+            first = (
+                "look real"
+                if like >= HIGH
+                else "are partly unlike the real ones"
+                if like >= LOW
+                else "do not look real"
+            )
+            second = (
+                "cover them" if cover >= HIGH else "miss a part of them" if cover >= LOW else "leave most of them out"
+            )
+            link = "and" if (like >= HIGH) == (cover >= HIGH) else "but"
+            return [f"Fidelity {like:.2f}, coverage {cover:.2f} of 1 ({by}): the samples {first} {link} {second}."]
+    return []
+
+
+def worst_named(scores: Fidelity, count: int, distance: str | None = None) -> list[str]:
+    """The least real samples by name, each with its misfit (GICDM) or its reach."""
+    if count < 1 or not any(key[3] in HEADLINES for key in scores.per_sample):
+        return []
+    key = scores.leading(distance)
+    by = "misfit" if key[1] == "gicdm" else "reach"
+    found = scores.per_sample.get((*key[:3], by))
+    rows = scores.worst(count, distance=distance).tolist()
+    return [sample_name(scores, row) + ("" if found is None else f" ({by} {found[row]:.2f})") for row in rows]
+
+
+def sample_name(scores: Fidelity, row: int) -> str:
+    return scores.sample_ids[row] if scores.sample_ids else f"row {row}"
+
+
+# --- every point in a file ------------------------------------------------------------------------------------------
+
+
+def write_samples(scores: Fidelity, path: str | os.PathLike[str]) -> None:
+    """Every generated point, worst first, as .csv or .parquet: row, id, scores, reach and its nearest real point."""
+    order = scores.worst()
+    columns = _columns(scores.per_sample, scores.sample_ids, order)
+    for title in [title for title in columns if title.endswith("nearest_row")]:
+        rows = [int(value) for value in columns[title]]
+        columns[title] = rows
+        if scores.real_ids is not None:
+            columns[title.replace("nearest_row", "nearest_id")] = [scores.real_ids[row] for row in rows]
+    _write(columns, Path(path))
+
+
+def write_reals(scores: Fidelity, path: str | os.PathLike[str]) -> None:
+    """Every real point, the least covered first, as .csv or .parquet: row, id and its scores."""
+    if not scores.per_real:
+        raise UsageError("No score of single real points was measured: ask for coverage, recall or clipped_coverage.")
+    found = np.stack([np.asarray(values) for values in scores.per_real.values()])
+    order = np.lexsort((np.arange(found.shape[1]), found.mean(axis=0)))
+    _write(_columns(scores.per_real, scores.real_ids, order), Path(path))
+
+
+def _columns(points: Point, ids: Sequence[str] | None, order: NDArray[np.int64]) -> dict[str, list[Any]]:
+    columns: dict[str, list[Any]] = {"row": [int(row) for row in order]}
+    if ids is not None:
+        columns["id"] = [ids[row] for row in order]
+    for (distance, correction, _, metric), values in points.items():
+        title = " ".join([distance, *([] if correction == "none" else [correction]), metric])
+        columns[title] = [None if np.isnan(values[row]) else float(values[row]) for row in order]
+    return columns
+
+
+def _write(columns: dict[str, list[Any]], target: Path) -> None:
+    if target.suffix.lower() == ".csv":
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+        write_whole(target, text.getvalue().encode("utf-8", "surrogatepass"))
+    elif target.suffix.lower() == ".parquet":
+        arrow = require("pyarrow", "Parquet files", "parquet")
+        with replacing(target) as part:
+            require("pyarrow.parquet", "Parquet files", "parquet").write_table(arrow.table(columns), part)
+    else:
+        raise UsageError(f"{target}: single points are written as .csv or .parquet; choose one of these suffixes.")
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+def write_page(scores: Fidelity, title: str, path: str | os.PathLike[str], worst: int = 20) -> None:
+    """One HTML file that needs nothing else: the sentence, the table, the plane, the samples."""
+    parts: list[Html] = []
+    for distance in dict.fromkeys(row.distance for row in scores):
+        parts.append(section(f"scores-{distance}", f"Scores under {distance}", *_scores(scores, distance)))
+        parts.append(section(f"samples-{distance}", "The samples", *_samples(scores, distance, worst)))
+    notes = [*scores.notes, *_reasons(scores)]
+    parts += [section("notes", "Notes", bullets(notes))] if notes else []
+    parts.append(section("reading", "How to read it", _explained()))
+    header = tag("header", tag("h1", title), paragraph(f"Earmark {__version__}", class_="meta"))
+    shell.write_page(shell.whole_page(title, __version__, header, parts, shell.footer(__version__)), Path(path))
+
+
+def _scores(scores: Fidelity, distance: str) -> list[Html]:
+    rows = {(row.metric, row.correction): row for row in scores if row.distance == distance}
+    corrections = [name for name in TITLES if any(key[1] == name for key in rows)]
+    made = [paragraph(sentence) for sentence in verdict(scores, distance)]
+    if figures.drawable(scores, distance):
+        picture = as_svg(
+            figures.plane(scores, distance), f"plane {distance}", "Fidelity against coverage, each metric pair"
+        )
+        made.append(drawing(picture, figures.PLANE_CAPTION))
+    for asks, question in QUESTIONS.items():
+        names = [name for name in dict.fromkeys(key[0] for key in rows) if facts(name).asks == asks]
+        if names:
+            lines = [[_spelled(name), *(_cell(rows.get((name, which))) for which in corrections)] for name in names]
+            heads = ["metric", *(TITLES[which] for which in corrections)]
+            made.append(table(heads, lines, caption=question, sortable=False))
+    return made
+
+
+def _samples(scores: Fidelity, distance: str, worst: int) -> list[Html]:
+    if not any(key[0] == distance and key[3] == "reach" for key in scores.per_sample):
+        return [paragraph("No metric of single samples was asked for.")]
+    picture = as_svg(figures.histogram(scores, distance), f"samples {distance}", "Scores of single samples")
+    made = [drawing(picture, figures.HISTOGRAM_CAPTION)]
+    metric, order = scores.leading(distance)[3], scores.worst(worst, distance=distance)
+    wanted = [("none", metric), ("gicdm", metric), ("none", "reach"), ("gicdm", "misfit")]
+    keys = [key for which, name in wanted if (key := (distance, which, "all", name)) in scores.per_sample]
+    near = scores.per_sample[distance, "none", "all", "nearest_row"].astype(int)
+    lines = [
+        [
+            sample_name(scores, row),
+            *(f"{scores.per_sample[key][row]:.2f}" for key in keys),
+            scores.real_ids[near[row]] if scores.real_ids else f"row {near[row]}",
+        ]
+        for row in order.tolist()
+    ]
+    heads = [
+        "sample",
+        *(key[3] + (" with GICDM" if key[1:4:2] == ("gicdm", metric) else "") for key in keys),
+        "nearest real",
+    ]
+    made.append(table(heads, lines, words=1, caption="The worst samples, worst first", sortable=False))
+    return made
+
+
+def _explained() -> Html:
+    return bullets([
+        "A ball reaches from a real point to its k-th neighbour. A sample inside one is near something real.",
+        "In many dimensions some points are near to everything, and a sample that is like nothing real can lie in many "
+        "balls. GICDM evens neighbourhoods out and drops samples that do not fit in: trust its column where they "
+        "differ.",
+        "reach is the distance of a sample to a real point in radii of that point's ball, the smallest of all: over 1 "
+        "is outside of every ball.",
+        "Intervals say how a value moves with other samples from the same generator; the real set and its balls are "
+        "held.",
+    ])  # fmt: skip

@@ -1,0 +1,145 @@
+"""`earmark fidelity` as a user meets it: vectors or sounds in; a table, files and figures out; a sentence if wrong."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+import earmark
+from earmark.cli import main
+from earmark.scores import COLUMNS, load_scores
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with real.npy (130 points) and generated.npz (110, with ids)."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    np.save("real.npy", rng.normal(size=(130, 8)))
+    generated = rng.normal(size=(110, 8))
+    generated[:9] += 5.0
+    np.savez("generated.npz", vectors=generated, ids=[f"take{row:03d}.wav" for row in range(110)])
+    return tmp_path
+
+
+def failure(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    """Run a command that must fail: nothing on stdout, one sentence on stderr."""
+    code = main(["fidelity", *words])
+    captured = capsys.readouterr()
+    assert code in (1, 2)
+    assert captured.out == ""
+    assert "Traceback" not in captured.err
+    return code, captured.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_scores_of_the_command_are_those_of_the_function(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = "--k 3 --bootstrap 20 --distance euclidean,cosine --quiet --json --out scores.csv".split()
+    assert main(["fidelity", "real.npy", "generated.npz", *flags]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    direct = earmark.fidelity(
+        np.load("real.npy"), np.load("generated.npz")["vectors"], k=3, bootstrap=20, distance=["euclidean", "cosine"],
+        system="generated.npz", subset="real.npy",
+    )  # fmt: skip
+    kept = [name for name in COLUMNS if name != "seconds"]
+    assert [[row[name] for name in kept] for row in rows] == [[getattr(row, name) for name in kept] for row in direct]
+    again = load_scores("scores.csv")
+    assert again.value("density", distance="cosine", correction="gicdm") == direct.value(
+        "density", distance="cosine", correction="gicdm"
+    )
+
+
+@pytest.mark.usefixtures("folder")
+def test_table_files_figure_and_page(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    files = "--per-sample samples.csv --per-real reals.csv --figure all.png --html page.html".split()
+    assert main(["fidelity", "real.npy", "generated.npz", "--worst", "3", "--bootstrap", "20", *files]) == 0
+    captured = capsys.readouterr()
+    assert "generated.npz against real.npy · 110 generated points, 130 real · euclidean" in captured.out
+    assert "with GICDM" in captured.out
+    assert captured.out.count("take00") == 3
+    assert "nan" not in captured.out
+    assert "written: page.html" in captured.err
+    with Path("samples.csv").open() as stream:
+        worst = [row["id"] for row in csv.DictReader(stream)][:9]
+    assert sorted(worst) == [f"take{row:03d}.wav" for row in range(9)]
+    assert Path("all.png").read_bytes().startswith(b"\x89PNG")
+    page = Path("page.html").read_text()
+    assert worst[0] in page
+    assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org", "")
+
+
+@pytest.mark.usefixtures("folder")
+def test_metrics_k_and_readings_can_be_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "--metrics precision,clipped_density --k precision=2,clipped_density=3 --reading literal --correct gicdm"
+    assert main(["fidelity", "real.npy", "generated.npz", *words.split(), "--json", "--quiet", "--uncapped"]) == 0
+    rows = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)}
+    real, generated = np.load("real.npy"), np.load("generated.npz")["vectors"]
+    expected = earmark.fidelity(
+        real, generated, k={"precision": 2, "clipped_density": 3}, correct="gicdm", reading="literal", cap=False,
+        metrics=["precision", "clipped_density"],
+    )  # fmt: skip
+    assert rows == {row.metric: row.value for row in expected}
+    assert set(rows) == {"precision", "clipped_density_literal"}
+
+
+def test_folders_of_sounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    time = np.arange(1600) / 16000
+    for name, lowest in (("real", 300), ("made", 320)):
+        for label in ("a", "b"):
+            (tmp_path / name / label).mkdir(parents=True)
+            for take in range(8):
+                tone = np.sin(2 * np.pi * rng.uniform(lowest, 900) * time) + 0.1 * rng.normal(size=1600)
+                soundfile.write(tmp_path / name / label / f"{take}.wav", 0.3 * tone, 16000)
+    words = "real made --extractor logmel --k 2 --metrics precision,coverage --per-sample samples.csv --quiet".split()
+    assert main(["fidelity", *words]) == 0
+    assert "16 generated points, 16 real" in capsys.readouterr().out
+    with Path("samples.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == 16
+    assert all(row["id"].endswith(".wav") and row["euclidean nearest_id"].endswith(".wav") for row in rows)
+    code, said = failure(capsys, "real", "made")
+    assert code == 2
+    assert "real is a folder: name a model with --extractor" in said
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("real.npy missing.npy", 1, "missing.npy does not exist"),
+        ("real.npy generated.npz --k many", 2, "'many' is not a number such as 5"),
+        ("real.npy generated.npz --metrics presision", 2, 'Did you mean "precision"'),
+        ("real.npy generated.npz --correct icdm", 2, "choose from none, gicdm"),
+        ("real.npy generated.npz --figure plane.gif", 2, "ends in .png or .svg or .pdf"),
+        ("real.npy generated.npz --html no/such/page.html", 1, "does not exist; create it first"),
+        ("real.npy generated.npz --pool mean_time", 2, "--pool belongs to audio"),
+        ("real.npy", 2, "required: GENERATED"),
+    ],
+)
+def test_mistakes_are_one_sentence(words: str, code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = failure(capsys, *words.split())
+    assert found[0] == code
+    assert said in found[1]
+
+
+@pytest.mark.usefixtures("folder")
+def test_nothing_measured_is_exit_code_1_and_the_reasons(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main("fidelity real.npy generated.npz --k 500 --metrics precision --quiet".split()) == 1
+    assert "precision: k = 500 needs more than 500 real points, and there are 130" in capsys.readouterr().out
+
+
+def test_help_teaches_and_sanity_is_a_command_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fidelity", "--help"]) == 0
+    said = capsys.readouterr().out
+    assert "examples:" in said
+    assert "earmark fidelity sanity" in said
+    assert main(["fidelity", "sanity", "--help"]) == 0
+    assert "usage: earmark fidelity sanity" in capsys.readouterr().out

@@ -1,0 +1,196 @@
+"""`earmark.fidelity`: rows with reasons, values of single points, and what happens to difficult sets."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import earmark
+from earmark.errors import InputError, UsageError
+from earmark.fidelity import METRICS, Fidelity
+from earmark.fidelity.measure import measure
+from earmark.report.fidelity import to_text, write_reals, write_samples
+from earmark.scores import metric_facts, validate
+
+RNG = np.random.default_rng(0)
+REAL, GENERATED = RNG.normal(size=(120, 12)), RNG.normal(size=(105, 12))
+GENERATED[:15] += 4.0
+
+
+@pytest.fixture(scope="module")
+def scores() -> Fidelity:
+    ids, real_ids = [f"g{row}.wav" for row in range(105)], [f"r{row}.wav" for row in range(120)]
+    found: Fidelity = earmark.fidelity(REAL, GENERATED, bootstrap=50, ids=ids, real_ids=real_ids, system="toy")
+    return found
+
+
+def test_rows_are_the_plain_numbers(scores: Fidelity) -> None:
+    for correction, gicdm in (("none", False), ("gicdm", True)):
+        for name, value in measure(REAL, GENERATED, gicdm=gicdm).items():
+            assert scores.value(name, correction=correction) == value
+    literal = measure(REAL, GENERATED, gicdm=True, reading="literal")
+    assert scores.value("clipped_density_literal") == literal["clipped_density"]
+    assert scores.value("clipped_coverage_literal") == literal["clipped_coverage"]
+
+
+def test_every_row_is_valid_and_every_gap_has_a_reason(scores: Fidelity) -> None:
+    validate(scores)
+    assert len({row.key for row in scores}) == len(scores)
+    without = {row.metric for row in scores if row.status == "not_applicable"}
+    assert without == {"precision_cover", "recall_cover", "frechet_distance", "kernel_distance"}
+    for row in scores:
+        assert row.system == "toy"
+        assert row.inputs
+        if row.status != "ok":
+            assert row.correction == "gicdm"
+            assert row.value is None
+            assert "not defined" in row.reason
+    assert {row.n for row in scores if row.status == "ok"} == {105, 120, 225}
+
+
+def test_every_metric_has_facts_and_all_is_all() -> None:
+    for name in METRICS:
+        assert metric_facts(name).spelling == name
+    found = earmark.fidelity(REAL, GENERATED, metrics=["precision", "all"], correct="none", bootstrap=0)
+    assert {row.metric for row in found} == set(METRICS)
+
+
+@pytest.mark.parametrize("reading", ["corrected", "literal", "both"])
+def test_readings_are_rows_of_their_own(reading: Any) -> None:
+    found = earmark.fidelity(REAL, GENERATED, metrics="clipped_density", k=2, reading=reading, bootstrap=0)
+    names = {"corrected": ["clipped_density"], "literal": ["clipped_density_literal"]}
+    names["both"] = [*names["corrected"], *names["literal"]]
+    assert [row.metric for row in found if row.correction == "gicdm"] == names[reading]
+    assert [row.metric for row in found if row.correction == "none"] == ["clipped_density"]
+
+
+def test_single_points_add_up_to_the_scores(scores: Fidelity) -> None:
+    for correction in ("none", "gicdm"):
+        for name in ("precision", "density", "p_precision"):
+            values = scores.per_sample["euclidean", correction, "all", name]
+            assert values.mean() == pytest.approx(scores.value(name, correction=correction))
+        for name in ("recall", "coverage", "p_recall"):
+            values = scores.per_real["euclidean", correction, "all", name]
+            assert values.mean() == pytest.approx(scores.value(name, correction=correction))
+    reach, inside = (scores.per_sample["euclidean", "none", "all", name] for name in ("reach", "precision"))
+    np.testing.assert_array_equal(reach <= 1, inside == 1)
+    reach, inside = (scores.per_sample["euclidean", "gicdm", "all", name] for name in ("reach", "precision"))
+    np.testing.assert_array_equal(reach <= 1, inside == 1)
+    near = scores.per_sample["euclidean", "none", "all", "nearest_row"].astype(int)
+    distances = np.linalg.norm(GENERATED[:, None] - REAL[None], axis=2)
+    np.testing.assert_array_equal(near, distances.argmin(axis=1))
+
+
+def test_the_worst_samples_come_first(scores: Fidelity, tmp_path: Path) -> None:
+    assert set(scores.worst(15).tolist()) == set(range(15))
+    assert len(scores.worst()) == 105
+    write_samples(scores, tmp_path / "samples.csv")
+    write_reals(scores, tmp_path / "reals.csv")
+    with (tmp_path / "samples.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["id"] for row in rows[:15]] == [f"g{row}.wav" for row in scores.worst(15)]
+    assert rows[0]["euclidean gicdm kept"] == "0.0"
+    assert rows[0]["euclidean gicdm reach"] == ""
+    nearest = int(rows[3]["euclidean nearest_row"])
+    assert rows[3]["euclidean nearest_id"] == f"r{nearest}.wav"
+    with (tmp_path / "reals.csv").open() as stream:
+        covered = [float(row["euclidean gicdm clipped_coverage"]) for row in csv.DictReader(stream)]
+    assert len(covered) == 120
+    assert np.mean(covered[:30]) < np.mean(covered[-30:])
+
+
+def test_a_table_for_the_terminal(scores: Fidelity) -> None:
+    said = to_text(scores, "toy")
+    assert "without GICDM" in said
+    assert "clipped_density, read literally" in said
+    assert "worst samples: g" in said
+    assert "nan" not in said
+    assert "of 1 (clipped_density and clipped_coverage with GICDM): the samples" in said
+
+
+def test_a_selection_keeps_single_points(scores: Fidelity) -> None:
+    part = scores.select(correction="gicdm")
+    assert isinstance(part, Fidelity)
+    assert part.per_sample.keys() == scores.per_sample.keys()
+
+
+def test_the_same_call_has_the_same_inputs_and_others_do_not(scores: Fidelity) -> None:
+    inputs = {row.correction: row.inputs for row in scores}
+    assert inputs["none"] != inputs["gicdm"]
+    one, again = (earmark.fidelity(REAL, GENERATED, metrics="precision", correct="none", seed=2) for _ in range(2))
+    moved = earmark.fidelity(REAL, GENERATED + 1e-9, metrics="precision", correct="none", seed=2)
+    assert one.rows[0].inputs == again.rows[0].inputs != moved.rows[0].inputs
+
+
+def test_distances_are_rows_of_their_own() -> None:
+    found = earmark.fidelity(
+        REAL, GENERATED, metrics=["precision", "frechet_distance"], k=2, bootstrap=0, distance=["cosine", "euclidean"]
+    )
+    assert found.value("precision", distance="cosine", correction="gicdm") <= 1
+    assert "ask for euclidean" in found.row("frechet_distance", distance="cosine", correction="none").reason
+    assert found.value("frechet_distance", distance="euclidean", correction="none") > 0
+    assert found.leading("cosine")[0] == "cosine"
+
+
+# --- difficult sets ---------------------------------------------------------------------------------------------------
+
+
+def test_sets_too_small_for_gicdm_still_have_plain_scores() -> None:
+    found = earmark.fidelity(REAL[:40], GENERATED[:45], bootstrap=0)
+    assert found.value("precision", correction="none") >= 0
+    row = found.row("precision", correction="gicdm")
+    assert row.status == "not_applicable"
+    assert row.reason.endswith("there are 40 real points: the largest k that fits is 1")
+    assert "45 generated points" in found.row("recall", correction="gicdm").reason
+    assert found.leading()[1] == "none"
+
+
+def test_sets_too_small_for_balls_still_have_distances() -> None:
+    found = earmark.fidelity(REAL[:4], GENERATED[:3], bootstrap=0)
+    assert (
+        found.row("precision", correction="none").reason
+        == "k = 5 needs more than 5 real points, and there are 4: use k = 3"
+    )
+    assert found.value("kernel_distance", correction="none") != 0
+    assert "lost rank" in found.row("frechet_distance", correction="none").reason
+    assert "worst" not in to_text(found)
+
+
+def test_lost_rank_is_said() -> None:
+    rng = np.random.default_rng(1)
+    found = earmark.fidelity(rng.normal(size=(30, 40)), rng.normal(size=(35, 40)), metrics="frechet_distance")
+    assert "30 points in 40 dimensions" in found.row("frechet_distance", correction="none").reason
+    found = earmark.fidelity(rng.normal(size=(41, 40)), rng.normal(size=(50, 40)), metrics="frechet_distance")
+    assert found.row("frechet_distance", correction="none").reason == ""
+
+
+def test_copies_and_flat_vectors_are_told() -> None:
+    real = np.concatenate([REAL[:60], np.repeat(REAL[:1], 6, axis=0)])
+    found = earmark.fidelity(real, GENERATED, metrics="precision", correct="none", bootstrap=0)
+    assert any("7 real points with at least 5 exact copies" in note for note in found.notes)
+    found = earmark.fidelity(REAL, GENERATED * (np.arange(105) > 2)[:, None], metrics="precision", correct="none",
+                             distance="cosine", bootstrap=0)  # fmt: skip
+    assert any("3 generated vectors without direction" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"correct": "icdm"}, "Unknown correction 'icdm': choose from none, gicdm"),
+        ({"correct": ()}, "No correction"),
+        ({"reading": "free"}, "Unknown reading"),
+        ({"distance": "manhattan"}, "Unknown distance"),
+        ({"bootstrap": -1}, "bootstrap must be at least 0"),
+        ({"ids": ["a"]}, "105 generated vectors and 1 ids"),
+        ({"memory": "lots"}, "Memory 'lots'"),
+        ({"threads": 0}, "threads must be"),
+        ({"device": "tpu"}, "Unknown device 'tpu'"),
+    ],
+)
+def test_misuse_is_one_sentence(options: dict[str, Any], said: str) -> None:
+    with pytest.raises((InputError, UsageError), match=said):
+        earmark.fidelity(REAL, GENERATED, **options)
