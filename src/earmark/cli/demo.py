@@ -2,7 +2,7 @@
 
 Nothing is downloaded. The sounds are synthetic (bird-like syllables and calls, environmental events, speech-like
 phones, words and utterances); they show how Earmark works, not how good a model is. Log-mel spectrograms and MFCCs are
-joined by a network with real weights, Google's speech embedding, where earmark[encoders] is installed.
+joined by a network with real weights, Google's speech embedding, where earmark[speech] is installed.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ class TorchExtractor:
                 waiting.insert(0, places)
                 continue
             if len(layers) == 1:  # one way back for the batch; many layers would not fit at once
-                found = {layer: found[layer].detach().cpu() for layer in layers}
+                found = {layer: self._brought_back(found[layer]) for layer in layers}
             for row, place in enumerate(places):
                 yield place, {layer: self._frames(found[layer][row], samples[row]) for layer in layers}
 
@@ -181,6 +181,13 @@ class TorchExtractor:
             sounds = stacked.to(self._device, non_blocking=True)
             batch = Batch(sounds, samples, tuple(len(array) for array in arrays))
             return self.forward(self.network, batch, layers)
+
+    def _brought_back(self, values: Any) -> Any:
+        """A tensor on the CPU; from a GPU by way of pinned memory, several times as fast, and as float32 already."""
+        if self._device.type != "cuda" or not values.is_floating_point():
+            return values.detach().cpu()
+        place = self._torch.empty(values.shape, dtype=self._torch.float32, pin_memory=True)
+        return place.copy_(values.detach().float())
 
     def _frames(self, values: Any, samples: int) -> Frames:
         kept = values[: self.frames_of(samples, len(values))].detach().cpu()

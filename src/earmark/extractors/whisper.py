@@ -13,12 +13,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from earmark.errors import require
 from earmark.extractors.catalogue import CARDS
-from earmark.extractors.contract import Waveform
 from earmark.extractors.pretrained import config_of, find, load_model, versioned
 from earmark.extractors.torch_models import Batch, Settings, TorchExtractor, parameters_of
 
@@ -27,6 +23,8 @@ __all__ = ["Whisper"]
 
 class Whisper(TorchExtractor):
     """Frames of the encoder: 50 per second, 30 s for every clip."""
+
+    pads = True  # with the silence that every clip gets anyway
 
     def __init__(self, checkpoint: str = "openai/whisper-large-v3", **options: Any) -> None:
         super().__init__(Settings(**options))
@@ -62,15 +60,14 @@ class Whisper(TorchExtractor):
         names = {r"^model\.encoder\.": "", r"^encoder\.": ""}
         return _shortened(load_model(_encoder_class(), self._checkpoint, key_mapping=names), self._columns // 2)
 
-    def prepare(self, waveform: Waveform) -> NDArray[np.float32]:
-        return np.pad(waveform, (0, self._columns * self._hop - len(waveform)))
-
     def forward(self, network: Any, batch: Batch, layers: Sequence[int]) -> Mapping[int, Any]:
         from earmark.extractors.networks.spectrograms import mel_bank, whisper_mel
 
         bands = self._config.num_mel_bins
         bank = mel_bank(self._fft // 2 + 1, bands, *self._bounds, self._rate, "slaney", self._scale)
-        mel = whisper_mel(batch.sounds, bank, self._fft, self._hop).to(self._dtype)
+        silence = self._columns * self._hop - batch.sounds.shape[1]
+        sounds = self._torch.nn.functional.pad(batch.sounds, (0, silence))
+        mel = whisper_mel(sounds, bank, self._fft, self._hop).to(self._dtype)
         only_last = list(layers) == [self.layers]
         found = network(mel, output_hidden_states=not only_last)
         assert self.layers is not None

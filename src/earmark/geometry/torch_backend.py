@@ -47,7 +47,8 @@ Result = TypeVar("Result")
 GROUP = 16
 AHEAD = 8  # distances looked up beyond those that will surely be needed: what rounding leaves open
 BLOCK_BYTES = 1 << 30  # of keys in flight; a smaller device halves it
-PAIR_BYTES = 1 << 28  # of vectors gathered for their distances
+PAIR_BYTES = 1 << 30  # of vectors gathered for their distances
+SQUARED = 64  # dimensions squared at once, a multiple of eight: fewer and larger operations
 
 
 class Torch:
@@ -56,11 +57,11 @@ class Torch:
     def __init__(self, pairs: Pairs, device: str, threads: int, memory: int) -> None:
         self.pairs, self.device, self.threads = pairs, _device(device), threads
         self.height = 0  # rows of a block that is known to fit; 0: not tried yet
-        rows = _Uploaded(pairs.rows, pairs.decided_by[0], self.device)
-        self.rows = rows
-        self.columns = (
-            rows if pairs.rows is pairs.columns else _Uploaded(pairs.columns, pairs.decided_by[2], self.device)
-        )
+        rows, _, columns, _ = pairs.decided_by
+        with self._room_for("the vectors"):
+            self.rows = self.columns = _Uploaded(pairs.rows, rows, self.device)
+            if pairs.rows is not pairs.columns:
+                self.columns = _Uploaded(pairs.columns, columns, self.device)
 
     # --- candidate lists --------------------------------------------------------------------------
 
@@ -92,12 +93,10 @@ class Torch:
         bounds = 0.5 * share if pairs.halved else share.sqrt() * pairs.scale
         if count < available:
             lists.floors[:] = _numpy(bounds[:, -1])
-        lists.places[:, :count] = _numpy(places)
+        lists.places[:, :count] = _numpy(places.int())
         lists.distances[:, :count] = _numpy(bounds / self._upload(weights)[places])
         sure = min(eager + AHEAD, count)
-        left = self._upload(rows)[:, None].expand(-1, sure)
-        exact = self._distances(left.reshape(-1), places[:, :sure].reshape(-1))
-        lists.distances[:, :sure] = exact.reshape(-1, sure)
+        lists.distances[:, :sure] = self._distances(self._upload(rows), places[:, :sure])
         lists.known[:, :sure] = True
         return lists
 
@@ -160,7 +159,8 @@ class Torch:
         pairs = self.pairs
         factors, key_scale = scaled_factors(pairs, weights)
         n, dims = pairs.columns.points.shape
-        right = torch.zeros((-(-n // GROUP) * GROUP, width_of(pairs)), dtype=_TYPES[dtype], device=self.device)
+        with self._room_for("the vectors"):
+            right = torch.zeros((-(-n // GROUP) * GROUP, width_of(pairs)), dtype=_TYPES[dtype], device=self.device)
         scaled = self._upload(factors)
         right[:n, :dims] = self.columns.points * scaled[:, None]
         right[:n, dims] = self.columns.squares * scaled
@@ -196,15 +196,16 @@ class Torch:
         return keys
 
     def _distances(self, a: Tensor, b: Tensor) -> Floats:
-        """The distances of pairs (row a, column b), as `neighbour_kernels.pair_distance` gives them."""
-        pairs = self.pairs
-        step = max(1, PAIR_BYTES // (max(self.rows.raw.shape[1], 1) * self.rows.raw.element_size()))
-        squares = torch.empty(len(a), dtype=torch.float64, device=self.device)
+        """The distances of rows a [R] and columns b [R] or [R, m], as `neighbour_kernels.pair_distance` gives them."""
+        pairs, inverse = self.pairs, 1.0 if self.pairs.halved else 1.0 / self.pairs.scale
+        size = max(1, b[:1].numel() * self.rows.raw.shape[1] * self.rows.raw.element_size())
+        step = max(1, PAIR_BYTES // size)
+        squares = torch.empty(b.shape, dtype=torch.float64, device=self.device)
+        if b.dim() > 1:
+            a = a[:, None]
         for start in range(0, len(a), step):
             part = slice(start, start + step)
-            squares[part] = _squares(
-                self.rows.raw[a[part]], self.columns.raw[b[part]], 1.0 if pairs.halved else 1.0 / pairs.scale
-            )
+            squares[part] = _squares(self.rows.raw[a[part]], self.columns.raw[b[part]], inverse)
         found = _numpy(squares)
         if not pairs.halved:
             return np.asarray(np.sqrt(found) * pairs.scale, np.float64)
@@ -224,14 +225,20 @@ class Torch:
                 result = work(block)
             except torch.OutOfMemoryError:
                 if height == 1:
-                    raise UsageError(
-                        f"The memory of {self.device} does not hold one row of the search: use device cpu."
-                    ) from None
+                    with self._room_for("one row of the search"):
+                        raise
                 height = self.height = max(1, len(block) // 2)
                 torch.cuda.empty_cache()
                 continue
             start += len(block)
             yield block, result
+
+    @contextmanager
+    def _room_for(self, thing: str) -> Iterator[None]:
+        try:
+            yield
+        except torch.OutOfMemoryError:
+            raise UsageError(f"The memory of {self.device} does not hold {thing}: use device cpu.") from None
 
     def _upload(self, values: NDArray[Any]) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(values)).to(self.device)
@@ -242,8 +249,8 @@ class _Uploaded:
 
     def __init__(self, space: Space, raw: NDArray[Any], device: Any) -> None:
         def move(values: NDArray[Any]) -> Tensor:
-            # torch warns of arrays that may not be written to; nothing here writes.
-            return torch.tensor(values, device=device)
+            # torch warns of arrays that may not be written to, as those of a mapped file.
+            return torch.from_numpy(values if values.flags.writeable else values.copy()).to(device)
 
         self.points, self.squares, self.flat = move(space.points), move(space.squares), move(space.flat)
         self.raw = self.points if raw is space.points else move(raw)
@@ -271,22 +278,22 @@ def _smallest(keys: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def _squares(x: Tensor, y: Tensor, inverse: float) -> Tensor:
-    """|x - y|^2 of each pair of rows, times inverse^2, summed as `neighbour_kernels.pair_square` sums."""
-    dims = x.shape[1]
+    """|x - y|^2 over the last dimension, times inverse^2, summed as `neighbour_kernels.pair_square` sums."""
+    dims = x.shape[-1]
     whole = dims - dims % 8
-    sums = torch.zeros((len(x), 8), dtype=torch.float64, device=x.device)
-    for start in range(0, whole, 8):
-        apart = x[:, start : start + 8].double() - y[:, start : start + 8].double()
+    sums = torch.zeros((*y.shape[:-1], 8), dtype=torch.float64, device=x.device)
+    total = torch.zeros(y.shape[:-1], dtype=torch.float64, device=x.device)
+    for start in range(0, dims, SQUARED):
+        stop = min(start + SQUARED, dims)
+        apart = x[..., start:stop].double() - y[..., start:stop]
         apart *= inverse
         apart *= apart
-        sums += apart
-    s = sums.unbind(1)
-    total = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]))
+        for d in range(0, min(stop, whole) - start, 8):
+            sums += apart[..., d : d + 8]
+    s = sums.unbind(-1)
+    total += ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]))
     for d in range(whole, dims):
-        apart = x[:, d].double() - y[:, d].double()
-        apart *= inverse
-        apart *= apart
-        total += apart
+        total += apart[..., d - start]
     return total
 
 

@@ -1,0 +1,199 @@
+"""What a reader of an analysis should know about its matrix, as sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.analysis.matrix import MIXED_SCALE, Matrix
+from earmark.errors import quoted
+from earmark.wording import counted
+
+Floats = NDArray[np.float64]
+
+TWIN = 0.01
+"""Two models whose scores differ by less than this (root mean square, normalised units) are near-duplicates."""
+AVERAGE = 0.005
+"""A column this near (root mean square) to the mean of the others is that mean."""
+FEW_MODELS = 10
+BELOW_CHANCE = 0.1
+
+_MEANS = re.compile(r"\b(average|avg|mean|overall|all subjects|total|aggregate|macro|micro)\b", re.IGNORECASE)
+
+
+def warnings(matrix: Matrix) -> list[str]:
+    """One sentence for each thing that changes how the results should be read; an empty list when there is none."""
+    known = np.isfinite(matrix.values)
+    found = [
+        _empty(matrix.models, np.asarray(known.any(axis=1)), "model"),
+        _empty(matrix.datasets, np.asarray(known.any(axis=0)), "dataset"),
+    ]
+    left = matrix.present()
+    if not left.models or not left.datasets:
+        return [sentence for sentence in found if sentence]
+    values = left.normalised()
+    found += [
+        _gaps(values),
+        _mixed_scales(left),
+        _constant(left),
+        _below_chance(left),
+        _averages(left, values),
+        _twin_datasets(left, values),
+        _leaks(left, values),
+    ]
+    if len(left.models) < FEW_MODELS:
+        found.append(
+            f"Only {counted(len(left.models), 'model')}: correlations over so few models are large by accident; "
+            "treat every subset found here as a guess."
+        )
+    return [sentence for sentence in found if sentence]
+
+
+def near_duplicates(values: Floats, limit: float = TWIN) -> list[tuple[int, int]]:
+    """Pairs of rows whose root mean square difference, over the columns that both have, is under the limit."""
+    known = np.isfinite(values).astype(np.float64)
+    filled = np.where(known > 0, values, 0.0)
+    shared = known @ known.T
+    squares = filled**2 @ known.T
+    apart = np.maximum(squares + squares.T - 2 * filled @ filled.T, 0.0)
+    close = (shared > 0) & (apart < limit**2 * shared)
+    return [(int(i), int(j)) for i, j in np.argwhere(np.triu(close, 1))]
+
+
+def average_columns(matrix: Matrix, limit: float = AVERAGE) -> list[int]:
+    """The columns that are the mean of the others, by their values (in normalised units, three datasets or more)."""
+    return _average_columns(matrix.normalised(clip=False), limit)
+
+
+def _average_columns(values: Floats, limit: float) -> list[int]:
+    if values.shape[1] < 3:
+        return []
+    known = np.isfinite(values)
+    filled = np.where(known, values, 0.0)
+    count = known.sum(axis=1, keepdims=True) - known
+    others = np.divide(filled.sum(axis=1, keepdims=True) - filled, count, out=np.zeros(values.shape), where=count > 0)
+    both = known & (count > 0)
+    gap = np.where(both, filled - others, 0.0)
+    n = both.sum(axis=0)
+    rms = np.sqrt((gap**2).sum(axis=0) / np.maximum(n, 1))
+    spread = np.array([np.ptp(filled[known[:, j], j]) if known[:, j].any() else 0.0 for j in range(values.shape[1])])
+    # Where all models are alike every column is near the mean.
+    return [int(j) for j in np.flatnonzero((n > 2) & (rms < limit) & (spread > 10 * limit))]
+
+
+def _empty(names: Sequence[str], filled: NDArray[np.bool_], kind: str) -> str:
+    lost = [name for name, some in zip(names, filled, strict=True) if not some]
+    if not lost:
+        return ""
+    return f"{_subject(kind, lost)} {'has' if len(lost) == 1 else 'have'} no value at all and {_are(lost)} left out."
+
+
+def _gaps(values: Floats) -> str:
+    missing = int((~np.isfinite(values)).sum())
+    if not missing:
+        return ""
+    return (
+        f"{missing} of {counted(values.size, 'value')} {'is' if missing == 1 else 'are'} missing: similarities use the "
+        "models that both datasets have, and predictions only the complete part of the matrix."
+    )
+
+
+def _mixed_scales(matrix: Matrix) -> str:
+    largest = np.nanmax(np.abs(matrix.values), axis=0)
+    wide = [name for name, top in zip(matrix.datasets, largest, strict=True) if top > MIXED_SCALE]
+    if not wide or len(wide) == len(matrix.datasets):
+        return ""
+    ends = dict(zip(matrix.datasets, np.maximum(matrix.best, matrix.chance), strict=True))
+    scaled = ", ".join(f"{quoted(name)} ({ends[name]:g})" for name in wide[:6])
+    more = f" and {len(wide) - 6} more" if len(wide) > 6 else ""
+    return (
+        f"{_subject('dataset', wide)} {_are(wide)} not on the scale of fractions that the others have (percentages?); "
+        f"the end of the scale was taken to be: {scaled}{more}. Give the best value of each if it is another."
+    )
+
+
+def _constant(matrix: Matrix) -> str:
+    flat = [
+        name
+        for name, column in zip(matrix.datasets, matrix.values.T, strict=True)
+        if np.nanmax(column) - np.nanmin(column) <= 1e-12 * max(1.0, float(np.nanmax(np.abs(column))))
+    ]
+    if not flat:
+        return ""
+    return (
+        f"{_subject('dataset', flat)} {'gives' if len(flat) == 1 else 'give'} every model the same score: similar to "
+        "nothing, related to nothing, and no help in ranking models."
+    )
+
+
+def _below_chance(matrix: Matrix) -> str:
+    raw = matrix.normalised(clip=False)
+    below = np.nanmean(np.where(np.isfinite(raw), raw < 0, np.nan), axis=0)
+    low = [name for name, share in zip(matrix.datasets, below, strict=True) if share > BELOW_CHANCE]
+    if not low:
+        return ""
+    return (
+        f"{_subject('dataset', low)} {'has' if len(low) == 1 else 'have'} more than {BELOW_CHANCE:.0%} of the scores "
+        "below chance; they count as chance, so these models tie there: check the chance level and the direction."
+    )
+
+
+def _averages(matrix: Matrix, values: Floats) -> str:
+    by_value = [matrix.datasets[j] for j in _average_columns(values, AVERAGE)]
+    by_name = [name for name in matrix.datasets if _MEANS.search(name) and name not in by_value]
+    sentences = []
+    if by_value:
+        sentences.append(
+            f"{_subject('dataset', by_value)} {'is' if len(by_value) == 1 else 'are'} the average of the others: it "
+            "represents them by construction, so leave it out before you look for a representative subset."
+        )
+    if by_name:
+        sentences.append(
+            f"{_subject('dataset', by_name)} {'sounds' if len(by_name) == 1 else 'sound'} like a summary of others and "
+            "not like a dataset; leave it out if it is one."
+        )
+    return " ".join(sentences)
+
+
+def _twin_datasets(matrix: Matrix, values: Floats) -> str:
+    pairs = [
+        f"{quoted(matrix.datasets[i])} and {quoted(matrix.datasets[j])}"
+        for i, j in near_duplicates(values.T, 1e-9)
+        if np.ptp(values[np.isfinite(values[:, i]), i]) > 0
+    ]
+    if not pairs:
+        return ""
+    more = f" (and {counted(len(pairs) - 3, 'more pair')})" if len(pairs) > 3 else ""
+    return f"The datasets {'; '.join(pairs[:3])}{more} have the same scores; one of them is redundant."
+
+
+def _leaks(matrix: Matrix, values: Floats) -> str:
+    pairs = near_duplicates(values)
+    if not pairs:
+        return ""
+    models = {place for pair in pairs for place in pair}
+    across = {place for pair in pairs if matrix.families[pair[0]] != matrix.families[pair[1]] for place in pair}
+    i, j = pairs[0]
+    sentence = (
+        f"{len(models)} of {counted(len(matrix.models), 'model')} have a near-duplicate (scores within {TWIN:g}, for "
+        f"example {quoted(matrix.models[i])} and {quoted(matrix.models[j])}): a random split of the models leaks their "
+        "answers, so hold out whole families."
+    )
+    if across and matrix.grouped:
+        sentence += f" {counted(len(across), 'model')} have one in another family, so grouped results are still kind."
+    elif across:
+        sentence += " No families are given."
+    return sentence
+
+
+def _subject(kind: str, names: Sequence[str]) -> str:
+    shown = ", ".join(quoted(name) for name in names[:6])
+    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+    return f"The {kind if len(names) == 1 else kind + 's'} {shown}{more}"
+
+
+def _are(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"

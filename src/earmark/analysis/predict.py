@@ -1,0 +1,277 @@
+"""From scores on a few subsets to what the others will probably say, each with an interval.
+
+The history is what is printed in the papers and whatever tables the caller has. Every row of it that is the system
+asked about, or another configuration of the model behind it, is left out: nothing is predicted from itself.
+
+A predicted row has the status `predicted`, its interval in `low` and `high`, and says in `reason` what it rests on. No
+mean, rank or `Scores.value` takes it for a measurement.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark import published
+from earmark._version import __version__
+from earmark.analysis.chance import known_chance
+from earmark.analysis.intervals import LEVEL, predict_rows
+from earmark.analysis.matrix import Matrix, from_scores
+from earmark.errors import InputError
+from earmark.scores import VOCSIM_SUBSETS, Row, Scores, merge, metric_facts
+from earmark.wording import counted
+
+MEANS: dict[str, tuple[str, ...]] = {
+    "mean:public": tuple(subset.name for subset in VOCSIM_SUBSETS if subset.status == "public"),
+    "mean:blind": tuple(subset.name for subset in VOCSIM_SUBSETS if subset.status == "blind"),
+}
+"""Means of VocSim that are predicted beside its subsets, and what they are means of."""
+
+Floats = NDArray[np.float64]
+
+_NAMES = frozenset(subset.name for subset in VOCSIM_SUBSETS)
+FEWEST_FAMILIES = 4
+
+
+class _Setting(NamedTuple):
+    """What is predicted together: one metric of one suite, under one correction and protocol."""
+
+    suite: str
+    correction: str
+    protocol: str
+    metric: str
+
+
+def predict(
+    partial: Scores,
+    history: Iterable[Scores] = (),
+    *,
+    level: float = LEVEL,
+    regressor: str = "ridge",
+    printed: bool = True,
+    families: Mapping[str, str] | None = None,
+) -> Scores:
+    """The measured rows of a table, and predicted rows for the subsets of its suite that are missing.
+
+    history    tables of other systems on the same suite; other systems of `partial` count as history too
+    printed    whether the papers' results are part of the history (VocSim and Codec-SUPERB)
+    families   by system: those of one family are never predicted from each other
+
+    Predictions that are already in `partial` are made anew. What could not be predicted is said in the notes.
+    """
+    measured = Scores(tuple(row for row in partial if row.status != "predicted"), notes=partial.notes)
+    if not any(_usable(row) for row in measured):
+        raise InputError("The table has no measured value of a subset to predict from.")
+    notes: list[str] = []
+    given = [_named(table, notes) for table in (measured, *history)]
+    suites = dict.fromkeys(row.suite for row in given[0] if _usable(row))
+    past = merge(*given, *_printed(suites, printed), on_conflict="last")
+    of = _families(past, families or {})
+    added: list[Row] = []
+    for setting in dict.fromkeys(_setting(row) for row in given[0] if _usable(row)):
+        added += _of_setting(setting, given[0], past, of, level, regressor, notes)
+    known = {row.key for row in given[0]}
+    fresh = [row for row in added if row.key not in known or _empty(given[0], row)]
+    replaced = {row.key for row in fresh}
+    kept = [row for row in given[0] if row.key not in replaced]
+    if not fresh and not notes:
+        notes.append("Nothing was predicted: every subset that the history knows is measured.")
+    return Scores((*kept, *fresh), notes=(*partial.notes, *dict.fromkeys(notes)))
+
+
+def _usable(row: Row) -> bool:
+    derived = row.subset == "mean" or row.subset.startswith("mean:") or "~noise" in row.subset or ":" in row.metric
+    return row.status == "ok" and row.value is not None and not derived
+
+
+def _setting(row: Row) -> _Setting:
+    return _Setting(row.suite, row.correction, row.protocol, row.metric)
+
+
+def _empty(measured: Scores, row: Row) -> bool:
+    """Whether the table has a row for it without a value."""
+    return any(other.key == row.key and other.value is None for other in measured)
+
+
+def _named(table: Scores, notes: list[str]) -> Scores:
+    """The rows under the suite's own name: `vocsim:BS1` is `vocsim`, and so is a copy whose subsets are VocSim's."""
+    by_suite: dict[str, set[str]] = {}
+    for row in table:
+        if _usable(row):
+            by_suite.setdefault(row.suite, set()).add(row.subset)
+    names = {}
+    for suite, subsets in by_suite.items():
+        short = suite.partition(":")[0]
+        if short in ("vocsim", "codec-superb"):
+            names[suite] = short
+        elif subsets <= _NAMES:
+            names[suite] = "vocsim"
+            notes.append(f'The suite "{suite}" has only subsets of VocSim and is taken for it.')
+    return Scores(
+        tuple(replace(row, suite=names.get(row.suite, row.suite)) for row in table if row.status != "predicted")
+    )
+
+
+def _printed(suites: Iterable[str], wanted: bool) -> list[Scores]:
+    return [published.load(suite) for suite in suites if wanted and suite in ("vocsim", "codec-superb")]
+
+
+def _families(past: Scores, given: Mapping[str, str]) -> dict[str, str]:
+    """The model behind each system, where the papers or the caller know it; else the system itself."""
+    found: dict[str, str] = {}
+    for row in past:
+        if row.system not in found:
+            known = published.families(row.suite, [row.system], level="model")[row.system]
+            found[row.system] = given.get(row.system, known)
+    return found
+
+
+# --- one metric of one suite ------------------------------------------------------------------------------------
+
+
+class _Task(NamedTuple):
+    """What is the same for every system of a setting: the history, and how it is used."""
+
+    setting: _Setting
+    matrix: Matrix
+    families: Mapping[str, str]
+    level: float
+    regressor: str
+
+
+def _of_setting(
+    setting: _Setting,
+    measured: Scores,
+    past: Scores,
+    families: Mapping[str, str],
+    level: float,
+    regressor: str,
+    notes: list[str],
+) -> list[Row]:
+    chosen = Scores(tuple(row for row in past if _usable(row) and _setting(row) == setting))
+    task = _Task(setting, _matrix(chosen, setting, families), families, level, regressor)
+    mine: dict[tuple[str, str], dict[str, float]] = {}
+    for row in measured:
+        if _usable(row) and _setting(row) == setting and row.value is not None:
+            mine.setdefault((row.system, row.distance), {})[row.subset] = row.value
+    return [row for (system, distance), values in mine.items() for row in _rows(task, system, distance, values, notes)]
+
+
+def _matrix(chosen: Scores, setting: _Setting, families: Mapping[str, str]) -> Matrix:
+    """The history with means of VocSim as further columns."""
+    subsets = list(dict.fromkeys(row.subset for row in chosen))
+    matrix = from_scores(
+        chosen, setting.metric, families=families, chance=known_chance(subsets, setting.metric) or None
+    )
+    for name, members in MEANS.items() if setting.suite == "vocsim" else ():
+        if set(members) <= set(matrix.datasets):
+            matrix = _with_mean(matrix, name, [matrix.datasets.index(member) for member in members])
+    return matrix
+
+
+def _with_mean(matrix: Matrix, name: str, places: Sequence[int]) -> Matrix:
+    """With a column more: the mean of some, missing where one of them is."""
+    return replace(
+        matrix,
+        values=np.column_stack([matrix.values, matrix.values[:, places].mean(axis=1)]),
+        datasets=(*matrix.datasets, name),
+        higher_is_better=(*matrix.higher_is_better, matrix.higher_is_better[0]),
+        chance=np.append(matrix.chance, matrix.chance[places].mean()),
+        best=np.append(matrix.best, matrix.best[places].mean()),
+    )
+
+
+def _rows(task: _Task, system: str, distance: str, values: Mapping[str, float], notes: list[str]) -> list[Row]:
+    """Predicted rows of one system under one distance."""
+    setting, matrix = task.setting, task.matrix
+    who = f"{system or 'the system'}{f' under {distance}' if distance else ''}, {setting.metric}"
+    others = np.flatnonzero(np.array(matrix.families) != task.families[system])
+    past = matrix.take(models=others).present()
+    features = _features(past, values)
+    known = np.isfinite(features)
+    past = past.take(models=np.flatnonzero(np.isfinite(past.values[:, known]).all(axis=1)))
+    count = len(set(past.families)) if known.any() else 0
+    if count < FEWEST_FAMILIES:
+        notes.append(
+            f"{who}: the history has {counted(count, 'other model')} with these subsets of "
+            f"{setting.suite or 'this suite'}, and {FEWEST_FAMILIES} are needed; give tables with --history."
+        )
+        return []
+    found = predict_rows(past, features[None], regressor=task.regressor, level=task.level)
+    used = [name for name, value in zip(past.datasets, features, strict=True) if np.isfinite(value)]
+    about = (
+        f"predicted from {_listed(used)} by {task.regressor} regression over "
+        f"{counted(len(past.models), 'configuration')} of {counted(count, 'other model')}"
+    )
+    common = Row(
+        suite=setting.suite, system=system, distance=distance, correction=setting.correction,
+        protocol=setting.protocol, metric=setting.metric, status="predicted", version=__version__,
+        inputs=_fingerprint(past, features, task.level, task.regressor),
+    )  # fmt: skip
+    ends = metric_facts(setting.metric).range
+    added = []
+    for place, name in enumerate(past.datasets):
+        measured = name in values or (name in MEANS and all(member in values for member in MEANS[name]))
+        if measured or not np.isfinite(found.value[0, place]):
+            continue
+        held = f"{100 * float(found.supported[0, place]):.0f} % interval, whole models held out"
+        value, low, high = (float(np.clip(part[0, place], *ends)) for part in (found.value, found.low, found.high))
+        added.append(replace(common, subset=name, value=value, low=low, high=high, reason=f"{about}; {held}"))
+    if added:
+        _note_strangers(who, values, past, used, notes)
+    return added
+
+
+def _features(past: Matrix, values: Mapping[str, float]) -> Floats:
+    """The measured subsets to predict from, NaN elsewhere.
+
+    A subset that few of the history's models have would cost all the others, so those that half as many have as have
+    the best known one are left out. So is a mean of subsets, which is no further measurement.
+    """
+    if not past.models:
+        return np.full(len(past.datasets), np.nan)
+    known = np.isfinite(past.values).mean(axis=0)
+    given = [name in values and name not in MEANS for name in past.datasets]
+    enough = 0.5 * float(known[given].max()) if any(given) else 0.0
+    return np.array(
+        [
+            values[name] if mine and share >= enough else np.nan
+            for name, mine, share in zip(past.datasets, given, known, strict=True)
+        ]
+    )
+
+
+def _note_strangers(who: str, values: Mapping[str, float], past: Matrix, used: Sequence[str], notes: list[str]) -> None:
+    unknown = [name for name in values if name not in used]
+    if unknown:
+        notes.append(
+            f"{who}: {_listed(unknown)} {'is' if len(unknown) == 1 else 'are'} in too little of the history and "
+            "not used."
+        )
+    for name in used:
+        column = past.values[:, past.datasets.index(name)]
+        low, high = np.nanmin(column), np.nanmax(column)
+        if not low - 1e-9 <= values[name] <= high + 1e-9:
+            notes.append(
+                f"{who}: {values[name]:.3f} on {name} lies outside everything in the history ({low:.3f} to "
+                f"{high:.3f}); its predictions are extrapolated, and the intervals do not know it."
+            )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+
+
+def _fingerprint(past: Matrix, features: Floats, level: float, regressor: str) -> str:
+    """A hash of everything the predictions depend on."""
+    digest = hashlib.sha256(f"predict {__version__} {level!r} {regressor}\n".encode())
+    for names in (past.models, past.datasets, past.families):
+        digest.update("\0".join(names).encode() + b"\n")
+    for array in (past.values, past.chance, past.best, features):
+        digest.update(np.ascontiguousarray(array, np.float64).tobytes())
+    return digest.hexdigest()

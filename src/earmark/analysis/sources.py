@@ -1,0 +1,335 @@
+"""Whatever holds scores, as a matrix: a score table, a plain models x datasets file, or the papers' printed results.
+
+    open_matrix("scores.csv", metric="P@1")        a score table, in any format that holds one
+    open_matrix("leaderboard.csv")                 first column: models; the others: datasets; empty: missing
+    open_matrix("published:vocsim", metric="P@1")  printed results that come with Earmark
+
+Chance levels are looked up by the datasets' names, and what was looked up is said in the notes.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from earmark import published
+from earmark.analysis.chance import known_chance
+from earmark.analysis.matrix import Matrix, from_scores, from_table
+from earmark.errors import InputError, UsageError, did_you_mean, quoted, require
+from earmark.scores import Scores, load_scores, metric_facts
+from earmark.scores.rows import COLUMNS, distinct
+from earmark.wording import counted
+
+PREFIX = "published:"
+MISSING = frozenset({"", "-", "–", "—", "na", "n/a", "nan", "none", "null", "?"})
+"""What people write where there is no score, in any case."""
+_FAMILY_COLUMN = "family"
+
+
+class Source(NamedTuple):
+    """A matrix, the score table it was taken from (None for a plain table), and what a reader should know of it."""
+
+    name: str
+    matrix: Matrix
+    metric: str | None
+    scores: Scores | None = None
+    notes: tuple[str, ...] = ()
+
+
+class _Reading(NamedTuple):
+    """How a table is to be read: see `open_matrix`."""
+
+    metric: str | None
+    distance: str | None
+    lower_is_better: tuple[str, ...]
+    chance: Mapping[str, float]
+    best: Mapping[str, float]
+    families: Mapping[str, str] | str | None
+    without: tuple[str, ...]
+
+
+def open_matrix(
+    given: str | os.PathLike[str] | Scores,
+    *,
+    metric: str | None = None,
+    distance: str | None = None,
+    lower_is_better: Iterable[str] = (),
+    chance: Mapping[str, float] | None = None,
+    best: Mapping[str, float] | None = None,
+    families: Mapping[str, str] | str | None = "auto",
+    without: Iterable[str] = (),
+) -> Source:
+    """The matrix of a score table, of a plain table in a file, or of printed results.
+
+    metric           which metric of a score table; for a plain table, what its columns measure, if they are all alike
+    lower_is_better  columns of a plain table of which less is better
+    chance, best     by dataset, in the units of the table; other chance levels are looked up, or 0
+    families         by model or system; "auto": as the papers name their methods, a column `family`, or a system under
+                     several distances; "models": the model behind VocSim's methods, which is stricter, or the first
+                     word of a model's name; None: no families
+    without          datasets to leave out, such as an average among them
+    """
+    how = _Reading(
+        metric, distance, tuple(lower_is_better), dict(chance or {}), dict(best or {}), families, tuple(without)
+    )
+    if isinstance(given, Scores):
+        return _of_scores("the score table", given, how)
+    text = os.fspath(given)
+    if text.startswith(PREFIX):
+        name = text.removeprefix(PREFIX)
+        return _of_scores(text, published.load(name), how, printed=name)
+    path = Path(text)
+    if path.suffix.lower() in (".csv", ".parquet") and not _is_score_table(path):
+        if distance is not None:
+            raise UsageError(f"{path} is a plain table of models and datasets: it has no distances to choose from.")
+        return _of_table(path, how)
+    return _of_scores(text, load_scores(path), how)
+
+
+# --- score tables -------------------------------------------------------------------------------------------------
+
+
+def _of_scores(name: str, scores: Scores, how: _Reading, printed: str = "") -> Source:
+    if not scores.rows:
+        raise InputError(f"{name} has no rows; there is nothing to analyse.")
+    metric = how.metric or _only_metric(name, scores)
+    present = distinct(scores.rows, "metric")
+    if metric not in present:
+        raise UsageError(
+            f"{name} has no metric {quoted(metric)}; it has {', '.join(present)}.{did_you_mean(metric, present)}"
+        )
+    if how.lower_is_better:
+        raise UsageError(f"{name} is a score table: {metric} says itself which way is better; leave that option out.")
+    notes = []
+    predicted = sum(row.status == "predicted" and row.metric == metric for row in scores)
+    if predicted:
+        notes.append(f"{counted(predicted, 'predicted value')} of {name} left out: only measurements count.")
+    of = _families_of_systems(how.families, distinct(scores.rows, "system"), printed)
+    plain = from_scores(scores, metric, distance=how.distance, families=of)
+    # The published overall score of codecs may pass 1, and 1 is what a codec aims at.
+    usual = dict.fromkeys(plain.datasets, 1.0) if metric == "overall" else {}
+    matrix = _levelled(plain, metric, how, usual, notes)
+    return Source(name, _left(matrix, how.without), metric, scores, tuple(notes))
+
+
+def _only_metric(name: str, scores: Scores) -> str:
+    present = distinct(scores.rows, "metric")
+    if len(present) > 1:
+        raise UsageError(f"{name} has {len(present)} metrics ({', '.join(present)}); choose one with --metric.")
+    return present[0]
+
+
+def _families_of_systems(
+    families: Mapping[str, str] | str | None, systems: Sequence[str], printed: str
+) -> dict[str, str] | None:
+    if isinstance(families, Mapping):
+        return dict(families)
+    if families is None:
+        return None
+    if families not in ("auto", "models"):
+        raise UsageError(f'families is a mapping, a file, "auto" or "models", not {families!r}.')
+    return published.families(printed or "vocsim", tuple(systems), level="model" if families == "models" else "method")
+
+
+def _levelled(
+    matrix: Matrix, metric: str | None, how: _Reading, usual: Mapping[str, float], notes: list[str]
+) -> Matrix:
+    """The matrix with chance and best values as given, else as known by the datasets' names, else as they were."""
+    for option, given in (("chance", how.chance), ("best", how.best)):
+        unknown = next((name for name in given if name not in matrix.datasets), None)
+        if unknown is not None:
+            hint = did_you_mean(unknown, matrix.datasets)
+            raise UsageError(f"--{option} names {quoted(unknown)}, which is not a dataset of the table.{hint}")
+    best = dict(zip(matrix.datasets, map(float, matrix.best), strict=True)) | dict(usual) | dict(how.best)
+    chance = dict(zip(matrix.datasets, map(float, matrix.chance), strict=True))
+    chance |= _known(matrix, metric, how.chance, best, notes) | dict(how.chance)
+    return replace(
+        matrix,
+        chance=np.array([chance[name] for name in matrix.datasets]),
+        best=np.array([best[name] for name in matrix.datasets]),
+    )
+
+
+def _known(
+    matrix: Matrix, metric: str | None, given: Mapping[str, float], best: Mapping[str, float], notes: list[str]
+) -> dict[str, float]:
+    """Chance levels that are known by the datasets' names, in the units of each column."""
+    upward = dict(zip(matrix.datasets, matrix.higher_is_better, strict=True))
+    levels = {
+        name: value * best[name]
+        for name, value in known_chance(matrix.datasets, metric).items()
+        if name not in given and upward[name] and best[name] in (1.0, 100.0)
+    }
+    if levels:
+        shown = ", ".join(f"{name} {level:.3g}" for name, level in list(levels.items())[:4])
+        more = f" and {len(levels) - 4} more" if len(levels) > 4 else ""
+        notes.append(f"Chance is known for {counted(len(levels), 'dataset')} by name: {shown}{more}.")
+    return levels
+
+
+def _left(matrix: Matrix, without: Iterable[str]) -> Matrix:
+    dropped = list(without)
+    for name in dropped:
+        if name not in matrix.datasets:
+            hint = did_you_mean(name, matrix.datasets)
+            raise UsageError(f"There is no dataset {quoted(name)} to leave out.{hint}")
+    kept = [place for place, name in enumerate(matrix.datasets) if name not in dropped]
+    if not kept:
+        raise InputError("Every dataset is left out; keep some.")
+    return matrix.take(datasets=np.array(kept)) if dropped else matrix
+
+
+# --- plain tables -------------------------------------------------------------------------------------------------
+
+
+def _of_table(path: Path, how: _Reading) -> Source:
+    header, lines = _cells(path)
+    for name in how.without:
+        if name not in header[1:]:
+            raise UsageError(f"There is no dataset {quoted(name)} to leave out.{did_you_mean(name, header[1:])}")
+    models, values, column = _numbers(path, header, lines, how.without)
+    datasets = [name for name in header[1:] if name not in how.without and name.lower() != _FAMILY_COLUMN]
+    if not datasets:
+        raise InputError(f"{path}: every dataset is left out; keep some.")
+    for name in how.lower_is_better:
+        if name not in datasets:
+            hint = did_you_mean(name, datasets)
+            raise UsageError(f"--lower-is-better names {quoted(name)}, which is not a dataset of the table.{hint}")
+    less = how.metric is not None and not metric_facts(how.metric).higher_is_better
+    notes: list[str] = []
+    plain = from_table(
+        values, models, datasets, lower_is_better=datasets if less else how.lower_is_better,
+        families=_families_of_models(how.families, models, column, notes),
+    )  # fmt: skip
+    return Source(str(path), _levelled(plain, how.metric, how, {}, notes), how.metric, None, tuple(notes))
+
+
+def _families_of_models(
+    families: Mapping[str, str] | str | None, models: Sequence[str], column: Sequence[str] | None, notes: list[str]
+) -> dict[str, str] | None:
+    if families is None:
+        return None
+    if isinstance(families, Mapping):
+        strangers = [name for name in models if name not in families]
+        if strangers:
+            notes.append(
+                f"{counted(len(strangers), 'model')} of the table have no family in the file, such as "
+                f"{quoted(strangers[0])}; each is one of its own."
+            )
+        return dict(families)
+    if column is not None:
+        return dict(zip(models, column, strict=True))
+    if families == "models":
+        return {name: first_word(name) for name in models}
+    return None
+
+
+def first_word(name: str) -> str:
+    """The maker's word in a model's name: `Llama 2 (70B)` and `LLaMA (65B)` are both `llama`."""
+    found = re.match(r"[^\W\d_]+", name.strip())
+    return found[0].lower() if found else name
+
+
+def _is_score_table(path: Path) -> bool:
+    """Whether the columns are those of a score table, if perhaps misspelt: one of them is `metric`."""
+    if path.suffix.lower() == ".parquet":
+        names = _parquet(path).column_names
+    else:
+        first = _text(path).lstrip("\n\r").partition("\n")[0]
+        names = [name.strip() for name in next(csv.reader([first]), [])]
+    return "metric" in names or (bool(names) and set(names) <= set(COLUMNS))
+
+
+def _text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise InputError(f"{path} does not exist; check the path.") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{path} is a folder; give the file inside it.") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}).") from error
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from error
+    if not text.strip():
+        raise InputError(f"{path} is empty; a table has a header and a line for each model.")
+    return text
+
+
+def _parquet(path: Path) -> Any:
+    parquet = require("pyarrow.parquet", "Parquet files", "parquet")
+    try:
+        return parquet.read_table(path)
+    except FileNotFoundError as error:
+        raise InputError(f"{path} does not exist; check the path.") from error
+    except Exception as error:  # Arrow has many of its own
+        detail = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise InputError(f"{path} is not readable as Parquet ({detail}).") from error
+
+
+def _cells(path: Path) -> tuple[list[str], list[list[str]]]:
+    """The header and the lines, every cell as text; lines have as many cells as the header."""
+    if path.suffix.lower() == ".parquet":
+        table = _parquet(path)
+        columns = table.to_pydict()
+        header = [str(name) for name in columns]
+        lines = [["" if cell is None else str(cell) for cell in row] for row in zip(*columns.values(), strict=True)]
+        return header, lines
+    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+    try:
+        rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
+    except csv.Error as error:
+        raise InputError(
+            f"{path}, line {reader.line_num} is not readable as CSV ({error}); check its quotes."
+        ) from error
+    header = [name.strip() for name in rows[0][1]]
+    if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
+        raise InputError(f"{path} is not separated by commas; save it as comma-separated values.")
+    for line, row in rows[1:]:
+        if len(row) != len(header):
+            raise InputError(f"{path}, line {line} has {len(row)} cells, the header {len(header)}; check its commas.")
+    return header, [row for _, row in rows[1:]]
+
+
+def _numbers(
+    path: Path, header: Sequence[str], lines: Sequence[Sequence[str]], dropped: Sequence[str]
+) -> tuple[list[str], list[list[float]], list[str] | None]:
+    """Models, their scores, and the column `family` where there is one."""
+    if len(header) < 2:
+        raise InputError(f"{path} has one column; a table has a column of models and one for each dataset.")
+    if not lines:
+        raise InputError(f"{path} has a header and no lines; a table has a line for each model.")
+    for name in header[1:]:
+        if not name:
+            raise InputError(f"{path} has a column without a name; name the dataset, or remove the column.")
+    scored = [
+        place for place, name in enumerate(header) if place and name not in dropped and name.lower() != _FAMILY_COLUMN
+    ]
+    family = next((place for place, name in enumerate(header) if place and name.lower() == _FAMILY_COLUMN), None)
+    values = [[_number(path, header, row, place) for place in scored] for row in lines]
+    return [row[0].strip() for row in lines], values, None if family is None else [row[family].strip() for row in lines]
+
+
+def _number(path: Path, header: Sequence[str], row: Sequence[str], place: int) -> float:
+    cell = row[place].strip()
+    if cell.lower() in MISSING:
+        return float("nan")
+    try:
+        if "_" in cell or not cell.isascii():
+            raise ValueError
+        return float(cell)
+    except ValueError:
+        raise InputError(
+            f"{path}: {quoted(row[0].strip())} has {quoted(cell)} in the column {quoted(header[place])}, which is not "
+            "a number; correct it, leave it empty if it is missing, or leave the column out with --without."
+        ) from None

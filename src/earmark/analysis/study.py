@@ -1,0 +1,313 @@
+"""Everything that a matrix of scores says about its own datasets and models, from one call.
+
+    study = analyze("scores.csv", metric="P@1")
+    study.as_dict()     stalk, prowl and pounce as plain values
+    study.tables()      every table by name: a header and rows
+
+What the matrix is too small for is left out, and the notes say so.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from earmark.analysis import agreement, cautions
+from earmark.analysis.intervals import Coverage, interval_coverage
+from earmark.analysis.matrix import Matrix, usable
+from earmark.analysis.novelty import Addition, Verdict, addition, novelty
+from earmark.analysis.pounce import DEFAULT_REGRESSORS, Pounce, pounce
+from earmark.analysis.prowl import Prowl, Subset, exact_coverage, prowl
+from earmark.analysis.ranks import Ranks, rank_intervals
+from earmark.analysis.similarities import NINE
+from earmark.analysis.sources import Source, open_matrix
+from earmark.analysis.stalk import KINDS, Scheme, Stalk, stalk
+from earmark.analysis.suite import LEADING, Choice, choose_vocsim
+from earmark.errors import InputError, UsageError
+from earmark.scores import VOCSIM_SUBSETS, Scores
+from earmark.wording import counted
+
+Split = Literal["grouped", "random"]
+Rows = Sequence[Sequence[object]]
+
+ENOUGH = 0.9
+"""The share of cells a matrix without gaps must keep to stand for the one with gaps."""
+MOST_SUBSETS = 200_000
+KNOWN = 3
+"""Datasets that count as measured where intervals are checked."""
+
+_BLIND = tuple(subset.name for subset in VOCSIM_SUBSETS if subset.status == "blind")
+
+
+class Table(NamedTuple):
+    header: tuple[str, ...]
+    rows: Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What was found. What the matrix is too small for, or what does not apply to it, is None or empty."""
+
+    source: Source
+    matrix: Matrix
+    warnings: tuple[str, ...]
+    split: Split
+    stalk: Stalk
+    prowl: Prowl
+    exact: tuple[Subset, ...]
+    pounce: Pounce | None
+    coverage: Coverage | None = None
+    ranks: Ranks | None = None
+    verdicts: tuple[Verdict, ...] = ()
+    blind: Addition | None = None
+    distances: tuple[agreement.Agreement, ...] = ()
+    metrics: tuple[agreement.Agreement, ...] = ()
+    printed_metrics: tuple[agreement.Printed, ...] = ()
+    lite: Choice | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """stalk (counts), prowl (one entry for each similarity and baseline) and pounce, as plain values."""
+        keys = ("similarity", "scauc", "size", "stable_size", "order")
+        return {
+            "stalk": {"datasets": dict(self.stalk.datasets.counts), "models": dict(self.stalk.models.counts)},
+            "prowl": [{key: row[key] for key in keys} for row in self.prowl.rows()],
+            "pounce": [{key: row[key] for key in ("regressor", "auc_mse")} for row in self.pounce_rows()],
+        }
+
+    def pounce_rows(self) -> list[dict[str, Any]]:
+        return self.pounce.rows() if self.pounce else []
+
+    def tables(self) -> dict[str, Table]:
+        """Every table by the name of its file."""
+        found = {
+            "matrix": _matrix_table(self.matrix),
+            "relations_of_datasets": _relations(self.stalk.datasets),
+            "relations_of_models": _relations(self.stalk.models),
+            "representative_subsets": _records(self.prowl.rows()),
+            "coverage_curves": _curves(self.prowl),
+            "exact_subsets": Table(
+                ("size", "coverage", "datasets"),
+                [[len(s.members), s.value, " ".join(self.prowl.datasets[j] for j in s.members)] for s in self.exact],
+            ),
+            "prediction_errors": _records(self.pounce_rows()),
+            "prediction_curves": _error_curves(self.pounce),
+            "interval_coverage": _records(self.coverage.rows()) if self.coverage else Table((), []),
+            "ranks": _named(self.ranks.rows if self.ranks else ()),
+            "novelty": _named(self.verdicts),
+            "agreement_of_distances": _named(self.distances),
+            "agreement_of_metrics": _named(self.metrics),
+            "vocsim_table12": _named(self.printed_metrics),
+            "lite_suite": _combinations(self.lite),
+        }
+        return {name: table for name, table in found.items() if table.rows}
+
+
+def analyze(
+    source: str | os.PathLike[str] | Scores,
+    *,
+    metric: str | None = None,
+    distance: str | None = None,
+    lower_is_better: Iterable[str] = (),
+    chance: Mapping[str, float] | None = None,
+    best: Mapping[str, float] | None = None,
+    families: Mapping[str, str] | str | None = "auto",
+    without: Iterable[str] = (),
+    split: Split | None = None,
+    scheme: Scheme = "simba",
+    similarities: Iterable[str] = NINE,
+    regressors: Iterable[str] = DEFAULT_REGRESSORS,
+    random_orders: int = 1000,
+    beam: int = 1,
+    seed: int = 0,
+    core: bool = False,
+    tick: Callable[[str], object] = lambda _: None,
+) -> Study:
+    """Stalk, prowl and pounce on a matrix of scores, and what else it tells. See `open_matrix` for what it may be.
+
+    split          how models are held out where the rest is predicted: "grouped" by families, the default where there
+                   are families of several models, or "random"
+    random_orders  against how many random orders of the datasets the representative subsets are compared
+    core           only stalk, prowl and pounce
+    tick           is called with the name of each stage before it starts
+    """
+    if split not in (None, "grouped", "random"):
+        raise UsageError(f'split is "grouped" or "random", not {split!r}.')
+    if random_orders < 0:
+        raise UsageError(f"random_orders cannot be negative ({random_orders}).")
+    tick("reading")
+    opened = open_matrix(
+        source, metric=metric, distance=distance, lower_is_better=lower_is_better, chance=chance, best=best,
+        families=families, without=without,
+    )  # fmt: skip
+    notes = [*opened.notes, *cautions.warnings(opened.matrix)]
+    matrix, whole = _parts(opened.matrix, notes)
+    how: Split = split or ("grouped" if matrix.grouped else "random")
+    tick("stalk")
+    related = stalk(matrix, scheme)
+    tick("prowl")
+    found = prowl(matrix, similarities, orders=random_orders, seed=seed, beam=beam)
+    bounds = _bounds(matrix)
+    tick("pounce")
+    predicted = _attempt("predictions", lambda: _pounce(whole, regressors, how), notes)
+    study = Study(opened, matrix, tuple(dict.fromkeys(notes)), how, related, found, tuple(bounds), predicted)
+    return study if core else _further(study, whole, notes, seed, tick)
+
+
+def _further(study: Study, whole: Matrix | None, notes: list[str], seed: int, tick: Callable[[str], object]) -> Study:
+    """The study with what else the same matrix, and the score table behind it, tell."""
+    matrix, scores = study.matrix, study.source.scores
+    tick("intervals")
+    coverage = _attempt("a check of intervals", lambda: _coverage(whole), notes)
+    tick("ranks")
+    ranks = _attempt("intervals of ranks", lambda: rank_intervals(matrix, seed=seed), notes)
+    verdicts = _attempt("verdicts on datasets", lambda: novelty(whole or matrix), notes) or []
+    blind = (
+        _attempt("what blind sets add", lambda: addition(whole or matrix, _BLIND), notes)
+        if _has_blind(matrix)
+        else None
+    )
+    tick("agreement")
+    vocsim = len(set(matrix.datasets) & {subset.name for subset in VOCSIM_SUBSETS}) > len(matrix.datasets) / 2
+    return replace(
+        study,
+        warnings=tuple(dict.fromkeys(notes)),
+        coverage=coverage,
+        ranks=ranks,
+        verdicts=tuple(verdicts),
+        blind=blind,
+        distances=tuple(agreement.distance_agreement(scores)) if scores is not None else (),
+        metrics=tuple(agreement.metric_agreement(scores)) if scores is not None else (),
+        printed_metrics=tuple(agreement.table12()) if study.source.name == "published:vocsim" else (),
+        lite=choose_vocsim() if vocsim and study.source.metric in LEADING else None,
+    )
+
+
+def _has_blind(matrix: Matrix) -> bool:
+    inside = set(matrix.datasets) & set(_BLIND)
+    return bool(inside) and len(inside) < len(matrix.datasets)
+
+
+def _parts(matrix: Matrix, notes: list[str]) -> tuple[Matrix, Matrix | None]:
+    """The matrix to look at, and its part without gaps; they are the same where few models have gaps."""
+    left = usable(matrix)
+    if np.isfinite(left.values).all():
+        return left, left
+    try:
+        whole = usable(left.complete())
+    except InputError:
+        return left, None
+    lost = [name for name in left.models if name not in set(whole.models)]
+    if whole.values.size >= ENOUGH * left.values.size and whole.datasets == left.datasets:
+        shown = ", ".join(lost[:4]) + (f" and {len(lost) - 4} more" if len(lost) > 4 else "")
+        notes.append(f"{counted(len(lost), 'model')} with missing values left out: {shown}.")
+        return whole, whole
+    notes.append(
+        f"Predictions and verdicts rest on the part without gaps: {counted(len(whole.models), 'model')} and "
+        f"{counted(len(whole.datasets), 'dataset')}."
+    )
+    return left, whole
+
+
+def _attempt(what: str, make: Callable[[], Any], notes: list[str]) -> Any:
+    """What a small matrix allows: the reason why not becomes a note."""
+    try:
+        return make()
+    except InputError as error:
+        notes.append(f"No {what}: {error}")
+        return None
+
+
+def _pounce(whole: Matrix | None, regressors: Iterable[str], split: Split) -> Pounce:
+    if whole is None:
+        raise InputError("no models and datasets without missing values are left.")
+    if len(whole.models) < 5:
+        raise InputError(f"{counted(len(whole.models), 'model')} without gaps are too few to hold any out.")
+    return pounce(whole, regressors, split=split)
+
+
+def _coverage(whole: Matrix | None) -> Coverage:
+    if whole is None:
+        raise InputError("no models and datasets without missing values are left.")
+    if len(whole.datasets) <= KNOWN:
+        raise InputError(f"{counted(len(whole.datasets), 'dataset')} leave none to predict from {KNOWN}.")
+    return interval_coverage(whole, KNOWN)
+
+
+def _bounds(matrix: Matrix) -> list[Subset]:
+    """The best single dataset, pair and triple there are, where all can be looked at."""
+    d = len(matrix.datasets)
+    values = matrix.normalised()
+    return [exact_coverage(values, size) for size in (1, 2, 3) if size <= d and math.comb(d, size) <= MOST_SUBSETS]
+
+
+# --- tables -----------------------------------------------------------------------------------------------------
+
+
+def _matrix_table(matrix: Matrix) -> Table:
+    rows = [
+        [model, family, *("" if np.isnan(value) else float(value) for value in line)]
+        for model, family, line in zip(matrix.models, matrix.families, matrix.values, strict=True)
+    ]
+    return Table(("model", "family", *matrix.datasets), rows)
+
+
+def _relations(found: Any) -> Table:
+    names = found.names
+    rows = [
+        [names[i], names[j], KINDS[found.kind[i, j]], float(found.r2[i, j])]
+        for i in range(len(names))
+        for j in range(i + 1, len(names))
+    ]
+    return Table(("one", "other", "relation", "r2"), rows)
+
+
+def _curves(found: Prowl) -> Table:
+    sizes = range(1, len(found.datasets) + 1)
+    named = [(selection.name, selection.coverage) for selection in found.selections]
+    if found.random.coverage.size:
+        named.insert(0, ("random", found.random.coverage.mean(axis=0)))
+    return Table(
+        ("size", *(name for name, _ in named)), [[size, *(float(c[size - 1]) for _, c in named)] for size in sizes]
+    )
+
+
+def _error_curves(found: Pounce | None) -> Table:
+    if found is None:
+        return Table((), [])
+    sizes = range(1, len(found.datasets))
+    return Table(
+        ("size", *(forecast.regressor for forecast in found.forecasts)),
+        [[size, *(float(forecast.curve[size - 1]) for forecast in found.forecasts)] for size in sizes],
+    )
+
+
+def _records(rows: Sequence[Mapping[str, Any]]) -> Table:
+    if not rows:
+        return Table((), [])
+    header = tuple(rows[0])
+    return Table(header, [[_plain(row[name]) for name in header] for row in rows])
+
+
+def _named(rows: Sequence[Any]) -> Table:
+    return Table(rows[0]._fields, [[_plain(cell) for cell in row] for row in rows]) if rows else Table((), [])
+
+
+def _combinations(lite: Choice | None) -> Table:
+    if lite is None:
+        return Table((), [])
+    rows = [
+        [" ".join(entry.members), entry.seconds, entry.coverage, entry.error, int(entry.members == lite.chosen.members)]
+        for entry in (*lite.front, lite.whole)
+    ]
+    return Table(("subsets", "seconds_of_sound", "coverage", "error_share", "chosen"), rows)
+
+
+def _plain(cell: object) -> object:
+    if cell is None:
+        return ""
+    return " ".join(str(item) for item in cell) if isinstance(cell, list | tuple) else cell

@@ -1,0 +1,183 @@
+"""Predicted scores: marked as such everywhere, never from the same model, and as good as the intervals say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from earmark import published
+from earmark.analysis import predict as module
+from earmark.analysis.matrix import Matrix
+from earmark.analysis.predict import predict
+from earmark.analysis.suite import LITE
+from earmark.errors import InputError
+from earmark.report.tables import by_subset, to_latex, to_text
+from earmark.scores import Row, Scores, aggregate, load_scores, validate
+
+
+def part(system: str = "CLP D100", subsets: tuple[str, ...] = LITE["vocsim"], metric: str = "P@1") -> Scores:
+    printed = published.load("vocsim").select(system=system, distance="cosine", metric=metric)
+    return Scores(tuple(Row(suite="vocsim", subset=row.subset, system="mine", distance="cosine", metric=metric,
+                            value=row.value) for row in printed if row.subset in subsets))  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def filled() -> Scores:
+    return predict(part())
+
+
+def test_every_other_subset_is_predicted_with_an_interval(filled: Scores) -> None:
+    rows = [row for row in filled if row.status == "predicted"]
+    assert {row.subset for row in rows} == {row.subset for row in published.load("vocsim")} - set(LITE["vocsim"]) | {
+        "mean:public", "mean:blind",
+    }  # fmt: skip
+    for row in rows:
+        assert None not in (row.value, row.low, row.high)
+        assert 0 <= row.low <= row.value <= row.high <= 1
+        assert row.reason.startswith("predicted from BS4, HS1 and HW2 by ridge regression over 129 configurations")
+        assert len(row.inputs) == 64
+    assert validate(filled.rows) == []
+    measured = [row for row in filled if row.status == "ok"]
+    assert Scores(tuple(measured)) == part()
+
+
+def test_nobody_takes_a_prediction_for_a_measurement(filled: Scores, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(InputError, match="P@1 has no value here: predicted"):
+        filled.value("P@1", subset="HU3")
+    mean = aggregate(filled, "mean").row("P@1")
+    assert mean.value == pytest.approx(np.mean([row.value for row in part()]))
+    assert aggregate(filled, "public").row("P@1").status == "not_applicable"
+    filled.write(tmp_path / "filled.csv")
+    assert load_scores(tmp_path / "filled.csv") == filled
+    assert predict(load_scores(tmp_path / "filled.csv")) == filled  # old predictions are made anew, not used
+    text = by_subset(filled, "P@1")
+    assert text.count("~") == 18
+    assert "~" in to_text(filled)
+    assert r"$\sim$" in to_latex(filled)
+
+
+def test_a_prediction_is_never_the_best_of_a_column() -> None:
+    rows = (
+        Row(system="a", metric="P@1", value=0.4),
+        Row(system="b", metric="P@1", value=0.9, low=0.8, high=1.0, status="predicted", reason="predicted from x"),
+        Row(system="c", metric="P@1", value=0.3),
+    )
+    from earmark.report.tables import to_markdown
+
+    assert "**40.0**" in to_markdown(Scores(rows))
+    assert "**~" not in to_markdown(Scores(rows))
+
+
+def test_a_prediction_without_interval_or_reason_is_refused() -> None:
+    bare = Row(metric="P@1", value=0.5, status="predicted")
+    problems = " ".join(validate([bare]))
+    assert "without an interval" in problems
+    assert "without a reason" in problems
+    assert "no value" in " ".join(validate([Row(metric="P@1", status="predicted", reason="x")]))
+
+
+def test_the_same_model_is_never_in_the_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Matrix] = []
+    real = module.predict_rows
+
+    def spy(history: Matrix, *args, **kwargs):  # type: ignore[no-untyped-def]
+        seen.append(history)
+        return real(history, *args, **kwargs)
+
+    monkeypatch.setattr(module, "predict_rows", spy)
+    printed = published.load("vocsim").select(system="EWMTF D100", distance="cosine", metric="P@1")
+    predict(Scores(tuple(row for row in printed if row.subset in LITE["vocsim"])))
+    (history,) = seen
+    assert "Whisper" not in history.families
+    assert not any(name.startswith("EW") for name in history.models)
+    assert any(name.startswith("EMTF") for name in history.models)
+    seen.clear()
+    mine = part()
+    predict(mine, families={"mine": "CLAP"})
+    assert "CLAP" not in seen[0].families
+
+
+def test_other_systems_of_the_table_are_history_and_tables_are_too() -> None:
+    """With a history of one's own alone: five models that follow one skill, and a sixth that is measured on one set."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for system in range(6):
+        for subset in range(4):
+            value = 0.2 + 0.1 * system + 0.02 * subset + 0.002 * rng.normal()
+            rows.append(Row(suite="s", subset=f"d{subset}", system=f"m{system}", metric="P@1", value=value))
+    table = Scores(tuple(row for row in rows if row.system != "m3" or row.subset == "d0"))
+    found = predict(table)
+    predicted = {row.subset: row for row in found if row.status == "predicted"}
+    assert set(predicted) == {"d1", "d2", "d3"}
+    truth = {row.subset: row.value for row in rows if row.system == "m3"}
+    for subset, row in predicted.items():
+        assert row.low <= truth[subset] <= row.high
+        assert "of 5 other models" in row.reason
+    only = Scores(tuple(row for row in table if row.system == "m3"))
+    again = predict(only, [Scores(tuple(row for row in table if row.system != "m3"))])
+    assert {row.subset: row.value for row in again if row.status == "predicted"} == {
+        subset: row.value for subset, row in predicted.items()
+    }
+    assert predict(only).notes == (
+        "m3, P@1: the history has 0 other models with these subsets of s, and 4 are needed; "
+        "give tables with --history.",
+    )
+
+
+def test_extrapolation_and_strange_subsets_are_said() -> None:
+    high = Scores(tuple(Row(suite="vocsim", subset=s, system="mine", metric="P@1", value=0.99) for s in ("HW2", "BS4")))
+    assert any("outside everything in the history" in note for note in predict(high).notes)
+    odd = Scores(
+        (*part().rows, Row(suite="vocsim", subset="XX", system="mine", distance="cosine", metric="P@1", value=0.5))
+    )
+    found = predict(odd)
+    assert any("XX is in too little of the history" in note for note in found.notes)
+    assert len([row for row in found if row.status == "predicted"]) == 18
+    mine = [
+        Row(suite="vocsim", subset=s, system=f"own{n}", metric="P@1", value=0.1 * n)
+        for n in range(6)
+        for s in ("XX", "BC")
+    ]
+    (row,) = [row for row in predict(odd, [Scores(tuple(mine))]) if row.subset == "HU3"]
+    assert "129 configurations" in row.reason  # six models that have XX do not cost the others that have not
+
+
+def test_a_copy_of_vocsim_under_another_name_is_recognised() -> None:
+    copy = Scores(
+        tuple(Row(suite="copies", subset=r.subset, system="mine", metric="P@1", value=r.value) for r in part())
+    )
+    found = predict(copy)
+    assert {row.suite for row in found} == {"vocsim"}
+    assert any("taken for it" in note for note in found.notes)
+
+
+def test_lower_is_better_stays_in_its_range() -> None:
+    found = predict(part(metric="CSCF"))
+    for row in found:
+        if row.status == "predicted":
+            assert 0 <= row.low <= row.value <= row.high <= 1  # type: ignore[operator]
+
+
+def test_nothing_to_predict_from_and_nothing_to_predict() -> None:
+    with pytest.raises(InputError, match="no measured value"):
+        predict(Scores((Row(suite="vocsim", subset="BC", metric="P@1", status="failed", reason="x"),)))
+    whole = published.load("vocsim").select(system="CLP", distance="cosine", metric="P@1")
+    found = predict(whole)
+    assert [row for row in found if row.status == "predicted"] == []
+    assert "every subset" in found.notes[0]
+
+
+def test_intervals_hold_for_models_that_were_never_seen() -> None:
+    """Each model of VocSim predicted from the lite suite by the others: about nine cells in ten lie inside."""
+    table = published.load("vocsim").select(metric="P@1", distance="cosine", status="ok")
+    systems = ["EWMTF D100", "EMTF", "CLP D30", "WLM", "W2V D100", "MAE", "M", "VC", "AC", "CC", "EAT", "BEATs"]
+    inside = total = 0
+    asked = Scores(tuple(r for r in table if r.system in systems and r.subset in LITE["vocsim"]))
+    truth = {(row.system, row.subset): row.value for row in table}
+    found = predict(asked)
+    for row in found:
+        if row.status == "predicted" and (row.system, row.subset) in truth:
+            inside += row.low <= truth[row.system, row.subset] <= row.high  # type: ignore[operator]
+            total += 1
+    assert total == 12 * 16
+    assert 0.85 <= inside / total <= 0.97

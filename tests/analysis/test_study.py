@@ -1,0 +1,181 @@
+"""A whole analysis: figures of the papers' own matrices, the shape of its JSON, what small tables still give."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import earmark
+from earmark.analysis.study import Study, analyze
+from earmark.errors import InputError, UsageError
+from earmark.scores import Row, Scores
+
+
+@pytest.fixture(scope="module")
+def vocsim() -> Study:
+    return analyze("published:vocsim", metric="P@1")
+
+
+def test_the_figures_of_vocsims_own_matrix(vocsim: Study) -> None:
+    assert vocsim.matrix.values.shape == (127, 19)
+    assert vocsim.stalk.datasets.counts["NONE"] == 117
+    assert sum(vocsim.stalk.datasets.counts.values()) == 171
+    rows = {row["similarity"]: row for row in vocsim.as_dict()["prowl"]}
+    assert rows["manhattan"]["size"] == 2
+    assert rows["manhattan"]["order"][:2] == ["HW3", "BS4"]
+    assert rows["manhattan"]["scauc"] == pytest.approx(0.984, abs=0.0005)
+    assert {rows[name]["size"] for name in rows if name not in ("random", "manhattan", "greedy_min", "greedy_max")} == {
+        3,
+        4,
+    }
+    assert rows["random"]["size"] == pytest.approx(4.5, abs=0.1)
+    errors = {row["regressor"]: row["auc_mse"] for row in vocsim.as_dict()["pounce"]}
+    assert vocsim.split == "grouped"
+    for name, figure in (("ridge", 0.0067), ("knn", 0.0079), ("mean", 0.0100)):
+        assert errors[name] == pytest.approx(figure, abs=0.00006)
+
+
+def test_a_random_split_looks_better_than_it_is() -> None:
+    errors = {row["regressor"]: row["auc_mse"] for row in _core("published:vocsim", "P@1", split="random")["pounce"]}
+    for name, figure in (("ridge", 0.0033), ("knn", 0.0025), ("mean", 0.0089)):
+        assert errors[name] == pytest.approx(figure, abs=0.00006)
+
+
+def test_the_figures_of_codec_superbs_matrix() -> None:
+    found = _core("published:codec-superb", "overall")
+    rows = {row["similarity"]: row for row in found["prowl"]}
+    nine = [name for name in rows if name not in ("random", "greedy_min", "greedy_max")]
+    assert len(nine) == 9
+    assert {rows[name]["size"] for name in nine} == {1}
+    assert {name: rows[name]["stable_size"] for name in nine} == {
+        name: 10 if name in ("spearman", "kendall") else 3 for name in nine
+    }
+    errors = {row["regressor"]: row["auc_mse"] for row in found["pounce"]}
+    for name, figure in (("ridge", 0.0035), ("knn", 0.0021), ("mean", 0.0056)):
+        assert errors[name] == pytest.approx(figure, abs=0.00006)
+
+
+def _core(source: str, metric: str, **options: object) -> dict:  # type: ignore[type-arg]
+    return analyze(source, metric=metric, random_orders=20, core=True, **options).as_dict()  # type: ignore[arg-type]
+
+
+def test_the_dictionary_has_the_designs_shape(vocsim: Study) -> None:
+    found = json.loads(json.dumps(vocsim.as_dict(), allow_nan=False))
+    assert set(found) == {"stalk", "prowl", "pounce"}
+    assert set(found["stalk"]) == {"datasets", "models"}
+    assert set(found["stalk"]["datasets"]) == {"LINEAR", "EXPONENTIAL", "POWER-LAW", "NONE"}
+    for row in found["prowl"]:
+        assert list(row) == ["similarity", "scauc", "size", "stable_size", "order"]
+        assert row["similarity"] == "random" or sorted(row["order"]) == sorted(vocsim.matrix.datasets)
+    assert [list(row) for row in found["pounce"]] == [["regressor", "auc_mse"]] * 3
+
+
+def test_what_else_it_tells(vocsim: Study) -> None:
+    assert vocsim.blind is not None
+    assert set(vocsim.blind.group) == {"HU3", "HU4", "HW3", "HW4"}
+    assert vocsim.coverage is not None
+    assert 0.85 <= vocsim.coverage.coverage <= 0.95
+    assert vocsim.ranks is not None
+    assert vocsim.ranks.rows[0].model == "EWMTF D100 / spearman"
+    assert len(vocsim.printed_metrics) == 15
+    assert vocsim.lite is not None
+    assert {entry.under for entry in vocsim.distances} >= {"P@1", "GSR"}
+    assert any("near-duplicate" in sentence for sentence in vocsim.warnings)
+    for name, table in vocsim.tables().items():
+        assert all(len(row) == len(table.header) for row in table.rows), name
+
+
+def test_the_public_name_is_lazy() -> None:
+    assert earmark.analyze is analyze
+
+
+# --- small and broken matrices --------------------------------------------------------------------------------------
+
+
+def table(folder: Path, values: np.ndarray, names: str = "abcdef") -> Path:
+    lines = [",".join(["model", *names[: values.shape[1]]])]
+    lines += [
+        ",".join([f"m{i}", *("" if np.isnan(v) else repr(float(v)) for v in row)]) for i, row in enumerate(values)
+    ]
+    path = folder / "table.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def skilled(models: int = 12, datasets: int = 5, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.clip(np.linspace(0.2, 0.8, models)[:, None] + 0.05 * rng.normal(size=(models, datasets)), 0, 1)
+
+
+def test_a_plain_table_with_gaps(tmp_path: Path) -> None:
+    values = skilled()
+    values[np.random.default_rng(1).random(values.shape) < 0.15] = np.nan
+    found = analyze(table(tmp_path, values), random_orders=10)
+    assert found.matrix.values.shape == (12, 5)
+    assert any("part without gaps" in sentence for sentence in found.warnings)
+    assert found.split == "random"
+
+
+def test_few_gaps_cost_their_models_and_say_so(tmp_path: Path) -> None:
+    values = skilled()
+    values[3, 2] = np.nan
+    found = analyze(table(tmp_path, values), random_orders=0)
+    assert "m3" not in found.matrix.models
+    assert any("left out: m3" in sentence for sentence in found.warnings)
+
+
+def test_too_small_for_some_parts_is_a_note_not_an_end(tmp_path: Path) -> None:
+    found = analyze(table(tmp_path, skilled(4, 3)), random_orders=5)
+    assert found.pounce is None
+    assert found.verdicts == ()
+    assert found.as_dict()["pounce"] == []
+    assert len(found.as_dict()["prowl"]) == 12
+    assert any(sentence.startswith("No predictions: 4 models") for sentence in found.warnings)
+    assert any(sentence.startswith("No verdicts on datasets") for sentence in found.warnings)
+
+
+def test_constant_columns_and_mixed_scales_are_said(tmp_path: Path) -> None:
+    values = skilled()
+    values[:, 1] = 0.5
+    values[:, 2] *= 100
+    found = analyze(table(tmp_path, values), random_orders=5)
+    said = " ".join(found.warnings)
+    assert 'The dataset "b" gives every model the same score' in said
+    assert 'The dataset "c" is not on the scale of fractions' in said
+    flat = json.dumps(found.as_dict(), allow_nan=False)
+    assert "NaN" not in flat
+
+
+@pytest.mark.parametrize(("models", "datasets"), [(2, 4), (5, 1)])
+def test_two_models_or_one_dataset_are_refused(models: int, datasets: int, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="needs at least"):
+        analyze(table(tmp_path, skilled(models, datasets)))
+
+
+def test_models_that_are_all_alike_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No model beats another"):
+        analyze(table(tmp_path, np.full((5, 3), 0.5)))
+
+
+def test_bad_options_are_refused(tmp_path: Path) -> None:
+    path = table(tmp_path, skilled())
+    with pytest.raises(UsageError, match="split"):
+        analyze(path, split="half")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="random_orders"):
+        analyze(path, random_orders=-1)
+    with pytest.raises(UsageError, match="no regressor"):
+        analyze(path, regressors=["rigde"])
+
+
+def test_a_score_table_in_memory() -> None:
+    values = skilled(6, 4)
+    rows = [
+        Row(suite="s", subset=f"d{j}", system=f"m{i}", metric="P@1", value=float(values[i, j]))
+        for i in range(6)
+        for j in range(4)
+    ]
+    found = analyze(Scores(tuple(rows)), random_orders=5)
+    assert np.allclose(found.matrix.values, values)
