@@ -45,6 +45,8 @@ bench: $(VENV)/.for-bench
 	$(BIN)/python benchmarks/geometry.py
 	$(BIN)/python benchmarks/logmel.py
 	$(BIN)/python benchmarks/dtw.py
+	$(BIN)/python benchmarks/icdm.py
+	$(BIN)/python benchmarks/analysis.py --quick
 
 docs: $(VENV)/.for-docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -22,7 +22,7 @@ _ENCODERS = (
         licence="Apache-2.0 (code and weights)",
         citation="Lin et al., Training keyword spotters with limited and synthesized speech data, ICASSP 2020",
         pretraining=("YouTube speech (5000 keywords)",),
-        extra="encoders",
+        extra="speech",
         notes="one vector every 80 ms from 0.78 s of 32 mel bands; trained to spot keywords; no torch. The wake word "
         "models in the same package have other terms (CC BY-NC-SA 4.0) and are not used",
     ),

@@ -77,6 +77,13 @@ METRICS: dict[str, MetricFacts] = {
         # the unbiased kernel distance of equal distributions is 0 on average, so it falls below 0 half of the time
         ("frechet_distance", (0.0, _INF), False, False),
         ("kernel_distance", (-_INF, _INF), False, False),
+        # external validation and cost, as the papers print them
+        ("accuracy", (0.0, 1.0), True, True),
+        ("top5_accuracy", (0.0, 1.0), True, True),
+        ("triplet_accuracy", (0.0, 1.0), True, True),
+        ("parameters_m", (0.0, _INF), False, False),
+        ("macs_g", (0.0, _INF), False, False),
+        ("peak_memory_gb", (0.0, _INF), False, False),
     )
 }
 

@@ -154,6 +154,8 @@ class ModelFile:
         self.hop = self.size if setup.hop is None else max(1, round(setup.hop * setup.rate))
         if setup.hop is not None and self.size is None:
             raise UsageError(f"{name} hears clips whole: a hop needs seconds too.")
+        if self.size is not None and self.hop is not None and self.hop > self.size:
+            raise UsageError(f"With a hop of {setup.hop} s, {name} would not hear what lies between its windows.")
 
     def _window(self, shape: Shape) -> int | None:
         """Samples in a window, as asked or as an input of fixed length needs it; None: clips are given whole."""
