@@ -546,3 +546,19 @@ def test_any_labels_and_small_integers_are_answered_or_refused(labels, scale, di
                 min_class_size=int(1 + seed % 3),
             )
         )  # fmt: skip
+
+
+def test_no_p_value_where_labels_go_with_groups() -> None:
+    """Twelve speakers, one word each, vectors of the speaker alone: shuffled clips would call this significant."""
+    rng = np.random.default_rng(0)
+    speakers = np.repeat(np.arange(12), 10)
+    vectors = rng.normal(size=(12, 16))[speakers] + 0.5 * rng.normal(size=(120, 16))
+    words = (speakers % 3).astype(str)
+    options = {"groups": speakers, "metrics": ["P@1", "GSR"], "permutations": 50}
+    for row in earmark.evaluate(vectors, words, across_groups=True, **options).rows:
+        assert row.p_value is None
+        assert row.baseline is not None
+        assert "labels go with groups" in row.reason
+    mixed = np.tile(["a", "b"], 60)  # every speaker says both words
+    row = earmark.evaluate(vectors, mixed, **options).row("P@1")
+    assert row.p_value is not None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from earmark._version import __version__
 
 if TYPE_CHECKING:
+    from earmark.analysis.predict import predict
     from earmark.analysis.study import analyze
     from earmark.embed import embed_audio as embed
     from earmark.evaluation import compare, evaluate, hubness
@@ -28,6 +29,7 @@ __all__ = [
     "fidelity",
     "hubness",
     "load_scores",
+    "predict",
     "run",
 ]
 
@@ -38,6 +40,7 @@ _HOME = {
     "evaluate": "earmark.evaluation",
     "hubness": "earmark.evaluation",
     "load_scores": "earmark.scores",
+    "predict": "earmark.analysis.predict",
     "run": "earmark.pipeline",
 }
 

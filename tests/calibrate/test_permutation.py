@@ -73,7 +73,11 @@ def test_each_shuffle_is_the_plain_metric_of_shuffled_labels(name, distance):
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
-@pytest.mark.parametrize("metrics", [{"GSR"}, {"CS"}, {"CSCF", "GSR"}, {"silhouette"}, {"CSR"}, set()], ids=str)
+@pytest.mark.parametrize(
+    "metrics",
+    [{"GSR"}, {"CS"}, {"CSCF", "GSR"}, {"silhouette"}, {"CSR"}, set()],
+    ids=lambda names: "+".join(sorted(names)) or "none",
+)
 @pytest.mark.parametrize("dims", [3, 160])
 def test_any_choice_of_metrics(metrics, distance, dims):
     """The way to a null depends on what is asked for and on the shape of the data; the null does not."""

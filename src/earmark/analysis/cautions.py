@@ -20,24 +20,42 @@ AVERAGE = 0.005
 """A column this near (root mean square) to the mean of the others is that mean."""
 FEW_MODELS = 10
 BELOW_CHANCE = 0.1
+ABOVE_BEST = 1.05
+"""Normalised scores may pass 1 by this much: overall scores of codecs reach 1.03."""
+AGAINST = -0.7
+"""A column that correlates with the mean of the others below this runs against them."""
+FEW_ODD = 0.25
+"""The largest share of a column's cells that can be slips of scale and not the scale itself."""
 
 _MEANS = re.compile(r"\b(average|avg|mean|overall|all subjects|total|aggregate|macro|micro)\b", re.IGNORECASE)
+_ERRORS = re.compile(
+    r"(?<![a-z])(wer|cer|eer|fad|mcd|mse|rmse|errors?|loss|losses|distances?|perplexity|kbps)(?![a-z])", re.IGNORECASE
+)
+"""Words in the names of measures of which less is better."""
 
 
-def warnings(matrix: Matrix) -> list[str]:
-    """One sentence for each thing that changes how the results should be read; an empty list when there is none."""
+def warnings(matrix: Matrix, analysed: Matrix | None = None, *, directions: bool = True) -> list[str]:
+    """One sentence for each thing that changes how the results should be read; an empty list when there is none.
+
+    analysed    the part of the matrix that the results are of, if it is not all of it
+    directions  whether the caller chose which columns are better low, so that one may have been forgotten
+    """
     known = np.isfinite(matrix.values)
     found = [
         _empty(matrix.models, np.asarray(known.any(axis=1)), "model"),
         _empty(matrix.datasets, np.asarray(known.any(axis=0)), "dataset"),
     ]
-    left = matrix.present()
+    gaps = _gaps(matrix.present().values)
+    left = matrix.present() if analysed is None else analysed
     if not left.models or not left.datasets:
         return [sentence for sentence in found if sentence]
     values = left.normalised()
     found += [
-        _gaps(values),
+        gaps,
+        _odd_cells(left),
         _mixed_scales(left),
+        _directions(left) if directions else "",
+        _above_best(left),
         _constant(left),
         _below_chance(left),
         _averages(left, values),
@@ -101,8 +119,39 @@ def _gaps(values: Floats) -> str:
     )
 
 
+def odd_cells(matrix: Matrix) -> list[tuple[int, int]]:
+    """Cells that look like percentages in a column of fractions: few, and five times anything else in it."""
+    found = []
+    for j, column in enumerate(matrix.values.T):
+        wide = np.flatnonzero(column > MIXED_SCALE)
+        fractions = column[column <= MIXED_SCALE]
+        if not 0 < wide.size <= FEW_ODD * np.isfinite(column).sum() or fractions.min() < 0:
+            continue
+        if column[wide].max() <= 100 and column[wide].min() >= 5 * fractions.max():
+            found += [(int(i), j) for i in wide]
+    return found
+
+
+def _odd_cells(matrix: Matrix) -> str:
+    found = odd_cells(matrix)
+    if not found:
+        return ""
+    shown = ", ".join(
+        f"{quoted(matrix.models[i])} has {matrix.values[i, j]:g} on {quoted(matrix.datasets[j])}" for i, j in found[:4]
+    )
+    more = f" and {counted(len(found) - 4, 'more cell')}" if len(found) > 4 else ""
+    return (
+        f"{shown}{more}, where the other models have fractions: divide a percentage by 100. As it stands it stretches "
+        "the scale, and all others seem to be at chance."
+    )
+
+
 def _mixed_scales(matrix: Matrix) -> str:
-    largest = np.nanmax(np.abs(matrix.values), axis=0)
+    odd = odd_cells(matrix)
+    values = matrix.values.copy()
+    for cell in odd:
+        values[cell] = np.nan
+    largest = np.nanmax(np.abs(values), axis=0)
     wide = [name for name, top in zip(matrix.datasets, largest, strict=True) if top > MIXED_SCALE]
     if not wide or len(wide) == len(matrix.datasets):
         return ""
@@ -113,6 +162,64 @@ def _mixed_scales(matrix: Matrix) -> str:
         f"{_subject('dataset', wide)} {_are(wide)} not on the scale of fractions that the others have (percentages?); "
         f"the end of the scale was taken to be: {scaled}{more}. Give the best value of each if it is another."
     )
+
+
+def _directions(matrix: Matrix) -> str:
+    """Columns that are read as better high and are perhaps better low, by their names or by their values."""
+    upward = np.array(matrix.higher_is_better)
+    named = [j for j, name in enumerate(matrix.datasets) if upward[j] and _ERRORS.search(name)]
+    against = [j for j in _against(matrix, named) if upward[j] and j not in named]
+    if not named and not against:
+        return ""
+    sentences = []
+    if named:
+        names = [matrix.datasets[j] for j in named]
+        sentences.append(
+            f"{_subject('dataset', names)} {'sounds like an error' if len(names) == 1 else 'sound like errors'}, of "
+            f"which less is better, and {'is' if len(names) == 1 else 'are'} read as better high."
+        )
+    if against:
+        names = [matrix.datasets[j] for j in against]
+        sentences.append(
+            f"{_subject('dataset', names)} {'runs' if len(names) == 1 else 'run'} against the others: what is high "
+            "there is low elsewhere."
+        )
+    option = ",".join(matrix.datasets[j] for j in sorted([*named, *against]))
+    option = f'"{option}"' if " " in option else option
+    return " ".join([*sentences, f"If less is better, say so: --lower-is-better {option}."])
+
+
+def _against(matrix: Matrix, turned: Sequence[int]) -> list[int]:
+    """The columns that correlate negatively with the mean of the others, once some are turned round."""
+    values = matrix.oriented()
+    values[:, list(turned)] *= -1
+    spread = np.nanstd(values, axis=0)
+    standard = (values - np.nanmean(values, axis=0)) / np.where(spread > 0, spread, 1.0)
+    found = []
+    for j in range(values.shape[1]):
+        others = np.delete(standard, j, axis=1)
+        known = np.isfinite(standard[:, j]) & np.isfinite(others).any(axis=1)
+        if known.sum() < 5 or others.shape[1] < 2:  # of two that disagree, neither is the one that is turned round
+            continue
+        mean = np.nanmean(others[known], axis=1)
+        mine = standard[known, j]
+        if mine.std() > 0 and mean.std() > 0 and np.corrcoef(mine, mean)[0, 1] < AGAINST:
+            found.append(j)
+    return found
+
+
+def _above_best(matrix: Matrix) -> str:
+    best = np.nanmax(matrix.normalised(clip=False), axis=0)
+    beyond = [j for j, top in enumerate(best) if top > ABOVE_BEST]
+    if not beyond:
+        return ""
+    shown = []
+    for j in beyond[:6]:
+        column = matrix.values[:, j]
+        reached = np.nanmax(column) if matrix.best[j] > matrix.chance[j] else np.nanmin(column)
+        shown.append(f"{quoted(matrix.datasets[j])} (best {matrix.best[j]:g}, reached {reached:g})")
+    more = f" and {len(beyond) - 6} more" if len(beyond) > 6 else ""
+    return f"Scores pass the best possible value of {', '.join(shown)}{more}: correct it with --best, or the scores."
 
 
 def _constant(matrix: Matrix) -> str:

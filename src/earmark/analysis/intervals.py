@@ -118,7 +118,9 @@ def predict_rows(history: Matrix, rows: Floats, *, regressor: str = "ridge", lev
             supported[cells] = min(level, count / (count + 1))
     value, low, high = (history.chance + part * scale for part in (value, low, high))
     low, high = np.minimum(low, high), np.maximum(low, high)  # they change places where lower is better
-    return Predicted(*_within_range(history, value, low, high), supported, level)
+    # Cut where no value can lie. What the history happens to reach is no such place: the next model may be a new best.
+    value, low, high = (np.clip(part, *history.bounds) for part in (value, low, high))
+    return Predicted(value, low, high, supported, level)
 
 
 def interval_coverage(
@@ -249,14 +251,3 @@ def _places(names: Sequence[str], datasets: tuple[str, ...]) -> list[int]:
         if name not in datasets:
             raise UsageError(f'"{name}" is not a dataset of the history; there are {", ".join(datasets[:8])} …')
     return [datasets.index(name) for name in names]
-
-
-def _within_range(history: Matrix, value: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
-    """Cut at 0 where the history is never below it, and at the best value where it never passes it."""
-    past = history.values
-    rated = np.isfinite(past).any(axis=0)
-    smallest, largest = np.full(past.shape[1], -np.inf), np.full(past.shape[1], np.inf)
-    smallest[rated] = np.minimum(0.0, np.nanmin(past[:, rated], axis=0))
-    upward = rated & np.asarray(history.higher_is_better, bool)
-    largest[upward] = np.maximum(history.best[upward], np.nanmax(past[:, upward], axis=0))
-    return tuple(np.clip(part, smallest, largest) for part in (value, low, high))  # type: ignore[return-value]

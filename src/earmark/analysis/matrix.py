@@ -33,6 +33,7 @@ class Matrix:
     higher_is_better  for each dataset
     chance, best      for each dataset: the value of a model that knows nothing, and the best possible value
     families          for each model; models of one family are versions of each other and are held out together
+    bounds            between which every possible value lies, measured or not; infinite where the metric is not known
     """
 
     values: Floats
@@ -42,6 +43,7 @@ class Matrix:
     chance: Floats
     best: Floats
     families: tuple[str, ...]
+    bounds: tuple[float, float] = (-np.inf, np.inf)
 
     def __post_init__(self) -> None:
         m, d = len(self.models), len(self.datasets)
@@ -240,7 +242,7 @@ def from_scores(
     family = {
         model: (families or {}).get(model, (families or {}).get(system, system)) for model, system in system_of.items()
     }
-    return from_table(
+    matrix = from_table(
         values,
         system_of,
         datasets,
@@ -249,6 +251,7 @@ def from_scores(
         best=ends[1] if best is None else best,
         families=family,
     )
+    return replace(matrix, bounds=facts.range)
 
 
 def usable(matrix: Matrix, *, models: int = 3, datasets: int = 2) -> Matrix:

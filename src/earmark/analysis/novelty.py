@@ -1,8 +1,9 @@
 """Does a dataset say something that the others do not? A verdict with its numbers, for the dataset's author.
 
     closest       the one other dataset it is most related to, and the R^2 of that relation (stalk)
-    predictable   R^2 of predicting it, whole families of models held out, against the training mean: by the best single
-                  other dataset or by all of them together, whichever is better; 1 is known already, 0 is not to be had
+    predictable   R^2 of predicting it, whole families of models held out, against the training mean: by the one other
+                  dataset that fits the training models best or by all of them together, whichever is better; 1 is known
+                  already, 0 is not to be had
     shift         how much the ranking of the models changes when it is left out: 1 - Pearson's r of mean win rates
 
 What cannot be predicted is new, or noisy: a dataset with few clips or wrong labels is unpredictable as well. Intervals
@@ -75,8 +76,7 @@ def novelty(matrix: Matrix, datasets: Collection[str] | None = None) -> list[Ver
     values = left.normalised()
     related = relations(values, names)
     splits = _splits(left)
-    together, alone = explained_shares(values, splits)
-    explained = np.maximum(together, alone.max(axis=0))
+    explained = np.maximum(*explained_shares(values, splits))
     order = np.argsort(-explained, kind="stable")
     places = {int(j): place for place, j in enumerate(order, start=1)}
     full = mean_win_rate(values)
@@ -105,9 +105,8 @@ def addition(matrix: Matrix, group: Sequence[str]) -> Addition:
 
     values = left.normalised()
     rest, mine = values[:, outside].mean(axis=1), values[:, inside].mean(axis=1)
-    alone = explained_shares(values, _splits(left))[1][np.ix_(outside, inside)].max(axis=0)
-    together = [explained_shares(values[:, [*outside, j]], _splits(left))[0][-1] for j in inside]
-    explained = np.maximum(together, alone)
+    splits = _splits(left)
+    explained = [np.maximum(*explained_shares(values[:, [*outside, j]], splits))[-1] for j in inside]
     places_rest, places_mine = (np.asarray(rankdata(-scores, method="min"), int) for scores in (rest, mine))
     return Addition(
         tuple(left.datasets[j] for j in inside),
@@ -123,17 +122,21 @@ def addition(matrix: Matrix, group: Sequence[str]) -> Addition:
 
 
 def explained_shares(values: Floats, splits: Sequence[Split]) -> tuple[Floats, Floats]:
-    """R^2 of each dataset [d] from all others together, and [d, d] of each column from each row's dataset alone.
+    """R^2 of each dataset [d] from all others together, and [d] from the single other one that serves it best.
 
     1 - error / error of the training mean, over the held-out models; where all models are equal there is nothing to
     know, and R^2 is 1. Columns are divided by their spread, because R^2 has no scale. The ridge's penalty is 1 for a
     single dataset and one for each training model for many.
 
+    The single one is chosen anew in every split, by its correlation over the training models. Chosen by how it does on
+    the held-out ones it would be the luckiest of d - 1, and noise would look predictable.
+
     All d regressions on the d - 1 other columns come from one inverse: with P = (A'A + alpha I)^-1 the weights of
     column j on the others are -P[:, j] / P[j, j].
     """
     d = values.shape[1]
-    wrong, wrong_alone, blind = np.zeros(d), np.zeros((d, d)), np.zeros(d)
+    every = np.arange(d)
+    wrong, wrong_alone, blind = np.zeros(d), np.zeros(d), np.zeros(d)
     for split in splits:
         train, test = values[split.train], values[split.test]
         spread = train.std(axis=0)
@@ -145,14 +148,17 @@ def explained_shares(values: Floats, splits: Sequence[Split]) -> tuple[Floats, F
         weights = -inverse / np.diag(inverse)
         np.fill_diagonal(weights, 0.0)
         wrong += ((new @ weights - new) ** 2).sum(axis=0)
-        single = products / (np.diag(products) + 1.0)[:, None]  # [from, to]
-        squares, cross = (new**2).sum(axis=0), new.T @ new
-        wrong_alone += single**2 * squares[:, None] - 2 * single * cross + squares
-        blind += squares
+        related = np.abs(products)  # of columns with unit spread: their correlations
+        np.fill_diagonal(related, -1.0)
+        chosen = related.argmax(axis=0)
+        single = products[chosen, every] / (products[chosen, chosen] + 1.0)
+        wrong_alone += ((new[:, chosen] * single - new) ** 2).sum(axis=0)
+        blind += (new**2).sum(axis=0)
     varies = blind > _FLAT
-    together = np.where(varies, 1 - np.divide(wrong, blind, out=np.zeros(d), where=varies), 1.0)
-    alone = np.where(varies, 1 - np.divide(wrong_alone, blind, out=np.zeros((d, d)), where=varies), 1.0)
-    np.fill_diagonal(alone, -np.inf)
+    together, alone = (
+        np.where(varies, 1 - np.divide(missed, blind, out=np.zeros(d), where=varies), 1.0)
+        for missed in (wrong, wrong_alone)
+    )
     return together, alone
 
 

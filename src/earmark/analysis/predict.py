@@ -10,6 +10,7 @@ mean, rank or `Scores.value` takes it for a measurement.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -22,8 +23,10 @@ from earmark._version import __version__
 from earmark.analysis.chance import known_chance
 from earmark.analysis.intervals import LEVEL, predict_rows
 from earmark.analysis.matrix import Matrix, from_scores
-from earmark.errors import InputError
+from earmark.analysis.sources import open_scores
+from earmark.errors import InputError, UsageError, did_you_mean, quoted
 from earmark.scores import VOCSIM_SUBSETS, Row, Scores, merge, metric_facts
+from earmark.scores.rows import distinct
 from earmark.wording import counted
 
 MEANS: dict[str, tuple[str, ...]] = {
@@ -33,6 +36,8 @@ MEANS: dict[str, tuple[str, ...]] = {
 """Means of VocSim that are predicted beside its subsets, and what they are means of."""
 
 Floats = NDArray[np.float64]
+Table = Scores | str | os.PathLike[str]
+"""A score table, or the file of one; a file may also be a plain table of models and datasets."""
 
 _NAMES = frozenset(subset.name for subset in VOCSIM_SUBSETS)
 FEWEST_FAMILIES = 4
@@ -47,10 +52,18 @@ class _Setting(NamedTuple):
     metric: str
 
 
+class _Note(NamedTuple):
+    """Something to say, and whom it is about ("" for everybody)."""
+
+    who: str
+    text: str
+
+
 def predict(
-    partial: Scores,
-    history: Iterable[Scores] = (),
+    partial: Table,
+    history: Iterable[Table] = (),
     *,
+    metric: str | Iterable[str] | None = None,
     level: float = LEVEL,
     regressor: str = "ridge",
     printed: bool = True,
@@ -58,20 +71,28 @@ def predict(
 ) -> Scores:
     """The measured rows of a table, and predicted rows for the subsets of its suite that are missing.
 
+    metric     only these; a plain table of models and datasets needs one, which is what it measures
     history    tables of other systems on the same suite; other systems of `partial` count as history too
     printed    whether the papers' results are part of the history (VocSim and Codec-SUPERB)
     families   by system: those of one family are never predicted from each other
 
     Predictions that are already in `partial` are made anew. What could not be predicted is said in the notes.
     """
-    measured = Scores(tuple(row for row in partial if row.status != "predicted"), notes=partial.notes)
+    chosen = [metric] if isinstance(metric, str) else list(metric or ())
+    tables = [history] if isinstance(history, Scores | str | os.PathLike) else list(history)
+    known_as = chosen[0] if len(chosen) == 1 else None
+    (asked, kin), *others = (open_scores(table, known_as) for table in (partial, *tables))
+    kin = {system: family for _, found in others for system, family in found.items()} | kin | dict(families or {})
+    if chosen:
+        asked = _selected(asked, chosen, "The table" if isinstance(partial, Scores) else os.fspath(partial))
+    measured = Scores(tuple(row for row in asked if row.status != "predicted"), notes=asked.notes)
     if not any(_usable(row) for row in measured):
         raise InputError("The table has no measured value of a subset to predict from.")
-    notes: list[str] = []
-    given = [_named(table, notes) for table in (measured, *history)]
+    notes: list[_Note] = []
+    given = [_named(table, notes) for table in (measured, *(table for table, _ in others))]
     suites = dict.fromkeys(row.suite for row in given[0] if _usable(row))
     past = merge(*given, *_printed(suites, printed), on_conflict="last")
-    of = _families(past, families or {})
+    of = _families(past, kin)
     added: list[Row] = []
     for setting in dict.fromkeys(_setting(row) for row in given[0] if _usable(row)):
         added += _of_setting(setting, given[0], past, of, level, regressor, notes)
@@ -80,8 +101,30 @@ def predict(
     replaced = {row.key for row in fresh}
     kept = [row for row in given[0] if row.key not in replaced]
     if not fresh and not notes:
-        notes.append("Nothing was predicted: every subset that the history knows is measured.")
-    return Scores((*kept, *fresh), notes=(*partial.notes, *dict.fromkeys(notes)))
+        notes.append(_Note("", "Nothing was predicted: every subset that the history knows is measured."))
+    return Scores((*kept, *fresh), notes=(*asked.notes, *_grouped(notes)))
+
+
+def _selected(table: Scores, metrics: Sequence[str], name: str) -> Scores:
+    present = distinct(table.rows, "metric")
+    for metric in metrics:
+        if metric not in present:
+            hint = did_you_mean(metric, present)
+            raise UsageError(f"{name} has no metric {quoted(metric)}; it has {', '.join(present) or 'none'}.{hint}")
+    return table.select(metric=metrics)
+
+
+def _grouped(notes: Sequence[_Note]) -> list[str]:
+    """One sentence for each thing that is said, with everybody whom it is about in front."""
+    about: dict[str, list[str]] = {}
+    for note in dict.fromkeys(notes):
+        about.setdefault(note.text, []).append(note.who)
+    sentences = []
+    for text, whom in about.items():
+        names = [name for name in whom if name]
+        shown = names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
+        sentences.append(f"{'; '.join(shown)}: {text}" if shown else text)
+    return sentences
 
 
 def _usable(row: Row) -> bool:
@@ -98,7 +141,7 @@ def _empty(measured: Scores, row: Row) -> bool:
     return any(other.key == row.key and other.value is None for other in measured)
 
 
-def _named(table: Scores, notes: list[str]) -> Scores:
+def _named(table: Scores, notes: list[_Note]) -> Scores:
     """The rows under the suite's own name: `vocsim:BS1` is `vocsim`, and so is a copy whose subsets are VocSim's."""
     by_suite: dict[str, set[str]] = {}
     for row in table:
@@ -111,7 +154,8 @@ def _named(table: Scores, notes: list[str]) -> Scores:
             names[suite] = short
         elif subsets <= _NAMES:
             names[suite] = "vocsim"
-            notes.append(f'The suite "{suite}" has only subsets of VocSim and is taken for it.')
+            what = f"The suite {quoted(suite)}" if suite else "A table without a suite"
+            notes.append(_Note("", f"{what} has only subsets of VocSim and is taken for it."))
     return Scores(
         tuple(replace(row, suite=names.get(row.suite, row.suite)) for row in table if row.status != "predicted")
     )
@@ -151,7 +195,7 @@ def _of_setting(
     families: Mapping[str, str],
     level: float,
     regressor: str,
-    notes: list[str],
+    notes: list[_Note],
 ) -> list[Row]:
     chosen = Scores(tuple(row for row in past if _usable(row) and _setting(row) == setting))
     task = _Task(setting, _matrix(chosen, setting, families), families, level, regressor)
@@ -186,7 +230,7 @@ def _with_mean(matrix: Matrix, name: str, places: Sequence[int]) -> Matrix:
     )
 
 
-def _rows(task: _Task, system: str, distance: str, values: Mapping[str, float], notes: list[str]) -> list[Row]:
+def _rows(task: _Task, system: str, distance: str, values: Mapping[str, float], notes: list[_Note]) -> list[Row]:
     """Predicted rows of one system under one distance."""
     setting, matrix = task.setting, task.matrix
     who = f"{system or 'the system'}{f' under {distance}' if distance else ''}, {setting.metric}"
@@ -197,10 +241,11 @@ def _rows(task: _Task, system: str, distance: str, values: Mapping[str, float], 
     past = past.take(models=np.flatnonzero(np.isfinite(past.values[:, known]).all(axis=1)))
     count = len(set(past.families)) if known.any() else 0
     if count < FEWEST_FAMILIES:
-        notes.append(
-            f"{who}: the history has {counted(count, 'other model')} with these subsets of "
+        text = (
+            f"the history has {counted(count, 'other model')} with these subsets of "
             f"{setting.suite or 'this suite'}, and {FEWEST_FAMILIES} are needed; give tables with --history."
         )
+        notes.append(_Note(who, text))
         return []
     found = predict_rows(past, features[None], regressor=task.regressor, level=task.level)
     used = [name for name, value in zip(past.datasets, features, strict=True) if np.isfinite(value)]
@@ -246,21 +291,22 @@ def _features(past: Matrix, values: Mapping[str, float]) -> Floats:
     )
 
 
-def _note_strangers(who: str, values: Mapping[str, float], past: Matrix, used: Sequence[str], notes: list[str]) -> None:
+def _note_strangers(
+    who: str, values: Mapping[str, float], past: Matrix, used: Sequence[str], notes: list[_Note]
+) -> None:
     unknown = [name for name in values if name not in used]
     if unknown:
-        notes.append(
-            f"{who}: {_listed(unknown)} {'is' if len(unknown) == 1 else 'are'} in too little of the history and "
-            "not used."
-        )
+        verb = "is" if len(unknown) == 1 else "are"
+        notes.append(_Note(who, f"{_listed(unknown)} {verb} in too little of the history and not used."))
+    beyond = []
     for name in used:
         column = past.values[:, past.datasets.index(name)]
         low, high = np.nanmin(column), np.nanmax(column)
         if not low - 1e-9 <= values[name] <= high + 1e-9:
-            notes.append(
-                f"{who}: {values[name]:.3f} on {name} lies outside everything in the history ({low:.3f} to "
-                f"{high:.3f}); its predictions are extrapolated, and the intervals do not know it."
-            )
+            beyond.append(f"{values[name]:.3f} on {name}, where the history has {low:.3f} to {high:.3f}")
+    if beyond:
+        text = "outside everything in the history, so predictions are extrapolated, and the intervals do not know it."
+        notes.append(_Note(f"{who} ({'; '.join(beyond)})", text))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -4,7 +4,7 @@
     open_matrix("leaderboard.csv")                 first column: models; the others: datasets; empty: missing
     open_matrix("published:vocsim", metric="P@1")  printed results that come with Earmark
 
-Chance levels are looked up by the datasets' names, and what was looked up is said in the notes.
+Chance levels are looked up by the datasets' names, and what was looked up is said in the remarks.
 """
 
 from __future__ import annotations
@@ -24,24 +24,31 @@ from earmark import published
 from earmark.analysis.chance import known_chance
 from earmark.analysis.matrix import Matrix, from_scores, from_table
 from earmark.errors import InputError, UsageError, did_you_mean, quoted, require
-from earmark.scores import Scores, load_scores, metric_facts
+from earmark.scores import Row, Scores, load_scores, metric_facts
 from earmark.scores.rows import COLUMNS, distinct
 from earmark.wording import counted
 
 PREFIX = "published:"
+_ROUNDING = 1e-9
 MISSING = frozenset({"", "-", "–", "—", "na", "n/a", "nan", "none", "null", "?"})
 """What people write where there is no score, in any case."""
 _FAMILY_COLUMN = "family"
+_NAMES_OF_MODELS = frozenset({"model", "models", "system", "systems", "method", "name", "id", "checkpoint", "run"})
+"""Names of a first column whose numbers are taken for the names of models."""
 
 
 class Source(NamedTuple):
-    """A matrix, the score table it was taken from (None for a plain table), and what a reader should know of it."""
+    """A matrix, the score table it was taken from (None for a plain table), and what a reader should know of it.
+
+    `remarks` say what was done with the table, `warnings` what may be wrong with it.
+    """
 
     name: str
     matrix: Matrix
     metric: str | None
     scores: Scores | None = None
-    notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class _Reading(NamedTuple):
@@ -87,11 +94,64 @@ def open_matrix(
         name = text.removeprefix(PREFIX)
         return _of_scores(text, published.load(name), how, printed=name)
     path = Path(text)
-    if path.suffix.lower() in (".csv", ".parquet") and not _is_score_table(path):
+    if is_plain_table(path):
         if distance is not None:
             raise UsageError(f"{path} is a plain table of models and datasets: it has no distances to choose from.")
         return _of_table(path, how)
     return _of_scores(text, load_scores(path), how)
+
+
+def open_scores(given: str | os.PathLike[str] | Scores, metric: str | None = None) -> tuple[Scores, dict[str, str]]:
+    """A score table as it is, or a plain table as the score table of its one metric; and families by system.
+
+    Values outside the range of their metric, such as percentages of P@1, are refused.
+    """
+    if isinstance(given, Scores):
+        refuse_impossible("the score table", given)
+        return given, {}
+    path = Path(given)
+    if not is_plain_table(path):
+        scores = load_scores(path)
+        refuse_impossible(str(path), scores)
+        return scores, {}
+    if metric is None:
+        raise UsageError(
+            f"{path} is a plain table of models and datasets: say with one --metric what it measures, such as P@1, or "
+            "give a score table, with the columns subset, system, metric and value."
+        )
+    metric_facts(metric)  # says what is known, if it is not
+    header, lines = _cells(path)
+    models, values, column = _numbers(path, header, lines, ())
+    datasets = [name for name in header[1:] if name.lower() != _FAMILY_COLUMN]
+    from_table(values, models, datasets)  # says what is wrong with names or values
+    scores = Scores(
+        tuple(
+            Row(system=model, subset=dataset, metric=metric, value=value)
+            for model, row in zip(models, values, strict=True)
+            for dataset, value in zip(datasets, row, strict=True)
+            if not np.isnan(value)
+        )
+    )
+    refuse_impossible(str(path), scores)
+    return scores, dict(zip(models, column or (), strict=False))
+
+
+def refuse_impossible(name: str, scores: Scores) -> None:
+    """InputError for the first measured value that its metric cannot have."""
+    known = {name: metric_facts(name) for name in distinct(scores.rows, "metric")}
+    for row in scores:
+        if row.status != "ok" or row.value is None:
+            continue
+        facts = known[row.metric]
+        low, high = facts.range
+        if low - _ROUNDING <= row.value <= high + _ROUNDING:
+            continue
+        where = " on ".join(quoted(part) for part in (row.system, row.subset) if part) or "a row"
+        remedy = (
+            "write fractions: divide by 100" if facts.percent and 1 < row.value <= 100 else "correct it, or remove it"
+        )
+        ends = f"{low:g} or more" if np.isinf(high) else f"from {low:g} to {high:g}"
+        raise InputError(f"{name}: {where} has {row.metric} {row.value:g}, which is {ends}; {remedy}.")
 
 
 # --- score tables -------------------------------------------------------------------------------------------------
@@ -100,7 +160,8 @@ def open_matrix(
 def _of_scores(name: str, scores: Scores, how: _Reading, printed: str = "") -> Source:
     if not scores.rows:
         raise InputError(f"{name} has no rows; there is nothing to analyse.")
-    metric = how.metric or _only_metric(name, scores)
+    remarks: list[str] = []
+    metric = how.metric or _only_metric(name, scores, remarks)
     present = distinct(scores.rows, "metric")
     if metric not in present:
         raise UsageError(
@@ -108,23 +169,35 @@ def _of_scores(name: str, scores: Scores, how: _Reading, printed: str = "") -> S
         )
     if how.lower_is_better:
         raise UsageError(f"{name} is a score table: {metric} says itself which way is better; leave that option out.")
-    notes = []
+    refuse_impossible(name, scores.select(metric=metric))
     predicted = sum(row.status == "predicted" and row.metric == metric for row in scores)
     if predicted:
-        notes.append(f"{counted(predicted, 'predicted value')} of {name} left out: only measurements count.")
+        remarks.append(f"{counted(predicted, 'predicted value')} of {name} left out: only measurements count.")
     of = _families_of_systems(how.families, distinct(scores.rows, "system"), printed)
     plain = from_scores(scores, metric, distance=how.distance, families=of)
     # The published overall score of codecs may pass 1, and 1 is what a codec aims at.
     usual = dict.fromkeys(plain.datasets, 1.0) if metric == "overall" else {}
-    matrix = _levelled(plain, metric, how, usual, notes)
-    return Source(name, _left(matrix, how.without), metric, scores, tuple(notes))
+    matrix = _levelled(plain, metric, how, usual, remarks)
+    return Source(name, _left(matrix, how.without), metric, scores, tuple(remarks))
 
 
-def _only_metric(name: str, scores: Scores) -> str:
+def _only_metric(name: str, scores: Scores, remarks: list[str]) -> str:
+    """The metric there is, or the only one that was measured on several datasets."""
     present = distinct(scores.rows, "metric")
-    if len(present) > 1:
-        raise UsageError(f"{name} has {len(present)} metrics ({', '.join(present)}); choose one with --metric.")
-    return present[0]
+    if len(present) == 1:
+        return present[0]
+    subsets: dict[str, set[tuple[str, str]]] = {}
+    for row in scores:
+        subsets.setdefault(row.metric, set()).add((row.suite, row.subset))
+    several = [metric for metric in present if len(subsets[metric]) > 1]
+    if len(several) == 1:
+        remarks.append(
+            f"Of {len(present)} metrics, {several[0]} is the only one on more than one dataset: it is taken."
+        )
+        return several[0]
+    raise UsageError(
+        f"{name} has {len(several or present)} metrics ({', '.join(several or present)}); choose one with --metric."
+    )
 
 
 def _families_of_systems(
@@ -140,7 +213,7 @@ def _families_of_systems(
 
 
 def _levelled(
-    matrix: Matrix, metric: str | None, how: _Reading, usual: Mapping[str, float], notes: list[str]
+    matrix: Matrix, metric: str | None, how: _Reading, usual: Mapping[str, float], remarks: list[str]
 ) -> Matrix:
     """The matrix with chance and best values as given, else as known by the datasets' names, else as they were."""
     for option, given in (("chance", how.chance), ("best", how.best)):
@@ -150,7 +223,7 @@ def _levelled(
             raise UsageError(f"--{option} names {quoted(unknown)}, which is not a dataset of the table.{hint}")
     best = dict(zip(matrix.datasets, map(float, matrix.best), strict=True)) | dict(usual) | dict(how.best)
     chance = dict(zip(matrix.datasets, map(float, matrix.chance), strict=True))
-    chance |= _known(matrix, metric, how.chance, best, notes) | dict(how.chance)
+    chance |= _known(matrix, metric, how.chance, best, remarks) | dict(how.chance)
     return replace(
         matrix,
         chance=np.array([chance[name] for name in matrix.datasets]),
@@ -159,7 +232,7 @@ def _levelled(
 
 
 def _known(
-    matrix: Matrix, metric: str | None, given: Mapping[str, float], best: Mapping[str, float], notes: list[str]
+    matrix: Matrix, metric: str | None, given: Mapping[str, float], best: Mapping[str, float], remarks: list[str]
 ) -> dict[str, float]:
     """Chance levels that are known by the datasets' names, in the units of each column."""
     upward = dict(zip(matrix.datasets, matrix.higher_is_better, strict=True))
@@ -171,7 +244,7 @@ def _known(
     if levels:
         shown = ", ".join(f"{name} {level:.3g}" for name, level in list(levels.items())[:4])
         more = f" and {len(levels) - 4} more" if len(levels) > 4 else ""
-        notes.append(f"Chance is known for {counted(len(levels), 'dataset')} by name: {shown}{more}.")
+        remarks.append(f"Chance is known for {counted(len(levels), 'dataset')} by name: {shown}{more}.")
     return levels
 
 
@@ -204,23 +277,25 @@ def _of_table(path: Path, how: _Reading) -> Source:
             hint = did_you_mean(name, datasets)
             raise UsageError(f"--lower-is-better names {quoted(name)}, which is not a dataset of the table.{hint}")
     less = how.metric is not None and not metric_facts(how.metric).higher_is_better
-    notes: list[str] = []
+    remarks: list[str] = []
+    warnings: list[str] = []
     plain = from_table(
         values, models, datasets, lower_is_better=datasets if less else how.lower_is_better,
-        families=_families_of_models(how.families, models, column, notes),
+        families=_families_of_models(how.families, models, column, warnings),
     )  # fmt: skip
-    return Source(str(path), _levelled(plain, how.metric, how, {}, notes), how.metric, None, tuple(notes))
+    matrix = _levelled(plain, how.metric, how, {}, remarks)
+    return Source(str(path), matrix, how.metric, None, tuple(remarks), tuple(warnings))
 
 
 def _families_of_models(
-    families: Mapping[str, str] | str | None, models: Sequence[str], column: Sequence[str] | None, notes: list[str]
+    families: Mapping[str, str] | str | None, models: Sequence[str], column: Sequence[str] | None, warnings: list[str]
 ) -> dict[str, str] | None:
     if families is None:
         return None
     if isinstance(families, Mapping):
         strangers = [name for name in models if name not in families]
         if strangers:
-            notes.append(
+            warnings.append(
                 f"{counted(len(strangers), 'model')} of the table have no family in the file, such as "
                 f"{quoted(strangers[0])}; each is one of its own."
             )
@@ -238,14 +313,19 @@ def first_word(name: str) -> str:
     return found[0].lower() if found else name
 
 
-def _is_score_table(path: Path) -> bool:
-    """Whether the columns are those of a score table, if perhaps misspelt: one of them is `metric`."""
+def is_plain_table(path: Path) -> bool:
+    """Whether the file is a table of models and datasets.
+
+    A score table has a column `metric`, if others are perhaps misspelt.
+    """
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        return False
     if path.suffix.lower() == ".parquet":
         names = _parquet(path).column_names
     else:
         first = _text(path).lstrip("\n\r").partition("\n")[0]
         names = [name.strip() for name in next(csv.reader([first]), [])]
-    return "metric" in names or (bool(names) and set(names) <= set(COLUMNS))
+    return "metric" not in names and not (bool(names) and set(names) <= set(COLUMNS))
 
 
 def _text(path: Path) -> str:
@@ -312,12 +392,26 @@ def _numbers(
     for name in header[1:]:
         if not name:
             raise InputError(f"{path} has a column without a name; name the dataset, or remove the column.")
+    if header[0].lower() not in _NAMES_OF_MODELS and all(_is_number(row[0]) for row in lines):
+        raise InputError(
+            f"{path}: the first column, {quoted(header[0])}, has only numbers, and it should name the models; add a "
+            "column of names, or call the column model if these are the names."
+        )
     scored = [
         place for place, name in enumerate(header) if place and name not in dropped and name.lower() != _FAMILY_COLUMN
     ]
     family = next((place for place, name in enumerate(header) if place and name.lower() == _FAMILY_COLUMN), None)
     values = [[_number(path, header, row, place) for place in scored] for row in lines]
     return [row[0].strip() for row in lines], values, None if family is None else [row[family].strip() for row in lines]
+
+
+def _is_number(cell: str) -> bool:
+    """Whether a cell is a score, or a mark for a missing one."""
+    try:
+        float(cell.strip().removesuffix("%"))
+    except ValueError:
+        return cell.strip().lower() in MISSING
+    return True
 
 
 def _number(path: Path, header: Sequence[str], row: Sequence[str], place: int) -> float:
@@ -327,7 +421,7 @@ def _number(path: Path, header: Sequence[str], row: Sequence[str], place: int) -
     try:
         if "_" in cell or not cell.isascii():
             raise ValueError
-        return float(cell)
+        return float(cell[:-1]) / 100 if cell.endswith("%") else float(cell)
     except ValueError:
         raise InputError(
             f"{path}: {quoted(row[0].strip())} has {quoted(cell)} in the column {quoted(header[place])}, which is not "

@@ -1,7 +1,7 @@
 """Everything that a matrix of scores says about its own datasets and models, from one call.
 
     study = analyze("scores.csv", metric="P@1")
-    study.as_dict()     stalk, prowl and pounce as plain values
+    study.as_dict()     stalk, prowl, pounce, verdicts, ranks and warnings as plain values
     study.tables()      every table by name: a header and rows
 
 What the matrix is too small for is left out, and the notes say so.
@@ -51,7 +51,10 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """What was found. What the matrix is too small for, or what does not apply to it, is None or empty."""
+    """What was found. What the matrix is too small for, or what does not apply to it, is None or empty.
+
+    `warnings` change how the results should be read; `remarks` only say what was done.
+    """
 
     source: Source
     matrix: Matrix
@@ -69,14 +72,21 @@ class Study:
     metrics: tuple[agreement.Agreement, ...] = ()
     printed_metrics: tuple[agreement.Printed, ...] = ()
     lite: Choice | None = None
+    remarks: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """stalk (counts), prowl (one entry for each similarity and baseline) and pounce, as plain values."""
+        """stalk (counts), prowl (one entry for each similarity and baseline) and pounce, as plain values.
+
+        Beside them: novelty (a verdict on each dataset), ranks (of the models, with intervals), and warnings.
+        """
         keys = ("similarity", "scauc", "size", "stable_size", "order")
         return {
             "stalk": {"datasets": dict(self.stalk.datasets.counts), "models": dict(self.stalk.models.counts)},
             "prowl": [{key: row[key] for key in keys} for row in self.prowl.rows()],
             "pounce": [{key: row[key] for key in ("regressor", "auc_mse")} for row in self.pounce_rows()],
+            "novelty": [_finite(verdict._asdict()) for verdict in self.verdicts],
+            "ranks": [_finite(row._asdict()) for row in (self.ranks.rows if self.ranks else ())],
+            "warnings": list(self.warnings),
         }
 
     def pounce_rows(self) -> list[dict[str, Any]]:
@@ -144,8 +154,17 @@ def analyze(
         source, metric=metric, distance=distance, lower_is_better=lower_is_better, chance=chance, best=best,
         families=families, without=without,
     )  # fmt: skip
-    notes = [*opened.notes, *cautions.warnings(opened.matrix)]
-    matrix, whole = _parts(opened.matrix, notes)
+    left_out: list[str] = []
+    matrix, whole = _parts(opened.matrix, left_out)
+    notes = [
+        *opened.warnings, *cautions.warnings(opened.matrix, matrix, directions=opened.scores is None), *left_out
+    ]  # fmt: skip
+    remarks = list(opened.remarks)
+    if split == "grouped" and not matrix.grouped:
+        remarks.append(
+            "There are no families of several models, so a grouped split holds out single models at random; say which "
+            "belong together with --families."
+        )
     how: Split = split or ("grouped" if matrix.grouped else "random")
     tick("stalk")
     related = stalk(matrix, scheme)
@@ -154,7 +173,10 @@ def analyze(
     bounds = _bounds(matrix)
     tick("pounce")
     predicted = _attempt("predictions", lambda: _pounce(whole, regressors, how), notes)
-    study = Study(opened, matrix, tuple(dict.fromkeys(notes)), how, related, found, tuple(bounds), predicted)
+    study = Study(
+        opened, matrix, tuple(dict.fromkeys(notes)), how, related, found, tuple(bounds), predicted,
+        remarks=tuple(remarks),
+    )  # fmt: skip
     return study if core else _further(study, whole, notes, seed, tick)
 
 
@@ -305,6 +327,13 @@ def _combinations(lite: Choice | None) -> Table:
         for entry in (*lite.front, lite.whole)
     ]
     return Table(("subsets", "seconds_of_sound", "coverage", "error_share", "chosen"), rows)
+
+
+def _finite(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record for JSON, which has no NaN."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in record.items()
+    }
 
 
 def _plain(cell: object) -> object:

@@ -73,8 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     out = parser.add_argument_group("output")
     out.add_argument("--judge", metavar="DATASET", help="only say whether this dataset differs from the others")
     out.add_argument("--into", metavar="DIR", help="write analysis.html and every table as CSV; it is made if need be")
-    out.add_argument("--json", action="store_true", help="print stalk, prowl and pounce on stdout as JSON")
-    out.add_argument("--quiet", action="store_true", help="no progress bars and no warnings")
+    out.add_argument("--json", action="store_true", help="print results and warnings on stdout as JSON")
+    out.add_argument("--quiet", action="store_true", help="no progress bars, warnings or remarks")
 
 
 def _levels(text: str) -> dict[str, float]:
@@ -118,7 +118,7 @@ def run(args: argparse.Namespace) -> int:
     if args.into:
         _made(Path(args.into))
     study = _study(args)
-    _warn(args, study.warnings)
+    _say(args, study.warnings, study.remarks)
     if args.into:
         written = write_study(study, Path(args.into))
         if not args.quiet:
@@ -130,7 +130,8 @@ def run(args: argparse.Namespace) -> int:
 def _judge(args: argparse.Namespace) -> int:
     """Only whether one dataset differs from the others."""
     source = open_matrix(args.scores, **_reading(args))
-    _warn(args, [*source.notes, *warnings(source.matrix)])
+    found = warnings(source.matrix, directions=source.scores is None)
+    _say(args, [*source.warnings, *found], source.remarks)
     (verdict,) = novelty(source.matrix, [args.judge])
     said = f"{verdict.dataset}: {verdict.verdict}. {verdict.sentence}\n"
     sys.stdout.write(_json(verdict._asdict()) if args.json else said)
@@ -141,8 +142,12 @@ def _json(found: Any) -> str:
     return json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
-def _warn(args: argparse.Namespace, sentences: Iterable[str]) -> None:
-    for sentence in sentences if not args.quiet else ():
+def _say(args: argparse.Namespace, warned: Iterable[str], remarks: Iterable[str]) -> None:
+    if args.quiet:
+        return
+    for sentence in remarks:
+        print(f"note: {sentence}", file=sys.stderr)
+    for sentence in warned:
         print(f"warning: {sentence}", file=sys.stderr)
 
 
@@ -171,8 +176,7 @@ def _study(args: argparse.Namespace) -> Study:
 
         return analyze(
             args.scores, **reading, split=args.split, scheme=args.scheme, regressors=args.regressors,
-            random_orders=args.random_orders, beam=args.beam, seed=args.seed, core=args.json and not args.into,
-            tick=tick,
+            random_orders=args.random_orders, beam=args.beam, seed=args.seed, tick=tick,
         )  # fmt: skip
 
 

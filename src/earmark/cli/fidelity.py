@@ -10,14 +10,17 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from earmark import vectors
 from earmark.cli import options
-from earmark.errors import InputError, UsageError
+from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.fidelity.api import CORRECTIONS, READINGS, Fidelity, fidelity
 from earmark.vectors import Vectors
 from earmark.wording import counted
+
+if TYPE_CHECKING:
+    from earmark.extractors.contract import Extractor
 
 EXAMPLES = """examples:
   earmark fidelity real.npy generated.npy
@@ -36,7 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("generated", metavar="GENERATED", help="vectors, or audio with --extractor")
     group = parser.add_argument_group("audio")
     group.add_argument("--extractor", metavar="NAME", help="turn sounds into vectors with this model")
-    group.add_argument("--pool", metavar="P", help="pooling of frames (default: the extractor's own)")
+    group.add_argument(
+        "--pool", metavar="P",
+        help="pooling of frames (default: the extractor's own, or mean_time where that grows with the longest clip)",
+    )  # fmt: skip
     group = parser.add_argument_group("metrics and intervals")
     group.add_argument(
         "--metrics", type=options.names, metavar="LIST",
@@ -44,7 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--k", type=_neighbours, default=5, metavar="K",
-        help="neighbours that make a ball, or metric=k pairs with commas (default: 5; the cover metrics 3)",
+        help="neighbours that make a ball, or metric=k pairs with commas (default: 5; the cover pair has its own, 3, which "
+        "only pairs such as precision_cover=2 change)",
     )  # fmt: skip
     group.add_argument(
         "--correct", type=options.names, default=list(CORRECTIONS), metavar="LIST",
@@ -135,6 +142,10 @@ def run(args: argparse.Namespace) -> int:
         return int(args.instead(args) or 0)
     options.check_out(args)
     _check_targets(args)
+    if args.figure or args.html:
+        from earmark.report.figures.style import library
+
+        library()  # a missing one is told before the work, not after it
     real, generated = _read(args)
     scores = fidelity(
         real.values,
@@ -159,12 +170,12 @@ def run(args: argparse.Namespace) -> int:
         progress=not args.quiet,
     )
     title = f"{args.generated} against {args.real}"
-    _write(args, scores, title)
     sizes = f"{counted(len(generated.values), 'generated point')}, {len(real.values)} real"
     from earmark.report.fidelity import to_text
 
     options.deliver(args, scores, lambda found: to_text(scores, f"{title} · {sizes}", args.worst))
-    return 0 if any(row.status == "ok" for row in scores) else 1
+    written = _write(args, scores, title)
+    return 0 if written and any(row.status == "ok" for row in scores) else 1
 
 
 def _check_targets(args: argparse.Namespace) -> None:
@@ -191,38 +202,78 @@ def _read(args: argparse.Namespace) -> tuple[Vectors, Vectors]:
         from earmark.extractors.catalogue import open_extractor
 
         model = open_extractor(args.extractor)
+    places = (args.real, args.generated)
+    pool = args.pool if model is None else _pooling(args, model, places)
     found = []
-    for place in (args.real, args.generated):
+    for place in places:
         if model is None and Path(place).is_dir():
             raise UsageError(f"{place} is a folder: name a model with --extractor to turn its sounds into vectors.")
-        if model is None or Path(place).suffix.lower() in ARRAYS:
+        if model is None or _holds_vectors(place):
             found.append(vectors.read_vectors(place, key=args.key))
             continue
         from earmark.embed.embedding import embed_audio
 
-        heard = embed_audio(place, model, args.pool, threads=args.threads, progress=not args.quiet)
+        heard = embed_audio(place, model, pool, threads=args.threads, progress=not args.quiet)
         found.append(Vectors(heard.ids, heard.vectors, source=str(place)))
-        if not args.quiet:
-            for note in heard.notes:
-                print(f"note: {place}: {note}", file=sys.stderr)
+        # A clip that failed is missing from the scores: that is no remark, and is said even with --quiet.
+        for note in heard.notes[: bool(heard.failures) if args.quiet else None]:
+            print(f"note: {place}: {note}", file=sys.stderr)
+    if model is not None and found[0].values.shape[1] != found[1].values.shape[1]:
+        widths = " and ".join(str(one.values.shape[1]) for one in found)
+        raise InputError(
+            f"{args.real} and {args.generated} have vectors of {widths} numbers with the pooling "
+            f"{pool or model.card.pooling}: a pooling that follows time is as long as the longest clip of its set; use "
+            "--pool mean_time."
+        )
     return found[0], found[1]
 
 
-def _write(args: argparse.Namespace, scores: Fidelity, title: str) -> None:
-    """The files asked for beside the score table."""
+def _holds_vectors(place: str) -> bool:
+    return Path(place).suffix.lower() in ARRAYS
+
+
+def _pooling(args: argparse.Namespace, model: Extractor, places: tuple[str, str]) -> str | None:
+    """The pooling asked for, or one whose length is the same for both sets of sounds; None is the extractor's own."""
+    from earmark.embed import pooling
+
+    if args.pool is not None:
+        if pooling.parse(args.pool).pca is not None:
+            raise UsageError(f"--pool {args.pool!r} would fit principal components to each set by itself: leave D out.")
+        return str(args.pool)
+    own = pooling.parse(model.card.pooling).pooling
+    follows = model.card.frame_rate is not None and any(pooling.POOLINGS[one].follows_time for one in own.split("+"))
+    if not follows or any(map(_holds_vectors, places)):
+        return None
+    if not args.quiet:
+        print(f"note: pooling mean_time, since {own} is as long as the longest clip of each set", file=sys.stderr)
+    return "mean_time"
+
+
+def _write(args: argparse.Namespace, scores: Fidelity, title: str) -> bool:
+    """The files asked for beside the score table; what cannot be written is told, and the others are."""
     from earmark.report import fidelity as report
 
-    if args.per_sample:
-        report.write_samples(scores, args.per_sample)
-    if args.per_real:
-        report.write_reals(scores, args.per_real)
-    if args.figure:
+    def draw(target: str) -> None:
         from earmark.report.figures import save
         from earmark.report.figures.fidelity import overview
 
-        save(overview(scores, title=title), args.figure)
-    if args.html:
-        report.write_page(scores, title, args.html)
-    if not args.quiet:
-        for target in filter(None, (args.per_sample, args.per_real, args.figure, args.html)):
-            print(f"written: {target}", file=sys.stderr)
+        save(overview(scores, title=title), target)
+
+    failed = False
+    for target, write in (
+        (args.per_sample, lambda target: report.write_samples(scores, target)),
+        (args.per_real, lambda target: report.write_reals(scores, target)),
+        (args.figure, draw),
+        (args.html, lambda target: report.write_page(scores, title, target)),
+    ):
+        if not target:
+            continue
+        try:
+            write(target)
+        except EarmarkError as error:
+            failed = True
+            print(f"not written: {target}: {error}", file=sys.stderr)
+        else:
+            if not args.quiet:
+                print(f"written: {target}", file=sys.stderr)
+    return not failed

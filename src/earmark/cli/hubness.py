@@ -39,6 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     options.check_out(args)
+    if args.k < 1:
+        raise UsageError(f"--k must be at least 1, not {args.k}.")
     if args.figure and Path(args.figure).suffix.lower() not in (".png", ".svg", ".pdf"):
         raise UsageError(f"{args.figure}: a figure is written as .png, .svg or .pdf; choose one of these suffixes.")
     if args.figure or args.html:
@@ -69,6 +71,11 @@ def run(args: argparse.Namespace) -> int:
             sys.stdout.write("\n" + distribution_text(view, distance) + "\n")
             if args.top > 0:
                 sys.stdout.write("\n" + hubs_text(view, distance, args.top) + "\n")
+    if not study.lists:
+        reason = next((row.reason for row in study.scores if row.reason), "nothing was measured")
+        for path in filter(None, (args.figure, args.html)):
+            print(f"not written: {path}: there are no neighbour lists to draw, since {reason}", file=sys.stderr)
+        return 1
     _draw(view, args)
     return 0 if any(row.status == "ok" for row in study.scores) else 1
 

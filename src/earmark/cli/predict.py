@@ -1,6 +1,7 @@
 """Fill the subsets that were not run: from scores on a few, what the others will probably say, with intervals.
 
-PARTIAL: a score table of your own, such as the scores.csv of `earmark run --suite lite`. The history that predictions
+PARTIAL: a score table of your own, such as the scores.csv of `earmark run --suite lite`, or a plain table with a line
+for each model and a column for each subset (then --metric says what it measures). Values are fractions. The history that predictions
 rest on are the papers' printed results (VocSim, Codec-SUPERB), the other systems of PARTIAL, and the tables given with
 --history; a system is never predicted from itself, nor from another configuration of the same model. A predicted row
 has the status `predicted` and its interval in low and high; in tables it stands as ~61.2.
@@ -18,27 +19,27 @@ from earmark.analysis.pounce import REGRESSORS
 from earmark.analysis.predict import predict
 from earmark.cli import options
 from earmark.cli.analyze import families_of
-from earmark.errors import UsageError, did_you_mean
+from earmark.errors import UsageError
 from earmark.report.analysis import filled_text
-from earmark.scores import Scores, load_scores
-from earmark.scores.rows import distinct
+from earmark.scores import Scores
 
 EXAMPLES = """examples:
   earmark predict run/scores.csv
   earmark predict run/scores.csv --metric P@1,GSR --out filled.csv --report filled.html
+  earmark predict leaderboard.csv --metric P@1
   earmark predict mine.csv --history others.csv,last-year.csv --level 0.8
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("partial", metavar="PARTIAL", help="score table with the subsets that were run")
+    parser.add_argument("partial", metavar="PARTIAL", help="table with the subsets that were run")
     parser.add_argument(
         "--history",
         type=options.names,
         action="extend",
         default=[],
         metavar="LIST",
-        help="score tables of other systems",
+        help="tables of other systems",
     )
     parser.add_argument("--metric", type=options.names, default=[], metavar="LIST", help="only these (default: all)")
     parser.add_argument(
@@ -58,18 +59,9 @@ def run(args: argparse.Namespace) -> int:
     if not 0 < args.level < 1:
         raise UsageError(f"--level {args.level:g} is not between 0 and 1; 0.9 gives 90 % intervals.")
     families = families_of(args.families)
-    partial = load_scores(args.partial)
-    present = distinct(partial.rows, "metric")
-    for name in args.metric:
-        if name not in present:
-            hint = did_you_mean(name, present)
-            raise UsageError(f"{args.partial} has no metric {name!r}; it has {', '.join(present) or 'none'}.{hint}")
-    if args.metric:
-        partial = partial.select(metric=args.metric)
-    history = [load_scores(path) for path in args.history]
     filled = predict(
-        partial, history, level=args.level, regressor=args.regressor, printed=not args.no_published,
-        families=families if isinstance(families, dict) else None,
+        args.partial, args.history, metric=args.metric, level=args.level, regressor=args.regressor,
+        printed=not args.no_published, families=families if isinstance(families, dict) else None,
     )  # fmt: skip
     if args.report:
         _report(filled, Path(args.report), str(args.partial))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +13,11 @@ from numpy.typing import NDArray
 from earmark.errors import InputError
 from earmark.evaluation.data import unlabelled
 from earmark.evaluation.measure import measure
-from earmark.evaluation.options import HUB_K, Options, as_names, byte_count
+from earmark.evaluation.options import HUB_K, Options, as_names, byte_count, whole
 from earmark.geometry import spaces
 from earmark.geometry.corrections import Correction, parse_all
 from earmark.metrics import catalogue
-from earmark.scores import Scores
+from earmark.scores import Row, Scores
 from earmark.workers import thread_count
 
 
@@ -44,6 +46,8 @@ def study_hubness(
     progress: bool = False,
 ) -> HubStudy:
     """`earmark.hubness` with its neighbour lists: who lists whom, before and after a correction."""
+    k = whole("k", k, 1)  # before Options, which has another name for it
+    _refuse_zero(correct)
     options = Options(
         distance=as_names(distance, "distance"), correct=parse_all(correct), metrics=catalogue.HUBNESS, hub_k=k,
         ties=ties, per_point=per_point, memory=byte_count(memory), threads=thread_count(threads), device=device,
@@ -61,8 +65,22 @@ def study_hubness(
 
     parts = [part for name in options.distance for part in measure(data, name, options, where, keep)]
     scores = Scores(
-        rows=tuple(row for part in parts for row in part.rows),
+        rows=tuple(_explained(row, k, data.rows) for part in parts for row in part.rows),
         per_point={key: found for part in parts for key, found in part.per_point.items()},
         point_ids=data.ids if per_point else None,
     )
     return HubStudy(scores, lists)
+
+
+def _refuse_zero(correct: Any) -> None:
+    """`icdm:k=0` names a parameter that exists, with a value that does not."""
+    for text in [correct] if isinstance(correct, str) else correct if isinstance(correct, Iterable) else ():
+        for name, number in re.findall(r"\b(k|iterations)\s*=\s*(-?\d+)", str(text)):
+            whole(name, int(number), 1)
+
+
+def _explained(row: Row, k: int, points: int) -> Row:
+    """Lists of k do not fit: how many points they need, and how many there are."""
+    if row.status != "not_applicable" or not row.reason.startswith(f"k = {k} needs"):
+        return row
+    return replace(row, reason=f"k = {k} needs at least {k + 1} points, there are {points}")

@@ -146,10 +146,11 @@ def _measure(
             )  # fmt: skip
     base = _base(data, setting.distance, setting.correction, options, where, time.perf_counter() - started)
     rows, per_point = [], {}
+    grouped = _labels_follow_groups(layout)
     key = setting.distance, str(setting.correction)
     for name, measured in found.items():
         for item in measured:
-            row = _row(item, name, base, nulls.get(name, {}), setting.notes)
+            row = _row(item, name, base, nulls.get(name, {}), setting.notes, grouped)
             rows.append(row)
             if options.per_point and isinstance(item, Measured) and item.points is not None:
                 values = np.full(data.rows, np.nan)
@@ -206,8 +207,23 @@ def _neighbours(layout: Layout, ks: tuple[int, ...], needed: frozenset[str], opt
     return depth
 
 
+def _labels_follow_groups(layout: Layout) -> bool:
+    """Whether most clips that share a group share its one label: a word per speaker, a species per recording."""
+    if layout.groups is None:
+        return False
+    kinds = np.bincount(np.unique(np.column_stack([layout.groups, layout.codes]), axis=0)[:, 0])
+    sizes = np.bincount(layout.groups)
+    shared = sizes > 1
+    return bool(sizes[shared & (kinds == 1)].sum() > 0.5 * sizes[shared].sum())
+
+
 def _row(
-    item: Measured | Row, protocol: str, base: dict[str, Any], nulls: dict[str, Floats], notes: Iterable[str]
+    item: Measured | Row,
+    protocol: str,
+    base: dict[str, Any],
+    nulls: dict[str, Floats],
+    notes: Iterable[str],
+    grouped: bool = False,
 ) -> Row:
     if isinstance(item, Row):
         return Row(metric=item.metric, protocol=protocol, status=item.status, reason=item.reason, **base)
@@ -221,8 +237,11 @@ def _row(
         )
         cells |= {
             "baseline": null.baseline, "baseline_low": null.low, "baseline_high": null.high,
-            "lift": null.lift, "p_value": null.p_value,
+            "lift": null.lift, "p_value": None if grouped else null.p_value,
         }  # fmt: skip
+        if grouped:
+            # Shuffled clip by clip, labels no longer go with groups: that null is too narrow.
+            notes = [*notes, "no p-value: labels go with groups, and shuffling single clips takes groups apart"]
     reason = "; ".join(filter(None, [*notes, item.reason]))
     return Row(metric=item.metric, protocol=protocol, value=item.value, n=item.n, reason=reason, **cells, **base)
 

@@ -17,11 +17,12 @@ from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.evaluation.options import as_names, byte_count, whole
 from earmark.fidelity import bootstrap as intervals
 from earmark.fidelity import catalogue
-from earmark.fidelity.balls import Balls
+from earmark.fidelity.balls import Balls, Side
 from earmark.fidelity.gicdm import Work
 from earmark.fidelity.measure import Measured, Meter, Missing, check_sets
 from earmark.geometry import spaces
 from earmark.geometry.neighbours import nearest
+from earmark.geometry.sweep import Neighbours
 from earmark.scores import PointKey, Row, Scores
 from earmark.wording import counted
 from earmark.workers import thread_count
@@ -31,6 +32,8 @@ Floats = NDArray[np.float64]
 
 CORRECTIONS = ("none", "gicdm")
 READINGS = ("both", "corrected", "literal")
+NEAR_COPY = 0.1
+"""A sample is a near copy when it is this much nearer to a real point than that point's nearest other real one."""
 HEADLINES = ("clipped_density", "density", "precision", "p_precision", "sym_precision", "precision_cover")
 """What samples are ordered by: the first of these that was measured, corrected if it was."""
 
@@ -42,13 +45,22 @@ class Fidelity(Scores):
     `per_sample` maps (distance, correction, "all", metric) to a value for each generated point, `per_real` to one for
     each real point. Beside the metrics, samples have `nearest_row` (the nearest real point) and `reach` (distance to a
     real point in radii of its ball, the smallest: over 1 is outside of all), and under GICDM `kept` (1 or 0), `misfit`
-    (how little a sample fits in: over 1 is dropped, and has no reach) and `factor`.
+    (how little a sample fits in: over 1 is dropped, and has no reach) and `factor`. `copy` (1 or 0) is there when more
+    samples than chance allows are (near) copies of real points.
     """
 
     per_sample: Mapping[PointKey, Floats] = field(default_factory=dict)
     per_real: Mapping[PointKey, Floats] = field(default_factory=dict)
     sample_ids: tuple[str, ...] | None = None
     real_ids: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        sizes = [
+            counted(len(next(iter(points.values()))), noun)
+            for points, noun in ((self.per_sample, "sample"), (self.per_real, "real point"))
+            if points
+        ]
+        return f"Fidelity({', '.join([counted(len(self.rows), 'row'), *sizes])})"
 
     def worst(self, count: int | None = None, *, distance: str | None = None) -> NDArray[np.int64]:
         """Rows of generated points, the least real first: by the leading metric, then by misfit, then by reach."""
@@ -67,7 +79,9 @@ class Fidelity(Scores):
                 for key in self.per_sample:
                     if key[1] == correction and key[3] == metric and distance in (None, key[0]):
                         return key
-        raise InputError(f"No score of single samples was measured: ask for one of {', '.join(HEADLINES)}.")
+        raise InputError(
+            f"No score of single samples was measured: ask for one of {', '.join(HEADLINES)}, with a k that fits."
+        )
 
 
 def fidelity(
@@ -115,6 +129,8 @@ def fidelity(
     draws = intervals.draw(len(sets[0]), len(sets[1]), bootstrap, seed) if bootstrap else None
     asked = [(which, name) for which in corrections for name in _names(names, which, reading)]
     found, digest = _Found(), _digest(sets)
+    if "clipped_coverage" in {catalogue.facts(name).name for name in names}:
+        found.notes += _unlike_sizes(*map(len, sets))
     with _bar(progress, len(asked) * len(spaces_asked)) as tick:
         for space in spaces_asked:
             started = time.perf_counter()
@@ -161,16 +177,28 @@ class _Found:
             if shown is not None:
                 table = self.samples if shown.points == "generated" else self.reals
                 table[(space, which, "all", one.metric)] = shown.values
+        copies = None
         leading = [
             (which, name) for which in CORRECTIONS for name in HEADLINES if (space, which, "all", name) in self.samples
         ]  # fmt: skip
         if leading and not side.lacks(meter.k[leading[0][1]]):
             near = nearest(side.base, 1, queries=side.other, **side.work.options())
             self.samples[(space, "none", "all", "nearest_row")] = near.places[:, 0].astype(np.float64)
+            copies = near_copies(near, side)
             self._plain(space, side.balls(meter.k[leading[0][1]]))
         corrected = next((name for which, name in leading if which == "gicdm"), None)
         if corrected is not None:
             self._corrected(space, side.corrected(meter.k[corrected]))
+        if copies is not None:
+            self._copied(space, copies)
+
+    def _copied(self, space: str, copies: NDArray[np.bool_]) -> None:
+        self.samples[(space, "none", "all", "copy")] = copies.astype(np.float64)
+        kept = self.samples.get((space, "gicdm", "all", "kept"))
+        dropped = "" if kept is None else f"; GICDM drops {int((copies & (kept == 0.0)).sum())} of them"
+        count = int(copies.sum())
+        said = f"{counted(count, 'sample')} {'is a (near) copy of a real point' if count == 1 else 'are (near) copies of real points'}"
+        self.notes.append(f"{said} ({space}): a generator that memorises{dropped}")
 
     def _plain(self, space: str, balls: Balls) -> None:
         self.samples[(space, "none", "all", "reach")] = balls.reach
@@ -193,6 +221,39 @@ class _Found:
             f"GICDM ({space}, k = {balls.k}): {lost} of {len(judged.kept)} generated points do not fit in with the "
             f"real ones; of the {len(balls.fitting)} real points {odd} do not"
         )
+
+
+def near_copies(near: Neighbours, side: Side) -> NDArray[np.bool_] | None:
+    """Which samples lie on top of a real point, or nearly so; None when there are no more than chance brings.
+
+    In few dimensions, and where the real set has doubles, some good samples do too. How many is measured on the real
+    points themselves: each against all others, as if it had been generated.
+    """
+    n, samples = side.base.n, len(near.places)
+    if n < 3:
+        return None
+    known = side.neighbours
+    if known.places.shape[1] < 2:
+        known = nearest(side.base, 2, **side.work.options())
+    found = _much_nearer(near.distances[:, 0], known.distances[near.places[:, 0], 0])
+    partner = known.places[:, 0]
+    mutual = known.places[partner, 0] == np.arange(n)
+    expected = samples * float(_much_nearer(known.distances[:, 0], known.distances[partner, mutual.astype(int)]).mean())
+    return found if found.sum() > expected + 3.0 * np.sqrt(expected) else None
+
+
+def _much_nearer(distances: Floats, own: Floats) -> NDArray[np.bool_]:
+    return np.asarray((distances < NEAR_COPY * own) | (distances == 0.0))
+
+
+def _unlike_sizes(real: int, generated: int) -> list[str]:
+    if real <= 2 * generated and generated <= 2 * real:
+        return []
+    more = ", and coverage is the share of real points that are met" if generated < real else ""
+    return [
+        f"{generated} generated points and {real} real ones: clipped_coverage compares with what {generated} samples "
+        f"of the real distribution would cover{more}"
+    ]
 
 
 def _chosen(given: tuple[str, ...], known: tuple[str, ...], what: str) -> tuple[str, ...]:

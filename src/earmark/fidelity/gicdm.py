@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.errors import UsageError, did_you_mean
+from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.evaluation.data import check_vectors
 from earmark.evaluation.options import byte_count, whole
 from earmark.geometry import spaces
@@ -92,6 +92,12 @@ def too_few(points: int, k: int, scales: Sequence[int], what: str) -> str:
     largest = (points - 1) * k // widest
     remedy = f"the largest k that fits is {largest}" if largest else f"k = 1 needs {-(-widest // k) + 1}"
     return f"GICDM with k = {k} looks at {widest} neighbours, and there are {points} {what} points: {remedy}."
+
+
+def refuse_identical(real: NDArray[Any]) -> None:
+    """Points that all lie in one place have no neighbourhoods."""
+    if len(real) > 1 and (real == real[0]).all():
+        raise InputError(f"All {len(real)} real vectors are identical: there is no neighbourhood to compare with.")
 
 
 def fit_scale(
@@ -182,6 +188,7 @@ class GICDM:
     def fit(self, real: Any, y: Any = None) -> Self:
         """Learn the factors of the real points [N, D]; y is not used."""
         values = check_vectors(real, "The real vectors")
+        refuse_identical(values)
         k = whole("k", self.k, 1)
         given = scales_of(k) if self.scales is None else tuple(self.scales)
         scales = tuple(whole("scales", scale, 1) for scale in given)

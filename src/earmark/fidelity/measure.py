@@ -19,7 +19,7 @@ from earmark.evaluation.options import byte_count
 from earmark.fidelity import catalogue, distributions, metrics
 from earmark.fidelity.balls import Balls, Pair, Reference, Side, TooFew
 from earmark.fidelity.catalogue import Reading
-from earmark.fidelity.gicdm import Work, scales_of
+from earmark.fidelity.gicdm import Work, refuse_identical, scales_of
 from earmark.fidelity.one_class import Supports, one_class
 from earmark.geometry import spaces
 from earmark.wording import counted
@@ -29,6 +29,7 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 MEMORY = 2 << 30
+COVER_SPAN = 3  # k' of the cover pair is 3k
 
 
 class Term(NamedTuple):
@@ -124,8 +125,7 @@ def check_sets(real: Any, generated: Any) -> tuple[Reference, Array]:
     for values, name in ((first, "real"), (second, "generated")):
         if len(values) < 2:
             raise InputError(f"There is {counted(len(values), f'{name} vector')}: a neighbourhood needs at least 2.")
-    if (first == first[0]).all():
-        raise InputError(f"All {len(first)} real vectors are identical: there is no neighbourhood to compare with.")
+    refuse_identical(first)
     return reference, second
 
 
@@ -205,9 +205,11 @@ class Meter:
             around = Term("real", metrics.met(real(k).strictly_inside.per_centre))
             return made((inside, around), np.minimum)
         if plain == "precision_cover":
-            return made((Term("generated", metrics.met(generated(_cover_depth(k)).inside.per_centre, k)),), _itself)
+            balls = _cover_balls(self.pair.generated, plain, k)
+            return made((Term("generated", metrics.met(balls.inside.per_centre, k)),), _itself)
         if plain == "recall_cover":
-            return made((Term("real", metrics.met(real(_cover_depth(k)).inside.per_centre, k)),), _itself)
+            balls = _cover_balls(self.pair.real, plain, k)
+            return made((Term("real", metrics.met(balls.inside.per_centre, k)),), _itself)
         if plain in ("p_precision", "p_recall"):
             balls = real(k) if plain == "p_precision" else generated(k)
             if balls.logs is None:
@@ -257,7 +259,20 @@ def _balls(side: Side, corrected: bool, k: int) -> Balls:
 
 def _cover_depth(k: int) -> int:
     """k' = 3k counts the point itself, as in the authors' code: the radius is that of the (3k - 1)-th other."""
-    return 3 * k - 1
+    return COVER_SPAN * k - 1
+
+
+def _cover_balls(side: Side, name: str, k: int) -> Balls:
+    """Balls of the cover pair; where they cannot be had, the k to ask for is not the neighbour they reach to."""
+    depth, n = _cover_depth(k), side.base.n
+    if depth < n:
+        return side.balls(depth)
+    largest = n // COVER_SPAN  # the largest k with 3k - 1 < n
+    remedy = f"use --k {name}={largest}" if largest else f"it needs at least {COVER_SPAN}"
+    raise TooFew(
+        f"{name} with k = {k} reaches to the {depth}th other point (3k - 1), and there are "
+        f"{counted(n, f'{side.name} point')}: {remedy}."
+    )
 
 
 def _itself(mean: Any) -> Any:

@@ -9,6 +9,7 @@ default spelled out, and reading that text back gives an equal object.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -297,10 +298,30 @@ def _lite(entry: CorpusEntry) -> CorpusEntry:
     text, mark, option = rest.partition("?") if name == "vocsim" else ("", "", "")
     given = entry.subsets or _listed(text)
     if given and given != chosen:
-        raise ValueError(f"the lite suite is {', '.join(chosen)}: leave out the subsets, or the suite.")
+        raise ValueError(f"the lite suite is VocSim's {', '.join(chosen)}: leave out the subsets, or the suite.")
     if name == "vocsim":
         return entry.model_copy(update={"spec": f"vocsim:{','.join(chosen)}{mark}{option}", "subsets": []})
+    there = _subsets_there(entry.spec)
+    lacking = next((subset for subset in chosen if there is not None and subset not in there), None)
+    if lacking is not None:
+        called = entry.name or entry.spec
+        raise ValueError(f"the lite suite is VocSim's {', '.join(chosen)}; {called} has no subset {lacking!r}.")
     return entry.model_copy(update={"subsets": chosen})
+
+
+def _subsets_there(spec: str) -> set[str] | None:
+    """The subsets of a corpus as far as they are told without opening it; None where they are not."""
+    from earmark.corpora import CORPORA
+
+    if spec.partition(":")[0] in CORPORA:
+        return set()  # none but VocSim has subsets of VocSim
+    place = Path(spec).expanduser()
+    if place.suffix.lower() != ".csv" or not place.is_file():
+        return None
+    with place.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+        rows = csv.DictReader(stream)
+        column = next((name for name in rows.fieldnames or () if name.strip().lower() == "subset"), None)
+        return {(row[column] or "").strip() for row in rows} if column else set()
 
 
 def _based(entry: ExtractorEntry, by_name: Mapping[str, ExtractorEntry]) -> ExtractorEntry:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ from earmark.report.figures.style import as_svg
 from earmark.report.html import shell
 from earmark.report.html.elements import Html, bullets, drawing, paragraph, section, table, tag
 from earmark.report.reading import number
-from earmark.scores import Row
+from earmark.scores import PointKey, Row
+from earmark.wording import counted
 
 QUESTIONS = {
     "fidelity": "Are the generated points like the real ones?",
@@ -32,6 +34,9 @@ QUESTIONS = {
 }
 TITLES = {"none": "without GICDM", "gicdm": "with GICDM"}
 HIGH, LOW = 0.8, 0.5  # where the sentence changes its words
+COPIED = 0.1  # from this share of copies on, the sentence speaks of them
+
+_REMEDY = re.compile(r": (?:use k =|the largest k that fits is) (\d+)$")
 
 Point = Mapping[tuple[str, str, str, str], NDArray[np.float64]]
 
@@ -47,7 +52,7 @@ def to_text(scores: Fidelity, heading: str = "", worst: int = 5) -> str:
         blocks.append("\n".join([*lines, "", *verdict(scores, distance)]))
         named = worst_named(scores, worst, distance)
         if named:
-            blocks.append(f"worst samples: {', '.join(named)}")
+            blocks.append(f"worst samples, by {_ordered_by(scores, distance)}: {', '.join(named)}")
     reasons = _reasons(scores)
     blocks += ["\n".join(f"note: {note}" for note in [*scores.notes, *reasons])] if [*scores.notes, *reasons] else []
     return "\n\n".join(blocks) + "\n"
@@ -86,26 +91,36 @@ def _cell(row: Row | None) -> str:
 
 
 def _reasons(scores: Fidelity) -> list[str]:
-    """What a reader must know about single rows: not that a metric has no corrected form, which a dash says."""
-    said = [
-        f"{row.metric}{' with GICDM' if row.correction == 'gicdm' else ''}: {row.reason}"
-        for row in scores
-        if row.reason and not row.reason.startswith("GICDM is not defined")
+    """What a reader must know about single rows, a line for each reason, with one k that fits all of a column.
+
+    Not that a metric has no corrected form, which a dash says.
+    """
+    told = [row for row in scores if row.reason and not row.reason.startswith("GICDM is not defined")]
+    fits: dict[str, int] = {}
+    for row in told:
+        if remedy := _REMEDY.search(row.reason):
+            fits[row.correction] = min(int(remedy[1]), fits.get(row.correction, int(remedy[1])))
+    groups: dict[tuple[str, str], dict[str, None]] = {}
+    for row in told:
+        reason = _REMEDY.sub(f": k = {fits.get(row.correction)} fits", row.reason)
+        groups.setdefault((row.correction, reason), {})[row.metric] = None
+    return [
+        f"{', '.join(metrics)}{' with GICDM' if correction == 'gicdm' else ''}: {reason}"
+        for (correction, reason), metrics in groups.items()
     ]
-    return list(dict.fromkeys(said))
 
 
 def verdict(scores: Fidelity, distance: str) -> list[str]:
     """One sentence from the clipped pair, corrected where that was measured; nothing when it was not asked for."""
     for correction in ("gicdm", "none"):
-        values = {
-            row.metric: row.value
-            for row in scores.select(distance=distance, correction=correction)
-            if row.value is not None
-        }
+        found = {row.metric: row for row in scores.select(distance=distance, correction=correction)}
+        values = {name: row.value for name, row in found.items() if row.value is not None}
         if {"clipped_density", "clipped_coverage"} <= values.keys():
             like, cover = values["clipped_density"], values["clipped_coverage"]
             by = "clipped_density and clipped_coverage " + TITLES[correction]
+            said = f"Fidelity {like:.2f}, coverage {cover:.2f} of 1 ({by}): "
+            if copies := _copies(scores, distance, correction):
+                return [said + copies]
             first = (
                 "look real"
                 if like >= HIGH
@@ -113,23 +128,65 @@ def verdict(scores: Fidelity, distance: str) -> list[str]:
                 if like >= LOW
                 else "do not look real"
             )
-            second = (
-                "cover them" if cover >= HIGH else "miss a part of them" if cover >= LOW else "leave most of them out"
-            )
-            link = "and" if (like >= HIGH) == (cover >= HIGH) else "but"
-            return [f"Fidelity {like:.2f}, coverage {cover:.2f} of 1 ({by}): the samples {first} {link} {second}."]
+            second, covered = _covering(scores, distance, cover, found)
+            link = "and" if (like >= HIGH) == covered else "but"
+            return [f"{said}the samples {first} {link} {second}."]
     return []
 
 
+def _covering(scores: Fidelity, distance: str, cover: float, found: Mapping[str, Row]) -> tuple[str, bool]:
+    """What the samples do to the real points, and whether that is to cover them.
+
+    clipped_coverage is relative to what so many samples can cover: few samples may reach 1 and leave most points out.
+    """
+    if cover < LOW:
+        return "leave most of them out", False
+    met = [row.value for row in scores.select(distance=distance) if row.metric == "coverage" and row.value is not None]
+    if met and min(met) < LOW:
+        return f"meet only {100 * min(met):.0f} % of them (coverage)", False
+    if cover < HIGH:
+        return "miss a part of them", False
+    samples, reals = found["clipped_density"].n or 0, found["clipped_coverage"].n or 0
+    if not met and 2 * samples < reals:
+        return f"cover as much of them as {counted(samples, 'sample')} can", False
+    return "cover them", True
+
+
+def _copies(scores: Fidelity, distance: str, correction: str) -> str:
+    """The end of the sentence when many samples are copies: neither real nor unlike the real, but the same."""
+    copies = scores.per_sample.get((distance, "none", "all", "copy"))
+    if copies is None or copies.mean() < COPIED:
+        return ""
+    said = f"{int(copies.sum())} of {len(copies)} samples are (near) copies of real points"
+    if correction == "none":
+        return f"{said}, which these scores take for perfect."
+    plain = {row.metric: row.value for row in scores.select(distance=distance, correction="none")}
+    pair = [plain.get(name) for name in ("clipped_density", "clipped_coverage")]
+    beside = "" if None in pair else "; without it fidelity is {:.2f} and coverage {:.2f}".format(*pair)
+    return f"{said}, which GICDM drops{beside}."
+
+
 def worst_named(scores: Fidelity, count: int, distance: str | None = None) -> list[str]:
-    """The least real samples by name, each with its misfit (GICDM) or its reach."""
+    """The least real samples by name, each with what orders them: its score, then its misfit (GICDM) or its reach."""
     if count < 1 or not any(key[3] in HEADLINES for key in scores.per_sample):
         return []
     key = scores.leading(distance)
-    by = "misfit" if key[1] == "gicdm" else "reach"
-    found = scores.per_sample.get((*key[:3], by))
+    columns = [scores.per_sample[key], scores.per_sample.get((*key[:3], _second(key)))]
     rows = scores.worst(count, distance=distance).tolist()
-    return [sample_name(scores, row) + ("" if found is None else f" ({by} {found[row]:.2f})") for row in rows]
+    return [
+        f"{sample_name(scores, row)} ({', '.join(f'{values[row]:.2f}' for values in columns if values is not None)})"
+        for row in rows
+    ]
+
+
+def _second(key: PointKey) -> str:
+    """What orders samples of equal score."""
+    return "misfit" if key[1] == "gicdm" else "reach"
+
+
+def _ordered_by(scores: Fidelity, distance: str) -> str:
+    key = scores.leading(distance)
+    return f"{key[3]}{' with GICDM' if key[1] == 'gicdm' else ''}, then {_second(key)}"
 
 
 def sample_name(scores: Fidelity, row: int) -> str:

@@ -98,7 +98,9 @@ def _answer(study: Study) -> Html:
         "The answer",
         paragraph(" ".join(lead) or "The matrix is too small for an answer.", class_="lead"),
         bullets([*sentences.redundancy(study), *sentences.ranks(study), *sentences.blind(study)]),
-        join(tag("h3", "What a reader should know"), bullets(study.warnings)) if study.warnings else None,
+        join(tag("h3", "What a reader should know"), bullets([*study.warnings, *study.remarks]))
+        if study.warnings or study.remarks
+        else None,
     )
 
 

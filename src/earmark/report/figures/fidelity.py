@@ -46,8 +46,8 @@ def overview(scores: Fidelity, distance: str | None = None, title: str = "") -> 
         _draw_scores(panels["score"], scores, distance)
         _draw_reach(panels["reach"], scores, distance)
         _draw_worst(panels["worst"], scores, distance)
-        if title:
-            figure.suptitle(name_of(title, 90), fontsize=10.5)
+        heading = " · ".join(filter(None, [name_of(title, 80), _drawn(scores, distance)]))
+        figure.suptitle(heading, fontsize=10.5)
     return figure
 
 
@@ -82,6 +82,12 @@ def _distance(scores: Fidelity, distance: str | None) -> str:
     if distance not in known:
         raise InputError(f"The scores have no distance {distance!r} to draw.")
     return distance
+
+
+def _drawn(scores: Fidelity, distance: str) -> str:
+    """The distance, and whether there are others that are not drawn."""
+    known = list(dict.fromkeys(row.distance for row in scores))
+    return distance if len(known) < 2 else f"{distance} (one of {len(known)} distances: {', '.join(known)})"
 
 
 def _points(scores: Fidelity, distance: str) -> dict[str, dict[str, tuple[Row, Row]]]:
@@ -156,7 +162,7 @@ def _draw_scores(axes: Any, scores: Fidelity, distance: str) -> None:
         )
     axes.set_xticks(range(len(levels)), [f"{level:.2g}" for level in levels])
     axes.set(xlabel=f"{metric} of a sample", ylabel="share of samples")
-    axes.legend(loc="best")
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, borderaxespad=0.2, columnspacing=1.0)
 
 
 def _draw_reach(axes: Any, scores: Fidelity, distance: str) -> None:

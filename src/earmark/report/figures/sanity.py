@@ -104,7 +104,7 @@ def curves(result: Sanity, check: str) -> Any:
     across = min(3, len(subcases))
     down = -(-len(subcases) // across)
     with look():
-        figure = new_figure(max(2.6 * across, 4.6), 2.1 * down * len(kinds) + 0.9)
+        figure = new_figure(2.3 * across + 2.0, 2.1 * down * len(kinds) + 0.9)
         spots = figure.subplots(down * len(kinds), across, squeeze=False, sharey=True)
         for part, kind in enumerate(kinds):
             columns = [column for column in result.columns if column.kind == kind]
@@ -117,6 +117,10 @@ def curves(result: Sanity, check: str) -> Any:
                               linewidth=1.1, label=column.name)  # fmt: skip
                 if CHECKS[check].logarithmic:
                     _logarithmic(axes)
+                    # Some of these axes span less than a decade, where only one number would be written.
+                    grid = result.curves[columns[0].name, check, subcase].curve.grid
+                    axes.set_xticks([grid[0], (grid[0] * grid[-1]) ** 0.5, grid[-1]])
+                _cut(axes)
                 axes.set_title(subcase, fontsize=8.5)
                 axes.grid(axis="y")
                 if at // across == down - 1:
@@ -133,6 +137,20 @@ def curves(result: Sanity, check: str) -> Any:
                     axes.set_axis_off()
         figure.suptitle(CHECKS[check].title, fontsize=10)
     return figure
+
+
+def _cut(axes: Any) -> None:
+    """End the axis above 1 and say what lies beyond: density has no upper bound and would flatten all others."""
+    beyond = []
+    for line in axes.lines:
+        values = np.asarray(line.get_ydata())
+        if (values > _CUT).any():
+            beyond.append(f"{name_of(line.get_label())} to {np.nanmax(values):.3g}")
+    if beyond:
+        axes.set_ylim(-0.08, _CUT)
+        axes.text(
+            0.98, 0.98, "\n".join(beyond), transform=axes.transAxes, ha="right", va="top", fontsize=6.5, color=MUTED
+        )
 
 
 def _column_styles(names: Sequence[str]) -> list[tuple[str, str]]:
@@ -284,7 +302,7 @@ def corrections(found: Corrections) -> Any:
 def _logarithmic(axes: Any) -> None:
     """A logarithmic axis whose numbers are written out."""
     axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}" if value < 1e6 else f"{value:g}")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 100 else f"{value:.3g}")
     axes.xaxis.set_minor_formatter(lambda value, _: "")
 
 
