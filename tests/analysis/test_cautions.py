@@ -52,6 +52,37 @@ def test_percentages_among_fractions_are_named() -> None:
     assert said(100 * scores()) == ""
 
 
+def test_a_percentage_among_the_fractions_of_a_column_is_named() -> None:
+    values = scores()
+    values[7, 2] = 84.0
+    text = said(values)
+    assert '"m7" has 84 on "d2", where the other models have fractions' in text
+    assert "not on the scale of fractions that the others have" not in text
+    ratings = 1 + 0.5 * scores()  # some pass 1.5, and none is a percentage
+    ratings[0, 0] = 2.1
+    assert "divide a percentage" not in said(ratings)
+
+
+def test_columns_that_are_better_low_are_suspected_by_name_and_by_value() -> None:
+    values = np.linspace(0.2, 0.8, 20)[:, None] + 0.2 * (scores() - 0.5)
+    assert said(values) == ""
+    values[:, [1, 2, 4]] = 1 - values[:, [1, 2, 4]]
+    names = ["a", "WER", "EER (%)", "answers", "turned", "b"]
+    text = said(values, datasets=names)
+    assert 'The datasets "WER", "EER (%)" sound like errors' in text
+    assert 'The dataset "turned" runs against the others' in text
+    assert '--lower-is-better "WER,EER (%),turned".' in text
+    assert said(values, datasets=names, lower_is_better=["WER", "EER (%)", "turned"]) == ""
+    assert warnings(table(values, datasets=names), directions=False) == []
+
+
+def test_scores_beyond_the_best_value_are_named() -> None:
+    text = said(scores(), best={"d1": 0.1})
+    assert 'Scores pass the best possible value of "d1" (best 0.1, reached 0.' in text
+    low = said(scores(), lower_is_better=["d1"], best={"d1": 0.5}, chance={"d1": 1.0})
+    assert '"d1" (best 0.5, reached 0.1' in low
+
+
 def test_constant_columns_are_named() -> None:
     values = scores()
     values[:, 2] = 0.3

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import earmark
 from earmark import published
 from earmark.analysis import predict as module
 from earmark.analysis.matrix import Matrix
 from earmark.analysis.predict import predict
 from earmark.analysis.suite import LITE
-from earmark.errors import InputError
+from earmark.errors import InputError, UsageError
 from earmark.report.tables import by_subset, to_latex, to_text
 from earmark.scores import Row, Scores, aggregate, load_scores, validate
 
@@ -140,6 +144,39 @@ def test_extrapolation_and_strange_subsets_are_said() -> None:
     ]
     (row,) = [row for row in predict(odd, [Scores(tuple(mine))]) if row.subset == "HU3"]
     assert "129 configurations" in row.reason  # six models that have XX do not cost the others that have not
+
+
+def test_what_is_said_of_several_is_said_once() -> None:
+    rows = [Row(suite="s", subset="d0", system=f"m{n}", metric="P@1", value=0.1 * n) for n in range(6)]
+    (note,) = predict(Scores(tuple(rows[:3]))).notes
+    assert note.startswith("m0, P@1; m1, P@1; m2, P@1: the history has")
+    assert predict(Scores(tuple(rows[:5]))).notes[0].startswith("m0, P@1; m1, P@1; m2, P@1; 2 more: ")
+
+
+def test_percentages_are_refused_wherever_they_stand() -> None:
+    percent = Scores(tuple(replace(row, value=100 * row.value) for row in part()))  # type: ignore[operator]
+    with pytest.raises(InputError, match="write fractions: divide by 100"):
+        predict(percent)
+    with pytest.raises(InputError, match="write fractions: divide by 100"):
+        predict(part(), [percent])
+
+
+def test_a_plain_table_is_the_score_table_of_its_metric(tmp_path: Path) -> None:
+    header = ",".join(row.subset for row in part())
+    values = ",".join(repr(row.value) for row in part())
+    (tmp_path / "plain.csv").write_text(f"model,{header}\nmine,{values}\n")
+    found = predict(tmp_path / "plain.csv", metric="P@1")
+    bare = {row.subset: row.value for row in predict(part()) if row.status == "predicted"}
+    assert {row.subset: row.value for row in found if row.status == "predicted"} == pytest.approx(bare)
+    with pytest.raises(UsageError, match="is a plain table of models and datasets: say with one --metric"):
+        predict(tmp_path / "plain.csv")
+    (tmp_path / "kin.csv").write_text(f"model,family,{header}\nmine,CLAP,{values}\n")
+    (row,) = predict(tmp_path / "kin.csv", metric="P@1").select(subset="HU3").rows
+    assert "of 11 other models" in row.reason
+
+
+def test_the_public_name_is_lazy() -> None:
+    assert earmark.predict is predict
 
 
 def test_a_copy_of_vocsim_under_another_name_is_recognised() -> None:

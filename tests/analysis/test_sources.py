@@ -80,7 +80,7 @@ def test_predicted_rows_are_left_out_and_counted() -> None:
     )
     found = open_matrix(Scores(tuple(rows)))
     assert np.isnan(found.matrix.values[3]).all()
-    assert any("only measurements count" in note for note in found.notes)
+    assert any("only measurements count" in remark for remark in found.remarks)
 
 
 def test_printed_results_by_name() -> None:
@@ -94,6 +94,29 @@ def test_printed_results_by_name() -> None:
     assert codecs.values.shape == (19, 19)
     assert set(codecs.best) == {1.0}
     assert set(codecs.families) == {"SpeechTokenizer", "AcademiCodec", "AudioDec", "DAC", "EnCodec", "FunCodec"}
+
+
+def test_of_several_metrics_the_one_with_several_datasets_is_taken() -> None:
+    found = open_matrix("published:codec-superb")
+    assert found.metric == "overall"
+    assert "overall is the only one on more than one dataset" in found.remarks[0]
+
+
+def test_percent_signs_are_fractions(tmp_path: Path) -> None:
+    values = open_matrix(written(tmp_path, TABLE.replace(".2,.3\n", "28.2%,.3\n"))).matrix.values
+    assert values[0].tolist() == pytest.approx([0.1, 0.282, 0.3])
+
+
+def test_numbers_may_name_models_in_a_column_that_says_so(tmp_path: Path) -> None:
+    assert open_matrix(written(tmp_path, "id,a,b\n1,.1,.2\n2,.2,.3\n")).matrix.models == ("1", "2")
+
+
+def test_values_that_a_metric_cannot_have_are_refused() -> None:
+    rows = [Row(system=m, subset=s, metric="P@1", value=0.5) for m in "abc" for s in "xy"]
+    with pytest.raises(
+        InputError, match=r'"d" on "x" has P@1 84, which is from 0 to 1; write fractions: divide by 100'
+    ):
+        open_matrix(Scores((*rows, Row(system="d", subset="x", metric="P@1", value=84.0))))
 
 
 # --- directions, chance, families -----------------------------------------------------------------------------------
@@ -111,7 +134,8 @@ def test_chance_is_given_or_known_by_name(tmp_path: Path) -> None:
     text = "model,BoolQ - EM,HellaSwag,other\nm1,.6,.3,.3\nm2,.7,.4,.4\nm3,.8,.5,.6\n"
     found = open_matrix(written(tmp_path, text), chance={"HellaSwag": 0.3})
     assert found.matrix.chance.tolist() == [0.5, 0.3, 0.0]
-    assert "Chance is known for 1 dataset by name: BoolQ - EM 0.5." in found.notes
+    assert "Chance is known for 1 dataset by name: BoolQ - EM 0.5." in found.remarks
+    assert found.warnings == ()
     percent = text.replace(".6,.3", "60,30").replace(".7,.4", "70,40").replace(".8,.5", "80,50")
     assert open_matrix(written(tmp_path, percent)).matrix.chance.tolist() == [50.0, 25.0, 0.0]
 
@@ -132,7 +156,7 @@ def test_families_from_a_column_a_mapping_or_the_first_word(tmp_path: Path) -> N
     assert open_matrix(written(tmp_path, text)).matrix.datasets == ("a", "b")
     given = open_matrix(written(tmp_path, TABLE), families={"m1": "f", "m2": "f"})
     assert given.matrix.families == ("f", "f", "m3")
-    assert any('such as "m3"' in note for note in given.notes)
+    assert any('such as "m3"' in sentence for sentence in given.warnings)
     named = TABLE.replace("m1", "Llama 2 (70B)").replace("m2", "LLaMA (65B)").replace("m3", "gpt-4")
     assert open_matrix(written(tmp_path, named), families="models").matrix.families == ("llama", "llama", "gpt")
     assert first_word("3.5") == "3.5"
@@ -152,7 +176,8 @@ def test_families_from_a_column_a_mapping_or_the_first_word(tmp_path: Path) -> N
         ("model;a;b\nm1;.1;.2\n", "not separated by commas"),
         ("model,a,b\nm1,.1\n", "line 2 has 2 cells, the header 3"),
         ("model,a,b\nm1,.1,good\n", '"m1" has "good" in the column "b", which is not a number'),
-        ("model,a,b\nm1,.1,56%\n", '"56%"'),
+        ("model,a,b\nm1,.1,5%6\n", '"5%6"'),
+        ("birds,bats\n.1,.2\n.3,\n", 'first column, "birds", has only numbers, and it should name the models'),
         ("model,a,b\nm1,.1,1_0\n", '"1_0"'),
         ("model,a,a\nm1,.1,.2\n", 'dataset "a" appears twice'),
         ("model,a,b\nm1,.1,.2\nm1,.1,.2\n", 'model "m1" appears twice'),

@@ -64,7 +64,10 @@ def _core(source: str, metric: str, **options: object) -> dict:  # type: ignore[
 
 def test_the_dictionary_has_the_designs_shape(vocsim: Study) -> None:
     found = json.loads(json.dumps(vocsim.as_dict(), allow_nan=False))
-    assert set(found) == {"stalk", "prowl", "pounce"}
+    assert list(found) == ["stalk", "prowl", "pounce", "novelty", "ranks", "warnings"]
+    assert {row["dataset"] for row in found["novelty"]} == set(vocsim.matrix.datasets)
+    assert found["ranks"][0]["model"] == "EWMTF D100 / spearman"
+    assert found["warnings"] == list(vocsim.warnings)
     assert set(found["stalk"]) == {"datasets", "models"}
     assert set(found["stalk"]["datasets"]) == {"LINEAR", "EXPONENTIAL", "POWER-LAW", "NONE"}
     for row in found["prowl"]:
@@ -83,7 +86,9 @@ def test_what_else_it_tells(vocsim: Study) -> None:
     assert len(vocsim.printed_metrics) == 15
     assert vocsim.lite is not None
     assert {entry.under for entry in vocsim.distances} >= {"P@1", "GSR"}
-    assert any("near-duplicate" in sentence for sentence in vocsim.warnings)
+    assert any("of 127 models have a near-duplicate" in sentence for sentence in vocsim.warnings)
+    assert any("Chance is known for 19 datasets" in sentence for sentence in vocsim.remarks)
+    assert not any("Chance is known" in sentence for sentence in vocsim.warnings)
     for name, table in vocsim.tables().items():
         assert all(len(row) == len(table.header) for row in table.rows), name
 
@@ -117,6 +122,11 @@ def test_a_plain_table_with_gaps(tmp_path: Path) -> None:
     assert found.matrix.values.shape == (12, 5)
     assert any("part without gaps" in sentence for sentence in found.warnings)
     assert found.split == "random"
+
+
+def test_a_grouped_split_without_families_is_remarked(tmp_path: Path) -> None:
+    found = analyze(table(tmp_path, skilled()), split="grouped", random_orders=0, core=True)
+    assert any("no families of several models" in sentence for sentence in found.remarks)
 
 
 def test_few_gaps_cost_their_models_and_say_so(tmp_path: Path) -> None:

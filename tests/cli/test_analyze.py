@@ -49,11 +49,25 @@ def test_sentences_on_stdout_and_warnings_on_stderr(call: Call, table: Path) -> 
     assert "12 models × 5 datasets" in out
 
 
-def test_json_is_the_designs_shape_and_nothing_else(call: Call, table: Path) -> None:
+def test_remarks_are_no_warnings(call: Call, tmp_path: Path) -> None:
+    rows = "".join(f"m{i},{0.55 + 0.03 * i},{0.3 + 0.05 * (i * 7 % 11)},{0.1 + 0.07 * i}\n" for i in range(11))
+    (tmp_path / "table.csv").write_text("model,BoolQ,b,WER\n" + rows)
+    code, _, err = call(tmp_path / "table.csv", "--random-orders", 5, "--best", "b=0.1")
+    assert code == 0
+    assert "note: Chance is known for 1 dataset" in err
+    assert 'warning: The dataset "WER" sounds like an error' in err
+    assert "--lower-is-better WER." in err
+    assert 'warning: Scores pass the best possible value of "b"' in err
+
+
+def test_json_is_the_designs_shape_and_what_else_was_found(call: Call, table: Path) -> None:
     code, out, _ = call(table, "--json", "--random-orders", 10, "--quiet")
     found = json.loads(out)
     assert code == 0
-    assert list(found) == ["stalk", "prowl", "pounce"]
+    assert list(found) == ["stalk", "prowl", "pounce", "novelty", "ranks", "warnings"]
+    assert {row["verdict"] for row in found["novelty"]} <= {"new", "partly new", "redundant"}
+    assert len(found["ranks"]) == 12
+    assert any("average of the others" in sentence for sentence in found["warnings"])
     assert {row["similarity"] for row in found["prowl"]} >= {"pearson", "wasserstein", "jensen_shannon", "random"}
 
 

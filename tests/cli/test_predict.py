@@ -72,10 +72,29 @@ def test_without_a_history_it_says_so_and_fails(call: Call, partial: Path) -> No
     assert "give tables with --history" in err
 
 
+def test_percentages_are_refused(call: Call, tmp_path: Path) -> None:
+    rows = [Row(suite="vocsim", subset=s, system="mine", metric="P@1", value=v) for s, v in (("BS4", 84), ("HS1", 71))]
+    Scores(tuple(rows)).write(tmp_path / "percent.csv")
+    code, out, err = call(tmp_path / "percent.csv")
+    assert (code, out) == (1, "")
+    assert "write fractions: divide by 100." in err
+
+
+def test_a_plain_table_needs_its_metric(call: Call, partial: Path, tmp_path: Path) -> None:
+    (tmp_path / "plain.csv").write_text("model,BS4,HS1,HW2\nmine,84%,.71,.08\n")
+    code, out, _ = call(tmp_path / "plain.csv", "--metric", "P@1")
+    assert code == 0
+    assert "HU3" in out
+    code, _, err = call(tmp_path / "plain.csv")
+    assert code == 2
+    assert "plain table of models and datasets: say with one --metric" in err
+    assert "plain table" in call(partial, "--history", tmp_path / "plain.csv")[2]
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["--metric", "P@2"], 2, "has no metric 'P@2'; it has P@1, GSR."),
+        (["--metric", "P@2"], 2, 'has no metric "P@2"; it has P@1, GSR.'),
         (["--level", "3"], 2, "between 0 and 1"),
         (["--history", "nothing.csv"], 1, "nothing.csv does not exist"),
         (["--report", "page.pdf"], 2, "is an HTML file"),

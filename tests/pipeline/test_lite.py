@@ -38,12 +38,22 @@ def test_a_resolved_config_reads_back_as_itself() -> None:
 
 
 def test_other_subsets_are_refused() -> None:
-    with pytest.raises(UsageError, match="the lite suite is BS4, HS1, HW2: leave out the subsets"):
+    with pytest.raises(UsageError, match="the lite suite is VocSim's BS4, HS1, HW2: leave out the subsets"):
         config("vocsim:BC")
     with pytest.raises(UsageError, match="the lite suite is"):
         config({"spec": "clips.csv", "subsets": ["BC"]})
     with pytest.raises(UsageError, match="'full' or 'lite'"):
         make_config({"suite": "light", "corpus": "vocsim", "extractors": "logmel"})
+
+
+def test_a_corpus_without_those_subsets_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the lite suite is VocSim's BS4, HS1, HW2; synth has no subset 'BS4'"):
+        config("synth")
+    clips = tmp_path / "clips.csv"
+    for text, lacking in (("path,label\na.wav,x\n", "BS4"), ("path,label,Subset\na.wav,x,BS4\n", "HS1")):
+        clips.write_text(text)
+        with pytest.raises(UsageError, match=f"clips.csv has no subset '{lacking}'"):
+            config(str(clips))
 
 
 def test_a_run_measures_only_those_subsets(tmp_path: Path) -> None:

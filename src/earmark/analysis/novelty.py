@@ -1,9 +1,9 @@
 """Does a dataset say something that the others do not? A verdict with its numbers, for the dataset's author.
 
     closest       the one other dataset it is most related to, and the R^2 of that relation (stalk)
-    predictable   R^2 of predicting it, whole families of models held out, against the training mean: by the one other
-                  dataset that fits the training models best or by all of them together, whichever is better; 1 is known
-                  already, 0 is not to be had
+    predictable   R^2 of predicting it, whole families of models held out, against the training mean: by one other
+                  dataset or by all of them together, as the training models recommend; 1 is known already, 0 is not to
+                  be had
     shift         how much the ranking of the models changes when it is left out: 1 - Pearson's r of mean win rates
 
 What cannot be predicted is new, or noisy: a dataset with few clips or wrong labels is unpredictable as well. Intervals
@@ -29,6 +29,7 @@ Floats = NDArray[np.float64]
 REDUNDANT, COVERED, PARTLY = 0.9, 0.7, 0.3
 """From these shares of its variance that others predict, a dataset is called redundant, mostly covered, partly new."""
 FEWEST_MODELS = 6
+INNER_FOLDS = 5
 _FLAT = 1e-12
 
 
@@ -76,7 +77,7 @@ def novelty(matrix: Matrix, datasets: Collection[str] | None = None) -> list[Ver
     values = left.normalised()
     related = relations(values, names)
     splits = _splits(left)
-    explained = np.maximum(*explained_shares(values, splits))
+    explained = explained_shares(values, splits)
     order = np.argsort(-explained, kind="stable")
     places = {int(j): place for place, j in enumerate(order, start=1)}
     full = mean_win_rate(values)
@@ -106,7 +107,7 @@ def addition(matrix: Matrix, group: Sequence[str]) -> Addition:
     values = left.normalised()
     rest, mine = values[:, outside].mean(axis=1), values[:, inside].mean(axis=1)
     splits = _splits(left)
-    explained = [np.maximum(*explained_shares(values[:, [*outside, j]], splits))[-1] for j in inside]
+    explained = [explained_shares(values[:, [*outside, j]], splits)[-1] for j in inside]
     places_rest, places_mine = (np.asarray(rankdata(-scores, method="min"), int) for scores in (rest, mine))
     return Addition(
         tuple(left.datasets[j] for j in inside),
@@ -121,45 +122,62 @@ def addition(matrix: Matrix, group: Sequence[str]) -> Addition:
     )
 
 
-def explained_shares(values: Floats, splits: Sequence[Split]) -> tuple[Floats, Floats]:
-    """R^2 of each dataset [d] from all others together, and [d] from the single other one that serves it best.
+def explained_shares(values: Floats, splits: Sequence[Split]) -> Floats:
+    """R^2 of each dataset [d] from the others: 1 - error / error of the training mean, over the held-out models.
 
-    1 - error / error of the training mean, over the held-out models; where all models are equal there is nothing to
-    know, and R^2 is 1. Columns are divided by their spread, because R^2 has no scale. The ridge's penalty is 1 for a
-    single dataset and one for each training model for many.
+    Whether one other dataset or all of them predict it is decided anew in every split, by holding out parts of its
+    training models. Had the held-out models a say in it, the luckiest of d predictors would win, and noise would look
+    predictable. Where all models are equal there is nothing to know, and R^2 is 1.
+    """
+    d = values.shape[1]
+    wrong, blind = np.zeros(d), np.zeros(d)
+    for split in splits:
+        inner = sum((np.stack(misses(values, part)) for part in _inner(split, splits)), np.zeros((3, d)))
+        together, alone, mean = misses(values, split)
+        wrong += np.where(inner[1] < inner[0], alone, together)
+        blind += mean
+    varies = blind > _FLAT
+    return np.where(varies, 1 - np.divide(wrong, blind, out=np.zeros(d), where=varies), 1.0)
 
-    The single one is chosen anew in every split, by its correlation over the training models. Chosen by how it does on
-    the held-out ones it would be the luckiest of d - 1, and noise would look predictable.
+
+def misses(values: Floats, split: Split) -> tuple[Floats, Floats, Floats]:
+    """Squared errors of each dataset [d] over the held-out models: from all others, from a single one, from the mean.
+
+    The single one is that with the largest correlation over the training models. Columns are divided by their spread
+    over these, because R^2 has no scale. The ridge's penalty is 1 for a single dataset and one for each training model
+    for many.
 
     All d regressions on the d - 1 other columns come from one inverse: with P = (A'A + alpha I)^-1 the weights of
     column j on the others are -P[:, j] / P[j, j].
     """
+    train, test = values[split.train], values[split.test]
     d = values.shape[1]
-    every = np.arange(d)
-    wrong, wrong_alone, blind = np.zeros(d), np.zeros(d), np.zeros(d)
-    for split in splits:
-        train, test = values[split.train], values[split.test]
-        spread = train.std(axis=0)
-        scale = np.where(spread > _FLAT, spread, 1.0)
-        centre = train.mean(axis=0)
-        past, new = (train - centre) / scale, (test - centre) / scale
-        products = past.T @ past
-        inverse = np.linalg.inv(products + len(train) * np.eye(d))
-        weights = -inverse / np.diag(inverse)
-        np.fill_diagonal(weights, 0.0)
-        wrong += ((new @ weights - new) ** 2).sum(axis=0)
-        related = np.abs(products)  # of columns with unit spread: their correlations
-        np.fill_diagonal(related, -1.0)
-        chosen = related.argmax(axis=0)
-        single = products[chosen, every] / (products[chosen, chosen] + 1.0)
-        wrong_alone += ((new[:, chosen] * single - new) ** 2).sum(axis=0)
-        blind += (new**2).sum(axis=0)
-    varies = blind > _FLAT
-    together, alone = (
-        np.where(varies, 1 - np.divide(missed, blind, out=np.zeros(d), where=varies), 1.0)
-        for missed in (wrong, wrong_alone)
+    spread = train.std(axis=0)
+    scale = np.where(spread > _FLAT, spread, 1.0)
+    centre = train.mean(axis=0)
+    past, new = (train - centre) / scale, (test - centre) / scale
+    products = past.T @ past
+    inverse = np.linalg.inv(products + len(train) * np.eye(d))
+    weights = -inverse / np.diag(inverse)
+    np.fill_diagonal(weights, 0.0)
+    related = np.abs(products)  # of columns with unit spread, so these are correlations
+    np.fill_diagonal(related, -1.0)
+    chosen = related.argmax(axis=0)
+    single = products[chosen, np.arange(d)] / (products[chosen, chosen] + 1.0)
+    return (
+        ((new @ weights - new) ** 2).sum(axis=0),
+        ((new[:, chosen] * single - new) ** 2).sum(axis=0),
+        (new**2).sum(axis=0),
     )
-    return together, alone
+
+
+def _inner(split: Split, splits: Sequence[Split]) -> list[Split]:
+    """The training models of a split in INNER_FOLDS parts or fewer; what is held out together elsewhere stays so."""
+    groups = [other.test for other in splits if other is not split]
+    if len(groups) < 2:
+        groups = [np.array([row]) for row in split.train]
+    tests = [np.concatenate(groups[k::INNER_FOLDS]) for k in range(min(INNER_FOLDS, len(groups)))]
+    return [Split(f"{split.name}, {k}", np.setdiff1d(split.train, test), test) for k, test in enumerate(tests)]
 
 
 def _whole(matrix: Matrix) -> Matrix:

@@ -50,8 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--k", type=_neighbours, default=5, metavar="K",
-        help="neighbours that make a ball, or metric=k pairs with commas (default: 5; the cover pair has its own, 3, which "
-        "only pairs such as precision_cover=2 change)",
+        help="neighbours that make a ball, or metric=k pairs with commas (default: 5; the cover pair keeps its 3, "
+        "which only precision_cover=2,recall_cover=2 changes)",
     )  # fmt: skip
     group.add_argument(
         "--correct", type=options.names, default=list(CORRECTIONS), metavar="LIST",

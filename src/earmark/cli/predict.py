@@ -1,10 +1,10 @@
 """Fill the subsets that were not run: from scores on a few, what the others will probably say, with intervals.
 
 PARTIAL: a score table of your own, such as the scores.csv of `earmark run --suite lite`, or a plain table with a line
-for each model and a column for each subset (then --metric says what it measures). Values are fractions. The history that predictions
-rest on are the papers' printed results (VocSim, Codec-SUPERB), the other systems of PARTIAL, and the tables given with
---history; a system is never predicted from itself, nor from another configuration of the same model. A predicted row
-has the status `predicted` and its interval in low and high; in tables it stands as ~61.2.
+for each model and a column for each subset (then --metric says what it measures). Values are fractions. The history
+that predictions rest on are the papers' printed results (VocSim, Codec-SUPERB), the other systems of PARTIAL, and the
+tables given with --history; a system is never predicted from itself, nor from another configuration of the same model.
+A predicted row has the status `predicted` and its interval in low and high; in tables it stands as ~61.2.
 """
 
 from __future__ import annotations

@@ -197,7 +197,9 @@ class _Found:
         kept = self.samples.get((space, "gicdm", "all", "kept"))
         dropped = "" if kept is None else f"; GICDM drops {int((copies & (kept == 0.0)).sum())} of them"
         count = int(copies.sum())
-        said = f"{counted(count, 'sample')} {'is a (near) copy of a real point' if count == 1 else 'are (near) copies of real points'}"
+        said = f"{count} samples are (near) copies of real points"
+        if count == 1:
+            said = "1 sample is a (near) copy of a real point"
         self.notes.append(f"{said} ({space}): a generator that memorises{dropped}")
 
     def _plain(self, space: str, balls: Balls) -> None:

@@ -270,7 +270,7 @@ def _cover_balls(side: Side, name: str, k: int) -> Balls:
     largest = n // COVER_SPAN  # the largest k with 3k - 1 < n
     remedy = f"use --k {name}={largest}" if largest else f"it needs at least {COVER_SPAN}"
     raise TooFew(
-        f"{name} with k = {k} reaches to the {depth}th other point (3k - 1), and there are "
+        f"k = {k} of the cover pair looks at {depth} others (3k - 1), and there are "
         f"{counted(n, f'{side.name} point')}: {remedy}."
     )
 

@@ -311,7 +311,7 @@ def _lite(entry: CorpusEntry) -> CorpusEntry:
 
 def _subsets_there(spec: str) -> set[str] | None:
     """The subsets of a corpus as far as they are told without opening it; None where they are not."""
-    from earmark.corpora import CORPORA
+    from earmark.corpora.source import CORPORA
 
     if spec.partition(":")[0] in CORPORA:
         return set()  # none but VocSim has subsets of VocSim
