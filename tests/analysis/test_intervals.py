@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from earmark.analysis import intervals as iv
 from earmark.analysis.matrix import Matrix, from_scores, from_table
 from earmark.analysis.pounce import ridge
 from earmark.errors import InputError, UsageError
+from earmark.scores import Row, Scores
 
 
 def families_of(count: int, each: int, datasets: int = 6, seed: int = 0, spread: float = 0.03) -> Matrix:
@@ -140,14 +143,44 @@ def test_lower_is_better_gives_the_same_intervals_turned_round() -> None:
     assert turned.high == pytest.approx(1 - up.low, nan_ok=True)
 
 
-def test_predictions_stay_in_the_range_of_the_scores() -> None:
-    history = families_of(8, 2, spread=0.2)
-    clipped = from_table(
-        np.clip(history.values, 0, 1), history.models, history.datasets, families=history.families, chance=0.3
-    )
-    found = iv.predict_rows(clipped, np.array([0.99] + [np.nan] * 5))
-    assert np.nanmax(found.high) <= 1
-    assert np.nanmin(found.low) >= 0
+def test_predictions_stay_in_the_range_of_the_metric() -> None:
+    rng = np.random.default_rng(0)
+    rows = [
+        Row(system=f"m{i}", subset=name, metric="P@1", value=float(rng.choice([0.02, 0.98])))
+        for i in range(9)
+        for name in "abc"
+    ]
+    history = from_scores(Scores(tuple(rows)))
+    assert history.bounds == history.take(datasets=[0]).bounds == (0, 1)
+    found = iv.predict_rows(history, np.array([0.9, np.nan, np.nan]))
+    free = iv.predict_rows(replace(history, bounds=(-np.inf, np.inf)), np.array([0.9, np.nan, np.nan]))
+    assert (free.high[0, 1:] > 1).any()
+    assert (free.low[0, 1:] < 0).any()
+    assert found.low == pytest.approx(np.clip(free.low, 0, 1), nan_ok=True)
+    assert found.high == pytest.approx(np.clip(free.high, 0, 1), nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("centre", "scale", "ends"),
+    [(0.5, 1000, {}), (-0.1, 1, {"chance": 0, "best": 1}), (0.1, -1, {"chance": 1, "best": 0})],
+    ids=["no known end", "silhouette", "lower is better"],
+)
+def test_a_new_best_or_worst_may_lie_inside(centre: float, scale: float, ends: dict[str, float]) -> None:
+    inside, above, below = [], [], []
+    for seed in range(60):
+        values = 0.12 * np.random.default_rng(seed).normal(size=(13, 5)) + centre
+        values[:, 3:] = 0.5 * values[:, :1] + 0.5 * values[:, 3:]
+        values *= scale
+        down = "abcde" if scale < 0 else ""
+        history = from_table(values[:12], [f"m{i}" for i in range(12)], "abcde", lower_is_better=down, **ends)
+        row = np.r_[values[12, :3], np.nan, np.nan]
+        found = iv.predict_rows(history, row)
+        hit = ((values[12] >= found.low[0]) & (values[12] <= found.high[0]))[3:]
+        inside += list(hit)
+        above += list(hit[values[12, 3:] > values[:12, 3:].max(axis=0)])
+        below += list(hit[values[12, 3:] < values[:12, 3:].min(axis=0)])
+    assert 0.88 < np.mean(inside) < 0.98
+    assert min(np.mean(above), np.mean(below)) > 0.2
 
 
 def test_gaps_in_the_history() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from earmark.analysis.matrix import from_table
-from earmark.analysis.novelty import addition, explained_shares, novelty
+from earmark.analysis.novelty import _inner, addition, explained_shares, misses, novelty
 from earmark.analysis.pounce import grouped_splits
 from earmark.errors import InputError, UsageError
 
@@ -52,26 +52,55 @@ def test_a_constant_dataset_tells_nothing() -> None:
     assert verdict.verdict == "constant"
 
 
-def test_explained_shares_are_those_of_scikit_learn() -> None:
+def test_errors_are_those_of_scikit_learn() -> None:
     from sklearn.linear_model import Ridge
 
     values, families = benchmark(3)
+    for split in grouped_splits(families)[:3]:
+        together, alone, blind = misses(values, split)
+        scaled = values / values[split.train].std(axis=0)
+        train, test = scaled[split.train], scaled[split.test]
+        correlations = np.abs(np.corrcoef(train.T)) - 2 * np.eye(6)
+        for target in range(6):
+            others = [place for place in range(6) if place != target]
+            nearest = [int(correlations[target].argmax())]
+            for features, alpha, mine in ((others, float(len(train)), together), (nearest, 1.0, alone)):
+                model = Ridge(alpha=alpha).fit(train[:, features], train[:, target])
+                wrong = ((model.predict(test[:, features]) - test[:, target]) ** 2).sum()
+                assert mine[target] == pytest.approx(wrong)
+            assert blind[target] == pytest.approx(((train[:, target].mean() - test[:, target]) ** 2).sum())
+
+
+@pytest.mark.parametrize("families", [[f"f{i // 3}" for i in range(24)], [f"f{i // 12}" for i in range(24)]])
+def test_held_out_models_have_no_say_in_what_predicts_them(families: list[str]) -> None:
+    """One or all, as an inner split says: recomputed with the held-out scores out of reach."""
+    values, _ = benchmark(4)
     splits = grouped_splits(families)
-    together, alone = explained_shares(values, splits)
-    for target in range(6):
-        others = [place for place in range(6) if place != target]
-        for features, alpha, mine in [(others, None, together[target])] + [
-            ([one], 1.0, alone[one, target]) for one in others
-        ]:
-            wrong = blind = 0.0
-            for split in splits:
-                scaled = values / values[split.train].std(axis=0)
-                x, y = scaled[split.train][:, features], scaled[split.train][:, target]
-                model = Ridge(alpha=float(len(x)) if alpha is None else alpha).fit(x, y)
-                truth = scaled[split.test][:, target]
-                wrong += ((model.predict(scaled[split.test][:, features]) - truth) ** 2).sum()
-                blind += ((y.mean() - truth) ** 2).sum()
-            assert mine == pytest.approx(1 - wrong / blind)
+    wrong, blind = np.zeros(6), np.zeros(6)
+    for split in splits:
+        blinded = values.copy()
+        blinded[split.test] = np.nan
+        inner = _inner(split, splits)
+        held = np.sort(np.concatenate([part.test for part in inner]))
+        assert held.tolist() == split.train.tolist()
+        assert not any(set(part.train) & set(part.test) for part in inner)
+        if len(splits) > 2:
+            assert not any({families[i] for i in part.train} & {families[i] for i in part.test} for part in inner)
+        scores = np.sum([misses(blinded, part)[:2] for part in inner], axis=0)
+        pair = misses(values, split)
+        wrong += [pair[int(scores[1, j] < scores[0, j])][j] for j in range(6)]
+        blind += pair[2]
+    assert explained_shares(values, splits) == pytest.approx(1 - wrong / blind)
+
+
+@pytest.mark.parametrize(("models", "datasets"), [(8, 50), (16, 30)])
+def test_independent_noise_is_new_however_much_of_it_there_is(models: int, datasets: int) -> None:
+    verdicts = []
+    for seed in range(3):
+        values = np.random.default_rng(seed).uniform(0.2, 0.8, (models, datasets))
+        matrix = from_table(values, [f"m{i}" for i in range(models)], [f"d{j}" for j in range(datasets)])
+        verdicts += [verdict.verdict for verdict in novelty(matrix)]
+    assert np.mean([verdict == "new" for verdict in verdicts]) > 0.8
 
 
 def test_what_a_group_adds() -> None:

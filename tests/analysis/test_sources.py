@@ -114,7 +114,7 @@ def test_numbers_may_name_models_in_a_column_that_says_so(tmp_path: Path) -> Non
 def test_values_that_a_metric_cannot_have_are_refused() -> None:
     rows = [Row(system=m, subset=s, metric="P@1", value=0.5) for m in "abc" for s in "xy"]
     with pytest.raises(
-        InputError, match=r'"d" on "x" has P@1 84, which is from 0 to 1; write fractions: divide by 100'
+        InputError, match=r'"d" on "x" has P@1 84, and P@1 is from 0 to 1; write fractions: divide by 100'
     ):
         open_matrix(Scores((*rows, Row(system="d", subset="x", metric="P@1", value=84.0))))
 

@@ -23,6 +23,7 @@ from earmark._version import __version__
 from earmark.analysis.chance import known_chance
 from earmark.analysis.intervals import LEVEL, predict_rows
 from earmark.analysis.matrix import Matrix, from_scores
+from earmark.analysis.naming import families_of
 from earmark.analysis.sources import open_scores
 from earmark.errors import InputError, UsageError, did_you_mean, quoted
 from earmark.scores import VOCSIM_SUBSETS, Row, Scores, merge, metric_facts
@@ -166,11 +167,11 @@ def _printed(suites: Iterable[str], wanted: bool) -> list[Scores]:
 
 
 def _families(past: Scores, given: Mapping[str, str]) -> dict[str, str]:
-    """The model behind each system, where the papers or the caller know it; else the system itself."""
+    """The model behind each system: as the caller says, as the papers know it, or by the system's name."""
     found: dict[str, str] = {}
     for row in past:
         if row.system not in found:
-            known = published.families(row.suite, [row.system], level="model")[row.system]
+            known = families_of(row.suite, [row.system])[row.system]
             found[row.system] = given.get(row.system, known)
     return found
 

@@ -23,7 +23,9 @@ import numpy as np
 from earmark import published
 from earmark.analysis.chance import known_chance
 from earmark.analysis.matrix import Matrix, from_scores, from_table
+from earmark.analysis.naming import families_of
 from earmark.errors import InputError, UsageError, did_you_mean, quoted, require
+from earmark.published.families import Level
 from earmark.scores import Row, Scores, load_scores, metric_facts
 from earmark.scores.rows import COLUMNS, distinct
 from earmark.wording import counted
@@ -79,9 +81,9 @@ def open_matrix(
     metric           which metric of a score table; for a plain table, what its columns measure, if they are all alike
     lower_is_better  columns of a plain table of which less is better
     chance, best     by dataset, in the units of the table; other chance levels are looked up, or 0
-    families         by model or system; "auto": as the papers name their methods, a column `family`, or a system under
-                     several distances; "models": the model behind VocSim's methods, which is stricter, or the first
-                     word of a model's name; None: no families
+    families         by model or system; "auto": as the papers name their methods, a column `family`, or the model in
+                     the name of a run's system; "models": the model behind VocSim's methods, which is stricter, or the
+                     first word of a model's name; None: no families
     without          datasets to leave out, such as an average among them
     """
     how = _Reading(
@@ -151,7 +153,7 @@ def refuse_impossible(name: str, scores: Scores) -> None:
             "write fractions: divide by 100" if facts.percent and 1 < row.value <= 100 else "correct it, or remove it"
         )
         ends = f"{low:g} or more" if np.isinf(high) else f"from {low:g} to {high:g}"
-        raise InputError(f"{name}: {where} has {row.metric} {row.value:g}, which is {ends}; {remedy}.")
+        raise InputError(f"{name}: {where} has {row.metric} {row.value:g}, and {row.metric} is {ends}; {remedy}.")
 
 
 # --- score tables -------------------------------------------------------------------------------------------------
@@ -209,7 +211,8 @@ def _families_of_systems(
         return None
     if families not in ("auto", "models"):
         raise UsageError(f'families is a mapping, a file, "auto" or "models", not {families!r}.')
-    return published.families(printed or "vocsim", tuple(systems), level="model" if families == "models" else "method")
+    level: Level = "model" if families == "models" else "method"
+    return published.families(printed, systems, level) if printed else families_of("vocsim", systems, level)
 
 
 def _levelled(

@@ -97,13 +97,15 @@ class Balls:
         """
         side = self._side
         # A ball of radius 0 holds only copies of its centre: nearly infinite weight, but 0 times it is still 0.
-        positive = self.radii[self.radii > 0.0]
-        least = float(positive.min()) * 2.0**-20 if len(positive) else 1.0
-        weights = (1.0 if self._own is None else self._own) / np.maximum(self.radii, least)
+        # Radii in units of about the mean one (a power of two: no digit changes) keep weights near 1 at any scale.
+        unit = float(2.0 ** np.clip(np.frexp(self.radii.mean())[1], -1000, 1000)) if self.radii.any() else 1.0
+        radii = self.radii / unit
+        least = float(radii[radii > 0.0].min()) * 2.0**-20 if radii.any() else 1.0
+        weights = (1.0 if self._own is None else self._own) / np.maximum(radii, least)
         found = nearest(side.base, 1, queries=side.other, weights=weights, **side.work.options())
         factors = 1.0 if self._others is None else self._others
         with np.errstate(invalid="ignore"):
-            return np.where(found.distances[:, 0] > 0.0, found.distances[:, 0] * factors, 0.0)
+            return np.where(found.distances[:, 0] > 0.0, found.distances[:, 0] / unit * factors, 0.0)
 
     def _count(self, radii: Floats, *, strict: bool = False) -> BallCounts:
         side = self._side

@@ -206,7 +206,7 @@ class GICDM:
             fit_scale(space, scale, iterations=iterations, quantile=self.quantile, work=work, start=start)
             for scale in scales
         ]
-        self._real, self._fitted = values, tuple(fitted)
+        self._real, self._distance, self._fitted = values, self.distance, tuple(fitted)
         self.scales_ = scales
         self.factors_ = fitted[0].factors
         self.thresholds_ = tuple(scale.threshold for scale in fitted)
@@ -220,7 +220,7 @@ class GICDM:
             raise UsageError("This GICDM has seen no real points yet: call fit(real) before transform(generated).")
         values = check_vectors(generated, "The generated vectors")
         work = self._work()
-        base, queries = spaces.prepare_pair(self._real, values, self.distance, threads=work.threads)
+        base, queries = spaces.prepare_pair(self._real, values, self._distance, threads=work.threads)
         return adjust(base, queries, self._fitted, work=work)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -73,8 +73,7 @@ def _score(curve: Floats) -> float:
 def outputs(real: Array, generated: Array, *, seed: int = 0) -> tuple[Array, Array]:
     """What the network, trained on the real points, makes of both sets, in float32."""
     torch = require("torch", "alpha_precision and beta_recall", "torch")
-    mean, scale = real.mean(axis=0, dtype=np.float64), real.std(axis=0, dtype=np.float64)
-    scale = np.where(scale > 0.0, scale, 1.0)
+    mean, scale = spaces.mean_and_spread(real)
     first, second = (
         torch.from_numpy(((points - mean) / scale).astype(np.float32)) for points in (real, generated)
     )  # fmt: skip

@@ -211,10 +211,10 @@ def factors_of(correction: Correction, near: Neighbourhoods, *, progress: Progre
         target = float(means[means > 0.0].mean()) if means.any() else 1.0
         found = Factors("scale", np.sqrt(target / _positive(means)))
     elif correction.name == "csls":
-        found = Factors.shifting("shift", near.nearest(k, progress).distances.mean(axis=1))
+        found = Factors("shift", near.nearest(k, progress).distances.mean(axis=1))
     else:
         places = near.nearest(k, progress).places
-        found = Factors.shifting("square_shift", _centroid_squares(space, places, near.threads))
+        found = Factors("square_shift", _centroid_squares(space, places, near.threads))
     _refuse_overflow(found, space)
     return found.at(near.order)
 

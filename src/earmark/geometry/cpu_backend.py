@@ -116,15 +116,17 @@ class Cpu:
     def logs(self, workers: Workers, rows: Ints, reaches: Floats, weights: Floats) -> Iterator[tuple[Ints, Floats]]:
         pairs = self.pairs
         folded = fold(pairs, weights, np.float64)
-        limits = pairs.key_of(reaches, folded.key_scale)
+        with np.errstate(over="ignore", under="ignore"):
+            limits = pairs.key_of(reaches, folded.key_scale)
 
         def work(block: Ints) -> tuple[Ints, Floats]:
             totals = np.zeros(len(block))
             # Values enter sums here: strips of one fixed width.
             for c0, tile in _strips(left_operand(pairs, block, np.float64), folded.right, VALUE_COLUMNS):
                 neighbour_kernels.add_logs(
-                    tile, c0, pairs.own(block), block, limits[block], pairs.rows.squares[block], pairs.columns.squares,
-                    *pairs.decided_by, pairs.halved, pairs.scale, folded.key_scale, reaches[block], weights, totals,
+                    tile, c0, pairs.own(block), block, limits[block], folded.errors[block], pairs.rows.squares[block],
+                    pairs.columns.squares, *pairs.decided_by, pairs.halved, pairs.scale, folded.key_scale,
+                    reaches[block], weights, totals,
                 )  # fmt: skip
             return block, totals
 

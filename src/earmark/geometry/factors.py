@@ -42,10 +42,6 @@ class Factors:
     first: Floats
     second: Floats = field(default_factory=lambda: _NOTHING)
 
-    @classmethod
-    def shifting(cls, kind: Literal["shift", "square_shift"], amounts: Floats) -> Factors:
-        return cls(kind, amounts, amounts.max() - amounts)
-
     @property
     def code(self) -> int:
         return _CODES[self.kind]
@@ -64,11 +60,13 @@ class Factors:
             return np.asarray(-np.expm1(-keys))
         if not self.signed:
             return keys
-        own = self.first[rows] + (self.first[rows] + self.second[rows])
+        own = self.first[rows]
         return np.asarray(keys - (own if keys.ndim == 1 else own[:, None]))
 
     def doubt(self, space: Space) -> float:
         """The share of a key by which the key of a tile may lie above the needed one and still have to be decided.
+
+        For kinds that shift it is the share of a key's size by which the key of a tile may be wrong, ties included.
 
         After `exact_distances` a tile's q is right to a share of itself. Roots and products keep that share, a square
         doubles it, and the normal tail multiplies it by at most (mean / deviation + 2)^2.
@@ -81,6 +79,8 @@ class Factors:
             share *= 2.0
         elif self.kind == "normal":
             share *= float((self.first / self.second).max() + 2.0) ** 2
+        if self.signed:
+            return share + pair_kernels.TIE_SHARE
         if share >= 0.5:
             return 1e6  # nothing is certain but lists that hold everything
         return float((1.0 + share) * (1.0 + pair_kernels.TIE_SHARE) / (1.0 - share) - 1.0)

@@ -24,7 +24,9 @@ Numeric policy
 - Values that enter sums (euclidean) come from float64 tiles of one fixed shape; where the product loses
   digits to cancellation (pairs much closer than their norms) `square` replaces it.
 - Under a correction (kind, first, second: see `pair_kernels`) keys are order keys from float64 tiles of the fixed
-  shape, right to a share of themselves (`doubt`), and candidates are decided by their order keys.
+  shape, right to a share of themselves (`doubt`), and candidates are decided by their order keys. Keys that are
+  differences are right to a share of what was subtracted, so there the tile holds the least each can be: a point far
+  from all others is in doubt itself and puts nobody else there.
 - So no result depends on tile width, threads or memory budget.
 """
 
@@ -32,7 +34,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from earmark.geometry.pair_kernels import PLAIN, corrected, order_key
+from earmark.geometry.pair_kernels import PLAIN, SHIFT, corrected, order_key, rank_of_difference, size_of, upper_bound
 from earmark.geometry.pair_kernels import SAME_DIRECTION as SAME_DIRECTION
 from earmark.geometry.pair_kernels import TIE_SHARE as TIE_SHARE
 from earmark.geometry.pair_kernels import compiled as compiled
@@ -133,25 +135,47 @@ def propose(tile, c0, rows, first, last, groups, across, near, keys, places, cou
 
 
 @compiled
-def _keep(distances, places, count, order, value, place):
+def _rank(value, place, kind, first):
+    """What a candidate is ordered by: its distance or order key, without its rounding noise."""
+    return rank_of_difference(value, size_of(value, first[place])) if kind >= SHIFT else rank_of(value)
+
+
+@compiled
+def _keep(distances, places, count, order, value, place, kind, first):
     """Insert into a list sorted by (distance, original row)."""
     capacity = distances.shape[0]
-    rank = rank_of(value)
+    rank = _rank(value, place, kind, first)
     if count == capacity:
-        worst = rank_of(distances[capacity - 1])
+        worst = _rank(distances[capacity - 1], places[capacity - 1], kind, first)
         if rank > worst or (rank == worst and order[place] > order[places[capacity - 1]]):
             return count
     at = count if count < capacity else capacity - 1
-    while at > 0 and (
-        rank_of(distances[at - 1]) > rank
-        or (rank_of(distances[at - 1]) == rank and order[places[at - 1]] > order[place])
-    ):
+    while at > 0:
+        other = _rank(distances[at - 1], places[at - 1], kind, first)
+        if other < rank or (other == rank and order[places[at - 1]] < order[place]):
+            break
         distances[at] = distances[at - 1]
         places[at] = places[at - 1]
         at -= 1
     distances[at] = value
     places[at] = place
     return count + 1 if count < capacity else capacity
+
+
+@compiled
+def _smallest_upper(keys, places, first, doubt, uppers, count):
+    """Take the upper bounds of some candidates, given by their lower ones, into a sorted list of the smallest."""
+    for t in range(keys.shape[0]):
+        upper = upper_bound(keys[t], first[places[t]], doubt)
+        if count == uppers.shape[0] and upper >= uppers[count - 1]:
+            continue
+        at = count if count < uppers.shape[0] else count - 1
+        while at > 0 and uppers[at - 1] > upper:
+            uppers[at] = uppers[at - 1]
+            at -= 1
+        uppers[at] = upper
+        count = min(count + 1, uppers.shape[0])
+    return count
 
 
 @compiled
@@ -169,8 +193,9 @@ def decide(
 
     Fills, per row: the k nearest (places and distances, ordered by (distance, row)), the distance of the
     nearest other-class point and of the farthest same-class point (NaN where there is none). Under a correction
-    distances are order keys.
+    distances are order keys. Where those are differences, `keys` holds the least they can be.
     """
+    uppers, nearest_upper = np.empty(k), np.empty(1)
     for r in range(rows.shape[0]):
         me = rows[r]
         n_same, n_other, n_far = counts[r, 0], counts[r, 1], counts[r, 2]
@@ -189,6 +214,13 @@ def decide(
         reach_other = reach_same
         if n_other > 0:
             reach_other = max(reach_other, _reach(np.float64(keys[r, near]), margin, doubt))
+        if kind >= SHIFT:
+            found = _smallest_upper(keys[r, :n_same], places[r, :near], first, doubt, uppers, 0)
+            other_keys, other_places = keys[r, near : near + n_other], places[r, near : 2 * near]
+            found = _smallest_upper(other_keys, other_places, first, doubt, uppers, found)
+            reach_same = reach_other = uppers[found - 1] if found > 0 else -np.inf
+            if _smallest_upper(other_keys, other_places, first, doubt, nearest_upper, 0) > 0:
+                reach_other = max(reach_other, nearest_upper[0])
         reach_far = np.inf
         if n_far > 0:
             reach_far = _reach(np.float64(keys[r, 2 * near]), margin, doubt)
@@ -207,7 +239,7 @@ def decide(
                 value = distance(raw, flat, me, place, halved, scale)
                 if kind != PLAIN:
                     value = order_key(value, me, place, halved, kind, first, second)
-                found = _keep(out_distances[r], out_places[r], found, order, value, place)
+                found = _keep(out_distances[r], out_places[r], found, order, value, place, kind, first)
         nearest = np.nan
         for t in range(n_other):
             if np.float64(keys[r, near + t]) <= reach_other:
@@ -215,7 +247,7 @@ def decide(
                 value = distance(raw, flat, me, place, halved, scale)
                 if kind != PLAIN:
                     value = order_key(value, me, place, halved, kind, first, second)
-                found = _keep(out_distances[r], out_places[r], found, order, value, place)
+                found = _keep(out_distances[r], out_places[r], found, order, value, place, kind, first)
                 if not nearest <= value:
                     nearest = value
         out_other[r] = nearest
@@ -247,7 +279,7 @@ def exact_rows(
             value = distance(raw, flat, me, place, halved, scale)
             if kind != PLAIN:
                 value = order_key(value, me, place, halved, kind, first, second)
-            found = _keep(out_distances[r], out_places[r], found, order, value, place)
+            found = _keep(out_distances[r], out_places[r], found, order, value, place, kind, first)
             if starts[me] <= place < stops[me]:
                 if not farthest >= value:
                     farthest = value

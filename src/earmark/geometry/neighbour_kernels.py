@@ -23,6 +23,7 @@ import numpy as np
 
 from earmark.geometry.kernels import BLOCK, CLOSE, SAME_DIRECTION, TIE_SHARE, compiled, rank_of
 
+FAINT = 1e-290  # a key under this may have lost digits to underflow
 AHEAD = 1e-4  # distances this much (as a share) beyond the last one needed are looked up with it
 
 
@@ -327,31 +328,43 @@ def count_inside(
 
 @compiled
 def add_logs(
-    tile, c0, own, rows, limits, row_squares, column_squares, raw_a, flat_a, raw_b, flat_b, halved, scale, key_scale,
-    reaches, weights, totals,
+    tile, c0, own, rows, limits, errors, row_squares, column_squares, raw_a, flat_a, raw_b, flat_b, halved, scale,
+    key_scale, reaches, weights, totals,
 ):  # fmt: skip
     """totals[r] += sum over the tile's columns of log(min(d * weight / reaches[r], 1)), -inf for a distance of 0.
 
-    tile holds float64 keys and limits[r] the key of reaches[r]. A running product stands for the sum: one logarithm
-    for many pairs. Where the product has lost digits to cancellation the pair's own distance takes its place.
+    tile holds float64 keys, wrong by errors[r] at most, and limits[r] the key of reaches[r]. A running product stands
+    for the sum: one logarithm for many pairs. Where a key has lost digits to cancellation the pair's own distance takes
+    its place, also in the question whether it is within reach: a reach may be smaller than the error of a key.
     """
     power = 1.0 if halved else 0.5
     for r in range(tile.shape[0]):
-        row, limit, me = tile[r], limits[r], own[r] - c0
+        row, limit, me, reach = tile[r], limits[r], own[r] - c0, reaches[r]
+        bound = limit + errors[r]
+        usable = FAINT < limit < np.inf
         running, total = 1.0, 0.0
         for j in range(row.shape[0]):
-            if not row[j] < limit or j == me:
+            if not row[j] < bound or j == me:
                 continue
             place = c0 + j
             factor = weights[place] if halved else weights[place] * weights[place]
-            share = row[j] / limit
-            if row[j] < CLOSE * (row_squares[r] + column_squares[place]) * factor * key_scale:
-                d = pair_distance(raw_a, flat_a, rows[r], raw_b, flat_b, place, halved, scale)
-                part = d * weights[place] / reaches[r]
-                if part < 1e-50:
-                    total += np.log(part) if part > 0.0 else -np.inf
+            lost = max(CLOSE * (row_squares[r] + column_squares[place]) * factor * key_scale, FAINT)
+            if usable and not row[j] < lost:
+                if not row[j] < limit:
                     continue
-                share = min(part if halved else part * part, 1.0)
+                share = row[j] / limit
+            else:
+                value = pair_distance(raw_a, flat_a, rows[r], raw_b, flat_b, place, halved, scale) * weights[place]
+                if value == 0.0:
+                    total = -np.inf
+                    continue
+                if not value < reach:
+                    continue
+                part = value / reach
+                if part < 1e-50:
+                    total += np.log(part)
+                    continue
+                share = part if halved else part * part
             running *= share
             if running < 1e-100:
                 total += power * np.log(running)

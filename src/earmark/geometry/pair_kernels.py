@@ -1,18 +1,20 @@
 """What two points measure: their distance, and what a hubness correction makes of it.
 
-A correction gives every pair an *order key*, a number of at least 0 by which a row ranks its candidates, and the
-corrected distance follows from the key. Both are computed from the distance d and from a few numbers per point:
+A correction gives every pair an *order key* by which a row ranks its candidates, and the corrected distance follows
+from the key. Both are computed from the distance d and from a few numbers per point:
 
     kind           order key of (i, j)              corrected distance           first, second
     PLAIN          d                                the key
     SCALE          d f_i f_j                        the key                      f
     LOCAL          (d f_i f_j)^2                    1 - exp(-key)                f
     NORMAL         -log SF_i(d) - log SF_j(d)       1 - exp(-key)                mean, deviation
-    SHIFT          2 d + (max a - a_j)              key - max a - a_i            a, max a - a
-    SQUARE_SHIFT   |x_i - x_j|^2 + (max a - a_j)    key - max a - a_i            a, max a - a
+    SHIFT          2 d - a_j                        key - a_i                    a
+    SQUARE_SHIFT   |x_i - x_j|^2 - a_j              key - a_i                    a
 
-Keys keep their relative precision where the corrected distance cannot: exponentials that round to 1 are no tie, and
-differences near 0 are not ordered by their rounding.
+Keys of kinds that do not shift are at least 0 and keep their relative precision where the corrected distance cannot:
+exponentials that round to 1 are no tie. Those that shift are differences of either sign: such a key is known to a share
+of its *size*, the sum of what was subtracted, 2 d + a_j or |x_i - x_j|^2 + a_j. So a tie is as wide as the two points
+make it, and a point far from all others blurs no other pair.
 """
 # mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
 
@@ -32,6 +34,7 @@ PLAIN, SCALE, LOCAL, NORMAL, SHIFT, SQUARE_SHIFT = range(6)
 
 _ROOT_HALF = math.sqrt(0.5)
 _LOG_ROOT_TAU = 0.5 * math.log(2.0 * math.pi)
+_FAINT_EXPONENT = -960  # of a size whose 40th bit is hardly a number
 _FAR_OUT = 25.0  # deviations from which the tail of the normal distribution is its asymptotic series
 
 compiled = njit(cache=True, nogil=True)
@@ -87,6 +90,23 @@ def rank_of(value):
 
 
 @compiled
+def size_of(key, amount):
+    """What the key of a kind that shifts is a difference of, added up; `amount` is the a that was subtracted."""
+    return key + 2.0 * amount
+
+
+@compiled
+def rank_of_difference(key, size):
+    """`rank_of` for the key of a kind that shifts: rounded to 40 bits of its size."""
+    # The size is rounded first, so that one that lies at a power of two has the same unit whatever rounding did.
+    _, exponent = math.frexp(rank_of(size))
+    if exponent < _FAINT_EXPONENT:
+        return key
+    unit = math.ldexp(1.0, exponent - 40)
+    return np.rint(key / unit) * unit
+
+
+@compiled
 def surprise(z):
     """-log of the upper tail of the standard normal distribution, with relative precision on both sides."""
     if z < 0.0:
@@ -111,8 +131,8 @@ def order_key(value, a, b, halved, kind, first, second):
         key = surprise((value - first[a]) / second[a]) + surprise((value - first[b]) / second[b])
         return min(key, LARGEST)
     if kind == SHIFT or halved:
-        return 2.0 * value + second[b]  # where d = q / 2, the squared distance is 2 d
-    return value * value + second[b]
+        return 2.0 * value - first[b]  # where d = q / 2, the squared distance is 2 d
+    return value * value - first[b]
 
 
 @compiled
@@ -157,13 +177,29 @@ def keys_from_distances(tile, c0, rows, halved, kind, first, second):
                 row[j] = min(x * x, LARGEST)
         elif kind == SHIFT or (kind == SQUARE_SHIFT and halved):
             for j in range(row.shape[0]):
-                row[j] = 2.0 * row[j] + second[c0 + j]
+                row[j] = 2.0 * row[j] - first[c0 + j]
         elif kind == SQUARE_SHIFT:
             for j in range(row.shape[0]):
-                row[j] = row[j] * row[j] + second[c0 + j]
+                row[j] = row[j] * row[j] - first[c0 + j]
         else:
             for j in range(row.shape[0]):
                 row[j] = order_key(row[j], me, c0 + j, halved, kind, first, second)
+
+
+@compiled
+def lower_bounds(tile, c0, first, doubt):
+    """Turn a tile of keys of a kind that shifts into what they are at least, in place: less a share of their size."""
+    for r in range(tile.shape[0]):
+        row = tile[r]
+        for j in range(row.shape[0]):
+            row[j] -= doubt * size_of(row[j], first[c0 + j])
+
+
+@compiled
+def upper_bound(bound, amount, doubt):
+    """What a key is at most, from what `lower_bounds` made of it."""
+    key = (bound + 2.0 * doubt * amount) / (1.0 - doubt)
+    return key + doubt * size_of(key, amount)
 
 
 @compiled

@@ -18,7 +18,7 @@ is 0, its distance 1. Flat vectors are counted and reported, never dropped in si
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -38,6 +38,7 @@ FLAT_SQUARE = 2.0  # the q of a pair with a flat member: d = q / 2 = 1
 RANK_ROWS = 64
 DEPTH = 256  # dimensions summed in one product: long vectors are summed in strips, which bounds the rounding error
 GRAM_ROWS = 256
+CLOSEST = 1e-150  # differences under this share of the scale have no square in float64
 JITTERS = (1e-12, 1e-11, 1e-10)  # added to the diagonal of the Gram matrix, as a share of its mean
 
 
@@ -167,6 +168,8 @@ def prepare_pair(
             squares.append(np.einsum("ij,ij->i", own, own))
     if not all(np.isfinite(values).all() for values in squares):
         raise InputError("The vectors' values are too large for float64 distances: rescale them first.")
+    if not halved:
+        _refuse_underflow((first, second), scale)
     if halved and max(float(values.max(initial=0.0)) for values in squares) < kernels.SAME_DIRECTION:
         for own, values in zip(points, squares, strict=True):
             own[:], values[:] = 0.0, 0.0
@@ -175,6 +178,35 @@ def prepare_pair(
         Space(distance, points[i], squares[i], raws[i], flats[i], halved, scale, centre=centre) for i in (0, 1)
     )
     return one, other
+
+
+def _refuse_underflow(sets: Sequence[Array], scale: float) -> None:
+    """Refuse points so close, next to the farthest one, that the square of their distance would be 0.
+
+    Rows are compared with the next ones: where one point is that far out, all the others are that close.
+    """
+    for vectors in sets:
+        if vectors.dtype.itemsize < 8:
+            continue  # the ends of float32 are not so far apart
+        for start in range(0, len(vectors) - 1, RANK_ROWS):
+            part = np.asarray(vectors[start : start + RANK_ROWS + 1], np.float64)
+            gaps = np.abs(part[1:] - part[:-1]).max(axis=1, initial=0.0)
+            if ((gaps > 0.0) & (gaps < CLOSEST * scale)).any():
+                raise InputError(
+                    f"Some vectors differ by less than {CLOSEST:g} of the largest value, too little for float64 "
+                    "distances: leave out the extreme vectors or rescale them."
+                )
+
+
+def mean_and_spread(points: Array) -> tuple[Floats, Floats]:
+    """Mean and population standard deviation of every coordinate; 1 for the deviation of one that is constant.
+
+    The mean of n copies of 0.1 is not quite 0.1: what rounding leaves of a deviation is no spread.
+    """
+    mean, spread = points.mean(axis=0, dtype=np.float64), points.std(axis=0, dtype=np.float64)
+    rounding = 10.0 * np.finfo(np.float64).eps * np.abs(mean) * np.sqrt(len(points))
+    constant = (spread <= rounding) | (points == points[:1]).all(axis=0)
+    return mean, np.where(constant, 1.0, spread)
 
 
 def _centred(
@@ -197,6 +229,8 @@ def _centred(
         squares = np.einsum("ij,ij->i", points, points)
     if not np.isfinite(squares).all():
         raise InputError("The vectors' values are too large for float64 distances: rescale them first.")
+    if raw is not None:
+        _refuse_underflow((raw,), scale)
     if halved and float(squares.max(initial=0.0)) < kernels.SAME_DIRECTION:
         points[:], squares[:] = 0.0, 0.0  # one direction and its rounding: x, 3x, 1.1x
     raw = points if raw is None else raw

@@ -243,6 +243,8 @@ class _Run:
             )
             if self.factors is not None:
                 order_keys(tile, c0, rows, space, self.factors)
+                if self.factors.signed:
+                    pair_kernels.lower_bounds(tile, c0, self.factors.first, self.doubt)
             for name, found in lists.items():
                 kernels.propose(
                     tile, c0, rows, self.first, self.last, self.groups, name != "all", self.near,

@@ -37,6 +37,7 @@ from earmark.geometry.candidates import (
     scaled_factors,
     width_of,
 )
+from earmark.geometry.neighbour_kernels import FAINT
 from earmark.geometry.spaces import DEPTH, FLAT_SQUARE, Space
 from earmark.geometry.sweep import ROWS
 from earmark.workers import Workers
@@ -133,21 +134,25 @@ class Torch:
     def logs(self, workers: Workers, rows: Ints, reaches: Floats, weights: Floats) -> Iterator[tuple[Ints, Floats]]:
         pairs, n = self.pairs, self.pairs.columns.n
         folded = self._fold(weights, np.float64)
-        limits = pairs.key_of(reaches, folded.key_scale)
+        with np.errstate(over="ignore", under="ignore"):
+            limits = pairs.key_of(reaches, folded.key_scale)
         power = 1.0 if pairs.halved else 0.5
         factors = self._upload(pairs.factors(weights) * folded.key_scale)
         sizes = self.columns.squares * factors
 
         def total(block: Ints) -> Floats:
             keys = self._keys(block, folded)[:, :n]
-            share = keys / self._upload(limits[block])[:, None]
-            lost = keys < kernels.CLOSE * (self.rows.squares[self._upload(block)][:, None] * factors + sizes)
-            found = power * share.clamp(0.0, 1.0).log()
-            near = (lost & (share < 1.0)).nonzero()
+            limit, bound = (self._upload(v[block])[:, None] for v in (limits, limits + folded.errors))
+            size = self.rows.squares[self._upload(block)][:, None] * factors + sizes
+            # As `neighbour_kernels.add_logs`: what a key cannot tell is asked of the pair before it is left out.
+            lost = (keys < (kernels.CLOSE * size).clamp(min=FAINT)) | ~((limit > FAINT) & (limit < torch.inf))
+            found = torch.where(lost, 0.0, power * (keys / limit).clamp(0.0, 1.0).log())
+            near = (lost & (keys < bound)).nonzero()
             if len(near):
                 exact = self._upload(self._distances(self._upload(block)[near[:, 0]], near[:, 1]))
-                part = exact * self._upload(weights)[near[:, 1]] / self._upload(reaches[block])[near[:, 0]]
-                found[near[:, 0], near[:, 1]] = part.clamp(max=1.0).log()
+                value, reach = exact * self._upload(weights)[near[:, 1]], self._upload(reaches[block])[near[:, 0]]
+                part = torch.where(value < reach, value / reach, 1.0).log()
+                found[near[:, 0], near[:, 1]] = torch.where(value == 0.0, -torch.inf, part)
             return _numpy(found.sum(1))
 
         yield from self._blocks(rows, np.float64, total)

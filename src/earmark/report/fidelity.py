@@ -49,7 +49,9 @@ def to_text(scores: Fidelity, heading: str = "", worst: int = 5) -> str:
     blocks = []
     for distance in dict.fromkeys(row.distance for row in scores):
         lines = [" · ".join(filter(None, [heading, distance])), *_lines(scores, distance)]
-        blocks.append("\n".join([*lines, "", *verdict(scores, distance)]))
+        blocks.append("\n".join(lines))
+        if said := verdict(scores, distance):
+            blocks.append("\n".join(said))
         named = worst_named(scores, worst, distance)
         if named:
             blocks.append(f"worst samples, by {_ordered_by(scores, distance)}: {', '.join(named)}")
@@ -103,7 +105,7 @@ def _reasons(scores: Fidelity) -> list[str]:
     groups: dict[tuple[str, str], dict[str, None]] = {}
     for row in told:
         reason = _REMEDY.sub(f": k = {fits.get(row.correction)} fits", row.reason)
-        groups.setdefault((row.correction, reason), {})[row.metric] = None
+        groups.setdefault((row.correction, reason), {})[facts(row.metric).name] = None
     return [
         f"{', '.join(metrics)}{' with GICDM' if correction == 'gicdm' else ''}: {reason}"
         for (correction, reason), metrics in groups.items()
@@ -141,9 +143,14 @@ def _covering(scores: Fidelity, distance: str, cover: float, found: Mapping[str,
     """
     if cover < LOW:
         return "leave most of them out", False
-    met = [row.value for row in scores.select(distance=distance) if row.metric == "coverage" and row.value is not None]
-    if met and min(met) < LOW:
-        return f"meet only {100 * min(met):.0f} % of them (coverage)", False
+    met = [
+        (row.value, TITLES[row.correction])
+        for row in scores.select(distance=distance)
+        if row.metric == "coverage" and row.value is not None
+    ]
+    least, where = min(met, default=(1.0, ""))
+    if least < LOW:
+        return f"meet only {100 * least:.0f} % of the real points (coverage {where})", False
     if cover < HIGH:
         return "miss a part of them", False
     samples, reals = found["clipped_density"].n or 0, found["clipped_coverage"].n or 0
@@ -160,10 +167,12 @@ def _copies(scores: Fidelity, distance: str, correction: str) -> str:
     said = f"{int(copies.sum())} of {len(copies)} samples are (near) copies of real points"
     if correction == "none":
         return f"{said}, which these scores take for perfect."
+    kept = scores.per_sample.get((distance, "gicdm", "all", "kept"), np.ones(len(copies)))
     plain = {row.metric: row.value for row in scores.select(distance=distance, correction="none")}
-    pair = [plain.get(name) for name in ("clipped_density", "clipped_coverage")]
-    beside = "" if None in pair else "; without it fidelity is {:.2f} and coverage {:.2f}".format(*pair)
-    return f"{said}, which GICDM drops{beside}."
+    like, cover = plain.get("clipped_density"), plain.get("clipped_coverage")
+    known = like is not None and cover is not None
+    beside = f"; without it fidelity is {like:.2f} and coverage {cover:.2f}" if known else ""
+    return f"{said}, and GICDM drops {int((copies * (kept == 0.0)).sum())} of these{beside}."
 
 
 def worst_named(scores: Fidelity, count: int, distance: str | None = None) -> list[str]:
@@ -171,7 +180,7 @@ def worst_named(scores: Fidelity, count: int, distance: str | None = None) -> li
     if count < 1 or not any(key[3] in HEADLINES for key in scores.per_sample):
         return []
     key = scores.leading(distance)
-    columns = [scores.per_sample[key], scores.per_sample.get((*key[:3], _second(key)))]
+    columns = [scores.per_sample[key], scores.per_sample.get(_second(key))]
     rows = scores.worst(count, distance=distance).tolist()
     return [
         f"{sample_name(scores, row)} ({', '.join(f'{values[row]:.2f}' for values in columns if values is not None)})"
@@ -179,14 +188,15 @@ def worst_named(scores: Fidelity, count: int, distance: str | None = None) -> li
     ]
 
 
-def _second(key: PointKey) -> str:
+def _second(key: PointKey) -> PointKey:
     """What orders samples of equal score."""
-    return "misfit" if key[1] == "gicdm" else "reach"
+    return (*key[:3], "misfit" if key[1] == "gicdm" else "reach")
 
 
 def _ordered_by(scores: Fidelity, distance: str) -> str:
     key = scores.leading(distance)
-    return f"{key[3]}{' with GICDM' if key[1] == 'gicdm' else ''}, then {_second(key)}"
+    then = f", then {_second(key)[3]}" if _second(key) in scores.per_sample else ""
+    return f"{key[3]}{' with GICDM' if key[1] == 'gicdm' else ''}{then}"
 
 
 def sample_name(scores: Fidelity, row: int) -> str:

@@ -17,6 +17,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.geometry.spaces import mean_and_spread
+
 Floats = NDArray[np.float64]
 Draw = Callable[["Subcase", float, int, np.random.Generator], Floats]
 Grid = Literal["full", "thin"]
@@ -94,9 +96,7 @@ def generator(seed: int, *names: str) -> np.random.Generator:
 
 def standardised(real: Floats, generated: Floats) -> Pair:
     """Both sets by the real coordinates' mean and population standard deviation; a constant one keeps its scale."""
-    spread = real.std(axis=0)
-    spread[spread == 0.0] = 1.0
-    mean = real.mean(axis=0)
+    mean, spread = mean_and_spread(real)
     return Pair((real - mean) / spread, (generated - mean) / spread)
 
 

@@ -38,6 +38,9 @@ _LEFT, _RIGHT = COLOURS[0], COLOURS[1]
 def overview(scores: Fidelity, distance: str | None = None, title: str = "") -> Any:
     """Everything in one picture: the plane, the scores of single samples, the worst samples by name."""
     distance = _distance(scores, distance)
+    if (distance, "none", "all", "reach") not in scores.per_sample:
+        scores.leading(distance)
+        raise InputError("There is no ball to draw samples against: the real set is too small for this k.")
     with look():
         figure = new_figure(9.6, 6.4)
         panels = figure.subplot_mosaic([["plane", "score"], ["plane", "reach"], ["worst", "worst"]],
@@ -87,7 +90,11 @@ def _distance(scores: Fidelity, distance: str | None) -> str:
 def _drawn(scores: Fidelity, distance: str) -> str:
     """The distance, and whether there are others that are not drawn."""
     known = list(dict.fromkeys(row.distance for row in scores))
-    return distance if len(known) < 2 else f"{distance} (one of {len(known)} distances: {', '.join(known)})"
+    return (
+        distance
+        if len(known) < 2
+        else f"{distance} ({', '.join(name for name in known if name != distance)} not drawn)"
+    )
 
 
 def _points(scores: Fidelity, distance: str) -> dict[str, dict[str, tuple[Row, Row]]]:
