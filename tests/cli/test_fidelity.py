@@ -105,6 +105,17 @@ def test_folders_of_sounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
         rows = list(csv.DictReader(stream))
     assert len(rows) == 16
     assert all(row["id"].endswith(".wav") and row["euclidean nearest_id"].endswith(".wav") for row in rows)
+    samples = np.random.default_rng(2).normal(size=2400)
+    soundfile.write(tmp_path / "made" / "a" / "0.wav", 0.1 * samples, 16000)
+    (tmp_path / "made" / "a" / "1.wav").write_bytes(b"no sound")
+    words = "real made --extractor logmel --k 2 --metrics precision --correct none --quiet".split()
+    assert main(["fidelity", *words]) == 0
+    captured = capsys.readouterr()
+    assert "15 generated points, 16 real" in captured.out
+    assert "note: made: 1 of 16 clips failed; first a/1.wav" in captured.err
+    assert main(["fidelity", *words, "--pool", "flatten"]) == 1
+    assert "use --pool mean_time" in capsys.readouterr().err
+    assert "to each set by itself: leave D out" in failure(capsys, *words, "--pool", "mean_time D3")[1]
     code, said = failure(capsys, "real", "made")
     assert code == 2
     assert "real is a folder: name a model with --extractor" in said
@@ -134,6 +145,24 @@ def test_mistakes_are_one_sentence(words: str, code: int, said: str, capsys: pyt
 def test_nothing_measured_is_exit_code_1_and_the_reasons(capsys: pytest.CaptureFixture[str]) -> None:
     assert main("fidelity real.npy generated.npz --k 500 --metrics precision --quiet".split()) == 1
     assert "precision: k = 500 needs more than 500 real points, and there are 130" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_file_that_cannot_be_written_does_not_cost_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    files = "--per-sample samples.csv --per-real reals.csv --figure all.png --html page.html"
+    assert main(f"fidelity real.npy generated.npz --metrics kernel_distance {files}".split()) == 1
+    captured = capsys.readouterr()
+    assert "kernel_distance" in captured.out
+    for name in ("samples.csv", "all.png"):
+        assert f"not written: {name}: No score of single samples was measured" in captured.err
+        assert not Path(name).exists()
+    assert "not written: reals.csv: No score of single real points" in captured.err
+    assert "written: page.html" in captured.err.splitlines()
+    np.save("four.npy", np.load("real.npy")[:4])
+    words = "--metrics precision_cover --k precision_cover=5 --figure all.png"
+    assert main(f"fidelity four.npy generated.npz {words}".split()) == 1
+    assert "not written: all.png: There is no ball" in capsys.readouterr().err
 
 
 def test_help_teaches_and_sanity_is_a_command_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:

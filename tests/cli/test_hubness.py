@@ -63,6 +63,8 @@ def test_figure_and_page(capsys: pytest.CaptureFixture[str]) -> None:
         ("hubness vectors.npy --figure hubs.jpg", ".png, .svg or .pdf"),
         ("hubness vectors.npy --html nowhere/hubs.html", "does not exist"),
         ("hubness vectors.npy --correct icdm:rounds=3", "k and iterations"),
+        ("hubness vectors.npy --k 0", "--k must be at least 1, not 0"),
+        ("hubness vectors.npy --correct none,icdm:k=0", "k must be at least 1, not 0"),
         ("hubness vectors.npy --device tpu", "auto, cpu or cuda"),
         ("compare vectors.npy vectors.npz labels.txt --correct none,icdm", "one correction at a time"),
     ],
@@ -75,10 +77,15 @@ def test_mistakes_are_one_sentence(words: str, said: str, capsys: pytest.Capture
 
 
 def test_lists_longer_than_the_set_fail_with_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main("hubness vectors.npy --k 80 --correct none --quiet".split()) == 1
-    out = capsys.readouterr().out
-    assert "k = 80 needs more than 80 points" in out
-    assert "top hubs" not in out
+    pytest.importorskip("matplotlib")
+    files = "--figure hubs.png --html hubs.html"
+    assert main(f"hubness vectors.npy --k 80 --correct none --quiet {files}".split()) == 1
+    captured = capsys.readouterr()
+    assert "k = 80 needs at least 81 points, there are 80" in captured.out
+    assert "top hubs" not in captured.out
+    for name in ("hubs.png", "hubs.html"):
+        assert f"not written: {name}: there are no neighbour lists to draw, since k = 80 needs" in captured.err
+        assert not Path(name).exists()
 
 
 def test_evaluate_and_compare_under_a_correction(capsys: pytest.CaptureFixture[str]) -> None:

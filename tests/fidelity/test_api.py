@@ -107,7 +107,9 @@ def test_a_table_for_the_terminal(scores: Fidelity) -> None:
     said = to_text(scores, "toy")
     assert "without GICDM" in said
     assert "clipped_density, read literally" in said
-    assert "worst samples: g" in said
+    row = scores.worst(1)[0]
+    misfit = scores.per_sample["euclidean", "gicdm", "all", "misfit"][row]
+    assert f"worst samples, by clipped_density with GICDM, then misfit: g{row}.wav (0.00, {misfit:.2f})" in said
     assert "nan" not in said
     assert "of 1 (clipped_density and clipped_coverage with GICDM): the samples" in said
 
@@ -158,6 +160,14 @@ def test_sets_too_small_for_balls_still_have_distances() -> None:
     assert found.value("kernel_distance", correction="none") != 0
     assert "lost rank" in found.row("frechet_distance", correction="none").reason
     assert "worst" not in to_text(found)
+    assert repr(found) == "Fidelity(30 rows)"
+    assert found.row("precision_cover", correction="none").reason == (
+        "k = 3 of the cover pair looks at 8 others (3k - 1), and there are 3 generated points: use --k precision_cover=1"
+    )
+    again = earmark.fidelity(REAL[:4], GENERATED[:3], metrics="precision_cover", k={"precision_cover": 1})
+    assert again.row("precision_cover", correction="none").status == "ok"
+    with pytest.raises(InputError, match="with a k that fits"):
+        found.leading()
 
 
 def test_lost_rank_is_said() -> None:
@@ -175,6 +185,60 @@ def test_copies_and_flat_vectors_are_told() -> None:
     found = earmark.fidelity(REAL, GENERATED * (np.arange(105) > 2)[:, None], metrics="precision", correct="none",
                              distance="cosine", bootstrap=0)  # fmt: skip
     assert any("3 generated vectors without direction" in note for note in found.notes)
+
+
+def test_reasons_are_grouped_and_name_one_k_that_fits() -> None:
+    found = earmark.fidelity(REAL[:70], GENERATED[:45], bootstrap=0)
+    notes = [line for line in to_text(found).splitlines() if line.startswith("note:") and "neighbours" in line]
+    assert len(notes) == 2
+    assert all(line.endswith(": k = 2 fits") for line in notes)
+    assert any("recall, sym_recall, p_recall with GICDM: GICDM with k = 5" in line for line in notes)
+    fitting = earmark.fidelity(REAL[:70], GENERATED[:45], k=2, bootstrap=0)
+    assert all(row.status == "ok" for row in fitting if row.metric in ("recall", "clipped_density"))
+
+
+def test_few_samples_are_not_said_to_cover_the_real_points() -> None:
+    rng = np.random.default_rng(5)
+    real, few = rng.normal(size=(400, 12)), rng.normal(size=(40, 12))
+    found = earmark.fidelity(real, few, k=2, bootstrap=0)
+    assert found.value("clipped_coverage", correction="none") > 0.8
+    assert found.value("coverage", correction="none") < 0.5
+    said = to_text(found)
+    assert "cover them" not in said
+    assert "% of the real points (coverage with" in said
+    assert "clipped_coverage compares with what 40 samples of the real distribution would cover" in said
+    pair = earmark.fidelity(real, few, k=2, metrics=["clipped_density", "clipped_coverage"], correct="none")
+    assert "cover as much of them as 40 samples can" in to_text(pair)
+    even = earmark.fidelity(REAL, GENERATED, metrics="clipped_coverage", correct="none", bootstrap=0)
+    assert not any("compares with" in note for note in even.notes)
+
+
+def test_copies_of_real_points_are_told() -> None:
+    copies = REAL[:105].copy()
+    copies[:50] += 1e-4
+    found = earmark.fidelity(REAL, copies, bootstrap=0)
+    assert found.per_sample["euclidean", "none", "all", "copy"].all()
+    dropped = int((found.per_sample["euclidean", "gicdm", "all", "kept"] == 0).sum())
+    said = to_text(found)
+    assert f"105 samples are (near) copies of real points (euclidean): a generator that memorises; GICDM drops {dropped}" in said  # fmt: skip  # noqa: E501
+    assert "105 of 105 samples are (near) copies of real points, and GICDM drops" in said
+    some = GENERATED.copy()
+    some[20] = REAL[3]
+    found = earmark.fidelity(REAL, some, metrics="precision", correct="none", bootstrap=0)
+    assert np.flatnonzero(found.per_sample["euclidean", "none", "all", "copy"]).tolist() == [20]
+    assert any(note.startswith("1 sample is a (near) copy of a real point") for note in found.notes)
+
+
+@pytest.mark.parametrize("doubles", [False, True])
+def test_chance_neighbours_and_doubles_are_no_copies(doubles: bool) -> None:
+    """In one dimension a tenth of good samples lies this near; in a set with doubles, a generator may make them too."""
+    rng = np.random.default_rng(3)
+    real, good = rng.normal(size=(300, 1)), rng.normal(size=(300, 1))
+    if doubles:
+        drawn = rng.normal(size=(200, 12))
+        real, good = drawn[rng.integers(0, 200, 400)], drawn[rng.integers(0, 200, 300)]
+    found = earmark.fidelity(real, good, metrics="density", correct="none", bootstrap=0)
+    assert ("euclidean", "none", "all", "copy") not in found.per_sample
 
 
 @pytest.mark.parametrize(

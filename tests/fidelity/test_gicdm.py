@@ -122,6 +122,7 @@ def test_one_scale_and_any_quantile() -> None:
     ("make", "error", "said"),
     [
         (lambda: GICDM().transform(points(0, 5)), UsageError, r"call fit\(real\) before"),
+        (lambda: GICDM().fit(np.ones((120, 4))), InputError, "All 120 real vectors are identical"),
         (lambda: GICDM(k=5).fit(points(0, 90)), UsageError, "100 neighbours, and there are 90 real .* fits is 4"),
         (lambda: GICDM(k=1).fit(points(0, 20)), UsageError, "20 real points: k = 1 needs 21"),
         (lambda: GICDM(scales=(5, 50)).fit(points(0, 40)), UsageError, "50 neighbours, and there are 40"),

@@ -69,3 +69,13 @@ def test_without_torch_the_row_says_what_to_install(monkeypatch: pytest.MonkeyPa
     assert row.status == "not_applicable"
     assert row.value is None
     assert 'pip install "earmark[torch]"' in row.reason
+
+
+def test_a_constant_coordinate_has_no_say() -> None:
+    """The deviation of many 0.1 is not quite 0; divided by it, a coordinate would decide by its rounding."""
+    pytest.importorskip("torch", reason="torch is an extra")
+    rng = np.random.default_rng(4)
+    real, generated = rng.normal(size=(103, 3)), rng.normal(size=(40, 3))
+    real[:, 1] = generated[:, 1] = 0.1
+    moved = generated + [0.0, 1e-12, 0.0]
+    assert outputs(real, moved)[1] == pytest.approx(outputs(real, generated)[1], abs=1e-5)

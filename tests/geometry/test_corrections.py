@@ -145,6 +145,46 @@ def test_labels_play_no_part_and_rows_may_come_in_any_order(text):
     assert np.array_equal(here["rows"][order], order[there["rows"]])
 
 
+@pytest.mark.parametrize("text", SIGNED)
+@pytest.mark.parametrize("off", [1e6, 1e8, 1e12])
+def test_one_point_far_out_blurs_no_other(text, off):
+    """Differences are ordered by what the two points make of them, in whatever order the rows come."""
+    case = random(68, n=90, dims=20)
+    alone = swept(case, "euclidean", text)["all"]["rows"]
+    vectors = np.vstack([case.vectors, case.vectors[:1]]).astype(np.float64)
+    vectors[90, 1] += off
+    crowd = Case(vectors, np.append(case.labels, case.labels[:1]), np.append(case.groups, case.groups[:1]))
+    found = swept(crowd, "euclidean", text, neighbours=8)["all"]["rows"]
+    # The far point may be a neighbour (how far it is, its own neighbours are too); the others keep their order.
+    assert [[row for row in rows if row != 90][:7] for rows in found[:90].tolist()] == alone.tolist()
+    order = np.random.default_rng(3).permutation(91)
+    there = swept(Case(*(part[order] for part in crowd)), "euclidean", text, neighbours=8)["all"]["rows"]
+    assert np.array_equal(found[order], order[there])
+
+
+@pytest.mark.parametrize("text", SIGNED)
+def test_points_of_all_sizes_are_ordered_by_their_difference(text):
+    rng = np.random.default_rng(4)
+    vectors = rng.normal(size=(60, 6)) * 10.0 ** rng.uniform(-20, 20, (60, 1))
+    case = Case(vectors, names(np.arange(60) % 3), np.arange(60))
+    found = swept(case, "euclidean", text)["all"]["rows"]
+    d = np.array([[np.linalg.norm(a - b) for b in vectors] for a in vectors])
+    np.fill_diagonal(d, np.inf)
+    near = np.argsort(d, axis=1)[:, :10]
+    if text == "csls":
+        plus, minus = 2 * d, np.take_along_axis(d, near, axis=1).mean(axis=1)
+    else:
+        plus, minus = d**2, ((vectors - vectors[near].mean(axis=1)) ** 2).sum(axis=1)
+    key, blur = plus - minus, 1e-11 * (plus + minus)
+    for i, rows in enumerate(found):
+        assert (np.diff(key[i, rows]) >= -blur[i, rows].max()).all() or all(
+            key[i, b] + blur[i, b] >= key[i, a] - blur[i, a] for a, b in zip(rows[:-1], rows[1:], strict=True)
+        )
+        left_out = np.setdiff1d(np.arange(60), [*rows, i])
+        last = rows[-1]
+        assert (key[i, left_out] + blur[i, left_out] >= key[i, last] - blur[i, last]).all()
+
+
 def test_one_iteration_of_icdm_is_nicdm():
     case = random(64, n=80)
     one, other = (swept(case, "euclidean", text)["all"] for text in ("icdm:iterations=1", "nicdm"))

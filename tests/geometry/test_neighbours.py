@@ -249,6 +249,45 @@ def test_closeness_of_a_point_on_a_centre():
     assert found[1:] == pytest.approx(np.log([1e-37, 1e-137]))
 
 
+def far_from_the_centre(seed=13):
+    """Two heaps far from the middle and very narrow: a product cannot tell the points of a heap apart."""
+    rng = np.random.default_rng(seed)
+    side = np.where(np.arange(90) % 2, 1.0, -1.0)[:, None]
+    vectors = side + 1e-8 * rng.normal(size=(90, 9))
+    vectors[80:] = vectors[:10]
+    return vectors
+
+
+@pytest.mark.parametrize("device", ["cpu", "torch:cpu"])
+def test_a_reach_below_the_rounding_of_a_product(device):
+    if device != "cpu":
+        pytest.importorskip("torch", reason="torch is an extra")
+    vectors = far_from_the_centre()
+    base, queries, across, inside = split(vectors, 50, "euclidean")
+    radius = float(np.sort(inside, axis=1)[:, 5].mean())
+    with np.errstate(divide="ignore"):
+        terms = np.log(np.minimum(across / radius, 1.0)).sum(axis=1)
+    found = log_closeness(base, radius, queries, device=device)
+    assert (found[30:] == -np.inf).all()
+    assert (terms[:30] < -1).any()
+    assert found == pytest.approx(terms, rel=1e-9)
+
+
+@pytest.mark.parametrize("device", ["cpu", "torch:cpu"])
+@pytest.mark.parametrize(("radius", "weight"), [(1e-200, 1.0), (1e-250, 1e100), (1e120, 1e-100)])
+def test_reaches_whose_squares_are_no_numbers(radius, weight, device):
+    if device != "cpu":
+        pytest.importorskip("torch", reason="torch is an extra")
+    vectors = random(14, n=30, dims=5).vectors.astype(np.float64)
+    vectors[20] = vectors[0]
+    base, queries, across, _ = split(vectors, 20, "euclidean")
+    with np.errstate(divide="ignore"):
+        terms = np.log(np.minimum(across * (weight / radius), 1.0)).sum(axis=1)
+    found = log_closeness(base, radius, queries, point_weights=np.full(10, weight), device=device)
+    assert found[0] == -np.inf
+    assert found == pytest.approx(terms, rel=1e-9)
+
+
 # --- what is refused ------------------------------------------------------------------------------
 
 

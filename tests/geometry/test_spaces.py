@@ -175,3 +175,31 @@ def test_values_beyond_float64_squares_are_refused_not_scored():
     vectors = np.array([[1.7e308, 0.0], [-1.7e308, 0.0], [1.7e308, 1.7e308]])
     with pytest.raises(EarmarkError, match="too large"):
         spaces.prepare(vectors, "euclidean")
+
+
+def test_a_value_that_makes_all_others_one_is_refused():
+    """Next to 1e170 the squares of ordinary distances are 0: no two points would differ."""
+    vectors = random(3, n=20, dims=4).vectors.astype(np.float64)
+    far = vectors.copy()
+    far[7, 1] = 1e170
+    for call in (
+        lambda: spaces.prepare(far, "euclidean"),
+        lambda: spaces.prepare_pair(far, vectors, "euclidean"),
+        lambda: spaces.prepare_pair(vectors, far, "euclidean"),
+    ):
+        with pytest.raises(EarmarkError, match="leave out the extreme vectors"):
+            call()
+    far[7, 1] = 1e140
+    space, _ = spaces.prepare_pair(far, vectors, "euclidean")
+    assert pair_distances(space)[0, 1] == pytest.approx(np.linalg.norm(vectors[0] - vectors[1]))
+    spaces.prepare(np.repeat(far, 2, axis=0) * 1e-200, "euclidean")  # copies are no small difference
+
+
+@pytest.mark.parametrize("value", [0.1, -1e9 / 3, 0.0, 1e-200])
+def test_a_constant_coordinate_keeps_its_scale(value):
+    points = np.random.default_rng(5).normal(size=(1003, 3))
+    points[:, 1] = value
+    mean, spread = spaces.mean_and_spread(points)
+    assert spread[1] == 1.0
+    assert mean[1] == pytest.approx(value)
+    assert spread[[0, 2]] == pytest.approx(points.std(axis=0)[[0, 2]], rel=1e-12)

@@ -137,7 +137,7 @@ def verdict(scores: Fidelity, distance: str) -> list[str]:
 
 
 def _covering(scores: Fidelity, distance: str, cover: float, found: Mapping[str, Row]) -> tuple[str, bool]:
-    """What the samples do to the real points, and whether that is to cover them.
+    """What the samples do to the real points, and whether that is good.
 
     clipped_coverage is relative to what so many samples can cover: few samples may reach 1 and leave most points out.
     """
@@ -155,7 +155,7 @@ def _covering(scores: Fidelity, distance: str, cover: float, found: Mapping[str,
         return "miss a part of them", False
     samples, reals = found["clipped_density"].n or 0, found["clipped_coverage"].n or 0
     if not met and 2 * samples < reals:
-        return f"cover as much of them as {counted(samples, 'sample')} can", False
+        return f"cover as much of them as {counted(samples, 'sample')} can", True
     return "cover them", True
 
 

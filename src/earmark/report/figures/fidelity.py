@@ -89,12 +89,8 @@ def _distance(scores: Fidelity, distance: str | None) -> str:
 
 def _drawn(scores: Fidelity, distance: str) -> str:
     """The distance, and whether there are others that are not drawn."""
-    known = list(dict.fromkeys(row.distance for row in scores))
-    return (
-        distance
-        if len(known) < 2
-        else f"{distance} ({', '.join(name for name in known if name != distance)} not drawn)"
-    )
+    others = [name for name in dict.fromkeys(row.distance for row in scores) if name != distance]
+    return f"{distance} ({', '.join(others)} not drawn)" if others else distance
 
 
 def _points(scores: Fidelity, distance: str) -> dict[str, dict[str, tuple[Row, Row]]]:
