@@ -214,7 +214,7 @@ GOOD = np.random.default_rng(7).normal(size=(40, 4))
         (GOOD[:1], GOOD, {}, "1 real vector"),
         (np.ones((40, 4)), GOOD, {}, "All 40 real vectors are identical"),
         (GOOD, GOOD[:5], {}, "k = 5 needs more than 5 generated points, and there are 5: use k = 4"),
-        (GOOD[:8], GOOD, {}, "k = 8 needs more than 8 real points"),  # the cover pair reaches to the 8th
+        (GOOD[:8], GOOD, {}, r"k = 3 of the cover pair .* 8 real points: use --k recall_cover=2"),
         (GOOD, GOOD, {"gicdm": True}, "looks at 100 neighbours, and there are 40 real points: the largest k .* is 1"),
         (GOOD[:15], GOOD, {"gicdm": True, "k": 1}, "15 real points: k = 1 needs 21"),
         (GOOD, GOOD, {"k": 0}, "at least 1"),

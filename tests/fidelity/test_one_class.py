@@ -77,5 +77,5 @@ def test_a_constant_coordinate_has_no_say() -> None:
     rng = np.random.default_rng(4)
     real, generated = rng.normal(size=(103, 3)), rng.normal(size=(40, 3))
     real[:, 1] = generated[:, 1] = 0.1
-    moved = generated + [0.0, 1e-12, 0.0]
+    moved = generated + np.array([0.0, 1e-12, 0.0])
     assert outputs(real, moved)[1] == pytest.approx(outputs(real, generated)[1], abs=1e-5)

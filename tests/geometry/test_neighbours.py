@@ -282,7 +282,7 @@ def test_reaches_whose_squares_are_no_numbers(radius, weight, device):
     vectors[20] = vectors[0]
     base, queries, across, _ = split(vectors, 20, "euclidean")
     with np.errstate(divide="ignore"):
-        terms = np.log(np.minimum(across * (weight / radius), 1.0)).sum(axis=1)
+        terms = np.minimum(np.log(across) + np.log(weight) - np.log(radius), 0.0).sum(axis=1)
     found = log_closeness(base, radius, queries, point_weights=np.full(10, weight), device=device)
     assert found[0] == -np.inf
     assert found == pytest.approx(terms, rel=1e-9)

@@ -98,7 +98,7 @@ def from_sweep(
 
     for k in ks:
         if k >= layout.n:
-            yield not_applicable(f"P@{k}", f"k = {k} needs more than {layout.n} points")
+            yield not_applicable(f"P@{k}", f"k = {k} needs at least {k + 1} points, there are {layout.n}")
             continue
         codes = np.where(places[:, :k] >= 0, layout.codes[places[:, :k]], -1)
         points = retrieval.precision_at_k(codes, layout.codes, k)
@@ -155,7 +155,7 @@ def _csr(swept: Swept, layout: Layout, counts: resampling.Counts | None, exclude
 
 def _hubness(name: str, places: NDArray[np.int64], n: int, k: int) -> Measured | Row:
     if k >= n:
-        return not_applicable(name, f"k = {k} needs more than {n} points")
+        return not_applicable(name, f"k = {k} needs at least {k + 1} points, there are {n}")
     if not (places[:, 0] >= 0).any():
         return not_applicable(name, "no point has a neighbour outside its group")
     occurrences = hubs.k_occurrences(places, k)

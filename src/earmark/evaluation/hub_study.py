@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +15,7 @@ from earmark.evaluation.options import HUB_K, Options, as_names, byte_count, who
 from earmark.geometry import spaces
 from earmark.geometry.corrections import Correction, parse_all
 from earmark.metrics import catalogue
-from earmark.scores import Row, Scores
+from earmark.scores import Scores
 from earmark.workers import thread_count
 
 
@@ -47,7 +45,6 @@ def study_hubness(
 ) -> HubStudy:
     """`earmark.hubness` with its neighbour lists: who lists whom, before and after a correction."""
     k = whole("k", k, 1)  # before Options, which has another name for it
-    _refuse_zero(correct)
     options = Options(
         distance=as_names(distance, "distance"), correct=parse_all(correct), metrics=catalogue.HUBNESS, hub_k=k,
         ties=ties, per_point=per_point, memory=byte_count(memory), threads=thread_count(threads), device=device,
@@ -65,22 +62,8 @@ def study_hubness(
 
     parts = [part for name in options.distance for part in measure(data, name, options, where, keep)]
     scores = Scores(
-        rows=tuple(_explained(row, k, data.rows) for part in parts for row in part.rows),
+        rows=tuple(row for part in parts for row in part.rows),
         per_point={key: found for part in parts for key, found in part.per_point.items()},
         point_ids=data.ids if per_point else None,
     )
     return HubStudy(scores, lists)
-
-
-def _refuse_zero(correct: Any) -> None:
-    """`icdm:k=0` names a parameter that exists, with a value that does not."""
-    for text in [correct] if isinstance(correct, str) else correct if isinstance(correct, Iterable) else ():
-        for name, number in re.findall(r"\b(k|iterations)\s*=\s*(-?\d+)", str(text)):
-            whole(name, int(number), 1)
-
-
-def _explained(row: Row, k: int, points: int) -> Row:
-    """Lists of k do not fit: how many points they need, and how many there are."""
-    if row.status != "not_applicable" or not row.reason.startswith(f"k = {k} needs"):
-        return row
-    return replace(row, reason=f"k = {k} needs at least {k + 1} points, there are {points}")

@@ -107,7 +107,7 @@ def parse(text: str) -> Correction:
     known = _PARAMETERS.get(name, ())
     given: dict[str, int] = {}
     for part in filter(None, (word.strip() for word in rest.split(","))):
-        match = re.fullmatch(r"(\w+)\s*=\s*([1-9]\d*)", part)
+        match = re.fullmatch(r"(\w+)\s*=\s*(-?\d+)", part)
         if not known:
             raise UsageError(f"The correction {name} takes no parameters, so {part!r} means nothing to it.")
         if match is None or match[1] not in known:
@@ -115,6 +115,8 @@ def parse(text: str) -> Correction:
                 f"{part!r} is no parameter of the correction {name}: it takes {' and '.join(known)}, "
                 f"as in {name}:{','.join(f'{word}=10' for word in known)}."
             )
+        if int(match[2]) < 1:
+            raise UsageError(f"{match[1]} of the correction {name} must be at least 1, not {match[2]}.")
         given[match[1]] = int(match[2])
     return Correction(name, **given)
 

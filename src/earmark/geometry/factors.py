@@ -80,7 +80,7 @@ class Factors:
         elif self.kind == "normal":
             share *= float((self.first / self.second).max() + 2.0) ** 2
         if self.signed:
-            return share + pair_kernels.TIE_SHARE
+            return float(share + pair_kernels.TIE_SHARE)
         if share >= 0.5:
             return 1e6  # nothing is certain but lists that hold everything
         return float((1.0 + share) * (1.0 + pair_kernels.TIE_SHARE) / (1.0 - share) - 1.0)
