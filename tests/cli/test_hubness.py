@@ -63,7 +63,7 @@ def test_figure_and_page(capsys: pytest.CaptureFixture[str]) -> None:
         ("hubness vectors.npy --figure hubs.jpg", ".png, .svg or .pdf"),
         ("hubness vectors.npy --html nowhere/hubs.html", "does not exist"),
         ("hubness vectors.npy --correct icdm:rounds=3", "k and iterations"),
-        ("hubness vectors.npy --k 0", "--must be at least 1, not 0"),
+        ("hubness vectors.npy --k 0", "--k must be at least 1, not 0"),
         ("hubness vectors.npy --correct none,icdm:k=0", "must be at least 1, not 0"),
         ("hubness vectors.npy --device tpu", "auto, cpu or cuda"),
         ("compare vectors.npy vectors.npz labels.txt --correct none,icdm", "one correction at a time"),
