@@ -22,39 +22,10 @@ from __future__ import annotations
 import numpy as np
 
 from earmark.geometry.kernels import BLOCK, CLOSE, SAME_DIRECTION, TIE_SHARE, compiled, rank_of
+from earmark.geometry.pair_kernels import pair_square
 
 FAINT = 1e-290  # a key under this may have lost digits to underflow
 AHEAD = 1e-4  # distances this much (as a share) beyond the last one needed are looked up with it
-
-
-@compiled
-def pair_square(x, y, inverse_scale):
-    """q of two rows: `kernels.square` for rows of two arrays, the same to the last bit."""
-    dims = x.shape[0]
-    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
-    whole = dims - dims % 8
-    for d in range(0, whole, 8):
-        d0 = (np.float64(x[d]) - np.float64(y[d])) * inverse_scale
-        d1 = (np.float64(x[d + 1]) - np.float64(y[d + 1])) * inverse_scale
-        d2 = (np.float64(x[d + 2]) - np.float64(y[d + 2])) * inverse_scale
-        d3 = (np.float64(x[d + 3]) - np.float64(y[d + 3])) * inverse_scale
-        d4 = (np.float64(x[d + 4]) - np.float64(y[d + 4])) * inverse_scale
-        d5 = (np.float64(x[d + 5]) - np.float64(y[d + 5])) * inverse_scale
-        d6 = (np.float64(x[d + 6]) - np.float64(y[d + 6])) * inverse_scale
-        d7 = (np.float64(x[d + 7]) - np.float64(y[d + 7])) * inverse_scale
-        s0 += d0 * d0
-        s1 += d1 * d1
-        s2 += d2 * d2
-        s3 += d3 * d3
-        s4 += d4 * d4
-        s5 += d5 * d5
-        s6 += d6 * d6
-        s7 += d7 * d7
-    total = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
-    for d in range(whole, dims):
-        rest = (np.float64(x[d]) - np.float64(y[d])) * inverse_scale
-        total += rest * rest
-    return total
 
 
 @compiled

@@ -41,10 +41,9 @@ compiled = njit(cache=True, nogil=True)
 
 
 @compiled
-def square(raw, a, b, inverse_scale):
-    """q of rows a and b of `raw`: eight interleaved float64 partial sums, added in a fixed order."""
-    dims = raw.shape[1]
-    x, y = raw[a], raw[b]
+def pair_square(x, y, inverse_scale):
+    """q of two rows: eight interleaved float64 partial sums, added in a fixed order."""
+    dims = x.shape[0]
     s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
     whole = dims - dims % 8
     for d in range(0, whole, 8):
@@ -69,6 +68,12 @@ def square(raw, a, b, inverse_scale):
         rest = (np.float64(x[d]) - np.float64(y[d])) * inverse_scale
         total += rest * rest
     return total
+
+
+@compiled
+def square(raw, a, b, inverse_scale):
+    """q of rows a and b of `raw`."""
+    return pair_square(raw[a], raw[b], inverse_scale)
 
 
 @compiled

@@ -5,7 +5,7 @@
          v
     lists, with the distances of the candidates that will be needed, decided by the same kernel as on the CPU
 
-A distance is computed here as `neighbour_kernels.pair_square` does it: eight interleaved float64 sums, added in the
+A distance is computed here as `pair_kernels.pair_square` does it: eight interleaved float64 sums, added in the
 same order, one operation at a time so that nothing is fused; NumPy takes the root, because torch's may be off by a bit.
 So neighbours and ball counts are those of the CPU to the last bit, on any device. A block that does not fit the
 device's memory is halved.
@@ -283,7 +283,7 @@ def _smallest(keys: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def _squares(x: Tensor, y: Tensor, inverse: float) -> Tensor:
-    """|x - y|^2 over the last dimension, times inverse^2, summed as `neighbour_kernels.pair_square` sums."""
+    """|x - y|^2 over the last dimension, times inverse^2, summed as `pair_kernels.pair_square` sums."""
     dims = x.shape[-1]
     whole = dims - dims % 8
     sums = torch.zeros((*y.shape[:-1], 8), dtype=torch.float64, device=x.device)
