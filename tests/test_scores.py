@@ -150,6 +150,23 @@ def test_a_row_refuses_what_it_cannot_hold(name: str, cell: Any) -> None:
 # --- facts about metrics --------------------------------------------------------------------------
 
 SPELLINGS = [
+    "overall_unsaturated",
+    "f0_voicing_error",
+    "si_sdr",
+    "visqol",
+    "zimtohrli",
+    "dnsmos",
+    "dnsmos_p808",
+    "dwer",
+    "speaker_similarity",
+    "bd_rate",
+    "delay_ms",
+    "encode_rtf",
+    "decode_rtf",
+    "token_usage",
+    "token_entropy",
+    "token_perplexity",
+    "entropy_kbps",
     "P@1",
     "P@5",
     "GSR",
@@ -255,6 +272,13 @@ def test_directions_and_other_ranges() -> None:
         "eer",
         "min_dcf",
         "kbps",
+        "f0_voicing_error",
+        "dwer",
+        "bd_rate",
+        "delay_ms",
+        "encode_rtf",
+        "decode_rtf",
+        "entropy_kbps",
     }
     assert metric_facts("silhouette").range == (-1, 1)
     assert metric_facts("ARI").range == (-0.5, 1)
@@ -270,6 +294,23 @@ def test_any_k_and_any_difference_has_facts() -> None:
     assert metric_facts("ARI:difference").range == (-1.5, 1.5)
     assert metric_facts("hub_skew:difference").range == (-math.inf, math.inf)
     assert not metric_facts("CS:difference").higher_is_better
+
+
+def test_the_worst_clips_have_the_range_and_direction_of_their_metric() -> None:
+    assert metric_facts("pesq:p1").range == metric_facts("pesq").range
+    assert not metric_facts("mel_distance:p1").higher_is_better
+    with pytest.raises(InputError, match="no metric"):
+        metric_facts("nothing:p1")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "known"),
+    [("tandem:3", True), ("loss:5", True), ("loss:2.5", True), ("loss:100", True), ("reference", True),
+     ("tandem:0", False), ("loss:101", False), ("loss:", False), ("tandem", False)],
+)  # fmt: skip
+def test_protocols_of_codecs(protocol: str, known: bool) -> None:
+    row = Row(system="opus@12", protocol=protocol, metric="pesq", value=3.0, n=5)
+    assert bool(validate([row])) is not known
 
 
 @pytest.mark.parametrize("name", ["P@0", "P@", "P@-1", "P@01", "P@1.5", "gsr", "", "GSR:difference:difference"])

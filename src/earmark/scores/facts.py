@@ -71,6 +71,23 @@ METRICS: dict[str, MetricFacts] = {
         ("er_accuracy", (0.0, 1.0), True, True),
         ("aec_map", (0.0, 1.0), True, True),
         ("kbps", (0.0, _INF), False, False),
+        ("overall_unsaturated", (0.0, 1.0), True, False),
+        ("f0_voicing_error", (0.0, 1.0), False, True),
+        ("si_sdr", (-_INF, _INF), True, False),
+        ("visqol", (1.0, 5.0), True, False),
+        ("zimtohrli", (1.0, 5.0), True, False),
+        ("dnsmos", (1.0, 5.0), True, False),
+        ("dnsmos_p808", (1.0, 5.0), True, False),
+        ("dwer", (0.0, _INF), False, True),
+        ("speaker_similarity", (-1.0, 1.0), True, False),
+        ("bd_rate", (-1.0, _INF), False, True),
+        ("delay_ms", (-_INF, _INF), False, False),
+        ("encode_rtf", (0.0, _INF), False, False),
+        ("decode_rtf", (0.0, _INF), False, False),
+        ("token_usage", (0.0, 1.0), True, True),
+        ("token_entropy", (0.0, _INF), True, False),
+        ("token_perplexity", (1.0, _INF), True, False),
+        ("entropy_kbps", (0.0, _INF), False, False),
         # real against generated: the clipped pair read word for word under GICDM
         ("clipped_density_literal", (0.0, _INF), True, False),
         ("clipped_coverage_literal", (0.0, 1.0), True, True),
@@ -88,18 +105,22 @@ METRICS: dict[str, MetricFacts] = {
 }
 
 _DIFFERENCE = ":difference"
+_PERCENTILE = ":p1"
 _PRECISION_AT = re.compile(r"P@[1-9][0-9]*")
 
 
 def metric_facts(name: str) -> MetricFacts:
-    """Facts for a metric of `METRICS`, for `P@<k>` with any positive k, and for `<metric>:difference`.
+    """Facts for a metric of `METRICS`, for `P@<k>` with any positive k, for `<metric>:difference` and `<metric>:p1`.
 
-    A difference of two values from [lo, hi] lies in [-(hi - lo), hi - lo]; its direction is the metric's.
+    A difference of two values from [lo, hi] lies in [-(hi - lo), hi - lo]; its direction is the metric's. `:p1` is the
+    value that one clip in a hundred does not reach (passes, where lower is better): what the worst clips get.
     """
     if name in METRICS:
         return METRICS[name]
     if _PRECISION_AT.fullmatch(name):
         return replace(METRICS["P@1"], spelling=name)
+    if name.endswith(_PERCENTILE) and name.removesuffix(_PERCENTILE) in METRICS:
+        return replace(METRICS[name.removesuffix(_PERCENTILE)], spelling=name)
     base = name.removesuffix(_DIFFERENCE)
     if base != name and not base.endswith(_DIFFERENCE):
         facts = metric_facts(base)

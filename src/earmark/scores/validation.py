@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from earmark.errors import InputError, did_you_mean
@@ -10,7 +11,9 @@ from earmark.scores.rows import KEY, Row
 
 STATUSES = ("ok", "not_applicable", "failed", "predicted")
 """A predicted value was not measured: it has an interval and a reason, and no mean, rank or best counts it."""
-PROTOCOLS = ("all", "across_groups")
+PROTOCOLS = ("all", "across_groups", "reference", "unaligned", "gain_matched", "clean_enrol", "coded_enrol")
+"""Beside these: `tandem:<passes>` and `loss:<percent>`."""
+_COUNTED_PROTOCOL = re.compile(r"tandem:[1-9][0-9]*|loss:(?:100|[0-9]{1,2}(?:\.[0-9]+)?)")
 
 _ROUNDING = 1e-9
 """How far a value may lie outside its range before it is more than rounding."""
@@ -48,9 +51,9 @@ def _problems(row: Row) -> Iterator[str]:
         yield "status is predicted without an interval; give low and high."
     if row.status != "ok" and not row.reason.strip():
         yield f"status is {row.status} without a reason; say why in one sentence."
-    if row.protocol not in PROTOCOLS:
+    if row.protocol not in PROTOCOLS and not _COUNTED_PROTOCOL.fullmatch(row.protocol):
         hint = did_you_mean(row.protocol, PROTOCOLS)
-        yield f'unknown protocol "{row.protocol}"; use {" or ".join(PROTOCOLS)}.{hint}'
+        yield f'unknown protocol "{row.protocol}"; use {", ".join(PROTOCOLS)}.{hint}'
     if facts is not None:
         yield from _range_problems(row, facts)
     for lower, upper in (("low", "high"), ("baseline_low", "baseline_high")):

@@ -1,0 +1,1 @@
+"""The leaderboard: storage, rules for submissions, a JSON API and pages."""

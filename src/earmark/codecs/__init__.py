@@ -1,0 +1,1 @@
+"""Codecs: what is kept of a sound, and at what rate."""
