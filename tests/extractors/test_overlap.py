@@ -47,3 +47,12 @@ def test_silence_of_a_card_is_not_innocence() -> None:
     assert audit(model(parameters=0), CARDS["HP"]).verdict == "no evidence"
     synthetic = CorpusCard(name="s", status="synthetic", domain="speech")
     assert audit(model("web"), synthetic).verdict == "no evidence"
+
+
+@pytest.mark.parametrize("name", ["vae", "ae"])
+def test_a_model_that_learns_from_the_subset_has_heard_it(name: str) -> None:
+    from earmark.extractors.catalogue import CARDS as MODELS
+
+    for corpus in (CARDS["BS1"], CorpusCard(name="made", status="synthetic")):
+        assert audit(MODELS[name], corpus).verdict == "confirmed"
+    assert "never from their labels" in audit(MODELS[name], CARDS["BS1"]).why

@@ -37,6 +37,7 @@ class ExtractorCard:
     licence: str = ""
     citation: str = ""
     pretraining: tuple[str, ...] = ()  # corpora the weights have seen
+    learns_here: bool = False  # trained on the sounds it is measured with, without labels
     pooling: str = "mean_time"  # what to use when nothing is asked for
     extra: str = ""  # the optional dependency group it needs
     checkpoint: str = ""  # the weights that are opened when no others are named

@@ -59,6 +59,8 @@ class Overlap(NamedTuple):
 
 def audit(model: ExtractorCard, corpus: CorpusCard) -> Overlap:
     """Judge whether the weights of `model` may have been trained on the sounds of `corpus`."""
+    if model.learns_here:
+        return Overlap("confirmed", "it learns from these very sounds, never from their labels")
     if corpus.status == "synthetic":
         return Overlap("no evidence", "the sounds are computed here")
     if not model.pretraining:

@@ -204,6 +204,9 @@ def before_after(scores: Scores, metrics: list[str] | None = None, protocol: str
             axes.grid(axis="x")
             axes.set_axisbelow(True)
             axes.xaxis.set_major_locator(library("matplotlib.ticker").MaxNLocator(4))
+            lowest, left = facts(metric).range[0], axes.get_xlim()[0]
+            if left < lowest < left + 0.25 * (axes.get_xlim()[1] - left):  # no ticks where no value can lie
+                axes.set_xlim(left=lowest - 0.03 * (axes.get_xlim()[1] - lowest))
             scale = 100 if facts(metric).percent else 1
             axes.xaxis.set_major_formatter(lambda value, _, scale=scale: f"{scale * value:g}")
             axes.tick_params(axis="y", length=0)
