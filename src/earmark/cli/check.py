@@ -1,8 +1,9 @@
-"""Run the public conformance suite on an extractor and print a table to paste in a pull request.
+"""Run the public conformance suite on an extractor or a codec and print a table to paste in a pull request.
 
-EXTRACTOR is an import path such as mypackage.mymodule:MyModel (the current folder counts), a model in another format
-such as onnx:model.onnx, or a registered name. The exit code is 1 if a check fails; warnings do not count, and checks
-that an earlier failure leaves nothing to find are skipped.
+NAME is an import path such as mypackage.mymodule:MyModel (the current folder counts), a model in another format such as
+onnx:model.onnx, a registered name, or a setting of a codec such as opus@12. What has `encode` and `decode` is a codec.
+The exit code is 1 if a check fails; warnings do not count, and checks that an earlier failure leaves nothing to find
+are skipped.
 """
 
 from __future__ import annotations
@@ -11,27 +12,56 @@ import argparse
 import json
 import sys
 
-from earmark.extractors.catalogue import open_extractor
-from earmark.extractors.conformance import check_extractor, table
+from earmark.extractors.catalogue import EXTRACTORS, open_extractor, parse_spec
+from earmark.extractors.conformance import Finding, check_extractor, table
 
 EXAMPLES = """examples:
   earmark check mypackage.mymodule:MyModel
   earmark check onnx:model.onnx --quiet
   earmark check logmel --json
+  earmark check mypackage.mymodule:MyCodec
+  earmark check opus@12
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("extractor", metavar="EXTRACTOR", help="import path, format:file or registered name")
+    parser.add_argument("extractor", metavar="NAME", help="import path, format:file, registered name, or codec@kbps")
     parser.add_argument("--json", action="store_true", help="print the findings on stdout as a JSON array")
     parser.add_argument("--quiet", action="store_true", help="print only warnings and failures")
 
 
 def run(args: argparse.Namespace) -> int:
-    findings = check_extractor(open_extractor(args.extractor))
+    findings = _findings(args.extractor)
     shown = [finding for finding in findings if finding.status in ("warn", "fail")] if args.quiet else findings
     if args.json:
         sys.stdout.write(json.dumps([finding._asdict() for finding in shown], indent=1) + "\n")
     elif shown:
         sys.stdout.write(table(shown, f"earmark check {args.extractor}"))
     return int(any(finding.status == "fail" for finding in findings))
+
+
+def _findings(spec: str) -> list[Finding]:
+    if _names_codec(spec):
+        from earmark.codecs.catalogue import open_codec
+        from earmark.codecs.conformance import check_codec
+
+        return check_codec(open_codec(spec), fresh=lambda: open_codec(spec))
+    return check_extractor(open_extractor(spec))
+
+
+def _names_codec(spec: str) -> bool:
+    """Whether a spelling is a codec's: one of the list, or an import path to something that encodes and decodes."""
+    from earmark.codecs.adapted import is_codec
+    from earmark.codecs.catalogue import FAMILIES
+    from earmark.codecs.catalogue import parse_spec as parse_codec
+    from earmark.registry import load_path
+
+    head = parse_spec(spec).name
+    if "@" in spec and parse_codec(spec).family in FAMILIES:
+        return True
+    if head in EXTRACTORS:
+        return False
+    if head in FAMILIES:
+        return True
+    path = parse_spec(spec).path
+    return ":" in path and is_codec(load_path(path, "extractor or codec"))

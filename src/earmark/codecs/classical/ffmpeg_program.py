@@ -1,0 +1,117 @@
+"""Encoders that PyAV does not have, run as the program of imageio-ffmpeg: AMR-WB, Speex and Vorbis.
+
+    samples ── ffmpeg (pipe) ── container in memory ── PyAV takes it apart ── packets ── PyAV's decoders
+
+Only packets are kept. The container's own bytes are nobody's payload; the headers of Speex and Vorbis are
+`Coded.header`. FFmpeg as a program decodes wide-band Speex to twice its length and says nothing; packet by packet, with
+the rate that the header states, it is right.
+"""
+
+from __future__ import annotations
+
+import io
+import subprocess
+from collections.abc import Sequence
+
+import numpy as np
+
+from earmark.codecs.classical.packets import (
+    Muting,
+    PacketCodec,
+    Recipe,
+    Stream,
+    as_int16,
+    bit_rate_of,
+    check_coders,
+    decode_packets,
+    no_options,
+    pyav,
+)
+from earmark.codecs.classical.speech import Amr
+from earmark.codecs.contract import CodecCard, CodecFailure, Coded, Waveform
+from earmark.errors import require
+
+__all__ = ["AmrWide", "ProgramCodec", "Speex", "make_amr_wb", "make_speex", "make_vorbis"]
+
+_PATIENCE = 600.0
+
+
+class ProgramCodec(PacketCodec):
+    """A codec whose encoder is a program."""
+
+    def __init__(self, card: CodecCard, recipe: Recipe, container: str) -> None:
+        self.card, self.recipe, self.container = card, recipe, container
+        self.program = str(require("imageio_ffmpeg", f"{card.family} encoders", "codecs").get_ffmpeg_exe())
+        check_coders(card.name, "flac", recipe.decoder)
+
+    def encode(self, waveform: Waveform) -> Coded:
+        stream = self._stream(waveform)
+        return Coded(len(waveform), stream.packets, header=stream.header)
+
+    def _stream(self, waveform: Waveform) -> Stream:
+        sound = np.pad(waveform, (0, self.recipe.flush + self._missing(len(waveform) + self.recipe.flush)))
+        rate = ["-b:a", str(self.recipe.bit_rate)]
+        return taken_apart(
+            run_program(self.program, sound, self.card.rate, ["-c:a", self.recipe.encoder, *rate], self.container),
+            self.container,
+        )
+
+    def _missing(self, length: int) -> int:
+        """Samples of silence that complete the last frame."""
+        return -length % self.recipe.block if self.recipe.block else 0
+
+
+class AmrWide(ProgramCodec, Amr):
+    """AMR-WB: frames without their mode bytes. FFmpeg's decoder has no concealment: a lost frame is silence."""
+
+    encode = Amr.encode
+
+    def decode(self, coded: Coded) -> Waveform:
+        sent = (coded.header + bits for bits in coded.packets)
+        return self._cut(decode_packets(sent, self.card.rate, self.recipe), coded)
+
+
+class Speex(ProgramCodec, Muting):
+    """Speex; FFmpeg's decoder conceals nothing: a lost frame is silence."""
+
+    def __init__(self, card: CodecCard, recipe: Recipe) -> None:
+        ProgramCodec.__init__(self, card, recipe, "ogg")
+        self.frame = recipe.block or 0
+
+
+def run_program(program: str, waveform: Waveform, rate: int, arguments: Sequence[str], container: str) -> bytes:
+    """A waveform as a file of the kind asked for, in memory."""
+    command = [program, "-v", "error", "-threads", "1", "-f", "s16le", "-ar", str(rate), "-ac", "1", "-i", "pipe:0"]
+    command += [*arguments, "-f", container, "pipe:1"]
+    done = subprocess.run(
+        command, input=as_int16(waveform).astype("<i2").tobytes(), capture_output=True, timeout=_PATIENCE, check=False
+    )
+    if done.returncode != 0:
+        said = " ".join(done.stderr.decode(errors="replace").split())[-200:]
+        raise CodecFailure(f"ffmpeg could not encode a clip ({said}).")
+    return done.stdout
+
+
+def taken_apart(data: bytes, container: str) -> Stream:
+    """The packets and the stream header of a file in memory."""
+    with pyav().open(io.BytesIO(data), format=container) as opened:
+        stream = opened.streams.audio[0]
+        packets = tuple(bytes(packet) for packet in opened.demux(stream) if packet.size)
+        return Stream(packets, bytes(stream.codec_context.extradata or b""))
+
+
+def make_amr_wb(card: CodecCard, checkpoint: str = "", **options: object) -> AmrWide:
+    no_options(card, checkpoint, options)
+    recipe = Recipe("libvo_amrwbenc", "amrwb", bit_rate=bit_rate_of(card), flush=95, block=320)
+    return AmrWide(card, recipe, "amr")
+
+
+def make_speex(card: CodecCard, checkpoint: str = "", **options: object) -> Speex:
+    no_options(card, checkpoint, options)
+    flush, frame = card.delay or 0, card.rate // 50
+    return Speex(card, Recipe("libspeex", "speex", bit_rate=bit_rate_of(card), flush=flush, block=frame))
+
+
+def make_vorbis(card: CodecCard, checkpoint: str = "", **options: object) -> ProgramCodec:
+    no_options(card, checkpoint, options)
+    return ProgramCodec(card, Recipe("libvorbis", "vorbis", bit_rate=bit_rate_of(card)), "ogg")

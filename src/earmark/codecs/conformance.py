@@ -1,0 +1,299 @@
+"""The public conformance suite for codecs: what every codec must do, as named checks with one sentence each.
+
+`earmark check mypackage.mymodule:MyCodec` runs them and prints a table to paste in a pull request. From pytest:
+
+    from earmark.codecs.conformance import CHECKS, Subject
+
+    @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+    def test_my_codec(check):
+        assert check(Subject(MyCodec(), fresh=MyCodec)).status != "fail"
+
+Sounds are made here; nothing is read from disk. The check that matters most is `decodes_what_was_sent`: what is decoded
+may depend on what was encoded and on nothing that the codec remembers. "warn" is allowed but should be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from earmark.codecs.adapted import Adapted
+from earmark.codecs.contract import Codec, CodecCard, Coded, Waveform
+from earmark.codecs.harness import RoundTrip, check_length, check_waveform, pack, payload_bits, round_trip, unpack
+from earmark.errors import EarmarkError
+from earmark.extractors.conformance import Finding, table
+
+__all__ = ["CHECKS", "Finding", "Subject", "check_codec", "table"]
+
+LONG_SECONDS = 20.0
+NEAR_RATE = 0.15
+"""How far, relative to the nominal rate, a codec of constant rate may be off on two seconds."""
+
+
+class Subject:
+    """A codec under test, with the sounds it is tested on. `fresh` makes another instance."""
+
+    def __init__(self, codec: Any, fresh: Callable[[], Any] | None = None) -> None:
+        self.codec: Codec = _adapted(codec)
+        self.fresh = fresh
+        self.card: CodecCard = self.codec.card
+        self.rate = self.card.rate
+        self.playing = "no sound"
+
+    def sound(self, seconds: float, seed: int = 0) -> Waveform:
+        """Harmonics of a gliding pitch in noise, another one for every seed, never louder than 0.7."""
+        count = max(1, round(seconds * self.rate))
+        time = np.arange(count) / self.rate
+        pitch = 110.0 + 35.0 * seed + 20.0 * np.sin(2.0 * np.pi * time)
+        phase = 2.0 * np.pi * np.cumsum(pitch) / self.rate
+        voice = sum(np.sin(order * phase + order) / order for order in range(1, 12))
+        noise = np.random.default_rng(seed).standard_normal(count)
+        samples = (0.6 + 0.4 * np.sin(2.0 * np.pi * 3.0 * time + seed)) * voice + 0.1 * noise
+        return np.asarray(0.7 * samples / max(float(np.abs(samples).max()), 1e-9), np.float32)
+
+    def pass_through(self, waveform: Waveform) -> RoundTrip:
+        self.playing = f"{len(waveform) / self.rate:.3g} s" if len(waveform) > 1 else "1 sample"
+        return round_trip(self.codec, waveform, self.rate)
+
+    @cached_property
+    def two_seconds(self) -> RoundTrip:
+        return self.pass_through(self.sound(2.0))
+
+
+# --- the checks ----------------------------------------------------------------------------------------------
+
+
+def card(subject: Subject) -> Finding:
+    """The card states a possible rate and a name, and what is needed to read the numbers."""
+    stated = subject.card
+    if not isinstance(stated.rate, int) or not 1000 <= stated.rate <= 1_000_000:
+        return _fail("card", f"The rate is {stated.rate!r}; it must be a whole number of hertz from 1000 up.")
+    if not stated.name:
+        return _fail("card", "The card has no name.")
+    if isinstance(subject.codec, Adapted) and not subject.codec.has_own_card:
+        return _warn("card", f"There is no card: the name {stated.name!r} and {stated.rate} Hz are assumed.")
+    missing = [field for field in ("licence", "title") if not getattr(stated, field)]
+    if stated.kbps is None and not (stated.variable_rate or stated.lossless):
+        missing.append("kbps")
+    if missing:
+        return _warn("card", f"The card does not state: {', '.join(missing)}.")
+    return _pass("card", f"{stated.name}, {stated.rate} Hz.")
+
+
+def round_trips(subject: Subject) -> Finding:
+    """Two seconds go in and come out: a finite waveform of the right length."""
+    made = subject.two_seconds
+    return _pass("round_trips", f"2 s came back with {len(made.samples) - 2 * subject.rate} samples of tail.")
+
+
+def rate_counted(subject: Subject) -> Finding:
+    """The bits of the payload are counted, and a constant rate is the nominal one."""
+    kbps, nominal = subject.two_seconds.kbps, subject.card.kbps
+    if not subject.two_seconds.bits:
+        return _fail("rate_counted", "Nothing was sent: put what the decoder needs in packets or tokens.")
+    said = f"{kbps:.3g} kbps were sent"
+    if nominal is None:
+        return _pass("rate_counted", f"{said}; the card states no rate.")
+    if abs(kbps / nominal - 1.0) > NEAR_RATE and not subject.card.variable_rate:
+        return _warn(
+            "rate_counted", f"{said}, the card states {nominal:g}: correct kbps, or state variable_rate or packet_bits."
+        )
+    return _pass("rate_counted", f"{said}, the card states {nominal:g}.")
+
+
+def frames_as_stated(subject: Subject) -> Finding:
+    """Packets or frames of tokens come as often as the card says."""
+    coded, stated = subject.two_seconds.coded, subject.card.frame_rate
+    count = len(coded.packets) if coded.tokens is None else int(coded.tokens.shape[1])
+    if stated is None:
+        return _pass("frames_as_stated", f"{count} for 2 s; the card states no frame_rate.")
+    delay = (subject.card.delay or 0) / subject.rate
+    if not 2.0 * stated - 1.0 <= count <= (2.0 + delay) * stated + 3.0:
+        return _warn(
+            "frames_as_stated", f"{count} for 2 s, but the card states {stated:g} a second: correct frame_rate."
+        )
+    return _pass("frames_as_stated", f"{count} for 2 s, {stated:g} a second stated.")
+
+
+def deterministic(subject: Subject) -> Finding:
+    """The same clip twice gives the same payload and the same waveform."""
+    again = subject.pass_through(subject.sound(2.0))
+    if pack(again.coded) != pack(subject.two_seconds.coded):
+        return _warn("deterministic", "Two runs send different payloads: seed what is left to chance, keep no state.")
+    if not np.array_equal(again.samples, subject.two_seconds.samples):
+        return _warn("deterministic", "The same payload is decoded differently: seed what is left to chance.")
+    return _pass("deterministic", "Two runs agree bit for bit.")
+
+
+def decodes_what_was_sent(subject: Subject) -> Finding:
+    """What is decoded depends on Coded alone: not on what was encoded or decoded before, and not on the instance."""
+    name = "decodes_what_was_sent"
+    first, second = subject.sound(1.0), subject.sound(1.0, 3)
+    sent = subject.codec.encode(first.copy())
+    at_once = _heard(subject.codec, sent)
+    other = subject.codec.encode(second.copy())
+    after = _heard(subject.codec, sent)
+    if not np.array_equal(at_once, after):
+        return _fail(
+            name,
+            "Decoding a clip after encoding another gives something else: decode must use what it is given and keep "
+            "nothing from encode.",
+        )
+    _heard(subject.codec, other)
+    if not np.array_equal(at_once, _heard(subject.codec, sent)):
+        return _fail(name, "Decoding a clip after decoding another gives something else: start from a cleared state.")
+    if subject.fresh is None:
+        return _pass(name, "It does not depend on what went before (no other instance was at hand).")
+    try:
+        elsewhere = _heard(_adapted(subject.fresh()), unpack(pack(sent)))
+    except Exception as error:
+        return _fail(name, f"Another instance cannot decode it ({_said(error)}): put all that is needed into Coded.")
+    if elsewhere.shape != at_once.shape or not np.allclose(elsewhere, at_once, atol=1e-4):
+        return _fail(name, "Another instance decodes it to something else: put all that is needed into Coded.")
+    return _pass(name, "Another instance decodes the same from the bytes alone.")
+
+
+def tells_sounds_apart(subject: Subject) -> Finding:
+    """Different sounds send different payloads."""
+    one, other = (subject.codec.encode(subject.sound(1.0, seed)) for seed in (0, 3))
+    if pack(one) == pack(other):
+        return _fail("tells_sounds_apart", "Two different sounds send the same payload.")
+    return _pass("tells_sounds_apart", "Different sounds send different payloads.")
+
+
+def short_clips(subject: Subject) -> Finding:
+    """10 ms and a single sample come back."""
+    for seconds in (0.01, 0.0):
+        subject.pass_through(subject.sound(seconds))
+    return _pass("short_clips", "10 ms and one sample come back.")
+
+
+def odd_lengths(subject: Subject) -> Finding:
+    """Lengths that fill no frame come back, within a frame."""
+    for count in (997, 1601, 4099):
+        subject.pass_through(subject.sound(1.0)[:count])
+    return _pass("odd_lengths", "997, 1601 and 4099 samples come back.")
+
+
+def long_clip(subject: Subject) -> Finding:
+    """Twenty seconds come back."""
+    made = subject.pass_through(np.tile(subject.sound(1.0), int(LONG_SECONDS)))
+    return _pass("long_clip", f"{LONG_SECONDS:.0f} s come back at {made.kbps:.3g} kbps.")
+
+
+def silence(subject: Subject) -> Finding:
+    """Digital silence comes back finite."""
+    made = subject.pass_through(np.zeros(subject.rate, np.float32))
+    loudest = float(np.abs(made.samples).max())
+    if loudest > 0.1:
+        return _warn("silence", f"Silence comes back as loud as {loudest:.2f} of full scale.")
+    return _pass("silence", f"A second of silence comes back (peak {loudest:.1e}).")
+
+
+def full_scale(subject: Subject) -> Finding:
+    """Samples at and slightly above full scale come back finite and without wrapping."""
+    loud = np.float32(1.5) * subject.sound(1.0)
+    made = subject.pass_through(loud)
+    loudest = float(np.abs(made.samples).max())
+    if loudest > 4.0:
+        return _warn("full_scale", f"A clip that peaks at 1.05 comes back at {loudest:.1f}.")
+    return _pass("full_scale", f"A clip that peaks at 1.05 comes back at {loudest:.2f}.")
+
+
+def other_rates(subject: Subject) -> Finding:
+    """Clips at 8, 16 and 44.1 kHz pass, resampled in and out."""
+    for rate in (8000, 16000, 44100):
+        clip = np.interp(np.arange(rate) / rate, np.arange(subject.rate) / subject.rate, subject.sound(1.0))
+        subject.playing = f"1 s at {rate} Hz"
+        round_trip(subject.codec, clip.astype(np.float32), rate)
+    return _pass("other_rates", "Clips at 8, 16 and 44.1 kHz come back.")
+
+
+def input_untouched(subject: Subject) -> Finding:
+    """The waveform is not modified."""
+    given = subject.sound(1.0)
+    before = given.copy()
+    subject.codec.encode(given)
+    if not np.array_equal(given, before):
+        return _fail("input_untouched", "encode changes the waveform it is given: work on a copy.")
+    return _pass("input_untouched", "The waveform is as it was.")
+
+
+CHECKS: tuple[Callable[[Subject], Finding], ...] = (
+    card,
+    round_trips,
+    rate_counted,
+    frames_as_stated,
+    deterministic,
+    decodes_what_was_sent,
+    tells_sounds_apart,
+    short_clips,
+    odd_lengths,
+    long_clip,
+    silence,
+    full_scale,
+    other_rates,
+    input_untouched,
+)
+
+
+def check_codec(codec: Any, fresh: Callable[[], Any] | None = None) -> list[Finding]:
+    """Run every check; an exception is a failure of that check, in one sentence.
+
+    When an ordinary sound does not come back at all (`round_trips` raised), the checks after it are skipped.
+    """
+    subject = Subject(codec, fresh)
+    findings: list[Finding] = []
+    hopeless = False
+    for check in CHECKS:
+        if hopeless:
+            findings.append(Finding(check.__name__, "skip", "No sound came back: see `round_trips`."))
+            continue
+        try:
+            findings.append(check(subject))
+        except Exception as error:
+            findings.append(_fail(check.__name__, f"{_said(error)} (on {subject.playing})."))
+            hopeless = check is round_trips
+    return findings
+
+
+# --- pieces --------------------------------------------------------------------------------------------------
+
+
+def _adapted(codec: Any) -> Codec:
+    stated = isinstance(getattr(codec, "card", None), CodecCard)
+    wrapped: Codec = codec if isinstance(codec, Adapted) or (stated and _is_ours(codec)) else Adapted(codec)
+    return wrapped
+
+
+def _is_ours(codec: Any) -> bool:
+    return type(codec).__module__.startswith("earmark.codecs.")
+
+
+def _heard(codec: Codec, coded: Coded) -> Waveform:
+    """What the codec decodes, with the harness's checks."""
+    payload_bits(coded, codec.card)
+    decoded = codec.decode(coded)
+    check_waveform(codec.card, decoded)
+    check_length(codec.card, len(decoded), coded.samples, codec.card.rate)
+    return decoded.copy()
+
+
+def _said(error: Exception) -> str:
+    text = (" ".join(str(error).split()) or "no message").removesuffix(".")
+    return text if isinstance(error, EarmarkError) else f"It raised {type(error).__name__}: {text}"
+
+
+def _pass(name: str, sentence: str) -> Finding:
+    return Finding(name, "pass", sentence)
+
+
+def _warn(name: str, sentence: str) -> Finding:
+    return Finding(name, "warn", sentence)
+
+
+def _fail(name: str, sentence: str) -> Finding:
+    return Finding(name, "fail", sentence)

@@ -1,0 +1,329 @@
+"""One clip through one codec: resample, encode, count the bits, decode, resample back, with every promise checked.
+
+    samples at the clip's rate ── resample ── codec.encode ── Coded ── codec.decode ── resample ── samples
+                                                 │               └ bits counted        └ checked: kind, finite, length
+                                                 └ timed                                 └ timed
+
+What comes out is at the clip's rate again and is not aligned: it lags by the codec's delay. It is never shorter than
+the clip (silence is added) and keeps what the delay pushed past the clip's end, so that moving it to the left loses
+nothing. A lossless codec is given the clip at its own rate, since for it nothing depends on the rate.
+
+Threads: the harness keeps no state. A codec may be called from one thread at a time, unless it has an attribute
+`thread_safe` that is true, as all those of `earmark.codecs.classical` have; `in_threads` makes any other safe to share
+by letting one thread in at a time. Seconds are of the wall clock: measure speed when nothing else runs.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import threading
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from earmark.audio import resample
+from earmark.codecs.contract import Codec, CodecCard, CodecFailure, Coded, Waveform
+from earmark.errors import EarmarkError, InputError
+
+__all__ = [
+    "Encoded",
+    "RoundTrip",
+    "coding_rate",
+    "decode",
+    "encode",
+    "in_threads",
+    "pack",
+    "payload_bits",
+    "round_trip",
+    "unpack",
+]
+
+UNSTATED_FRAME = 0.05
+"""Seconds that count as a frame when the card states none."""
+UNSTATED_DELAY = 0.1
+"""Seconds of delay that are allowed when the card states none."""
+RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000, 88200, 96000)
+
+
+class Encoded(NamedTuple):
+    """What a codec made of a clip, and what it took."""
+
+    coded: Coded
+    bits: int  # of the payload
+    header_bits: int  # said once for the whole stream; not part of the rate
+    seconds: float  # of sound
+    encode_seconds: float
+
+    @property
+    def kbps(self) -> float:
+        return self.bits / self.seconds / 1000.0
+
+
+class RoundTrip(NamedTuple):
+    """A clip that went through a codec: `samples` at the clip's rate, at least as long as the clip, not aligned."""
+
+    samples: Waveform
+    coded: Coded
+    bits: int
+    header_bits: int
+    seconds: float
+    encode_seconds: float
+    decode_seconds: float
+
+    @property
+    def kbps(self) -> float:
+        return self.bits / self.seconds / 1000.0
+
+
+# --- the two halves ------------------------------------------------------------------------------------------
+
+
+def round_trip(codec: Codec, samples: ArrayLike, rate: int) -> RoundTrip:
+    """Encode and decode one clip. Raises InputError for a clip that cannot be coded, CodecFailure for the codec."""
+    clip = _checked_clip(samples)
+    coded, bits, header_bits, seconds, encode_seconds = encode(codec, clip, rate)
+    started = time.perf_counter()
+    decoded = _decoded(codec, coded)
+    decode_seconds = time.perf_counter() - started
+    heard = _brought_back(codec.card, decoded, coded, rate, len(clip))
+    return RoundTrip(heard, coded, bits, header_bits, seconds, encode_seconds, decode_seconds)
+
+
+def encode(codec: Codec, samples: ArrayLike, rate: int) -> Encoded:
+    """The first half: resample, encode, count bits. Only `codec.encode` is timed."""
+    clip = _checked_clip(samples)
+    given = resample(clip, rate, coding_rate(codec.card, rate))
+    given = given.copy() if given is samples else given  # a codec may not reach the caller's array
+    started = time.perf_counter()
+    try:
+        coded = codec.encode(given)
+    except EarmarkError:
+        raise
+    except Exception as error:
+        raise CodecFailure(f"{codec.card.name}: encode raised {_said(error)}.") from error
+    seconds = time.perf_counter() - started
+    _check_coded(codec.card, coded, len(given))
+    return Encoded(coded, payload_bits(coded, codec.card), 8 * len(coded.header), len(clip) / rate, seconds)
+
+
+def decode(codec: Codec, coded: Coded, rate: int, length: int) -> Waveform:
+    """The second half: what was coded, at `rate`, for a clip that had `length` samples. Not aligned."""
+    return _brought_back(codec.card, _decoded(codec, coded), coded, rate, length)
+
+
+def coding_rate(card: CodecCard, rate: int) -> int:
+    """The rate at which a clip of `rate` is coded: the card's, or for a lossless codec the clip's own."""
+    return rate if card.lossless else card.rate
+
+
+# --- what a codec sent ---------------------------------------------------------------------------------------
+
+
+def payload_bits(coded: Coded, card: CodecCard) -> int:
+    """The bits that are sent: whole bytes, the stated bits of each packet, or log2 of the codebooks' sizes.
+
+    A token of a codebook whose size is no power of two costs the fraction that it would in a long stream; the sum is
+    rounded up. Raises CodecFailure when the card and what was sent contradict each other.
+    """
+    if coded.tokens is not None:
+        return _token_bits(coded.tokens, card)
+    if card.packet_bits is None:
+        return 8 * sum(map(len, coded.packets))
+    for packet in coded.packets:
+        if not 8 * len(packet) >= card.packet_bits:
+            raise CodecFailure(
+                f"{card.name}: a packet of {len(packet)} bytes cannot hold the {card.packet_bits} bits that the card "
+                "states: correct packet_bits."
+            )
+    return card.packet_bits * len(coded.packets)
+
+
+def _token_bits(tokens: NDArray[np.int64], card: CodecCard) -> int:
+    sizes = card.codebook_sizes
+    if len(sizes) != len(tokens):
+        raise CodecFailure(
+            f"{card.name}: there are tokens of {len(tokens)} codebooks and the card states {len(sizes)} "
+            "codebook_sizes, so bits cannot be counted: state the size of each codebook."
+        )
+    for number, (row, size) in enumerate(zip(tokens, sizes, strict=True)):
+        if row.size and (int(row.min()) < 0 or int(row.max()) >= size):
+            raise CodecFailure(
+                f"{card.name}: codebook {number} has {size} entries and a token of {int(row.min())} to "
+                f"{int(row.max())}: state its true size."
+            )
+    return math.ceil(int(tokens.shape[1]) * sum(math.log2(size) for size in sizes) - 1e-9)
+
+
+_MAGIC = b"EMC1"
+
+
+def pack(coded: Coded) -> bytes:
+    """Bytes for a cache: equal for equal content, on every machine."""
+    head = [_MAGIC, struct.pack("<QI", coded.samples, len(coded.header)), coded.header]
+    if coded.tokens is None:
+        sizes = np.array([len(packet) for packet in coded.packets], "<u4")
+        return b"".join([*head, struct.pack("<BI", 0, len(sizes)), sizes.tobytes(), *coded.packets])
+    tokens = np.ascontiguousarray(coded.tokens, "<i8")
+    return b"".join([*head, struct.pack("<BII", 1, *tokens.shape), tokens.tobytes()])
+
+
+def unpack(data: bytes) -> Coded:
+    """What `pack` was given. Raises InputError for anything else."""
+    try:
+        return _unpacked(data)
+    except (struct.error, ValueError) as error:
+        raise InputError(
+            "A cached clip of a codec is damaged: remove it from the cache, or run with --cache refresh."
+        ) from error
+
+
+def _unpacked(data: bytes) -> Coded:
+    if data[:4] != _MAGIC:
+        raise ValueError("not made by pack")
+    samples, header_size = struct.unpack_from("<QI", data, 4)
+    place = 16 + header_size
+    header = data[16:place]
+    (kind,) = struct.unpack_from("<B", data, place)
+    if kind == 1:
+        codebooks, frames = struct.unpack_from("<II", data, place + 1)
+        tokens = np.frombuffer(data, "<i8", offset=place + 9).reshape(codebooks, frames).astype(np.int64)
+        return Coded(samples, tokens=tokens, header=header)
+    (count,) = struct.unpack_from("<I", data, place + 1)
+    sizes = np.frombuffer(data, "<u4", count, place + 5)
+    ends = place + 5 + 4 * count + np.cumsum(sizes, dtype=np.int64)
+    if len(data) != (int(ends[-1]) if count else place + 5):
+        raise ValueError("cut short")
+    packets = tuple(data[int(end) - int(size) : int(end)] for end, size in zip(ends, sizes, strict=True))
+    return Coded(samples, packets, header=header)
+
+
+# --- threads -------------------------------------------------------------------------------------------------
+
+
+class _OneAtATime:
+    """A codec behind a lock."""
+
+    thread_safe = True
+
+    def __init__(self, codec: Codec) -> None:
+        self.codec, self.card, self._lock = codec, codec.card, threading.Lock()
+
+    def encode(self, waveform: Waveform) -> Coded:
+        with self._lock:
+            return self.codec.encode(waveform)
+
+    def decode(self, coded: Coded) -> Waveform:
+        with self._lock:
+            return self.codec.decode(coded)
+
+
+class _ConcealingOneAtATime(_OneAtATime):
+    def decode_with_losses(self, coded: Coded, lost: NDArray[np.bool_]) -> Waveform:
+        with self._lock:
+            heard: Waveform = self.codec.decode_with_losses(coded, lost)  # type: ignore[attr-defined]
+            return heard
+
+
+def in_threads(codec: Codec) -> Codec:
+    """The codec itself where threads may share it, else the codec behind a lock."""
+    if getattr(codec, "thread_safe", False):
+        return codec
+    return _ConcealingOneAtATime(codec) if hasattr(codec, "decode_with_losses") else _OneAtATime(codec)
+
+
+# --- checks --------------------------------------------------------------------------------------------------
+
+
+def _checked_clip(samples: ArrayLike) -> Waveform:
+    clip = np.asarray(samples, dtype=np.float32)
+    if clip.ndim != 1:
+        raise InputError(f"A clip of shape {clip.shape} cannot be coded: give one channel.")
+    if not len(clip):
+        raise InputError("A clip without samples cannot be coded: leave it out.")
+    if not np.isfinite(clip).all():
+        raise InputError("A clip with NaN or infinite samples cannot be coded: export it again or leave it out.")
+    return clip
+
+
+def _check_coded(card: CodecCard, coded: object, length: int) -> None:
+    if not isinstance(coded, Coded):
+        raise CodecFailure(f"{card.name}: encode returned {type(coded).__name__}, not Coded.")
+    if coded.samples != length:
+        raise CodecFailure(
+            f"{card.name}: encode was given {length} samples and Coded.samples says {coded.samples}: state how long "
+            "the waveform was."
+        )
+    if coded.tokens is None:
+        if not all(isinstance(packet, bytes) for packet in coded.packets):
+            raise CodecFailure(f"{card.name}: packets must be bytes.")
+    elif coded.packets:
+        raise CodecFailure(f"{card.name}: encode returned packets and tokens: send one of them, so that it is counted.")
+    elif not isinstance(coded.tokens, np.ndarray) or coded.tokens.ndim != 2 or coded.tokens.dtype.kind not in "iu":
+        raise CodecFailure(f"{card.name}: tokens must be an array of whole numbers [codebooks, frames].")
+
+
+def _decoded(codec: Codec, coded: Coded) -> Waveform:
+    try:
+        decoded = codec.decode(coded)
+    except EarmarkError:
+        raise
+    except Exception as error:
+        raise CodecFailure(f"{codec.card.name}: decode raised {_said(error)}.") from error
+    check_waveform(codec.card, decoded)
+    return decoded
+
+
+def check_waveform(card: CodecCard, decoded: Any) -> None:
+    """Raise CodecFailure unless this is a finite waveform of floating-point numbers."""
+    if not isinstance(decoded, np.ndarray):
+        raise CodecFailure(f"{card.name}: decode returned {type(decoded).__name__}, not an array.")
+    if decoded.ndim != 1 or decoded.dtype.kind != "f":
+        raise CodecFailure(
+            f"{card.name}: decode returned {decoded.dtype} of shape {decoded.shape}, not one channel of floats in "
+            "[-1, 1]."
+        )
+    bad = int(np.count_nonzero(~np.isfinite(decoded)))
+    if bad:
+        raise CodecFailure(f"{card.name}: {bad} of {len(decoded)} decoded samples are NaN or infinite.")
+
+
+def allowed_lengths(card: CodecCard, samples: int, rate: int) -> tuple[int, int]:
+    """The fewest and the most samples that may come out: a frame less; the delay and two frames (the last one filled
+    up and one to flush the decoder) more."""
+    frame = math.ceil(rate / card.frame_rate) if card.frame_rate else round(UNSTATED_FRAME * rate)
+    delay = round(UNSTATED_DELAY * rate) if card.delay is None else card.delay
+    return max(0, samples - frame), samples + max(delay, 0) + 2 * frame
+
+
+def check_length(card: CodecCard, found: int, samples: int, rate: int) -> None:
+    """Raise CodecFailure unless so many samples may come out when so many went in."""
+    least, most = allowed_lengths(card, samples, rate)
+    if least <= found <= most:
+        return
+    for other in RATES:
+        fewest, longest = allowed_lengths(card, round(samples * other / rate), rate)
+        if other != rate and fewest <= found <= longest:
+            raise CodecFailure(
+                f"{card.name}: {samples} samples went in and {found} came out, as many as at {other} Hz: decode must "
+                f"return {rate} Hz, the rate on the card."
+            )
+    raise CodecFailure(
+        f"{card.name}: {samples} samples went in and {found} came out; {least} to {most} are allowed (a frame less; "
+        "delay and two frames more): cut what was padded, or state frame_rate and delay on the card."
+    )
+
+
+def _brought_back(card: CodecCard, decoded: Waveform, coded: Coded, rate: int, length: int) -> Waveform:
+    """Check the length and go back to the clip's rate; at least `length` samples, with the delay's tail."""
+    coded_rate = coding_rate(card, rate)
+    check_length(card, len(decoded), coded.samples, coded_rate)
+    heard = resample(np.ascontiguousarray(decoded, dtype=np.float32), coded_rate, rate)
+    return np.pad(heard, (0, length - len(heard))) if len(heard) < length else heard
+
+
+def _said(error: Exception) -> str:
+    text = " ".join(str(error).split()).rstrip(".")
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,1 @@
+"""Architectures whose parameters are named as in published checkpoints; the only codec modules that import torch."""

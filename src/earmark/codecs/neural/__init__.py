@@ -1,0 +1,1 @@
+"""Codecs that are neural networks: their settings, their checkpoints, and how tokens are made of sound."""

@@ -1,0 +1,91 @@
+"""Packets that do not arrive, and what a codec makes of the rest.
+
+Which are lost is drawn once for a clip and a seed, so that all codecs with as many packets lose the same. Who conceals
+is the codec: `decode_with_losses`, where it has that. For tokens without it, a lost frame repeats the last one that
+arrived (frames before the first arrival repeat that one). Anything else is not applicable, and says why.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.codecs.contract import Codec, CodecFailure, Coded, Concealing, Measured, Waveform
+from earmark.codecs.harness import check_waveform, decode
+from earmark.errors import EarmarkError, UsageError
+
+__all__ = ["decode_lossy", "frames_of", "lose", "repeat_last"]
+
+
+def lose(n: int, percent: float, seed: int, burst: float = 1.0) -> NDArray[np.bool_]:
+    """Mark which of n packets are lost: `percent` of them on average.
+
+    With burst = 1 every packet is lost or not by itself. Otherwise losses come in runs that are `burst` times as long
+    on average (two states that follow each other, after Gilbert). The same n, percent, burst and seed lose the same.
+    """
+    if not 0 <= percent < 100 or burst < 1 or n < 0:
+        raise UsageError(
+            f"Losing {percent} % of {n} packets with bursts of {burst} is not possible: give less than 100 % and a "
+            "burst of 1 or more."
+        )
+    share = percent / 100.0
+    leave = min(1.0, (1.0 - share) / burst)
+    enter = share * leave / (1.0 - share)
+    draws = np.random.default_rng([seed, 0x10_55]).random(n + 1)
+    lost = np.empty(n, np.bool_)
+    state = bool(draws[0] < share)
+    for place in range(n):
+        lost[place] = state
+        state = bool(draws[place + 1] >= leave) if state else bool(draws[place + 1] < enter)
+    return lost
+
+
+def frames_of(coded: Coded) -> int:
+    """How many packets, or frames of tokens, can be lost."""
+    return len(coded.packets) if coded.tokens is None else int(coded.tokens.shape[1])
+
+
+def decode_lossy(codec: Codec, coded: Coded, lost: NDArray[np.bool_], rate: int, length: int) -> Waveform | Measured:
+    """What is heard when the marked packets are lost, not aligned, or Measured.not_applicable with the reason."""
+    if len(lost) != frames_of(coded):
+        raise UsageError(f"{len(lost)} marks do not fit {frames_of(coded)} packets: give one for each.")
+    name = codec.card.name
+    if frames_of(coded) < 2:
+        return Measured.not_applicable(f"{name} sends one packet for this clip: there are no frames to lose.")
+    if isinstance(codec, Concealing):
+        return decode(_Lossy(codec, lost), coded, rate, length)
+    if coded.tokens is None:
+        return Measured.not_applicable(f"{name} does not say how it conceals lost packets (decode_with_losses).")
+    if lost.all():
+        return Measured.not_applicable("Every frame of the clip is lost: there is nothing to conceal with.")
+    kept = Coded(coded.samples, tokens=coded.tokens[:, repeat_last(lost)], header=coded.header)
+    return decode(codec, kept, rate, length)
+
+
+def repeat_last(lost: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """For each packet the place of the last one that arrived; before the first arrival, that of the first."""
+    arrived = np.flatnonzero(~lost)
+    places = np.where(lost, -1, np.arange(len(lost)))
+    return np.asarray(np.maximum(np.maximum.accumulate(places), arrived[0]), np.int64)
+
+
+class _Lossy:
+    """A codec whose `decode` conceals, for the harness."""
+
+    def __init__(self, codec: Concealing, lost: NDArray[np.bool_]) -> None:
+        self.codec, self.card, self.lost = codec, codec.card, lost
+
+    def encode(self, waveform: Waveform) -> Coded:
+        return self.codec.encode(waveform)
+
+    def decode(self, coded: Coded) -> Waveform:
+        try:
+            heard = self.codec.decode_with_losses(coded, self.lost)
+        except EarmarkError:
+            raise
+        except Exception as error:
+            raise CodecFailure(
+                f"{self.card.name}: decode_with_losses raised {type(error).__name__}: {error}."
+            ) from error
+        check_waveform(self.card, heard)
+        return heard

@@ -1,0 +1,204 @@
+"""Content identity and fidelity: what of a set of sounds a codec keeps, as a representation hears it.
+
+Content. Does a coded clip still lie with its own kind?
+
+    coded_enrol   P@1 and GSR inside the coded set, as `earmark.evaluate` gives them
+    clean_enrol   a coded clip looks among the clean ones, its own left out (`tasks.retrieval`)
+
+Each has a baseline from shuffled labels and a lift; `P@1:difference` and `GSR:difference` are coded minus clean on the
+same clips, with an interval and a p-value from swapping the two. GSR is not monotone in quality: a codec that blurs
+everything alike may raise it, so P@1 is to be read first.
+
+Fidelity. Is the coded set like the clean one, and does it cover it? `earmark.fidelity` with the clean clips as the
+real ones, plain and corrected for hubs (GICDM). No labels are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.calibrate.bootstrap import interval, resampled_means
+from earmark.calibrate.paired import paired_difference
+from earmark.codecs.tasks.catalogue import CARDS
+from earmark.codecs.tasks.contract import RESAMPLES, Finding, Heard, paired
+from earmark.codecs.tasks.encoding import encode_clips, open_encoder, same_width, vectors_of
+from earmark.codecs.tasks.events import PERMUTATIONS, label_codes
+from earmark.codecs.tasks.resampling import draws_of, group_codes
+from earmark.codecs.tasks.retrieval import answers, chance
+from earmark.corpora.clips import Clip
+from earmark.errors import EarmarkError
+from earmark.evaluation import compare, evaluate
+from earmark.extractors.contract import Extractor
+from earmark.extractors.progress import Progress
+from earmark.fidelity.api import fidelity
+from earmark.scores import Row
+
+__all__ = ["CodedFidelity", "Content", "coded_fidelity", "content_identity"]
+
+FIDELITY = ("clipped_density", "clipped_coverage", "density", "coverage")
+_METRICS = ("P@1", "GSR")
+_QUANTITY = {"P@1": "hit", "GSR": "gsr"}
+
+
+def content_identity(
+    clean: NDArray[Any], coded: NDArray[Any], clips: Sequence[Clip], *, permutations: int = PERMUTATIONS,
+    bootstrap: int = RESAMPLES, seed: int = 0,
+) -> list[Finding]:  # fmt: skip
+    """P@1 and GSR of coded vectors [N, D] and their differences to clean ones [N, D] of the same clips, row by row."""
+    codes = label_codes(clips)
+    clean, coded = same_width(clean, coded)
+    if len(codes) == 0 or np.bincount(codes[codes >= 0], minlength=1).max() < 2:
+        return _nothing("no two clips share a label")
+    return [
+        *_inside(clean, coded, clips, permutations, bootstrap, seed),
+        *_across(clean, coded, clips, codes, permutations, bootstrap, seed),
+    ]
+
+
+def coded_fidelity(
+    clean: NDArray[Any], coded: NDArray[Any], *, metrics: Sequence[str] = FIDELITY, bootstrap: int = RESAMPLES,
+    seed: int = 0,
+) -> list[Finding]:  # fmt: skip
+    """Fidelity of coded vectors [M, D] against clean ones [N, D] under cosine, with corrections none and gicdm."""
+    clean, coded = same_width(clean, coded)
+    try:
+        found = fidelity(clean, coded, metrics=metrics, distance="cosine", bootstrap=bootstrap, seed=seed,
+                         reading="corrected")  # fmt: skip
+    except EarmarkError as error:
+        return [
+            Finding.not_applicable(name, "all", str(error))._replace(correction=correction, distance="cosine")
+            for correction in ("none", "gicdm") for name in metrics
+        ]  # fmt: skip
+    return [_from_row(row, row.protocol) for row in found.rows]
+
+
+class _WithExtractor:
+    """Tasks that compare vectors of any extractor."""
+
+    def __init__(self, model: str | Extractor, pool: str, options: dict[str, Any]) -> None:
+        self.extractor, self.pool = open_encoder(model, **options), pool
+
+    def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Heard:
+        return encode_clips(clips, self.extractor, self.pool, progress=progress)
+
+
+class Content(_WithExtractor):
+    """The task `content`: `content:speech_embedding` and so on."""
+
+    card = CARDS["content"]
+
+    def __init__(
+        self, model: str | Extractor = "", *, permutations: int = PERMUTATIONS, bootstrap: int = RESAMPLES,
+        pool: str = "", **options: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(model or self.card.model, pool, options)
+        self.permutations, self.bootstrap = permutations, bootstrap
+
+    def score(self, clips: Sequence[Clip], clean: Heard, coded: Heard, *, seed: int = 0) -> list[Finding]:
+        pairs = paired(clips, clean, coded)
+        if not pairs.clips:
+            return _nothing(pairs.left_out or "there are no clips")
+        before, after = vectors_of(pairs, clean, coded, self.card.name)
+        found = content_identity(
+            before, after, pairs.clips, permutations=self.permutations, bootstrap=self.bootstrap, seed=seed
+        )
+        return [_noted(one, pairs.left_out) for one in found]
+
+
+class CodedFidelity(_WithExtractor):
+    """The task `fidelity`: `fidelity:speech_embedding` and so on."""
+
+    card = CARDS["fidelity"]
+
+    def __init__(
+        self, model: str | Extractor = "", *, metrics: Sequence[str] | str = FIDELITY, bootstrap: int = RESAMPLES,
+        pool: str = "", **options: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(model or self.card.model, pool, options)
+        self.metrics = tuple(metrics.split(",")) if isinstance(metrics, str) else tuple(metrics)
+        self.bootstrap = bootstrap
+
+    def score(self, clips: Sequence[Clip], clean: Heard, coded: Heard, *, seed: int = 0) -> list[Finding]:
+        pairs = paired(clips, clean, coded)
+        if not pairs.clips:
+            why = pairs.left_out or "there are no clips"
+            return [
+                Finding.not_applicable(name, "all", why)._replace(correction=correction, distance="cosine")
+                for correction in ("none", "gicdm") for name in self.metrics
+            ]  # fmt: skip
+        before, after = vectors_of(pairs, clean, coded, self.card.name)
+        found = coded_fidelity(before, after, metrics=self.metrics, bootstrap=self.bootstrap, seed=seed)
+        return [_noted(one, pairs.left_out) for one in found]
+
+
+# --- inside the coded set ---------------------------------------------------------------------------------------
+
+
+def _inside(
+    clean: NDArray[Any], coded: NDArray[Any], clips: Sequence[Clip], permutations: int, bootstrap: int, seed: int
+) -> list[Finding]:
+    labels, groups = [clip.label for clip in clips], group_codes(clips)
+    common: dict[str, Any] = {"groups": groups, "bootstrap": bootstrap, "seed": seed}
+    alone = evaluate(coded, labels, metrics=_METRICS, k=1, permutations=permutations, **common)
+    difference = compare(coded, clean, labels, k=1, permutations=max(permutations, 1), **common)
+    wanted = [f"{name}:difference" for name in _METRICS]
+    rows = [*alone.rows, *(row for row in difference.rows if row.metric in wanted)]
+    return [_from_row(row, "coded_enrol") for row in rows]
+
+
+# --- coded clips among clean ones -------------------------------------------------------------------------------
+
+
+def _across(
+    clean: NDArray[Any], coded: NDArray[Any], clips: Sequence[Clip], codes: NDArray[np.int64], permutations: int,
+    bootstrap: int, seed: int,
+) -> list[Finding]:  # fmt: skip
+    wanted = tuple(_QUANTITY.values())
+    after, before = answers(coded, clean, codes, wanted), answers(clean, clean, codes, wanted)
+    draws, groups = draws_of(clips, bootstrap, seed), group_codes(clips)
+    means = {name: float(np.nanmean(after[name])) for name in wanted if np.isfinite(after[name]).any()}
+    luck = chance(coded, clean, codes, means, permutations, seed) if permutations else {}
+    found = []
+    for metric, name in _QUANTITY.items():
+        if name not in means:
+            found.append(Finding.not_applicable(metric, "clean_enrol", "one label only: nothing to tell apart"))
+            continue
+        n = int(np.isfinite(after[name]).sum())
+        low, high = interval(resampled_means(after[name], draws))
+        one = Finding(metric, "clean_enrol", means[name], low, high, n=n, distance="cosine")
+        if name in luck:
+            by_luck = luck[name]
+            one = one._replace(
+                baseline=by_luck.mean, lift=means[name] - by_luck.mean, p_value=by_luck.p_value,
+                baseline_low=by_luck.low, baseline_high=by_luck.high,
+            )  # fmt: skip
+        found.append(one)
+        lost = paired_difference(after[name], before[name], draws, groups, max(permutations, 1), seed)
+        if lost is not None:
+            found.append(Finding(f"{metric}:difference", "clean_enrol", lost.value, lost.low, lost.high, n=lost.n,
+                                 p_value=lost.p_value, distance="cosine"))  # fmt: skip
+    return found
+
+
+# --- small things -----------------------------------------------------------------------------------------------
+
+
+def _nothing(why: str) -> list[Finding]:
+    names = [name for metric in _METRICS for name in (metric, f"{metric}:difference")]
+    return [Finding.not_applicable(name, kind, why) for kind in ("coded_enrol", "clean_enrol") for name in names]
+
+
+def _from_row(row: Row, protocol: str) -> Finding:
+    return Finding(
+        row.metric, protocol, row.value, row.low, row.high, n=row.n, status=row.status, reason=row.reason,
+        baseline=row.baseline, lift=row.lift, p_value=row.p_value, distance=row.distance, correction=row.correction,
+        baseline_low=row.baseline_low, baseline_high=row.baseline_high,
+    )  # fmt: skip
+
+
+def _noted(one: Finding, note: str) -> Finding:
+    return one._replace(reason="; ".join(part for part in (one.reason, note) if part))

@@ -1,0 +1,30 @@
+"""A sound that goes through the same codec again and again, as it does on the way through several networks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from earmark.codecs.alignment import aligned
+from earmark.codecs.contract import Codec, Waveform
+from earmark.codecs.harness import round_trip
+from earmark.errors import UsageError
+
+__all__ = ["tandem"]
+
+
+def tandem(codec: Codec, samples: ArrayLike, rate: int, passes: int, delay: float) -> Iterator[Waveform]:
+    """The clip after 1, 2, … `passes` passes, each time aligned by `delay` seconds and cut to the clip's length.
+
+    Alignment after every pass keeps delays from adding up; the framing of a pass is that of the one before it, which
+    is the kindest case for codecs with frames.
+    """
+    if passes < 1:
+        raise UsageError(f"{passes} passes are not possible: give at least 1.")
+    heard: Waveform = np.asarray(samples, dtype=np.float32)
+    length = len(heard)
+    for _ in range(passes):
+        heard = aligned(round_trip(codec, heard, rate).samples, delay, rate, length)
+        yield heard

@@ -1,0 +1,84 @@
+"""Clips to one vector each, with any extractor: what most tasks hear."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.codecs.tasks.contract import Heard, Pairs
+from earmark.corpora.clips import Clip
+from earmark.embed.embedding import embed
+from earmark.embed.pooling import parse
+from earmark.errors import InputError, UsageError
+from earmark.extractors.catalogue import open_extractor
+from earmark.extractors.contract import Extractor, Frames, LayeredExtractor, Waveform
+from earmark.extractors.progress import Progress
+
+__all__ = ["LayerMean", "encode_clips", "open_encoder", "same_width", "vectors_of"]
+
+Floats = NDArray[np.float64]
+
+
+def open_encoder(model: str | Extractor, **parameters: Any) -> Extractor:
+    """An extractor that is frozen: one that learns from the clips would learn the codec too."""
+    extractor = open_extractor(model, **parameters) if isinstance(model, str) else model
+    if hasattr(extractor, "fit") and not getattr(extractor, "fitted", False):
+        raise UsageError(f"{extractor.card.name} learns from the clips it hears: choose a model with weights.")
+    return extractor
+
+
+def encode_clips(clips: Sequence[Clip], extractor: Extractor, pool: str = "", *, progress: Progress = False) -> Heard:
+    """A vector for each clip by the extractor's own pooling, or by `pool`. A clip that fails is told."""
+    pooling = parse(pool or extractor.card.pooling).pooling
+    try:
+        found = embed(clips, extractor, [pooling], progress=progress)
+    except InputError as error:
+        if len(clips) > 1:
+            raise
+        return Heard((), vectors=np.zeros((0, 0), np.float32), failures={clip.id: str(error) for clip in clips})
+    return Heard(
+        ids=found.ids,
+        vectors=found.vectors[pooling],
+        failures={failure.id: failure.reason for failure in found.failures},
+        notes=tuple(note for note in found.notes() if "failed" not in note),
+        model=f"{extractor.card.name} {pooling}",
+    )
+
+
+def vectors_of(pairs: Pairs, clean: Heard, coded: Heard, task: str) -> tuple[Floats, Floats]:
+    """What was heard of the paired clips, clean and coded, row by row, in float64."""
+    if clean.vectors is None or coded.vectors is None:
+        raise UsageError(f"The task {task} compares vectors, and texts were heard: listen with `{task}`.")
+    return same_width(
+        np.asarray(clean.vectors[pairs.clean], np.float64), np.asarray(coded.vectors[pairs.coded], np.float64)
+    )
+
+
+def same_width(one: NDArray[Any], other: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Vectors that follow a clip's length end in zeros up to the longest of their set: the shorter set gets more."""
+    width = max(one.shape[1], other.shape[1])
+    padded = [np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in (one, other)]
+    return padded[0], padded[1]
+
+
+class LayerMean:
+    """A layered model whose frames are the plain mean of all its layers, the input of the first block included."""
+
+    def __init__(self, model: LayeredExtractor) -> None:
+        self._model = model
+        self.card = model.card
+
+    def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
+        layers = range(self._model.layers + 1)
+        found: dict[int, Frames] = {}
+        for place, frames in self._model.extract_layers(waveforms, list(layers)):
+            found[place] = _mean(frames)
+        return [found[place] for place in range(len(waveforms))]
+
+
+def _mean(layers: Mapping[int, Frames]) -> Frames:
+    values = np.stack([frames.values for frames in layers.values()])
+    return Frames(np.asarray(values.mean(axis=0), np.float32), next(iter(layers.values())).valid)

@@ -1,0 +1,122 @@
+"""Coded clips look for their own kind among clean ones: the nearest, the ranking, and how far kinds keep apart.
+
+Query i is a coded clip, the index are the clean clips without clip i itself: its own clean version would answer every
+question. Distances are cosine (1 - cos; 1 where a vector has no direction), ties go to the lower row.
+
+    hit       1 if the nearest clean clip has the query's label                     mean: P@1       [0, 1], higher
+    ap        mean over the query's own kind, in order of nearness, of the share of its kind among the clips up to
+              there                                                                 mean: mAP       [0, 1], higher
+    gsr       ((NID - AvgID) / (NID + AvgID + eps) + 1) / 2: NID to the nearest of another kind, AvgID the mean to its
+              own (see `earmark.metrics.separation`)                                mean: GSR       [0, 1], higher
+
+A query whose label no other clip has cannot be answered: NaN, left out of every mean. With coded and clean vectors
+alike these are P@1 and GSR of `earmark.evaluate`, to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.metrics.separation import gsr
+
+__all__ = ["QUANTITIES", "Floats", "answers", "chance"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+QUANTITIES = ("hit", "ap", "gsr")
+BLOCK = 256  # queries at once
+
+
+class Chance(NamedTuple):
+    """What shuffled labels reach: the mean of the shuffles' scores, their 95 % interval, and the p-value."""
+
+    mean: float
+    low: float
+    high: float
+    p_value: float
+
+
+def answers(queries: Floats, index: Floats, labels: Codes, wanted: Sequence[str] = QUANTITIES) -> dict[str, Floats]:
+    """What coded `queries` [N, D] find among clean vectors `index` [N, D] of the same clips: a value for each query.
+
+    `labels` are codes [N]; -1 is a clip without label, which is in no one's way and asks nothing. A row of codes for
+    each shuffle, [P, N], gives values [P, N].
+    """
+    queries, index = _directions(queries), _directions(index)
+    many = np.atleast_2d(labels)
+    found = {name: np.full(many.shape, np.nan) for name in wanted}
+    for start in range(0, many.shape[1], BLOCK):
+        rows = np.arange(start, min(start + BLOCK, many.shape[1]))
+        distances = _cosine_rows(queries, index, rows, many[0] >= 0)
+        order = np.argsort(distances, axis=1, kind="stable") if {"hit", "ap"} & set(wanted) else None
+        for shuffle, codes in enumerate(many):
+            values = _block(distances, order, codes, rows, wanted)
+            for name in wanted:
+                found[name][shuffle, rows] = values[name]
+    return found if np.ndim(labels) == 2 else {name: values[0] for name, values in found.items()}
+
+
+def chance(
+    queries: Floats, index: Floats, labels: Codes, scores: Mapping[str, float], permutations: int, seed: int
+) -> dict[str, Chance]:
+    """What chance reaches for each of the means in `scores`: labels move over clips, coded and clean together."""
+    known = np.flatnonzero(labels >= 0)
+    mixed = np.tile(labels, (permutations, 1))
+    for number in range(permutations):
+        mixed[number, known] = np.random.default_rng([seed, 7, number]).permutation(labels[known])
+    found = {}
+    for name, values in answers(queries, index, mixed, tuple(scores)).items():
+        means = np.nanmean(values, axis=1)
+        reached = int((means >= scores[name] - 1e-12).sum())
+        low, high = np.percentile(means, (2.5, 97.5))
+        found[name] = Chance(float(means.mean()), float(low), float(high), (reached + 1) / (permutations + 1))
+    return found
+
+
+def _cosine_rows(queries: Floats, index: Floats, rows: Codes, labelled: NDArray[np.bool_]) -> Floats:
+    """Distances of some queries to every clean clip; infinite to the clip itself and to those without a label."""
+    distances = 1.0 - queries[rows] @ index.T
+    distances[:, ~labelled] = np.inf
+    distances[np.arange(len(rows)), rows] = np.inf
+    return np.asarray(distances)
+
+
+def _block(
+    distances: Floats, order: Codes | None, codes: Codes, rows: Codes, wanted: Sequence[str]
+) -> dict[str, Floats]:
+    same = (codes[rows, None] == codes[None, :]) & np.isfinite(distances)
+    answerable = same.any(axis=1) & (codes[rows] >= 0)
+    found: dict[str, Floats] = {}
+    if order is not None:
+        ranked = np.take_along_axis(same, order if "ap" in wanted else order[:, :1], axis=1)
+        found = {"hit": ranked[:, 0].astype(np.float64)}
+        if "ap" in wanted:
+            found["ap"] = _average_precision(ranked)
+    if "gsr" in wanted:
+        found["gsr"] = _gsr(distances, same)
+    return {name: np.where(answerable, found[name], np.nan) for name in wanted}
+
+
+def _directions(vectors: Floats) -> Floats:
+    values = np.asarray(vectors, np.float64)
+    norms = np.linalg.norm(values, axis=1, keepdims=True)
+    return np.asarray(np.divide(values, norms, out=np.zeros_like(values), where=norms > 0))
+
+
+def _average_precision(ranked: NDArray[np.bool_]) -> Floats:
+    right = np.cumsum(ranked, axis=1)
+    places = np.arange(1, ranked.shape[1] + 1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(ranked, right / places, 0.0).sum(axis=1) / right[:, -1])
+
+
+def _gsr(distances: Floats, same: NDArray[np.bool_]) -> Floats:
+    nearest_other = np.where(same, np.inf, distances).min(axis=1)
+    own = np.where(same, distances, 0.0).sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(np.isfinite(nearest_other), gsr(nearest_other, own / same.sum(axis=1)), np.nan)

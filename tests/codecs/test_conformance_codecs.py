@@ -1,0 +1,170 @@
+"""The conformance suite finds what is wrong with bad codecs, each by the check that is meant for it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from earmark.codecs.conformance import CHECKS, check_codec
+from earmark.codecs.contract import CodecCard, Coded
+
+CARD = CodecCard(
+    name="bytes@64", family="bytes", title="Bytes", rate=8000, kbps=64.0, frame_rate=50.0, delay=0, licence="Apache-2.0"
+)
+
+
+class Good:
+    """Eight bits a sample, in packets of 20 ms."""
+
+    card = CARD
+
+    def encode(self, waveform: Any) -> Any:
+        data = np.clip(np.rint(waveform * 127), -127, 127).astype(np.int8).tobytes()
+        return Coded(len(waveform), tuple(data[start : start + 160] for start in range(0, len(data), 160)))
+
+    def decode(self, coded: Any) -> Any:
+        return (np.frombuffer(b"".join(coded.packets), np.int8) / 127).astype(np.float32)
+
+
+class Stash(Good):
+    """Sends a byte and keeps the sound."""
+
+    def encode(self, waveform: Any) -> Any:
+        self.kept = waveform.copy()
+        return Coded(len(waveform), (b"!",))
+
+    def decode(self, coded: Any) -> Any:
+        return self.kept
+
+
+class Library(Good):
+    """Sends the number of a sound that it keeps on a shelf of its own."""
+
+    def __init__(self) -> None:
+        self.shelf: dict[bytes, Any] = {}
+
+    def encode(self, waveform: Any) -> Any:
+        key = hash(waveform.tobytes()).to_bytes(8, "big", signed=True)
+        self.shelf[key] = waveform.copy()
+        return Coded(len(waveform), (key,))
+
+    def decode(self, coded: Any) -> Any:
+        return self.shelf[coded.packets[0]]
+
+
+class Restless(Good):
+    counter = itertools.count()
+
+    def decode(self, coded: Any) -> Any:
+        return super().decode(coded) + np.float32(0.001 * (next(self.counter) % 7))
+
+
+class Deaf(Good):
+    def encode(self, waveform: Any) -> Any:
+        return super().encode(np.zeros_like(waveform))
+
+
+class Spoils(Good):
+    def encode(self, waveform: Any) -> Any:
+        coded = super().encode(waveform)
+        waveform *= 0.5
+        return coded
+
+
+class Dear(Good):
+    def encode(self, waveform: Any) -> Any:
+        coded = super().encode(waveform)
+        return Coded(coded.samples, tuple(packet + bytes(40) for packet in coded.packets))
+
+    def decode(self, coded: Any) -> Any:
+        return super().decode(Coded(coded.samples, tuple(packet[:-40] for packet in coded.packets)))
+
+
+class Slow(Good):
+    """States a fifth of its packets."""
+
+    card = CodecCard(name="slow@64", family="slow", rate=8000, kbps=64.0, frame_rate=10.0, title="S", licence="MIT")
+
+
+class Choosy(Good):
+    def encode(self, waveform: Any) -> Any:
+        if len(waveform) < 100:
+            raise ValueError("too short")
+        return super().encode(waveform)
+
+
+class Nan(Good):
+    def decode(self, coded: Any) -> Any:
+        heard = super().decode(coded)
+        return heard * np.float32(np.nan) if not heard.any() else heard
+
+
+class Fast(Good):
+    def decode(self, coded: Any) -> Any:
+        return np.repeat(super().decode(coded), 2)
+
+
+@pytest.mark.parametrize(
+    ("bad", "check", "status"),
+    [
+        (Stash, "decodes_what_was_sent", "fail"),
+        (Library, "decodes_what_was_sent", "fail"),
+        (Restless, "deterministic", "warn"),
+        (Deaf, "tells_sounds_apart", "fail"),
+        (Spoils, "input_untouched", "fail"),
+        (Dear, "rate_counted", "warn"),
+        (Slow, "frames_as_stated", "warn"),
+        (Choosy, "short_clips", "fail"),
+        (Nan, "silence", "fail"),
+        (Fast, "round_trips", "fail"),
+    ],
+)
+def test_each_defect_is_found_by_its_check(bad: type[Good], check: str, status: str) -> None:
+    findings = {finding.name: finding for finding in check_codec(bad(), fresh=bad)}
+    assert findings[check].status == status, findings[check]
+    assert findings[check].sentence.endswith(".")
+    assert len(findings) == len(CHECKS)
+
+
+def test_a_good_codec_passes_everything() -> None:
+    findings = check_codec(Good(), fresh=Good)
+    assert [finding for finding in findings if finding.status != "pass"] == []
+
+
+def test_a_defect_is_told_once() -> None:
+    findings = check_codec(Fast(), fresh=Fast)
+    assert "as many as at 16000 Hz" in findings[1].sentence
+    assert {finding.status for finding in findings[2:]} == {"skip"}
+
+
+COMMAND = "import sys; from earmark.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+def test_the_command_recognises_a_codec_by_its_methods(tmp_path: Path) -> None:
+    (tmp_path / "strange.py").write_text(
+        "import numpy as np\n"
+        "class MyCodec:\n"
+        "    rate = 8000\n"
+        "    def encode(self, waveform):\n"
+        "        return np.clip(waveform * 127, -127, 127).astype(np.int8).tobytes()\n"
+        "    def decode(self, data):\n"
+        "        return (np.frombuffer(data, np.int8) / 127).astype(np.float32)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, "check", "strange:MyCodec", "--json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    findings = json.loads(done.stdout)
+    assert [finding["name"] for finding in findings] == [check.__name__ for check in CHECKS]
+    assert [finding["name"] for finding in findings if finding["status"] != "pass"] == ["card"]
