@@ -181,3 +181,8 @@ def test_a_package_registers_short_names(strangers: str, tmp_path: Path) -> None
     assert codec.card.rate == 8000
     assert card_of("eight_bits").name == "eight_bits"
     assert expand(["eight_bits"]) == ["eight_bits"]
+
+
+def test_options_that_change_no_sound_are_not_part_of_the_name() -> None:
+    assert card_of("speechtokenizer@4?allow_pickle=true&device=cpu").name == "speechtokenizer@4"
+    assert card_of("opus@12?vbr=off&device=cpu").name == "opus@12?vbr=off"

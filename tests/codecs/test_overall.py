@@ -14,12 +14,14 @@ from scipy import stats
 from earmark import published
 from earmark.codecs.overall import (
     METRICS_OF,
+    cells_of,
     metric_correlations,
     overall,
     overall_of_datasets,
     overall_unsaturated,
 )
 from earmark.errors import UsageError
+from earmark.scores import Row
 
 SPEECH = {"stft_distance": 2.93, "mel_distance": 0.90, "pesq": 3.49, "stoi": 0.943}  # Opus at 12 kbps
 PERFECT = {"stft_distance": 0.0, "mel_distance": 0.0, "pesq": 4.6439, "stoi": 1.0, "f0_corr": 1.0}
@@ -153,6 +155,18 @@ def test_correlations_are_means_over_datasets():
         assert pesq.p_value == pytest.approx(np.mean([one.pvalue for one in each]))
         assert (pesq.datasets, pesq.fewest, pesq.reason) == (2, 9, "")
         assert ("pesq", "audio") not in found
+
+
+def test_cells_are_the_measured_rows_of_datasets():
+    rows = [
+        Row(subset="libri", system="opus@6", metric="pesq", value=2.0),
+        Row(subset="libri", system="opus@6", metric="stoi", status="failed", reason="silent"),
+        Row(subset="libri", system="opus@6", metric="pesq", value=1.0, protocol="unaligned"),
+        Row(subset="mean:speech", system="opus@6", metric="overall", value=0.6),
+        Row(subset="libri", system="mp3@8", metric="pesq", value=3.0),
+    ]
+    assert cells_of(rows) == {("libri", "opus@6"): {"pesq": 2.0}, ("libri", "mp3@8"): {"pesq": 3.0}}
+    assert cells_of(rows, "unaligned") == {("libri", "opus@6"): {"pesq": 1.0}}
 
 
 def test_what_cannot_be_correlated_is_left_out_and_counted():

@@ -75,7 +75,7 @@ def test_the_task_hears_and_scores_with_any_extractor() -> None:
 
 
 def test_fidelity_is_the_rooms_below_and_falls_with_noise() -> None:
-    clips = toys.tones(labels=4, groups=6, takes=3)
+    clips = toys.tones(labels=4, groups=7, takes=4)
     task = CodedFidelity(toys.Spectrum(), bootstrap=10)
     clean = task.listen(clips)
     rows = []

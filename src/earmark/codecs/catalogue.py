@@ -63,6 +63,9 @@ def families() -> tuple[str, ...]:
 # --- names ---------------------------------------------------------------------------------------------------
 
 
+_SILENT = ("allow_pickle", "device", "local_files_only")
+
+
 class Spec(NamedTuple):
     """A codec as it is spelled: `family:checkpoint@kbps?option=value`, or an import path."""
 
@@ -75,6 +78,11 @@ class Spec(NamedTuple):
     @property
     def is_path(self) -> bool:
         return not is_family(self.family)
+
+    @property
+    def audible(self) -> str:
+        """The options that can change the sound, as a name says them: where and how weights load cannot."""
+        return "&".join(pair for pair in self.query.split("&") if pair.partition("=")[0] not in _SILENT)
 
     def named(self, setting: str) -> str:
         """The spelling with another setting."""
@@ -142,7 +150,7 @@ def card_of(spec: str) -> CodecCard:
         rates = ", ".join(f"{parsed.family}@{rate}" for rate in of_family)
         asked = f"no setting {wanted!r}" if wanted else "several settings"
         raise UsageError(f"{parsed.family} has {asked}: choose from {rates}, or {parsed.family}@* for all.")
-    return replace(card, name=f"{card.name}?{parsed.query}") if parsed.query else card
+    return replace(card, name=f"{card.name}?{parsed.audible}") if parsed.audible else card
 
 
 def _same_number(wanted: str, known: Iterable[str]) -> str:

@@ -23,12 +23,14 @@ from numpy.typing import NDArray
 
 from earmark.codecs.contract import CATEGORIES, Category, Measured
 from earmark.errors import UsageError
+from earmark.scores import Row
 
 __all__ = [
     "HALF_DISTANCE",
     "METRICS_OF",
     "PESQ_RANGE",
     "Correlation",
+    "cells_of",
     "metric_correlations",
     "normalised",
     "overall",
@@ -141,6 +143,15 @@ Cells = Mapping[tuple[str, str], Mapping[str, float | None]]
 """{(dataset, codec): {metric: value}}"""
 
 FEWEST_CODECS = 3
+
+
+def cells_of(rows: Iterable[Row], protocol: str = "all") -> dict[tuple[str, str], dict[str, float | None]]:
+    """Rows of a score table as `metric_correlations` wants them: what was measured, without means over datasets."""
+    cells: dict[tuple[str, str], dict[str, float | None]] = {}
+    for row in rows:
+        if row.status == "ok" and row.protocol == protocol and not row.subset.startswith("mean:"):
+            cells.setdefault((row.subset, row.system), {})[row.metric] = row.value
+    return cells
 
 
 def metric_correlations(

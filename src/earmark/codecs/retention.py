@@ -60,17 +60,17 @@ def content_identity(
 
 
 def coded_fidelity(
-    clean: NDArray[Any], coded: NDArray[Any], *, metrics: Sequence[str] = FIDELITY, bootstrap: int = RESAMPLES,
-    seed: int = 0,
+    clean: NDArray[Any], coded: NDArray[Any], *, metrics: Sequence[str] = FIDELITY, distance: str = "euclidean",
+    bootstrap: int = RESAMPLES, seed: int = 0,
 ) -> list[Finding]:  # fmt: skip
-    """Fidelity of coded vectors [M, D] against clean ones [N, D] under cosine, with corrections none and gicdm."""
+    """Fidelity of coded vectors [M, D] against clean ones [N, D], with corrections none and gicdm."""
     clean, coded = same_width(clean, coded)
     try:
-        found = fidelity(clean, coded, metrics=metrics, distance="cosine", bootstrap=bootstrap, seed=seed,
+        found = fidelity(clean, coded, metrics=metrics, distance=distance, bootstrap=bootstrap, seed=seed,
                          reading="corrected")  # fmt: skip
     except EarmarkError as error:
         return [
-            Finding.not_applicable(name, "all", str(error))._replace(correction=correction, distance="cosine")
+            Finding.not_applicable(name, "all", str(error))._replace(correction=correction, distance=distance)
             for correction in ("none", "gicdm") for name in metrics
         ]  # fmt: skip
     return [_from_row(row, row.protocol) for row in found.rows]
@@ -115,23 +115,25 @@ class CodedFidelity(_WithExtractor):
     card = CARDS["fidelity"]
 
     def __init__(
-        self, model: str | Extractor = "", *, metrics: Sequence[str] | str = FIDELITY, bootstrap: int = RESAMPLES,
-        pool: str = "", **options: Any,
+        self, model: str | Extractor = "", *, metrics: Sequence[str] | str = FIDELITY, distance: str = "euclidean",
+        bootstrap: int = RESAMPLES, pool: str = "", **options: Any,
     ) -> None:  # fmt: skip
         super().__init__(model or self.card.model, pool, options)
         self.metrics = tuple(metrics.split(",")) if isinstance(metrics, str) else tuple(metrics)
-        self.bootstrap = bootstrap
+        self.distance, self.bootstrap = distance, bootstrap
 
     def score(self, clips: Sequence[Clip], clean: Heard, coded: Heard, *, seed: int = 0) -> list[Finding]:
         pairs = paired(clips, clean, coded)
         if not pairs.clips:
             why = pairs.left_out or "there are no clips"
             return [
-                Finding.not_applicable(name, "all", why)._replace(correction=correction, distance="cosine")
+                Finding.not_applicable(name, "all", why)._replace(correction=correction, distance=self.distance)
                 for correction in ("none", "gicdm") for name in self.metrics
             ]  # fmt: skip
         before, after = vectors_of(pairs, clean, coded, self.card.name)
-        found = coded_fidelity(before, after, metrics=self.metrics, bootstrap=self.bootstrap, seed=seed)
+        found = coded_fidelity(
+            before, after, metrics=self.metrics, distance=self.distance, bootstrap=self.bootstrap, seed=seed
+        )
         return [_noted(one, pairs.left_out) for one in found]
 
 

@@ -299,14 +299,16 @@ def funcodec(name: str) -> Callable[[Path], Path]:
 
 
 def encodec(folder: Path) -> Path:
+    torch.manual_seed(0)
     model = transformers.EncodecModel(
         transformers.EncodecConfig(num_filters=4, hidden_size=16, codebook_dim=16, num_lstm_layers=1)
     )
-    return _filled(model, folder, scale=0.02)
+    return _filled(model, folder, gain=1.2)
 
 
 def dac(folder: Path) -> Path:
     """The rates and codebooks of the checkpoint of 16 kHz."""
+    torch.manual_seed(0)
     model = transformers.DacModel(
         transformers.DacConfig(
             encoder_hidden_size=4,
@@ -323,6 +325,7 @@ def dac(folder: Path) -> Path:
 
 
 def mimi(folder: Path) -> Path:
+    torch.manual_seed(0)
     sizes = {"hidden_size": 32, "num_filters": 4, "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 8}
     sizes |= {"num_key_value_heads": 4, "intermediate_size": 48, "codebook_dim": 16, "upsample_groups": 32}
     sizes |= {"vector_quantization_hidden_dimension": 16}
@@ -330,6 +333,7 @@ def mimi(folder: Path) -> Path:
 
 
 def xcodec(folder: Path) -> Path:
+    torch.manual_seed(0)
     acoustic = transformers.DacConfig(
         encoder_hidden_size=4,
         downsampling_ratios=[8, 5, 4, 2],
@@ -350,11 +354,14 @@ def xcodec(folder: Path) -> Path:
     return _filled(transformers.XcodecModel(config), folder)
 
 
-def _filled(model: Any, folder: Path, scale: float = 1.0) -> Path:
-    """Codebooks of the library start as zeros: every tensor gets the values of its name."""
-    for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
-        if "codebook" in name or "embed" in name.rpartition(".")[2]:
-            tensor.data.copy_(scale * values(name, tensor.shape))
+def _filled(model: Any, folder: Path, gain: float | None = None) -> Path:
+    """Codebooks of the library start as zeros, and get the values of their names; so do all weights, given a gain."""
+    for name, tensor in model.named_buffers():
+        if "codebook" in name:
+            tensor.data.copy_(values(name, tensor.shape))
+    for name, tensor in model.named_parameters():
+        if gain is not None or "codebook" in name:
+            tensor.data.copy_(values(name, tensor.shape, gain or 1.0))
     model.save_pretrained(folder)
     return folder
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations
 from pathlib import Path
 from typing import Any
 
@@ -174,7 +174,7 @@ def plain_features(samples: np.ndarray) -> np.ndarray:
     mel = np.linspace(0, 2595 * np.log10(1 + 8000 / 700), 82)
     hertz = 700 * (10 ** (mel / 2595) - 1)
     bins, bands = np.linspace(0, 8000, 201), []
-    for low, centre in zip(hertz[:-2], hertz[1:-1], strict=True):
+    for low, centre in pairwise(hertz[:-1]):
         bands.append(np.maximum(0, 1 - np.abs(bins - centre) / (centre - low)))
     decibels = 10 * np.log10(np.maximum(power @ np.array(bands).T, 1e-10))
     decibels = np.maximum(decibels, decibels.max() - 80)
@@ -227,5 +227,5 @@ def test_a_file_that_is_no_ecapa_is_told(tmp_path: Path) -> None:
     torch.save({"weights": torch.zeros(2)}, tmp_path / "other.ckpt")
     with pytest.raises(InputError, match="no ECAPA-TDNN"):
         Verification(f"ecapa:{tmp_path / 'other.ckpt'}?allow_pickle=true")
-    with pytest.raises(InputError, match="embedding_model.ckpt"):
+    with pytest.raises(InputError, match=r"embedding_model\.ckpt"):
         Verification("ecapa")

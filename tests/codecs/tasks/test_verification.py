@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -24,7 +26,7 @@ def slow_points(scores: np.ndarray, same: np.ndarray) -> list[tuple[float, float
 
 def slow_eer(scores: np.ndarray, same: np.ndarray) -> float:
     points = slow_points(scores, same)
-    for (miss, false), (next_miss, next_false) in zip(points, points[1:], strict=False):
+    for (miss, false), (next_miss, next_false) in pairwise(points):
         if next_miss >= next_false:
             gap, change = false - miss, (next_miss - miss) + (false - next_false)
             return miss + (next_miss - miss) * gap / change

@@ -1,16 +1,19 @@
 """PocketSphinx with the English model in its wheel: a weak recogniser that runs anywhere.
 
-Each clip is decoded by itself: the noise tracker and the cepstral mean are reset before it, so that what is written
-does not depend on the clips before. The package holds the interpreter lock while it decodes, so clips are shared out
-among processes, not threads.
+Each clip is decoded by itself: what is written does not depend on the clips before it, nor on how many processes
+share the work (see `sphinx_worker`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from functools import lru_cache, partial
-from multiprocessing import get_context
+import json
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -18,19 +21,23 @@ import numpy as np
 from earmark.codecs.tasks.contract import Heard
 from earmark.corpora.clips import Clip
 from earmark.embed.hearing import listen, sentence
-from earmark.errors import UsageError, require
+from earmark.errors import EarmarkError, UsageError, require
 from earmark.extractors.progress import Progress, telling
-from earmark.workers import thread_count
+from earmark.workers import Workers, thread_count
 
 __all__ = ["PocketSphinx"]
 
 RATE = 16000
 FULL_SCALE = 32000.0
-WORTH_A_POOL = 16  # clips under which starting processes costs more than they save
+_WORKER = Path(__file__).with_name("sphinx_worker.py")
+_SEARCH: dict[str, dict[str, Any]] = {
+    "full": {},
+    "fast": {"beam": 1e-40, "wbeam": 1e-24, "pbeam": 1e-40},
+}
 
 
 class PocketSphinx:
-    """`effort` is what it searches: `full` (three passes) or `fast` (narrower beams, half the time, more errors)."""
+    """`effort` is how wide it searches: `full`, or `fast` (narrower beams, half the time, more errors)."""
 
     def __init__(self, *, effort: str = "full", processes: int | None = None) -> None:
         if effort not in _SEARCH:
@@ -42,49 +49,73 @@ class PocketSphinx:
     def transcribe(self, clips: Sequence[Clip], *, progress: Progress = False) -> Heard:
         texts: dict[str, str] = {}
         failures: dict[str, str] = {}
-        with telling(progress, len(clips), "pocketsphinx", "clip") as tell:
-            for clip, (text, reason) in zip(clips, self._answers(clips), strict=True):
-                (failures if reason else texts)[clip.id] = reason or text
+        count = max(1, min(self.processes, len(clips)))
+        free: SimpleQueue[_Process] = SimpleQueue()
+        with ExitStack() as stack:
+            for _ in range(count):
+                free.put(stack.enter_context(_started(_SEARCH[self.effort])))
+            workers = stack.enter_context(Workers(count))
+            tell = stack.enter_context(telling(progress, len(clips), "pocketsphinx", "clip"))
+            for clip, answer in zip(clips, workers.map(lambda clip: _answer(clip, free), clips), strict=True):
+                if isinstance(answer, Exception):
+                    failures[clip.id] = sentence(answer)
+                else:
+                    texts[clip.id] = answer
                 tell(len(texts) + len(failures))
         return Heard(tuple(texts), texts=tuple(texts.values()), failures=failures, model=self.name)
 
-    def _answers(self, clips: Sequence[Clip]) -> Iterator[tuple[str, str]]:
-        work = partial(_transcribe, effort=self.effort)
-        if self.processes == 1 or len(clips) < WORTH_A_POOL:
-            yield from map(work, clips)
-            return
-        with ProcessPoolExecutor(self.processes, mp_context=get_context("spawn")) as pool:
-            yield from _in_order(pool, work, clips)
 
-
-def _in_order(pool: ProcessPoolExecutor, work: Any, clips: Iterable[Clip]) -> Iterator[tuple[str, str]]:
-    yield from pool.map(work, clips, chunksize=4)
-
-
-_SEARCH: dict[str, dict[str, Any]] = {
-    "full": {},
-    "fast": {"beam": 1e-40, "wbeam": 1e-24, "pbeam": 1e-40},
-}
-
-
-@lru_cache(maxsize=2)
-def _decoder(effort: str) -> Any:
-    """One for each process: it has a state and is not for several threads."""
-    package = require("pocketsphinx", "Recognition by PocketSphinx", "codecs")
-    return package.Decoder(samprate=RATE, loglevel="FATAL", **_SEARCH[effort])
-
-
-def _transcribe(clip: Clip, effort: str) -> tuple[str, str]:
+def _answer(clip: Clip, free: SimpleQueue[_Process]) -> str | Exception:
     """What is said in a clip, or why it is not known. The clip is made loudest first, as for every model here."""
     sound = listen(clip, RATE)
     if isinstance(sound, Exception):
-        return "", sentence(sound)
+        return sound
     if not np.isfinite(sound.waveform).all():
-        return "", "it holds NaN or infinite samples"
-    decoder = _decoder(effort)
-    decoder.reinit_feat()
-    decoder.start_utt()
-    decoder.process_raw((sound.waveform * FULL_SCALE).astype("<i2").tobytes(), full_utt=True)
-    decoder.end_utt()
-    found = decoder.hyp()
-    return ("" if found is None else found.hypstr), ""
+        return EarmarkError("it holds NaN or infinite samples")
+    process = free.get()
+    try:
+        return process.ask((sound.waveform * FULL_SCALE).astype("<i2").tobytes())
+    except EarmarkError as error:
+        return error
+    finally:
+        free.put(process)
+
+
+class _Process:
+    """A worker, started when it is first asked and again if it has died."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        # -P: the worker's own folder, which holds this module, is not searched for the package.
+        self._command = [sys.executable, "-P", str(_WORKER), json.dumps(options)]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def ask(self, samples: bytes) -> str:
+        if self._process is None or self._process.poll() is not None:
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            )
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(struct.pack("<i", len(samples)) + samples)
+            process.stdin.flush()
+            (length,) = struct.unpack("<i", process.stdout.read(4))
+            return process.stdout.read(length).decode()
+        except (OSError, struct.error) as error:
+            raise EarmarkError(f"PocketSphinx ended on this clip (status {process.wait()})") from error
+
+    def end(self) -> None:
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.communicate()
+
+
+@contextmanager
+def _started(options: dict[str, Any]) -> Iterator[_Process]:
+    process = _Process(options)
+    try:
+        yield process
+    finally:
+        process.end()

@@ -8,8 +8,10 @@ Greedy, no temperature fallback and no text of the clip before: the same clip al
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,7 +80,7 @@ class WhisperRecogniser:
         for start in range(0, len(waveforms), self.settings.batch):
             part = list(waveforms[start : start + self.settings.batch])
             mel = self._features(part, sampling_rate=RATE, return_tensors="pt").input_features
-            with self._torch.inference_mode():
+            with self._torch.inference_mode(), _without_advice(self._library):
                 tokens = model.generate(
                     mel.to(model.device, model.dtype), do_sample=False, num_beams=1, max_new_tokens=self.tokens,
                     **self._prompt(model),
@@ -98,6 +100,7 @@ class WhisperRecogniser:
             wanted = self.settings.device
             if wanted == "auto":
                 wanted = "cuda" if self._torch.cuda.is_available() else "cpu"
+            model.generation_config.max_length = None  # `tokens` says how long a text may be
             self._network = model.to(wanted, getattr(self._torch, self.settings.dtype))
         return self._network
 
@@ -110,12 +113,26 @@ class WhisperRecogniser:
                 local_files_only=self.settings.local_files_only,
             )  # fmt: skip
         try:
+            if not any(Path(folder, name).is_file() for name in ("tokenizer.json", "vocab.json")):
+                raise FileNotFoundError("no file of words")  # the library would make an empty tokenizer
             return self._library.AutoTokenizer.from_pretrained(folder, local_files_only=True)
         except Exception as error:
             raise InputError(
                 f"{self._checkpoint.folder} has no tokenizer that can be read ({type(error).__name__}): put "
                 "tokenizer.json, or vocab.json and merges.txt, of the checkpoint there."
             ) from error
+
+
+@contextmanager
+def _without_advice(library: Any) -> Iterator[None]:
+    """Without the library's words on how its own generation was called."""
+    logging = library.utils.logging
+    level = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
 
 
 def _features(library: Any, checkpoint: Checkpoint) -> Any:
