@@ -126,6 +126,12 @@ def test_brackets_inside_text_are_no_depth() -> None:
     assert read_document(to_json(document)).cards[0].notes == card.notes
 
 
+def test_a_reason_without_end_is_cut() -> None:
+    long = replace(ROWS[2], reason="it broke and " * 400)
+    found = read_document(to_json(replace(DOCUMENT, scores=Scores((*ROWS[:2], long, ROWS[5])))))
+    assert found.scores.row("stoi").reason.endswith("…")
+
+
 def test_too_much_is_not_even_parsed() -> None:
     with pytest.raises(InputError, match="bytes"):
         read_document(b" " * (MOST_BYTES + 1))
