@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from earmark.evaluation import compare, evaluate, hubness
     from earmark.fidelity.api import fidelity
     from earmark.pipeline import run
+    from earmark.pipeline.codec_runs import codec
     from earmark.scores import Scores, load_scores
 
 __all__ = [
     "Scores",
     "__version__",
     "analyze",
+    "codec",
     "compare",
     "embed",
     "evaluate",
@@ -36,6 +38,7 @@ __all__ = [
 _HOME = {
     "Scores": "earmark.scores",
     "analyze": "earmark.analysis.study",
+    "codec": "earmark.pipeline.codec_runs",
     "compare": "earmark.evaluation",
     "evaluate": "earmark.evaluation",
     "hubness": "earmark.evaluation",

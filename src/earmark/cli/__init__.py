@@ -27,9 +27,14 @@ VERBS = {
     "compare": ("earmark.cli.compare", "two embeddings of the same clips -> differences with intervals and p-values"),
     "hubness": ("earmark.cli.hubness", "how unevenly vectors appear in each other's neighbour lists"),
     "fidelity": ("earmark.cli.fidelity", "real + generated vectors or sounds -> fidelity and coverage; sanity checks"),
+    "codec": ("earmark.cli.codec", "what codecs keep of a sound, and at what rate: list, run, compare"),
+    "codecs": ("earmark.cli.codecs", "the codecs, with rate, delay, licence and what they need"),
     "report": ("earmark.cli.report", "rebuild the tables, figures and HTML page of a run"),
     "analyze": ("earmark.cli.analyze", "a table of scores -> which datasets are redundant, which to run first"),
     "predict": ("earmark.cli.predict", "scores on a few subsets -> what the others will probably say, with intervals"),
+    "submit": ("earmark.cli.submit", "scores -> a leaderboard: checked, shown, sent, with a permalink"),
+    "serve": ("earmark.cli.serve", "host a leaderboard: pages, submissions, API; needs no setup"),
+    "board": ("earmark.cli.board", "look after a leaderboard: users, decisions, printed results, backup, export"),
     "published": ("earmark.cli.published", "the papers' printed results: list, check, show"),
 }
 

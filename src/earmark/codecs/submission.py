@@ -45,6 +45,7 @@ FORMAT = "earmark-codec-submission"
 VERSION = 1
 MOST_BYTES = 8 << 20
 MOST_DEPTH = 8
+MOST_TEXT = 2_000
 MOST_CODECS = 2_000
 MOST_RESULTS = 100_000
 
@@ -80,7 +81,7 @@ class Document:
 
 # --- the shape of the file -------------------------------------------------------------------------------------------
 
-_Text = Annotated[str, Field(max_length=2_000)]
+_Text = Annotated[str, Field(max_length=MOST_TEXT)]
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 _Count = Annotated[int, Field(ge=0, lt=1 << 53)]
@@ -204,6 +205,8 @@ def _card(card: CodecCard) -> dict[str, Any]:
 
 def _result(row: Row) -> dict[str, Any]:
     cells = {name: getattr(row, name) for name in _RESULT_COLUMNS}
+    if len(row.reason) > MOST_TEXT:  # a file must stay readable; clips.csv has every reason
+        cells["reason"] = row.reason[: MOST_TEXT - 1] + "…"
     always = ("subset", "metric", "value", "status")
     return {name: cell for name, cell in cells.items() if name in always or cell != DEFAULTS[name]}
 

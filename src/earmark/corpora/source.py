@@ -27,6 +27,7 @@ CORPORA: Registry[Callable[..., Corpus]] = Registry(
     "earmark.corpora",
     {
         "codec_superb": "earmark.corpora.codec_superb:open_codec_superb",
+        "spoken": "earmark.corpora.spoken:open_spoken",
         "synth": "earmark.corpora.synth:open_synth",
         "vocsim": "earmark.corpora.vocsim:open_vocsim",
         "voices": "earmark.corpora.voices:open_voices",

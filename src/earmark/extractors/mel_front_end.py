@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from earmark.errors import UsageError, did_you_mean
 
-__all__ = ["MelFrontEnd", "mel_filters"]
+__all__ = ["MelFrontEnd", "mel_corners", "mel_filters"]
 
 Floats = NDArray[np.float32]
 Scale = Literal["htk", "slaney"]
@@ -127,7 +127,7 @@ class MelFrontEnd:
     def _bank(self) -> Floats:
         bank = mel_filters(self.rate, self.n_fft, self.mels, self.fmin, self.fmax, self.scale)
         if self.height == "area":
-            edges = _edges(self.rate, self.mels, self.fmin, self.fmax, self.scale)
+            edges = mel_corners(self.rate, self.mels, self.fmin, self.fmax, self.scale)
             bank = bank * (2.0 / (edges[2:] - edges[:-2]))[:, None]
         return np.ascontiguousarray(bank.T.astype(np.float32))
 
@@ -137,12 +137,15 @@ def mel_filters(
 ) -> NDArray[np.float64]:
     """Triangles of height 1 [mels, n_fft // 2 + 1], their corners equally spaced in mels."""
     bins = np.arange(n_fft // 2 + 1) * (rate / n_fft)
-    edges = _edges(rate, mels, fmin, fmax, scale)
+    edges = mel_corners(rate, mels, fmin, fmax, scale)
     low, peak, high = edges[:-2, None], edges[1:-1, None], edges[2:, None]
     return np.maximum(0.0, np.minimum((bins - low) / (peak - low), (high - bins) / (high - peak)))
 
 
-def _edges(rate: int, mels: int, fmin: float, fmax: float | None, scale: Scale) -> NDArray[np.float64]:
+def mel_corners(
+    rate: int, mels: int, fmin: float = 0.0, fmax: float | None = None, scale: Scale = "htk"
+) -> NDArray[np.float64]:
+    """The corners [mels + 2] of the triangles in hertz, equally spaced in mels; triangle m rises from corner m."""
     low, high = _to_mels(np.array([fmin, rate / 2 if fmax is None else fmax]), scale)
     return _to_hertz(np.linspace(low, high, mels + 2), scale)
 

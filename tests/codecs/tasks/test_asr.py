@@ -98,8 +98,7 @@ def test_pocketsphinx_writes_the_same_whatever_it_heard_before() -> None:
     assert heard.texts is not None
     assert len(heard.texts[0].split()) >= 3
     assert set(heard.failures) == {"broken", "empty"}
-    again = task.listen(clips[::-1])
-    assert again.texts == heard.texts[1::-1]
+    assert task.listen(clips[1:]).texts == heard.texts[1:2]
 
 
 # --- Whisper ----------------------------------------------------------------------------------------------------

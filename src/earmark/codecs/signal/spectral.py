@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from earmark.codecs.contract import Measured, Waveform
 from earmark.codecs.signal.sound import Pair, Sound
+from earmark.extractors.mel_front_end import mel_corners, mel_filters
 
 __all__ = ["BANDS", "WINDOWS", "log_and_linear", "magnitudes", "mel_bank", "mel_distance", "stft_distance"]
 
@@ -99,20 +100,6 @@ def _hann(window: int) -> Floats:
 @lru_cache(maxsize=32)
 def mel_bank(rate: int, window: int, bands: int) -> Floats:
     """The bank [window // 2 + 1, bands]: triangles of area 1, their corners equally spaced on Slaney's scale."""
-    bins = np.arange(window // 2 + 1) * (rate / window)
-    corners = _slaney_hertz(np.linspace(0.0, _slaney_mel(rate / 2), bands + 2))
-    low, peak, high = corners[:-2, None], corners[1:-1, None], corners[2:, None]
-    triangles = np.maximum(0.0, np.minimum((bins - low) / (peak - low), (high - bins) / (high - peak)))
-    return np.ascontiguousarray((triangles * (2.0 / (high - low))).T, np.float32)
-
-
-# Slaney's scale: 200/3 Hz to a mel up to 1 kHz (mel 15), above it 27 mels for a factor of 6.4.
-_KNEE, _GROWTH = 15.0, math.log(6.4) / 27.0
-
-
-def _slaney_mel(hertz: float) -> float:
-    return hertz * 3.0 / 200.0 if hertz < 1000.0 else _KNEE + math.log(hertz / 1000.0) / _GROWTH
-
-
-def _slaney_hertz(mels: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.where(mels < _KNEE, mels * 200.0 / 3.0, 1000.0 * np.exp(_GROWTH * (np.maximum(mels, _KNEE) - _KNEE)))
+    corners = mel_corners(rate, bands, scale="slaney")
+    heights = 2.0 / (corners[2:] - corners[:-2])
+    return np.ascontiguousarray((mel_filters(rate, window, bands, scale="slaney") * heights[:, None]).T, np.float32)

@@ -1,0 +1,151 @@
+"""The live scores of a snapshot as one long list that can be filtered and read in pages.
+
+The list is ordered by system (in the order of their arrival), then metric, subset and line. A cursor says "after the
+n-th row of that system", so that systems which arrive or change between two pages shift nothing but themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.board.api.shapes import ScoreShape
+from earmark.board.panels import ABSENT, PROVENANCES, STATUSES
+from earmark.board.snapshot import Snapshot
+
+__all__ = ["FILTERS", "Rows", "rows_of"]
+
+FILTERS = ("system", "subset", "metric", "distance", "correction", "protocol", "status")
+_Codes = NDArray[np.int32]
+
+
+class Rows(NamedTuple):
+    """Where each live score lies in the panels, and a code for each thing that it can be filtered by."""
+
+    panel: _Codes  # the metric
+    row: _Codes
+    column: _Codes
+    starts: NDArray[np.int64]  # the first row of each system, and the end
+    codes: Mapping[str, _Codes]
+    names: Mapping[str, Mapping[str, int]]  # of each filter: what its codes stand for
+
+    def matching(self, filters: Mapping[str, Sequence[str]], start: int) -> NDArray[np.int64]:
+        """The places, from `start` on, of the rows that fit: any of the values of each filter that has some."""
+        mask = np.ones(len(self.panel) - start, bool)
+        for name, wanted in filters.items():
+            if wanted:
+                codes = [self.names[name][text] for text in wanted if text in self.names[name]]
+                mask &= np.isin(self.codes[name][start:], codes)
+        return np.flatnonzero(mask) + start
+
+    def place_after(self, snapshot: Snapshot, system_id: int, nth: int) -> int:
+        """Where to go on after the n-th row of a system: in the system after it, when it is gone or has fewer."""
+        ids = [system.id for system in snapshot.systems]
+        place = int(np.searchsorted(ids, system_id))
+        if place == len(ids):
+            return len(self.panel)
+        if ids[place] != system_id:
+            return int(self.starts[place])
+        return int(min(self.starts[place] + max(nth, 0), self.starts[place + 1]))
+
+    def cursor(self, snapshot: Snapshot, place: int) -> list[str | int]:
+        """What `place_after` needs to go on behind the row at `place`."""
+        system = int(self.codes["system"][place])
+        return [snapshot.systems[system].id, int(place - self.starts[system]) + 1]
+
+    def shapes(self, snapshot: Snapshot, places: NDArray[np.int64]) -> Iterator[ScoreShape]:
+        """The rows at some places."""
+        metrics = sorted(snapshot.panels)
+        for place in places.tolist():
+            metric = metrics[self.panel[place]]
+            panel = snapshot.panels[metric]
+            row, column = int(self.row[place]), int(self.column[place])
+            line = snapshot.lines[int(panel.lines[row])]
+            system = snapshot.systems[line.system]
+            count = int(panel.n[row, column])
+            yield ScoreShape.model_construct(
+                system=system.card.name,
+                slug=system.slug,
+                subset=panel.subsets[column],
+                distance=line.distance,
+                correction=line.correction,
+                protocol=line.protocol,
+                metric=metric,
+                value=_number(panel.value[row, column]),
+                low=_number(panel.low[row, column]),
+                high=_number(panel.high[row, column]),
+                baseline=_number(panel.baseline[row, column]),
+                lift=_number(panel.lift[row, column]),
+                n=None if count < 0 else count,
+                status=STATUSES[panel.status[row, column]],
+                reason=panel.reasons.get((row, column), ""),
+                provenance=PROVENANCES[panel.provenance[row, column]],
+            )
+
+
+def _number(cell: float) -> float | None:
+    return None if math.isnan(cell) else float(cell)
+
+
+def rows_of(snapshot: Snapshot) -> Rows:
+    """The list of a snapshot, made once for it."""
+    return snapshot.once("rows of the API", lambda: _rows(snapshot))
+
+
+def _rows(snapshot: Snapshot) -> Rows:
+    metrics = sorted(snapshot.panels)
+    subsets = sorted({name for panel in snapshot.panels.values() for name in panel.subsets})
+    subset_code = {name: code for code, name in enumerate(subsets)}
+    names: dict[str, Mapping[str, int]] = {
+        "system": snapshot.places,
+        "metric": {name: code for code, name in enumerate(metrics)},
+        "subset": subset_code,
+        "status": {name: code for code, name in enumerate(STATUSES)},
+    }
+    of_line: dict[str, NDArray[np.int32]] = {
+        "system": np.array([line.system for line in snapshot.lines], np.int32),
+    }
+    for name in ("distance", "correction", "protocol"):
+        texts = [getattr(line, name) for line in snapshot.lines]
+        known = {text: code for code, text in enumerate(sorted(set(texts)))}
+        names[name] = known
+        of_line[name] = np.array([known[text] for text in texts], np.int32)
+    found: dict[str, list[NDArray[np.int32]]] = {}
+    for code, metric in enumerate(metrics):
+        panel = snapshot.panels[metric]
+        row, column = (part.astype(np.int32) for part in np.nonzero(panel.status != ABSENT))
+        line = panel.lines[row]
+        subset = np.array([subset_code[name] for name in panel.subsets], np.int32)[column]
+        parts = {
+            "panel": np.full(len(row), code, np.int32),
+            "row": row,
+            "column": column,
+            "subset": subset,
+            "status": panel.status[row, column].astype(np.int32),
+            "line": line.astype(np.int32),
+            **{name: codes[line] for name, codes in of_line.items()},
+        }
+        for name, part in parts.items():
+            found.setdefault(name, []).append(part)
+    nothing = [np.zeros(0, np.int32)]
+    columns = {
+        name: np.concatenate(found.get(name, nothing)) for name in ("panel", "row", "column", "line", *FILTERS[:2])
+    }
+    for name in FILTERS[3:]:
+        columns[name] = np.concatenate(found.get(name, nothing))
+    columns["metric"] = columns["panel"]
+    order = np.lexsort((columns["line"], columns["subset"], columns["panel"], columns["system"]))
+    columns = {name: part[order] for name, part in columns.items()}
+    starts = np.searchsorted(columns["system"], np.arange(len(snapshot.systems) + 1))
+    return Rows(
+        panel=columns["panel"],
+        row=columns["row"],
+        column=columns["column"],
+        starts=starts,
+        codes={name: columns[name] for name in FILTERS},
+        names=names,
+    )

@@ -1,0 +1,316 @@
+"""What the API sends, as models that OpenAPI describes. Unknown facts are null, as in the score table."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from earmark.board.records import Kind, Provenance, Role, State, Submission, System, Token, User
+
+__all__ = [
+    "BoardShape",
+    "BoardsShape",
+    "CardShape",
+    "CellShape",
+    "ColumnShape",
+    "ComparedShape",
+    "ComparisonShape",
+    "CreatedTokenShape",
+    "DecisionAsked",
+    "DifferenceShape",
+    "LineShape",
+    "PageShape",
+    "ProblemShape",
+    "ScoreShape",
+    "SubmissionShape",
+    "SystemShape",
+    "TableShape",
+    "TokenAsked",
+    "TokenShape",
+    "UserAsked",
+    "UserShape",
+    "VerdictShape",
+    "WithdrawalAsked",
+]
+
+Item = TypeVar("Item")
+Line = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+class PageShape(BaseModel, Generic[Item]):
+    """Some of a list. `next` is the cursor of the following page, null on the last one."""
+
+    items: list[Item]
+    next: str | None = None
+
+
+class BoardShape(BaseModel):
+    """A board: a suite of the score table."""
+
+    name: str
+    systems: int
+    subsets: list[str]
+    metrics: list[str]
+    distances: list[str]
+    generation: int = Field(description="Grows with every visible change.")
+    page: str
+
+
+class BoardsShape(BaseModel):
+    items: list[BoardShape]
+
+
+class CardShape(BaseModel):
+    """What the author says of a system."""
+
+    name: str
+    kind: Kind
+    title: str
+    family: str
+    description: str
+    authors: list[str]
+    url: str
+    licence: str
+    training_free: bool | None
+    parameters_m: float | None
+    real_time_factor: float | None
+    kbps: float | None
+    pretraining: list[str]
+    command: str
+    citation: str
+    year: int | None
+
+
+class SystemShape(BaseModel):
+    board: str
+    slug: str
+    card: CardShape
+    owner: str
+    team: str
+    created: datetime
+    page: str
+
+    @classmethod
+    def of(cls, system: System, base: str) -> SystemShape:
+        return cls(
+            board=system.board,
+            slug=system.slug,
+            card=CardShape(**asdict(system.card)),
+            owner=system.owner,
+            team=system.team,
+            created=system.created,
+            page=f"{base}/b/{system.board}/s/{system.slug}",
+        )
+
+
+class ScoreShape(BaseModel):
+    """A live score, with where it comes from."""
+
+    system: str = Field(description="The name of the system.")
+    slug: str
+    subset: str
+    distance: str
+    correction: str
+    protocol: str
+    metric: str
+    value: float | None
+    low: float | None
+    high: float | None
+    baseline: float | None
+    lift: float | None
+    n: int | None
+    status: str
+    reason: str
+    provenance: str
+
+
+class CellShape(BaseModel):
+    """A score as a table shows it: `status` is "" where nothing was measured, `partial` for a mean of some subsets."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    lift: float | None
+    status: str
+    reason: str
+
+
+class LineShape(BaseModel):
+    """A line of a table. Its rank lies between `rank_low` and `rank_high`; 0 is none, for the reason in `unranked`."""
+
+    system: str
+    slug: str
+    setting: str
+    protocol: str
+    rank: int
+    rank_low: int
+    rank_high: int
+    unranked: str
+    provenance: list[str]
+    cells: list[CellShape]
+
+
+class ColumnShape(BaseModel):
+    key: str
+    title: str
+    metric: str
+    subset: str
+
+
+class TableShape(BaseModel):
+    """A page of a board's table in one view."""
+
+    board: str
+    metric: str
+    over: str
+    lines: int
+    pages: int
+    page: int
+    columns: list[ColumnShape]
+    items: list[LineShape]
+    address: str
+
+
+class ComparedShape(BaseModel):
+    """One of the systems that are compared."""
+
+    system: str
+    slug: str
+    setting: str
+    rank: int
+    rank_low: int
+    rank_high: int
+    mean: CellShape
+    cells: list[CellShape]
+
+
+class DifferenceShape(BaseModel):
+    """One system minus another: the mean over subsets that both have, and its 95 % interval."""
+
+    one: str
+    other: str
+    mean: float | None
+    low: float | None
+    high: float | None
+    subsets: int
+    better: int
+    worse: int
+    sure: bool = Field(description="Whether the interval leaves out 0.")
+
+
+class ComparisonShape(BaseModel):
+    board: str
+    metric: str
+    over: str
+    protocol: str
+    subsets: list[str]
+    systems: list[ComparedShape]
+    differences: list[DifferenceShape]
+
+
+class SubmissionShape(BaseModel):
+    id: str
+    board: str
+    systems: list[str]
+    owner: str
+    team: str
+    state: State
+    provenance: Provenance
+    created: datetime
+    decided: datetime | None
+    decided_by: str
+    reason: str
+    rows: int
+    digest: str
+    version: str
+    notes: list[str]
+    permalink: str
+
+    @classmethod
+    def of(cls, submission: Submission, base: str) -> SubmissionShape:
+        return cls(**asdict(submission), permalink=f"{base}/submissions/{submission.id}")
+
+
+class ProblemShape(BaseModel):
+    """One thing that is wrong in a document, and where: a JSON pointer such as /scores/3/value."""
+
+    pointer: str
+    detail: str
+
+
+class VerdictShape(BaseModel):
+    """What the rules say of a document that was not stored."""
+
+    accepted: bool
+    board: str
+    systems: list[str]
+    rows: int
+    digest: str
+    problems: list[ProblemShape]
+    warnings: list[str]
+
+
+class UserShape(BaseModel):
+    name: str
+    team: str
+    role: Role
+    created: datetime
+
+    @classmethod
+    def of(cls, user: User) -> UserShape:
+        return cls(name=user.name, team=user.team, role=user.role, created=user.created)
+
+
+class TokenShape(BaseModel):
+    """A token as it may be shown: its beginning only."""
+
+    id: int
+    prefix: str
+    label: str
+    created: datetime
+    last_used: datetime | None
+    revoked: datetime | None
+
+    @classmethod
+    def of(cls, token: Token) -> TokenShape:
+        return cls(
+            id=token.id,
+            prefix=token.prefix,
+            label=token.label,
+            created=token.created,
+            last_used=token.last_used,
+            revoked=token.revoked,
+        )
+
+
+class CreatedTokenShape(BaseModel):
+    """A new token: `plain` is shown this once and kept nowhere."""
+
+    plain: str
+    token: TokenShape
+
+
+class _Asked(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class TokenAsked(_Asked):
+    label: Line = ""
+
+
+class UserAsked(_Asked):
+    name: Line
+    team: Line = ""
+
+
+class WithdrawalAsked(_Asked):
+    reason: Line = ""
+
+
+class DecisionAsked(_Asked):
+    accept: bool
+    reason: Line = ""
+    provenance: Provenance | None = None

@@ -1,0 +1,118 @@
+"""The app of one board: database, snapshots, API and pages put together, with health and metrics.
+
+    app = create_app(Settings(data=Path("board")))
+
+uvicorn's worker processes each call `application`, which takes its settings from the environment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import AsyncIterator
+
+from fastapi import FastAPI
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import PlainTextResponse, Response
+
+from earmark._version import __version__
+from earmark.board.api import add_api
+from earmark.board.context import Context
+from earmark.board.limits import Throttle
+from earmark.board.logs import LOGGER, Meters, log_to_stderr
+from earmark.board.middleware import Guarded, Observed
+from earmark.board.pages import page_templates
+from earmark.board.pages.caching import PageCache
+from earmark.board.pages.reading import reading_pages
+from earmark.board.pages.writing import writing_pages
+from earmark.board.problems import add_handlers
+from earmark.board.security import Signer
+from earmark.board.settings import Settings
+from earmark.board.snapshot import Snapshots
+from earmark.board.storage.database import open_database
+from earmark.board.storage.store import Store
+
+__all__ = ["Context", "application", "create_app"]
+
+_SECRET = "secret"
+
+
+def create_app(settings: Settings, *, store: Store | None = None) -> FastAPI:
+    """The app of the board that the settings describe; its database is made and migrated when need be."""
+    context = _context(settings, store or Store(open_database(settings.database)))
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        LOGGER.info("ready", extra={"fields": {"version": __version__}})
+        yield
+        context.close()
+        LOGGER.info("stopped")
+
+    # The interactive pages that FastAPI offers load scripts from elsewhere: the description itself is enough.
+    app = FastAPI(
+        title=settings.title,
+        version=__version__,
+        description="Systems, scores and submissions of a leaderboard of audio models.",
+        openapi_url="/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.state.context = context
+    add_handlers(app)
+    add_api(app)
+    app.include_router(reading_pages(context), include_in_schema=False)
+    app.include_router(writing_pages(context), include_in_schema=False)
+    _add_operation(app, context)
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
+    app.add_middleware(Guarded, settings=settings, meters=context.meters)
+    app.add_middleware(Observed, meters=context.meters)
+    return app
+
+
+def application() -> FastAPI:
+    """The app for uvicorn's workers: `uvicorn --factory earmark.board.app:application`."""
+    settings = Settings.from_environment()
+    log_to_stderr(settings.log_level)
+    return create_app(settings)
+
+
+def _context(settings: Settings, store: Store) -> Context:
+    return Context(
+        settings=settings,
+        store=store,
+        snapshots=Snapshots(store),
+        templates=page_templates(settings.title, registration=settings.registration),
+        signer=Signer(_secret(store)),
+        sign_ins=Throttle(settings.sign_ins),
+        answers=PageCache(32_000_000),
+        meters=Meters(),
+    )
+
+
+def _secret(store: Store) -> bytes:
+    """What sessions are signed with: made at the first start, kept in the database, the same in every worker."""
+    return bytes.fromhex(store.set_meta(_SECRET, secrets.token_hex(32), keep=True))
+
+
+def _add_operation(app: FastAPI, context: Context) -> None:
+    """Health (the process answers), readiness (the database does), and meters for Prometheus."""
+
+    @app.get("/healthz", include_in_schema=False)
+    async def health() -> PlainTextResponse:
+        return PlainTextResponse("ok\n")
+
+    @app.get("/readyz", include_in_schema=False)
+    def readiness() -> PlainTextResponse:
+        try:
+            context.store.generation()
+        except Exception:  # whatever the driver raises: the answer is the same
+            LOGGER.exception("the database does not answer")
+            return PlainTextResponse("the database does not answer\n", 503)
+        return PlainTextResponse("ok\n")
+
+    @app.get("/metrics", include_in_schema=False)
+    def metrics() -> Response:
+        context.meters.generation.set(context.store.generation())
+        return Response(generate_latest(context.meters.registry), media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,93 @@
+"""What readers see of a board, as tables for other programs: CSV or Parquet, one folder for each board.
+
+scores        the live scores: a score table that `earmark.load_scores` and `earmark analyze` read
+origins       for each of its rows the submission it came with, and that submission's provenance and date
+systems       the cards
+submissions   everything that was accepted, also what was withdrawn later, with the reasons
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+from earmark.atomic import write_whole
+from earmark.board.storage.store import Store
+from earmark.errors import InputError, UsageError, did_you_mean, require
+from earmark.scores import KEY, Scores
+
+__all__ = ["Format", "export"]
+
+Format = Literal["csv", "parquet"]
+
+
+def export(store: Store, folder: Path, suffix: Format = "csv", boards: Sequence[str] = ()) -> list[Path]:
+    """Write the tables of some boards, or of all, and return the files."""
+    there = store.boards()
+    for name in boards:
+        if name not in there:
+            known = ", ".join(there) or "none yet"
+            raise UsageError(f'There is no board "{name}"; there are {known}.{did_you_mean(name, there)}')
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file: give a folder to write into.")
+    return [path for name in boards or there for path in _export(store, folder / name, suffix, name)]
+
+
+def _export(store: Store, folder: Path, suffix: Format, board: str) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    systems = store.systems(board)
+    live = store.live_scores(board)
+    names = {system.id: system.card.name for system in systems}
+    scores = Scores(tuple(live.rows(board, names)))
+    scores.write(folder / f"scores.{suffix}")
+    tables: dict[str, list[dict[str, Any]]] = {
+        "origins": [
+            {**dict(zip(KEY, row.key, strict=True)), "submission": sent, "provenance": how, "created": when}
+            for row, sent, how, when in zip(scores, live.submission_id, live.provenance, live.created, strict=True)
+        ],
+        "systems": [
+            {
+                "board": system.board, "slug": system.slug, **asdict(system.card), "owner": system.owner,
+                "team": system.team, "created": system.created,
+            }
+            for system in systems
+        ],
+        "submissions": _submissions(store, board),
+    }  # fmt: skip
+    for name, rows in tables.items():
+        write_whole(folder / f"{name}.{suffix}", _encoded(rows, suffix))
+    return [folder / f"{name}.{suffix}" for name in ("scores", *tables)]
+
+
+def _submissions(store: Store, board: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    before: str | None = None
+    while page := store.submissions(board=board, limit=1000, before=before):
+        before = page[-1].id
+        found += [asdict(sent) for sent in page if sent.state in ("accepted", "withdrawn")]
+    return found
+
+
+def _encoded(rows: list[dict[str, Any]], suffix: Format) -> bytes:
+    plain = [{name: _cell(value) for name, value in row.items()} for row in rows]
+    if suffix == "csv":
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, list(plain[0]) if plain else [], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(plain)
+        return text.getvalue().encode()
+    arrow = require("pyarrow", "Parquet files", "parquet")
+    parquet = require("pyarrow.parquet", "Parquet files", "parquet")
+    out = io.BytesIO()
+    parquet.write_table(arrow.Table.from_pylist(plain), out)
+    return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return "; ".join(value)
+    return value.isoformat() if hasattr(value, "isoformat") else value

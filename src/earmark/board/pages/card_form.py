@@ -1,0 +1,98 @@
+"""The form that an author fills in beside the file: a card for the one system that the file is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from earmark.board.cards import card_from, combined
+from earmark.board.limits import Limits
+from earmark.board.submission import Document, read_document
+from earmark.errors import InputError, quoted
+
+__all__ = ["FIELDS", "Field", "document_from"]
+
+
+class Field(NamedTuple):
+    """One line of the form: its name in the card, what people read, and how it is asked for."""
+
+    name: str
+    label: str
+    help: str = ""
+    kind: str = "text"  # text, number, url, lines, choice
+    choices: tuple[tuple[str, str], ...] = ()
+
+
+FIELDS = (
+    Field("name", "System", "needed only when the table has no column “system”"),
+    Field("kind", "Kind", kind="choice", choices=(
+        ("", "as the file says"), ("representation", "representation"), ("codec", "codec"), ("generator", "generator"),
+    )),
+    Field("title", "Title"),
+    Field("family", "Family", "the model behind several configurations, such as Whisper"),
+    Field("authors", "Authors", "separated by commas"),
+    Field("url", "Address", "of the code, the weights or the paper", "url"),
+    Field("licence", "Licence", "of the weights, such as MIT"),
+    Field("training_free", "Training-free", kind="choice", choices=(("", "not said"), ("yes", "yes"), ("no", "no"))),
+    Field("parameters_m", "Parameters", "in millions", "number"),
+    Field("real_time_factor", "Real-time factor", "seconds of work for one second of sound", "number"),
+    Field("kbps", "Bitrate", "of a codec, in kbps", "number"),
+    Field("pretraining", "Pretraining data", "separated by commas"),
+    Field("year", "Year", "of the paper or release", "number"),
+    Field("command", "How to reproduce", "the command that made the scores", "lines"),
+    Field("citation", "Citation", "BibTeX, or one line", "lines"),
+    Field("description", "Description", "", "lines"),
+)  # fmt: skip
+
+_LISTS = ("authors", "pretraining")
+_NUMBERS = ("parameters_m", "real_time_factor", "kbps")
+
+
+def document_from(texts: Mapping[str, str], data: bytes, filename: str, limits: Limits) -> Document:
+    """The document in the file, with what the form says of its system."""
+    if not data:
+        raise InputError("No file was chosen; choose a score table or the JSON of a codec.")
+    told = _told(texts)
+    board = texts.get("board", "").strip()
+    name = str(told.get("name", ""))
+    cards = [card_from(told, "The form")] if name else None
+    document = read_document(data, filename=filename or "document.json", board=board, cards=cards, limits=limits)
+    if not told:
+        return document
+    measured = {row.system for row in document.scores}
+    if len(measured) != 1:
+        raise InputError(
+            f"The form describes one system and the file has {len(measured)}; leave the form empty and put the cards "
+            "into the file."
+        )
+    only = next(iter(measured))
+    if name and name != only:
+        raise InputError(f"The form says {quoted(name)} and the file {quoted(only)}; leave the name in the form empty.")
+    card = combined(
+        [*(one for one in document.cards if one.name == only), card_from({**told, "name": only}, "The form")]
+    )
+    return replace(document, cards=(card,))
+
+
+def _told(texts: Mapping[str, str]) -> dict[str, Any]:
+    """What the form says, as a card has it; fields that were left empty are not in it."""
+    told: dict[str, Any] = {}
+    for field in FIELDS:
+        text = texts.get(field.name, "").replace("\r\n", "\n").strip()
+        if text:
+            told[field.name] = _cell(field, text)
+    return told
+
+
+def _cell(field: Field, text: str) -> Any:
+    if field.name in _LISTS:
+        return [part.strip() for part in text.split(",") if part.strip()]
+    if field.name == "training_free":
+        return text == "yes"
+    if field.name in _NUMBERS or field.name == "year":
+        try:
+            return int(text) if field.name == "year" else float(text)
+        except ValueError:
+            raise InputError(f"{field.label} is a number, not {quoted(text)}.") from None
+    return text

@@ -1,0 +1,261 @@
+"""What a document must fulfil before the board shows it, as one sentence for each problem.
+
+The same rules run in `earmark submit`, before anything is sent, and in the board, before anything is stored. A problem
+refuses the whole document; a warning is kept beside the submission, for the moderator and the reader. Partial results
+are welcome: nothing has to be there except what is needed to read what is there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from earmark import published
+from earmark.board.limits import Limits
+from earmark.board.records import SystemCard
+from earmark.board.refusals import Problem
+from earmark.board.submission import Document
+from earmark.board.texts import fault_of
+from earmark.errors import did_you_mean, quoted
+from earmark.scores import VOCSIM_SUBSETS, Row, validate
+from earmark.wording import counted
+
+__all__ = ["KnownBoard", "KnownBoards", "Problem", "Verdict", "check", "known_boards"]
+
+_BOARD = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_HASH = re.compile(r"[0-9a-f]{16,128}")
+_LISTED_PROBLEMS = 100
+_ROUNDING = 1e-6
+_NAME = 200
+_MOST = {"subset": _NAME, "system": _NAME, "distance": 60, "correction": 60, "protocol": 60, "metric": 60}
+"""The most characters of a name. Databases find rows by these, and do not take long ones."""
+
+
+class KnownBoard(NamedTuple):
+    """What is known of a board before anybody submits: its subsets with their clips (None: not known).
+
+    `others` are subsets that are no part of the suite and allowed there, such as applications.
+    """
+
+    subsets: Mapping[str, int | None]
+    others: frozenset[str] = frozenset()
+
+
+KnownBoards = Mapping[str, KnownBoard]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the rules say of a document. It may be stored when there is no problem."""
+
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def known_boards() -> KnownBoards:
+    """VocSim's subsets with the clips that the paper counts, and Codec-SUPERB's datasets and applications."""
+    clips = {cell["subset"]: int(cell["n_samples"]) for cell in published.read("vocsim_table1_subsets")}
+    datasets = dict.fromkeys(cell["dataset"] for cell in published.read("codec_superb_scores"))
+    applications = frozenset(
+        row.subset for row in published.load("codec-superb") if row.subset not in datasets and ":" not in row.subset
+    )
+    return {
+        "vocsim": KnownBoard({subset.name: clips[subset.name] for subset in VOCSIM_SUBSETS}),
+        "codec-superb": KnownBoard({**dict.fromkeys(datasets, None), "NSynth": None}, applications),
+    }
+
+
+def check(document: Document, known: KnownBoards | None = None, limits: Limits | None = None) -> Verdict:
+    """Everything that is wrong with a document, and what is worth knowing about it."""
+    limits = limits or Limits()
+    rows = document.scores.rows
+    problems = [
+        *_shape(document, limits),
+        *_cards(document.cards, limits),
+        *_texts(rows, limits),
+        *_measurements(rows),
+    ]
+    warnings = _warnings(document)
+    board = (known_boards() if known is None else known).get(document.board)
+    if board is not None:
+        problems += _subsets(rows, board, document.board)
+        warnings += _sizes(rows, board)
+    left = len(problems) - _LISTED_PROBLEMS
+    if left > 0:
+        problems = [*problems[:_LISTED_PROBLEMS], Problem("", f"There are {left:,} more problems of these kinds.")]
+    return Verdict(problems, warnings)
+
+
+# --- shape and texts -------------------------------------------------------------------------------------------------
+
+
+def _shape(document: Document, limits: Limits) -> Iterator[Problem]:
+    rows, names = document.scores.rows, [card.name for card in document.cards]
+    if not _BOARD.fullmatch(document.board):
+        yield Problem(
+            "/board", f"{quoted(document.board)} cannot be a board's name; use small letters, digits, hyphens and dots."
+        )
+    if not rows:
+        yield Problem("/scores", "The document has no scores; send at least one row.")
+    if len(rows) > limits.max_rows:
+        yield Problem("/scores", f"The document has {len(rows):,} rows; at most {limits.max_rows:,} are taken.")
+    if len(names) > limits.max_systems:
+        yield Problem("/systems", f"The document has {len(names):,} systems; at most {limits.max_systems:,} are taken.")
+    for name, times in Counter(names).items():
+        if times > 1:
+            yield Problem("/systems", f"The document has {times} cards for {quoted(name)}; keep one of them.")
+    scored = {row.system for row in rows}
+    for place, name in enumerate(names):
+        if name not in scored:
+            yield Problem(f"/systems/{place}", f"{quoted(name)} has a card and no scores; send at least one row of it.")
+    for name in sorted(scored - set(names)):
+        yield Problem("/systems", f"{quoted(name)} has scores and no card; add one with its name.")
+    for place, row in enumerate(rows):
+        if row.suite != document.board:
+            yield Problem(
+                f"/scores/{place}/suite",
+                f"Row {place + 1} is of the suite {quoted(row.suite)}, the document for the board "
+                f"{quoted(document.board)}; send each board its own scores.",
+            )
+            break
+
+
+def _cards(cards: Iterable[SystemCard], limits: Limits) -> Iterator[Problem]:
+    for place, card in enumerate(cards):
+        at, called = f"/systems/{place}", f"The card of {quoted(card.name)}"
+        if not card.name.strip() or card.name != card.name.strip():
+            yield Problem(f"{at}/name", f"The name {quoted(card.name)} is empty or has blanks around it; rename it.")
+        texts = {"name": card.name, "title": card.title, "family": card.family, "licence": card.licence}
+        lists = {"authors": card.authors, "pretraining": card.pretraining}
+        texts |= {f"{name}/{number}": text for name, items in lists.items() for number, text in enumerate(items)}
+        for name, text in texts.items():
+            if fault := fault_of(text, _NAME):
+                yield Problem(f"{at}/{name}", f"{called}: {name} {fault}.")
+        for name, items in lists.items():
+            if len(items) > 200:
+                yield Problem(f"{at}/{name}", f"{called}: {name} has {len(items):,} entries; at most 200 are kept.")
+        for name in ("description", "citation", "command"):
+            if fault := fault_of(getattr(card, name), limits.max_text, lines=True):
+                yield Problem(f"{at}/{name}", f"{called}: {name} {fault}.")
+        if card.url and (fault := _url_fault(card.url)):
+            yield Problem(f"{at}/url", f"{called}: url {fault}.")
+        for name in ("parameters_m", "real_time_factor", "kbps"):
+            number = getattr(card, name)
+            if number is not None and not 0 <= number <= 1e9:
+                yield Problem(f"{at}/{name}", f"{called}: {name} {number:g} is not possible; leave it out if unknown.")
+        if card.year is not None and not 1900 <= card.year <= 2200:
+            yield Problem(f"{at}/year", f"{called}: {card.year} is no year; leave it out if unknown.")
+
+
+def _url_fault(url: str) -> str:
+    if fault := fault_of(url, 500):
+        return fault
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "is no address; begin it with https://"
+    if parts.scheme not in ("http", "https") or not parts.hostname or any(mark.isspace() for mark in url):
+        return "is no address of the web; begin it with https://"
+    return ""
+
+
+def _texts(rows: Iterable[Row], limits: Limits) -> Iterator[Problem]:
+    fine: set[str] = set()  # rows repeat each other's texts: each is looked at once
+    for place, row in enumerate(rows):
+        for name in (*_MOST, "reason", "version", "inputs"):
+            text, most = getattr(row, name), _MOST.get(name, limits.max_text)
+            if text in fine and len(text) <= most:
+                continue
+            if fault := fault_of(text, most):
+                yield Problem(f"/scores/{place}/{name}", f"Row {place + 1}: {name} {fault}.")
+            else:
+                fine.add(text)
+
+
+# --- values ----------------------------------------------------------------------------------------------------------
+
+
+def _measurements(rows: tuple[Row, ...]) -> Iterator[Problem]:
+    """What no measurement can give: the score table's own rules, and cells that contradict each other."""
+    for sentence in validate(rows):
+        number = re.match(r"Row (\d+)", sentence)
+        yield Problem(f"/scores/{int(number[1]) - 1}" if number else "/scores", sentence)
+    for place, row in enumerate(rows):
+        at = f"Row {place + 1} ({row.metric})"
+        if row.lift is not None and row.value is not None and row.baseline is not None:
+            apart = abs(row.lift - (row.value - row.baseline))
+            if apart > _ROUNDING * max(1.0, abs(row.value)):
+                yield Problem(
+                    f"/scores/{place}/lift",
+                    f"{at}: lift {row.lift:g} is not value {row.value:g} minus baseline {row.baseline:g}; mend it.",
+                )
+        if row.n == 0 and row.value is not None:
+            yield Problem(f"/scores/{place}/n", f"{at}: a value that rests on 0 clips; say on how many it rests.")
+
+
+def _warnings(document: Document) -> list[str]:
+    rows = document.scores.rows
+    measured = [row for row in rows if row.status == "ok"]
+    found: list[str] = []
+
+    def note(count: int, what: str) -> None:
+        if count:
+            some = f"{counted(count, 'row')} of {len(rows):,}" if count > 1 else f"1 of {counted(len(rows), 'row')}"
+            found.append(f"{some} {what}")
+
+    note(sum(not row.version for row in measured), "do not say which version measured them.")
+    if document.provenance != "printed":
+        hashed = sum(_HASH.fullmatch(row.inputs) is None for row in measured)
+        note(hashed, "have no hash of their inputs: they cannot be compared with a run of the same.")
+    missed = [
+        row
+        for row in measured
+        if None not in (row.value, row.low, row.high) and not row.low <= row.value <= row.high  # type: ignore[operator]
+    ]
+    note(len(missed), "have a value outside of its own interval.")
+    note(sum(row.status == "predicted" for row in rows), "are predictions: they are shown as such and ranked nowhere.")
+    note(sum(row.metric.endswith(":difference") for row in rows), "are differences: the board computes its own.")
+    if rows and not any(row.value is not None for row in rows):
+        found.append("No row has a value.")
+    return found
+
+
+# --- boards whose subsets are known ----------------------------------------------------------------------------------
+
+
+def _subsets(rows: Iterable[Row], board: KnownBoard, name: str) -> Iterator[Problem]:
+    allowed = {*board.subsets, *board.others, ""}
+    told: set[str] = set()
+    for place, row in enumerate(rows):
+        subset = row.subset.partition("~noise")[0]
+        if subset not in allowed and subset != "mean" and not subset.startswith("mean:") and subset not in told:
+            told.add(subset)
+            hint = did_you_mean(subset, allowed) or f" It has {', '.join(board.subsets)}."
+            yield Problem(
+                f"/scores/{place}/subset",
+                f"Row {place + 1}: {name} has no subset {quoted(subset)}; rename it.{hint}",
+            )
+        clips = board.subsets.get(row.subset)
+        if clips is not None and row.n is not None and row.n > clips:
+            yield Problem(
+                f"/scores/{place}/n",
+                f"Row {place + 1} ({row.metric}): n is {row.n:,}, but {subset} has {clips:,} clips; measure it on the "
+                "subset as it is published.",
+            )
+
+
+def _sizes(rows: Iterable[Row], board: KnownBoard) -> list[str]:
+    """Subsets that were not measured whole: allowed, and worth knowing."""
+    fewest: dict[str, int] = {}
+    for row in rows:
+        clips = board.subsets.get(row.subset)
+        if clips is not None and row.n is not None and row.status == "ok" and row.n < clips:
+            fewest[row.subset] = min(row.n, fewest.get(row.subset, clips))
+    return [
+        f"{subset} was measured on {count:,} of its {board.subsets[subset]:,} clips."
+        for subset, count in fewest.items()
+    ]

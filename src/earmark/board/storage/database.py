@@ -1,0 +1,182 @@
+"""Opening the database, and the two kinds of transactions.
+
+Readers see the board as it was when they began and block nobody. Writers come one after the other: on SQLite by BEGIN
+IMMEDIATE, on PostgreSQL by one advisory lock. A submission takes milliseconds, so that nobody waits long, and no two
+ever disagree about an owner, a slug or the generation. A write is acknowledged when it lies on the disk
+(synchronous=FULL on SQLite, synchronous_commit=on on PostgreSQL).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+
+from earmark.board.refusals import Busy
+from earmark.board.storage.migrations import upgrade
+from earmark.errors import InputError, UsageError, require
+
+__all__ = ["connect", "open_database", "reading", "writing"]
+
+_WAIT_SECONDS = 30
+_WRITES = "earmark_writes"
+_LOCK = 0x4541524D41524B  # one number for the writers of all boards in a database: the letters EARMARK
+_RETRIES = 6
+_Result = TypeVar("_Result")
+
+
+def open_database(url: str) -> Engine:
+    """The database at a URL, made and brought up to date where need be.
+
+    `sqlite:///board.sqlite3` (or a plain path) is a file; `postgresql://user@host/name` a PostgreSQL database.
+    """
+    engine = connect(url)
+    try:
+        _retried(lambda: _upgraded(engine))
+    except DBAPIError as error:
+        engine.dispose()
+        raise _unreachable(engine.url, error) from error
+    except BaseException:
+        engine.dispose()
+        raise
+    return engine
+
+
+def _upgraded(engine: Engine) -> None:
+    upgrade(engine, lambda: _locked(engine))
+
+
+def connect(url: str) -> Engine:
+    """An engine for the database, as it is: `open_database` also makes its tables."""
+    address = _address(url)
+    if address.get_backend_name() == "sqlite":
+        return _sqlite(address)
+    require("psycopg", "PostgreSQL databases", "board")
+    return create_engine(address, pool_pre_ping=True, pool_size=5, max_overflow=20, isolation_level="READ COMMITTED")
+
+
+def _address(url: str) -> URL:
+    if "://" not in url:
+        url = f"sqlite:///{url}"
+    try:
+        address = make_url(url)
+        backend = address.get_backend_name()
+    except (ArgumentError, NoSuchModuleError, ValueError) as error:
+        raise UsageError(
+            "The address of the database cannot be read; it looks like sqlite:///board.sqlite3 or "
+            "postgresql://user@host/name."
+        ) from error
+    if backend in ("postgres", "postgresql"):
+        return address.set(drivername="postgresql+psycopg")
+    if backend != "sqlite":
+        raise UsageError(f'The board keeps its data in sqlite or postgresql, not in "{backend}".')
+    if address.database in (None, "", ":memory:"):
+        raise UsageError("A board in memory would forget everything; name a file, such as sqlite:///board.sqlite3.")
+    return address.set(drivername="sqlite+pysqlite")
+
+
+def _sqlite(address: URL) -> Engine:
+    place = Path(address.database or "")
+    if place.is_dir():
+        raise UsageError(f"{place} is a folder; name the file of the database inside it.")
+    try:
+        place.resolve().parent.mkdir(parents=True, exist_ok=True)
+        place.touch(mode=0o600)  # it holds the hashes of tokens: only its owner reads it
+    except OSError as error:
+        raise InputError(f"{place}: it cannot be made ({error.strerror}); choose another place.") from error
+    engine = create_engine(address, connect_args={"timeout": _WAIT_SECONDS}, pool_size=5, max_overflow=20)
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # BEGIN is ours: Python's own would come late and never be IMMEDIATE
+        cursor = connection.cursor()
+        cursor.execute(f"PRAGMA busy_timeout={_WAIT_SECONDS * 1000}")
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute("PRAGMA synchronous=FULL")
+        cursor.execute("PRAGMA foreign_keys=ON")
+        cursor.execute("PRAGMA cache_size=-65536")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get(_WRITES, False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+@contextlib.contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A connection that sees one state of the board until it is closed."""
+    options = (
+        {} if engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+    )
+    try:
+        with engine.connect().execution_options(**options) as connection, connection.begin():
+            yield connection
+    except OperationalError as error:
+        raise _unanswered(error) from error
+
+
+@contextlib.contextmanager
+def _locked(engine: Engine) -> Iterator[Connection]:
+    """A transaction that no other writer is in; committed when the block ends well."""
+    with engine.connect().execution_options(**{_WRITES: True}) as connection, connection.begin():
+        if engine.dialect.name == "postgresql":
+            connection.execute(text(f"SET LOCAL lock_timeout = '{_WAIT_SECONDS}s'"))
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        yield connection
+
+
+def writing(engine: Engine, work: Callable[[Connection], _Result]) -> _Result:
+    """What `work` returns, done in one transaction alone, and done again from the start when the database was busy."""
+
+    def attempt() -> _Result:
+        with _locked(engine) as connection:
+            return work(connection)
+
+    try:
+        return _retried(attempt)
+    except OperationalError as error:
+        raise _unanswered(error) from error
+
+
+def _retried(attempt: Callable[[], _Result]) -> _Result:
+    for again in range(_RETRIES):
+        try:
+            return attempt()
+        except OperationalError as error:
+            if not _passing(error):
+                raise
+            if again == _RETRIES - 1:
+                raise Busy("The database is busy and nothing was stored; try again in a minute.") from error
+            time.sleep(random.uniform(0.02, 0.1) * 2**again)
+    raise AssertionError("unreachable")
+
+
+def _passing(error: OperationalError) -> bool:
+    """Whether the same may go well a moment later: a lock, a deadlock, a conflict of transactions."""
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return state in ("40001", "40P01", "55P03")
+    said = str(error.orig)
+    return "locked" in said or "busy" in said
+
+
+def _unanswered(error: OperationalError) -> Busy:
+    detail = (str(error.orig).splitlines() or [type(error.orig).__name__])[0].rstrip(".")
+    return Busy(f"The database does not answer ({detail}); try again in a minute.")
+
+
+def _unreachable(url: URL, error: DBAPIError) -> InputError:
+    detail = (str(error.orig).splitlines() or [type(error.orig).__name__])[0].rstrip(".")
+    return InputError(
+        f"The database {url.render_as_string(hide_password=True)} cannot be opened ({detail}); check its address."
+    )

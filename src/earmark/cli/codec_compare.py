@@ -1,0 +1,69 @@
+"""Compare the settings of finished codec runs: what is kept against the rate that was counted.
+
+RUN: folders of `earmark codec run` on the same sounds. Printed are every setting with its rate and score, who is on the
+front (no other setting is better at the same rate or lower), how much more rate one family needs than another for the
+same score (BD-rate), the steps to a higher rate that do not improve the score, and settings of different families at
+like rates, compared clip by clip.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from earmark.cli import options
+from earmark.errors import UsageError
+
+EXAMPLES = """examples:
+  earmark codec compare run
+  earmark codec compare run --metrics overall,pesq --anchor opus
+  earmark codec compare mine theirs --html both.html --figure curves.png
+  earmark codec compare run --json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", metavar="RUN", nargs="+", help="folder of a codec run")
+    parser.add_argument(
+        "--metrics", type=options.names, metavar="LIST", default=["overall", "pesq", "stoi", "mel_distance"],
+        help="metrics to compare by (default: overall,pesq,stoi,mel_distance); all: every one that can be",
+    )  # fmt: skip
+    parser.add_argument("--anchor", metavar="FAMILY", help="BD-rates against this family alone (default: every pair)")
+    parser.add_argument("--no-differences", action="store_true", help="leave out the comparison clip by clip")
+    parser.add_argument("--figure", metavar="FILE", help="draw the curves: .png, .svg or .pdf")
+    parser.add_argument("--html", metavar="FILE", help="write the page of all runs together")
+    options.add_output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from earmark.pipeline.codec_compare import comparison_rows, differences, open_runs
+    from earmark.report.codecs.text import comparison_text
+
+    options.check_out(args)
+    for target, endings in ((args.figure, (".png", ".svg", ".pdf")), (args.html, (".html", ".htm"))):
+        if target and Path(target).suffix.lower() not in endings:
+            raise UsageError(f"{target}: choose a name that ends in {' or '.join(endings)}.")
+    runs = open_runs(args.runs)
+    found = runs.compared(None if args.metrics == ["all"] else args.metrics, args.anchor)
+    pairs = [] if args.no_differences else differences(runs, None if args.metrics == ["all"] else args.metrics)
+    suite = runs.scores.rows[0].suite if runs.scores.rows else "codec"
+    options.deliver(args, comparison_rows(found, pairs, suite), lambda _: comparison_text(found, pairs))
+    if args.figure:
+        from earmark.report.figures import save
+        from earmark.report.figures.codecs import rate_distortion
+
+        save(rate_distortion(found), args.figure)
+        _told(args, args.figure)
+    if args.html:
+        from earmark.pipeline.codec_report import gather
+        from earmark.report.codecs.page import write_codecs
+
+        write_codecs(gather(args.runs), Path(args.html))
+        _told(args, args.html)
+    return 0 if any(one.points for one in found) else 1
+
+
+def _told(args: argparse.Namespace, target: str) -> None:
+    if not args.quiet:
+        print(f"written: {target}", file=sys.stderr)

@@ -1,0 +1,243 @@
+"""Send results to a leaderboard: checked here with the board's own rules, shown, sent, and stored once.
+
+SCORES is a score table (.csv, .jsonl, .json or .parquet, as `--out` writes it), the JSON of codecs, or a document that
+holds its own cards. Partial results are welcome. What is sent is pending until a moderator accepts it; the permalink
+that is printed says what became of it. When the connection breaks or the board restarts, the same submission is sent
+again and stored once. The token comes from --token or EARMARK_TOKEN.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from earmark.errors import InputError, UsageError
+from earmark.wording import counted
+
+if TYPE_CHECKING:
+    from earmark.board.client import BoardClient
+    from earmark.board.records import SystemCard
+    from earmark.board.rules import Verdict
+    from earmark.board.submission import Document
+
+EXAMPLES = """examples:
+  earmark submit scores.csv --to https://board.example.org --dry-run
+  earmark submit scores.csv --to https://board.example.org --board vocsim --card card.yaml
+  earmark submit run/scores.csv --to board.example.org --board vocsim --name "my model" --yes --json
+
+a card (card.yaml), of which only the name is needed:
+  name: my model
+  family: Whisper
+  licence: MIT
+  parameters_m: 635
+  command: earmark run --suite vocsim --extractor whisper:openai/whisper-large-v3
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scores", metavar="SCORES", help="score table, codec JSON, or document")
+    parser.add_argument("--to", metavar="URL", help="address of the board")
+    parser.add_argument("--board", default="", metavar="NAME", help="which board, if the suite column does not say it")
+    parser.add_argument("--card", metavar="FILE", help="YAML or JSON: what is to be said of the system, or a list")
+    parser.add_argument("--name", default="", metavar="NAME", help="name of the only system, in place of the file's")
+    parser.add_argument("--token", metavar="TOKEN", help="better set EARMARK_TOKEN: options are seen by other users")
+    parser.add_argument("--dry-run", action="store_true", help="only check it: here, and with --to at the board too")
+    parser.add_argument("--yes", action="store_true", help="send without asking")
+    parser.add_argument("--again", action="store_true", help="send also what was sent before")
+    parser.add_argument("--json", action="store_true", help="print the answer of the board as JSON")
+    parser.add_argument("--quiet", action="store_true", help="no remarks")
+
+
+def run(args: argparse.Namespace) -> int:
+    from earmark.board.client import BoardRefusal
+    from earmark.board.rules import check
+
+    if not args.to and not args.dry_run:
+        raise UsageError("Say where to send it: --to URL, or --dry-run to check it only.")
+    client = _client(args)
+    document = _document(args)
+    verdict = check(document)
+    if not args.quiet:
+        _tell(document, verdict, args.to)
+    if verdict.problems:
+        return _refused((one.pointer, one.sentence) for one in verdict.problems)
+    if args.dry_run:
+        return _dry_run(client, document, args)
+    assert client is not None
+    receipt = None if args.again else client.find(document.board, document.digest)
+    if receipt is not None:
+        if not args.quiet:
+            print("this was sent before; --again sends it once more", file=sys.stderr)
+    else:
+        _confirm(args)
+        try:
+            receipt = client.submit(document.to_bytes())
+        except BoardRefusal as refusal:
+            if not refusal.errors:
+                raise
+            return _refused(refusal.errors, "the board says: ")
+    print(json.dumps(receipt._asdict(), ensure_ascii=False) if args.json else f"{receipt.permalink} ({receipt.state})")
+    return 0
+
+
+def _client(args: argparse.Namespace) -> BoardClient | None:
+    from earmark.board.client import BoardClient, sends_in_the_open
+
+    if not args.to:
+        return None
+    token = (args.token or os.environ.get("EARMARK_TOKEN", "")).strip()
+    if not token and not args.dry_run:
+        raise UsageError("Sending needs a token: set EARMARK_TOKEN; the board's page /mine makes one.")
+    client = BoardClient(args.to, token, sleep=_Waiting(args.quiet))
+    if token and sends_in_the_open(client.address) and not args.quiet:
+        print(f"{client.address} is not encrypted: others on the way can read your token", file=sys.stderr)
+    return client
+
+
+class _Waiting:
+    """Waits, and says so the first time."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._said = quiet
+
+    def __call__(self, seconds: float) -> None:
+        if not self._said:
+            print("the board does not answer yet; trying for a minute …", file=sys.stderr)
+            self._said = True
+        time.sleep(seconds)
+
+
+# --- what is sent ---------------------------------------------------------------------------------
+
+
+def _document(args: argparse.Namespace) -> Document:
+    """The document that the file, the cards and the options make together."""
+    from earmark.board.submission import read_document
+
+    path = Path(args.scores)
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise InputError(f"{path} does not exist; check the path.") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{path} is a folder; give the score file inside it.") from error
+    cards = _cards(Path(args.card)) if args.card else []
+    if args.name and len(cards) == 1:
+        cards = [replace(cards[0], name=args.name)]
+    elif args.name and not cards:
+        cards = _named(args.name)
+    document = read_document(data, filename=path.name, board=args.board, cards=None if args.name else cards)
+    return _renamed(document, args.name, cards) if args.name else document
+
+
+def _named(name: str) -> list[SystemCard]:
+    from earmark.board.records import SystemCard
+
+    return [SystemCard(name)]
+
+
+def _renamed(document: Document, name: str, cards: list[SystemCard]) -> Document:
+    """The document with its only system under another name; what its own card says is kept."""
+    from earmark.board.cards import combined
+    from earmark.scores import Scores
+
+    systems = {row.system for row in document.scores}
+    if len(systems) > 1 or len(cards) > 1:
+        raise UsageError(f"--name names one system and {document.board} gets {len(systems)}; leave it out.")
+    said = [replace(card, name=name) for card in document.cards if card.name in systems]
+    rows = tuple(replace(row, system=name) for row in document.scores)
+    return replace(document, cards=(combined([*said, *cards]),), scores=Scores(rows))
+
+
+def _cards(path: Path) -> list[SystemCard]:
+    """The cards in a YAML or JSON file: one, a list of them, or a list under `systems`."""
+    import yaml
+
+    from earmark.board.cards import card_from
+
+    try:
+        plain = yaml.safe_load(path.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}); check the path.") from error
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        detail = (str(error).splitlines() or [""])[0]
+        raise InputError(f"{path} is not readable as YAML ({detail}).") from error
+    listed = plain["systems"] if isinstance(plain, dict) and set(plain) == {"systems"} else plain
+    several = listed if isinstance(listed, list) else [listed]
+    return [card_from(one, f"{path}, card {number}") for number, one in enumerate(several, start=1)]
+
+
+# --- what is said ---------------------------------------------------------------------------------
+
+
+def _tell(document: Document, verdict: Verdict, target: str | None) -> None:
+    """What will be sent, on stderr."""
+    names = [card.name for card in document.cards]
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    rows = document.scores.rows
+    subsets = len({row.subset for row in rows})
+    metrics = sorted({row.metric for row in rows})
+    lines = [
+        f"board    {document.board}{f' at {target}' if target else ''}",
+        f"systems  {', '.join(names[:5])}{more}",
+        f"scores   {counted(len(rows), 'row')}: {counted(subsets, 'subset')} × {', '.join(metrics[:8])}"
+        + (" …" if len(metrics) > 8 else ""),
+        f"size     {len(document.to_bytes()):,} bytes, SHA-256 {document.digest[:16]}…",
+    ]
+    lines += [f"warning  {warning}" for warning in verdict.warnings[:10]]
+    if len(verdict.warnings) > 10:
+        lines.append(f"warning  and {len(verdict.warnings) - 10} more")
+    for line in lines:
+        print(line if line.isprintable() else repr(line)[1:-1], file=sys.stderr)
+
+
+def _refused(problems: Iterable[tuple[str, str]], who: str = "") -> int:
+    """Everything that is wrong and where, and exit code 1."""
+    for pointer, sentence in problems:
+        line = f"{who}{pointer} {sentence}".strip()
+        print(f"earmark: {line if line.isprintable() else repr(line)[1:-1]}", file=sys.stderr)
+    print("earmark: nothing was sent.", file=sys.stderr)
+    return 1
+
+
+def _dry_run(client: BoardClient | None, document: Document, args: argparse.Namespace) -> int:
+    """Ask the board too, which may be of another version and have other rules."""
+    asked = client is not None
+    if client is not None:
+        answer = client.validate(document.to_bytes())
+        if answer["problems"]:
+            said = ((str(one.get("pointer", "")), str(one.get("detail", ""))) for one in answer["problems"])
+            return _refused(said, "the board says: ")
+    found = {
+        "board": document.board,
+        "systems": [card.name for card in document.cards],
+        "rows": len(document.scores),
+        "digest": document.digest,
+        "asked_board": asked,
+    }
+    print(json.dumps(found, ensure_ascii=False) if args.json else _fine(document, asked))
+    return 0
+
+
+def _fine(document: Document, asked: bool) -> str:
+    who = "here and by the board" if asked else "here"
+    what = f"{counted(len(document.scores), 'row')} of {counted(len(document.cards), 'system')}"
+    return f"{what}: checked {who}, nothing sent"
+
+
+def _confirm(args: argparse.Namespace) -> None:
+    """Ask on a terminal; elsewhere --yes has to be given."""
+    if args.yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError("Nobody is there to confirm; add --yes to send it.")
+    print("Send it? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise UsageError("Nothing was sent.")

@@ -1,0 +1,102 @@
+"""The delay of each codec: declared on its card, else calibrated once, on a few clips of the run that suit it.
+
+A clip suits when it is long enough and loud enough to say where its sound begins. Clips are taken evenly from the run,
+so that the delay depends neither on the number of workers nor on what was in the cache.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from earmark import audio
+from earmark.codecs.alignment import Delay, calibrate, declared
+from earmark.codecs.contract import Waveform
+from earmark.corpora.clips import Clip
+from earmark.errors import InputError
+from earmark.pipeline.cache import Cache
+from earmark.pipeline.codec_systems import CodecSystem
+from earmark.pipeline.entries import Entry
+
+__all__ = ["CLIPS", "KIND", "Sample", "calibrated", "chosen", "known_delay"]
+
+CLIPS = 12
+KIND = "codec-delays"
+_LEAST_SECONDS = 0.5
+_MOST_SECONDS = 30.0
+_LEAST_LEVEL = 1e-3  # root mean square
+_TRIED = 4  # clips that are looked at for each that is wanted
+
+
+class Sample(NamedTuple):
+    """A clip to calibrate on, by the hash of its sound."""
+
+    clip: Clip
+    digest: str
+
+
+def chosen(clips: Sequence[Sample], wanted: int = CLIPS) -> list[Sample]:
+    """Up to `wanted` clips that suit, evenly from all of them; each is decoded to see whether it does."""
+    tried = min(len(clips), _TRIED * wanted)
+    places: list[int] = np.unique(np.linspace(0, len(clips) - 1, tried).round().astype(int)).tolist()
+    # Spread the order too: the first that suit are kept, and must not be the run's beginning alone.
+    stride = max(1, len(places) // wanted)
+    order = [place for start in range(stride) for place in places[start::stride]]
+    found: list[Sample] = []
+    for place in order:
+        if len(found) == wanted:
+            break
+        if _suits(clips[place].clip):
+            found.append(clips[place])
+    return found
+
+
+def _suits(clip: Clip) -> bool:
+    try:
+        samples, rate = clip.read()
+    except Exception:  # what is wrong with it is told when it is coded
+        return False
+    if not _LEAST_SECONDS * rate <= len(samples) <= _MOST_SECONDS * rate:
+        return False
+    return bool(np.sqrt(np.mean(np.square(samples, dtype=np.float64))) >= _LEAST_LEVEL)
+
+
+def known_delay(cache: Cache, system: CodecSystem, samples: Sequence[Sample]) -> Delay | None:
+    """The delay where the card declares it or an earlier run calibrated it on the same clips."""
+    said = declared(system.card)
+    if said is not None:
+        return said
+    if not samples:
+        return Delay(0.0, "waveform", 0.0, 0, "no clip suits calibration, so no delay is taken out")
+    entry = cache.get(KIND, system.delay_key([sample.digest for sample in samples]))
+    return None if entry is None else Delay(*entry.meta["delay"])
+
+
+def calibrated(
+    cache: Cache, system: CodecSystem, samples: Sequence[Sample], decoded: Sequence[Waveform | None]
+) -> Delay:
+    """The delay from what the codec made of the clips; None stands for a clip that it failed on."""
+    pairs: list[tuple[Waveform, Waveform]] = []
+    rates: list[int] = []
+    for sample, heard in zip(samples, decoded, strict=True):
+        if heard is not None:
+            reference, rate = sample.clip.read()
+            pairs.append((reference, heard))
+            rates.append(rate)
+    if not pairs:
+        delay = Delay(0.0, "waveform", 0.0, 0, "the codec failed on every clip chosen for calibration")
+    else:
+        common = Counter(rates).most_common(1)[0][0]
+        try:
+            delay = calibrate([_at(pair, rate, common) for pair, rate in zip(pairs, rates, strict=True)], common)
+        except InputError as error:  # a decoder of silence has no delay, and its clips say so themselves
+            delay = Delay(0.0, "waveform", 0.0, 0, str(error))
+    cache.put(KIND, system.delay_key([sample.digest for sample in samples]), Entry({"delay": list(delay)}))
+    return delay
+
+
+def _at(pair: tuple[Waveform, Waveform], rate: int, wanted: int) -> tuple[Waveform, Waveform]:
+    return audio.resample(pair[0], rate, wanted), audio.resample(pair[1], rate, wanted)

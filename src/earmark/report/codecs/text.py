@@ -1,0 +1,180 @@
+"""Codecs on the terminal: a line for each setting, then who wins at which rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from earmark.codecs.contract import CodecCard
+from earmark.codecs.rate_distortion import Point
+from earmark.report.codecs.comparison import LADDER, Comparison, best_below, compare_settings
+from earmark.report.codecs.content import Difference
+from earmark.report.reading import facts, is_mean, number
+from earmark.scores import Row, Scores
+
+__all__ = ["SHOWN", "aligned", "comparison_text", "run_text", "winners"]
+
+SHOWN = (
+    "kbps", "overall", "overall_unsaturated", "stft_distance", "mel_distance", "pesq", "stoi", "f0_corr",
+    "f0_voicing_error", "si_sdr", "visqol", "zimtohrli", "dnsmos", "dnsmos_p808", "delay_ms",
+)  # fmt: skip
+"""Columns of the table on stdout, where they were measured; scores.csv holds everything."""
+_DECIMALS = {"kbps": 2, "delay_ms": 1, "si_sdr": 1, "bd_rate": 1, "f0_voicing_error": 1}
+_HEADS = {"overall_unsaturated": "unsat.", "stft_distance": "stft", "mel_distance": "mel", "f0_voicing_error": "v/uv %"}
+
+
+def run_text(scores: Scores, cards: Mapping[str, CodecCard], protocol: str = "all") -> str:
+    """A table for each subset, then a line on who wins."""
+    parts = []
+    for subset in dict.fromkeys(row.subset for row in scores if not is_mean(row)):
+        own = [row for row in scores if row.subset == subset]
+        parts.append("\n".join([subset, *_table(own, protocol)]))
+        tasks = _task_lines(own)
+        if tasks:
+            parts.append("\n".join(tasks))
+        said = winners(compare_settings(scores, cards, subset, "overall", protocol=protocol))
+        if said:
+            parts.append(said)
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(rows: Sequence[Row], protocol: str) -> list[str]:
+    found = {(row.system, row.metric): row for row in rows if row.protocol in (protocol, "all")}
+    systems = list(dict.fromkeys(row.system for row in rows))
+    shown = [metric for metric in SHOWN if any((system, metric) in found for system in systems)]
+    heads = ["codec", *(_HEADS.get(metric, metric) for metric in shown), "clips", "missing"]
+    lines = [heads]
+    for system in systems:
+        cells = [_cell(found.get((system, metric))) for metric in shown]
+        lines.append(
+            [system, *cells, *_counts([found[system, metric] for metric in shown if (system, metric) in found])]
+        )
+    return aligned(lines)
+
+
+def _counts(rows: Sequence[Row]) -> list[str]:
+    """Clips that were coded, and how many values of how many metrics are missing."""
+    coded = next((row.n for row in rows if row.metric == "kbps"), None)
+    lacking = [row for row in rows if row.metric not in ("kbps", "delay_ms", "overall", "overall_unsaturated")]
+    missing = sum(max(0, (coded or 0) - (row.n or 0)) for row in lacking)
+    return [str(coded if coded is not None else 0), str(missing) if missing else ""]
+
+
+def _cell(row: Row | None) -> str:
+    if row is None:
+        return ""
+    if row.value is None:
+        return "failed" if row.status == "failed" else "–"
+    return shown_value(row.value, row.metric)
+
+
+def shown_value(value: float, metric: str) -> str:
+    """A number as the tables of codecs print it."""
+    if metric in _DECIMALS:
+        scale = 100 if facts(metric).percent else 1
+        return f"{scale * value:.{_DECIMALS[metric]}f}".replace("-", "\N{MINUS SIGN}")
+    return number(value, metric)
+
+
+def _task_lines(rows: Sequence[Row]) -> list[str]:
+    """Tasks and what else has a protocol of its own, a line for each codec."""
+    special = ("encode_rtf", "decode_rtf", "token_usage", "token_entropy", "token_perplexity", "entropy_kbps")
+    own = [
+        row for row in rows
+        if row.metric not in SHOWN and row.metric not in special and not row.metric.endswith(":p1")
+        and row.correction in ("none", "")
+    ]  # fmt: skip
+    columns = list(dict.fromkeys((row.metric, row.protocol) for row in own))
+    if not columns:
+        return []
+    found = {(row.system, row.metric, row.protocol): row for row in own}
+    heads = ["tasks", *(f"{metric}{'' if protocol == 'all' else f' {protocol}'}" for metric, protocol in columns)]
+    lines = [heads]
+    for system in dict.fromkeys(row.system for row in own):
+        lines.append([system, *(_cell(found.get((system, *column))) for column in columns)])
+    return aligned(lines)
+
+
+def winners(found: Comparison) -> str:
+    """Who wins at which rate, as one sentence; nothing when there is no value."""
+    best: dict[str, tuple[Point, float]] = {}
+    for rate in LADDER:
+        point = best_below(found, rate)
+        if point is not None:
+            best.setdefault(point.system, (point, rate))
+    if not best:
+        return ""
+    said = [
+        f"{name} up to {rate:g} kbps ({shown_value(point.value, found.metric)})" for name, (point, rate) in best.items()
+    ]
+    return f"best {found.metric} by rate: {', '.join(said)}"
+
+
+def comparison_text(found: Sequence[Comparison], differences: Sequence[Difference] = ()) -> str:
+    """Rates and scores of every setting, the front, BD-rates, and the steps that do not improve."""
+    parts = []
+    for one in found:
+        if not one.points:
+            continue
+        direction = "higher" if one.higher_is_better else "lower"
+        parts.append("\n".join([f"{one.subset}: {one.metric} ({direction} is better)", *_curve_lines(one)]))
+        if one.bd_rates:
+            parts.append("\n".join(["rate needed for the same score (BD-rate)", *_bd_lines(one)]))
+        parts.append(_monotone(one))
+    if differences:
+        parts.append(
+            "\n".join(["settings of different families at like rates, on the same clips", *_differences(differences)])
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+def _curve_lines(found: Comparison) -> list[str]:
+    front = {point.system for point in found.front}
+    lines = [["codec", "kbps", found.metric, "interval", "front"]]
+    for curve in found.curves.values():
+        for point in curve.points:
+            row = found.rows[point.system]
+            spread = "" if row.low is None or row.high is None else (
+                f"[{shown_value(row.low, row.metric)}, {shown_value(row.high, row.metric)}]"
+            )  # fmt: skip
+            mark = "front" if point.system in front else ""
+            lines.append([point.system, f"{point.kbps:.2f}", shown_value(point.value, found.metric), spread, mark])
+    return aligned(lines)
+
+
+def _bd_lines(found: Comparison) -> list[str]:
+    lines = []
+    for one in found.bd_rates:
+        change = one.change
+        said = f"{100 * change.value:+.0f} %".replace("-", "\N{MINUS SIGN}") if change.value is not None else "–"
+        lines.append([f"{one.family} against {one.anchor}", said, "" if change.value is not None else change.reason])
+    return aligned(lines)
+
+
+def _monotone(found: Comparison) -> str:
+    told = found.monotonicity
+    said = f"{told.kept} of {told.total} steps to a higher rate inside a family improve {found.metric}"
+    wrong = [f"  not: {step}" for step in told.exceptions]
+    return "\n".join([said, *wrong])
+
+
+def _differences(differences: Iterable[Difference]) -> list[str]:
+    lines = [["subset", "metric", "codec", "minus", "difference", "interval", "p", "clips"]]
+    for one in differences:
+        spread = "" if one.low is None or one.high is None else f"[{one.low:+.3f}, {one.high:+.3f}]"
+        p = "" if one.p_value is None else f"{one.p_value:.3f}"
+        names = f"{one.system} ({one.kbps:.1f})", f"{one.other} ({one.other_kbps:.1f})"
+        numbers = [cell.replace("-", "\N{MINUS SIGN}") for cell in (f"{one.value:+.3f}", spread)]
+        lines.append([one.subset, one.metric, *names, *numbers, p, str(one.n)])
+    return aligned(lines)
+
+
+def aligned(lines: Sequence[Sequence[str]], left: int = 1) -> list[str]:
+    """Lines of cells in columns two spaces apart; the first `left` columns are words, numbers stand to the right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    made = []
+    for line in lines:
+        cells = [
+            cell.ljust(w) if n < left else cell.rjust(w) for n, (cell, w) in enumerate(zip(line, widths, strict=True))
+        ]
+        made.append("  " + "  ".join(cells).rstrip())
+    return made

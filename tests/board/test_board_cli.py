@@ -1,0 +1,102 @@
+"""`earmark board`: what is printed where, what is stored, which exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.board.documents import document
+from tests.cli.verbs import runner
+
+from earmark.board.storage import Store, open_database
+from earmark.cli import board
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setenv("EARMARK_DATABASE_URL", sqlite_url)
+    return runner("board", board, capsys)
+
+
+def test_users_tokens_and_decisions(run: Run, sqlite_url: str) -> None:
+    code, token, said = run("user", "ada", "--team", "analysts")
+    assert code == 0
+    assert "shown this once" in said
+    code, out, _ = run("user", "grace", "--moderator", "--json")
+    assert json.loads(out)["role"] == "moderator"
+    store = Store(open_database(sqlite_url))
+    ada = store.authenticate(token.strip())
+    assert ada is not None
+    assert (ada.name, ada.team, ada.role) == ("ada", "analysts", "author")
+    first, second = (store.submit(document({"birds": value}), ada).id for value in (0.1, 0.2))
+
+    code, out, _ = run("submissions", "--state", "pending")
+    assert out.splitlines()[1].startswith(f"{second}  pending  mine")
+    code, out, _ = run("approve", first, "--provenance", "reproduced")
+    assert (code, out) == (0, f"{first} is accepted: 1 row of model on mine\n")
+    assert run("reject", second)[0] == 2
+    assert run("reject", second, "--reason", "no")[0] == 0
+    code, _, said = run("approve", second)
+    assert (code, said.startswith(f"earmark: Submission {second} is rejected already;")) == (1, True)
+    assert run("withdraw", first, "--as", "ada", "--reason", "mine")[0] == 0
+    code, out, _ = run("events", "--json")
+    assert [event["action"] for event in json.loads(out)][:3] == ["withdrew", "rejected", "accepted"]
+
+    prefix = json.loads(run("tokens", "ada", "--json")[1])[0]["prefix"]
+    assert run("revoke", prefix, "--user", "ada")[0] == 0
+    assert store.authenticate(token.strip()) is None
+    assert store.authenticate(run("token", "ada", "--label", "new")[1].strip()) == ada
+    assert [line.split()[0] for line in run("users")[1].splitlines()] == ["name", "ada", "grace"]
+    store.close()
+
+
+def test_who_decides_must_be_clear(run: Run) -> None:
+    code, _, said = run("approve", "x")
+    assert code == 2
+    assert "there is no moderator yet" in said
+    run("user", "grace", "--moderator")
+    assert run("approve", "x")[::2] == (1, "earmark: There is no submission 'x' on this board.\n")
+    run("user", "alan", "--moderator")
+    code, _, said = run("approve", "x")
+    assert code == 2
+    assert "2 moderators" in said
+    assert 'Did you mean "alan"' in run("approve", "x", "--as", "allan")[2]
+
+
+def test_load_published(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("earmark.board.history.PUBLISHED_BOARDS", ("codec-superb",))  # the small one
+    assert run("load-published")[:2] == (0, "codec-superb: 537 rows of 20 systems, loaded\n")
+    assert run("load-published")[:2] == (0, "codec-superb: 537 rows of 20 systems, already there (accepted)\n")
+
+
+def test_backup_restore_export(run: Run, tmp_path: Path, sqlite_url: str) -> None:
+    run("user", "grace", "--moderator")
+    store = Store(open_database(sqlite_url))
+    grace = store.user("grace")
+    assert grace is not None
+    sent = store.submit(document(), grace)
+    store.close()
+    run("approve", sent.id)
+    code, _, said = run("backup", tmp_path / "b.gz")
+    assert code == 0
+    assert "keep it where only you read it" in said
+    fresh = f"sqlite:///{tmp_path / 'fresh.sqlite3'}"
+    assert run("restore", tmp_path / "b.gz", "--database", fresh)[0] == 0
+    assert json.loads(run("submissions", "--database", fresh, "--json")[1])[0]["id"] == sent.id
+    code, _, said = run("restore", tmp_path / "b.gz")
+    assert (code, said.startswith("earmark: The database is not empty")) == (1, True)
+    code, out, _ = run("export", "--into", tmp_path / "out", "--board", "mine", "--json")
+    names = ["scores.csv", "origins.csv", "systems.csv", "submissions.csv"]
+    assert [Path(name).name for name in json.loads(out)] == names
+    assert run("export", "--into", tmp_path / "b.gz")[0] == 1
+    assert run("backup", tmp_path / "no" / "b.gz")[0] == 1
+
+
+def test_a_folder_for_the_file(run: Run, tmp_path: Path) -> None:
+    assert run("users", "--data", tmp_path / "data")[0] == 0
+    assert (tmp_path / "data" / "earmark-board.sqlite3").exists()
+    assert run("users", "--database", "mysql://x")[0] == 2

@@ -1,0 +1,83 @@
+"""A frozen copy needs no server: every link is a file of the copy."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from tests.board.scored import NASTY, cards, scores, snapshot
+
+from earmark.board.pages.reading_render import Source
+from earmark.board.snapshot import Snapshot
+from earmark.board.static_site import freeze, write_static_site
+from earmark.board.storage import Store
+from earmark.board.submission import Document
+from earmark.errors import UsageError
+from earmark.scores import Row, Scores
+
+
+class Two:
+    """Two boards without a store."""
+
+    def __init__(self) -> None:
+        rows = tuple(Row(system=NASTY, subset=f"a/{s}", metric="P@1", value=0.5) for s in ("x", "y", "../z"))
+        self._kept = {"mine": snapshot(), "odd/name": Snapshot.of_scores("odd/name", Scores(rows))}
+
+    def boards(self) -> tuple[str, ...]:
+        return tuple(self._kept)
+
+    def current(self, board: str) -> Snapshot:
+        return self._kept[board]
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site") / "frozen"
+    write_static_site(Source(Two()), folder, title="Frozen", day="2026-01-02", analyse=False)
+    return folder
+
+
+def test_every_link_is_a_file_of_the_copy(copy: Path) -> None:
+    pages = list(copy.rglob("*.html"))
+    assert len(pages) > 20
+    for page in pages:
+        text = page.read_text("utf-8")
+        assert "<form" not in text
+        assert "hx-get" not in text
+        assert "<script>alert" not in text
+        assert "2026-01-02" in text
+        for link in re.findall(r'(?:href|src)="([^"]*)"', text):
+            if link.startswith(("#", "http")):
+                continue
+            assert not link.startswith("/"), (page, link)
+            target = (page.parent / unquote(link)).resolve()
+            assert target.is_file(), (page, link)
+            assert target.is_relative_to(copy.resolve())
+
+
+def test_the_copy_has_the_tables_as_files(copy: Path) -> None:
+    assert (copy / "b/mine/P@1.csv").read_text("utf-8").startswith("rank,")
+    assert (copy / "b/mine/CS.html").exists()
+    assert (copy / "b/mine/s/model-1.bib").exists()
+    assert (copy / "static/vendor/htmx-LICENSE.txt").exists()
+    # "a/x", "a/y" and "a/../z" are three files in the folder of the subsets, whose names no two names share.
+    assert len(list((copy / "b").glob("odd_name-*/subsets/*.html"))) == 3
+
+
+def test_a_copy_does_not_overwrite(copy: Path) -> None:
+    with pytest.raises(UsageError, match="not empty"):
+        write_static_site(Source(Two()), copy, analyse=False)
+
+
+def test_a_store_is_frozen_with_its_history_and_analysis(sqlite_store: Store, tmp_path: Path) -> None:
+    ada, grace = sqlite_store.create_user("ada"), sqlite_store.create_user("grace", role="moderator")
+    table = Scores(tuple(row for row in scores(4) if row.metric == "P@1" and row.status == "ok"))
+    sent = sqlite_store.submit(Document.of(table, board="mine", cards=list(cards(4).values())), ada)
+    sqlite_store.decide(sent.id, grace, accept=True)
+    assert freeze(sqlite_store, tmp_path / "frozen", title="Kept") > 30
+    text = (tmp_path / "frozen/b/mine/s/model-1.html").read_text("utf-8")
+    assert sent.id[:12] in text
+    assert "value" in (tmp_path / "frozen/b/mine/s/model-1.csv").read_text("utf-8").splitlines()[0]
+    assert "being computed" not in (tmp_path / "frozen/b/mine/analysis.html").read_text("utf-8")

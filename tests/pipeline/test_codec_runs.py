@@ -1,0 +1,363 @@
+"""Codec runs from sounds to a folder: what is counted, what is cached, what fails, and what survives a kill."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+import soundfile
+from tests.pipeline import codec_toys
+from tests.pipeline.codec_toys import QUICK, memory, voiced
+
+import earmark
+from earmark.codecs.processes import Died, Processes
+from earmark.codecs.submission import read_document
+from earmark.corpora.clips import Clip, Corpus, CorpusCard
+from earmark.errors import InputError, UsageError
+from earmark.pipeline import codec_packs
+from earmark.pipeline.cache import Cache
+from earmark.pipeline.codec_packs import Blobs, Packer, Records, read_records
+from earmark.pipeline.codec_runs import plan_codecs, run_codecs
+from earmark.scores import Scores, load_scores
+
+ROOT = Path(__file__).resolve().parents[2]
+TOYS = "tests.pipeline.codec_toys"
+
+
+@pytest.fixture(scope="module")
+def sounds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six voiced clips in two classes, and four that something is wrong with."""
+    folder = tmp_path_factory.mktemp("sounds")
+    for seed in range(6):
+        (folder / f"k{seed % 2}").mkdir(exist_ok=True)
+        soundfile.write(folder / f"k{seed % 2}" / f"clip{seed}.wav", voiced(seed), codec_toys.RATE)
+    odd = folder / "odd"
+    odd.mkdir()
+    soundfile.write(odd / "silence.wav", np.zeros(16000, np.float32), 16000)
+    soundfile.write(odd / "ten_ms.wav", voiced(1)[:160], 16000)
+    soundfile.write(odd / "two_minutes.wav", np.tile(voiced(2), 121)[: 121 * 16000], 16000)
+    (odd / "torn.wav").write_bytes((folder / "k0" / "clip0.wav").read_bytes()[:3000])
+    return folder
+
+
+def without_times(scores: Scores) -> list[dict[str, Any]]:
+    return [row.as_dict() for row in scores if not row.metric.endswith("_rtf")]
+
+
+@pytest.fixture(scope="module")
+def finished(sounds: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, dict[str, Any]]:
+    """A whole run with real codecs and worker processes, and its config."""
+    place = tmp_path_factory.mktemp("run")
+    config = {
+        "codecs": ["pcm", "opus@12", "mp3@32", "mulaw@64", "codec2@1.3"], "corpus": str(sounds), "category": "speech",
+        "into": str(place / "run"), "cache": {"url": str(place / "cache")}, "jobs": 2, "bootstrap": 100,
+    }  # fmt: skip
+    return run_codecs(config), config
+
+
+def test_a_run_with_real_codecs_leaves_whole_results(finished: tuple[Any, dict[str, Any]]) -> None:
+    run, _ = finished
+    names = {path.name for path in run.folder.iterdir()}
+    assert names >= {"scores.csv", "clips.csv", "report.html", "submission.json", "config.yaml", "run.json", "run.log"}
+    assert load_scores(run.folder / "scores.csv") == run.scores
+    subset = run.scores.rows[0].subset
+    assert run.scores.value("pesq", system="pcm", subset=subset) == pytest.approx(4.644, abs=1e-3)
+    assert run.scores.value("stoi", system="pcm", subset=subset) == pytest.approx(1.0, abs=1e-4)
+    assert run.scores.value("overall", system="pcm", subset=subset) > 0.99
+    for system in ("opus@12", "mp3@32", "mulaw@64", "codec2@1.3"):
+        assert 0.4 < run.scores.value("overall", system=system, subset=subset) < 0.95
+        assert run.scores.row("overall", system=system, subset="mean:speech").value is not None
+
+
+def test_rates_are_counted_and_means_are_those_of_the_clips(finished: tuple[Any, dict[str, Any]]) -> None:
+    run, _ = finished
+    lines = list(csv.DictReader((run.folder / "clips.csv").open(encoding="utf-8")))
+    subset = run.scores.rows[0].subset
+    for system in ("opus@12", "mulaw@64"):
+        own = [line for line in lines if line["system"] == system and line["bits"]]
+        kbps = sum(float(line["bits"]) for line in own) / sum(float(line["seconds"]) for line in own) / 1000
+        assert run.scores.value("kbps", system=system, subset=subset) == pytest.approx(kbps, rel=1e-12)
+        pesq = [float(line["pesq"]) for line in own if line["pesq"]]
+        row = run.scores.row("pesq", system=system, subset=subset, protocol="all")
+        assert row.value == pytest.approx(np.mean(pesq), rel=1e-12)
+        assert row.n == len(pesq) == 6
+        assert row.low <= row.value <= row.high
+    assert run.scores.value("kbps", system="mulaw@64", subset=subset) == pytest.approx(64, rel=0.01)
+
+
+def test_bad_clips_have_a_status_and_no_number(finished: tuple[Any, dict[str, Any]]) -> None:
+    run, _ = finished
+    lines = {
+        Path(line["id"]).name: line
+        for line in csv.DictReader((run.folder / "clips.csv").open(encoding="utf-8"))
+        if line["system"] == "opus@12"
+    }
+    assert lines["torn.wav"]["status"] == "failed"
+    assert lines["two_minutes.wav"]["status"] == "not_applicable"
+    assert "121 s" in lines["two_minutes.wav"]["reasons"]
+    for name in ("torn.wav", "two_minutes.wav", "silence.wav", "ten_ms.wav"):
+        assert not any(lines[name][metric] for metric in ("pesq", "stoi", "stft_distance", "f0_corr"))
+        assert lines[name]["reasons"]
+    row = run.scores.row("pesq", system="opus@12", subset=run.scores.rows[0].subset, protocol="all")
+    assert "3 of 10 not applicable" in row.reason
+    assert "1 of 10 failed" in row.reason
+
+
+def test_a_delay_is_reported_and_both_numbers_are_shown(finished: tuple[Any, dict[str, Any]]) -> None:
+    run, _ = finished
+    subset = run.scores.rows[0].subset
+    row = run.scores.row("delay_ms", system="codec2@1.3", subset=subset)
+    assert 5 < row.value < 40
+    assert "envelope" in row.reason
+    assert run.scores.row("delay_ms", system="mp3@32", subset=subset).reason == "declared on its card"
+    aligned = run.scores.value("stoi", system="mp3@32", subset=subset, protocol="all")
+    assert aligned > 0.1 + run.scores.value("stoi", system="mp3@32", subset=subset, protocol="unaligned")
+
+
+def test_worst_clips_are_named(finished: tuple[Any, dict[str, Any]]) -> None:
+    run, _ = finished
+    row = run.scores.row("pesq:p1", system="opus@12", subset=run.scores.rows[0].subset)
+    assert row.value <= run.scores.value("pesq", system="opus@12", subset=row.subset, protocol="all")
+    assert "clip" in row.reason
+
+
+def test_the_submission_holds_the_same_rows(finished: tuple[Any, dict[str, Any]]) -> None:
+    run, _ = finished
+    document = read_document((run.folder / "submission.json").read_bytes())
+    expected = sorted(run.scores.rows, key=lambda row: row.key)
+    assert sorted(document.scores.rows, key=lambda row: row.key) == expected
+    assert {card.name for card in document.cards} == {row.system for row in run.scores}
+
+
+def test_a_second_run_computes_nothing_and_says_the_same(finished: tuple[Any, dict[str, Any]]) -> None:
+    run, config = finished
+    again = run_codecs({**config, "report": False})
+    assert "code" not in again.counts
+    assert again.counts["measure"]["computed"] == 0
+    assert again.scores == run.scores
+
+
+def test_the_config_it_leaves_does_the_same(finished: tuple[Any, dict[str, Any]]) -> None:
+    run, _ = finished
+    lines, _ = plan_codecs(run.folder / "config.yaml")
+    by_step = {(line.step, line.what): line.todo for line in lines}
+    assert by_step["code", "opus@12"] == by_step["measure", "opus@12"] == 1  # the torn file is tried again
+
+
+def test_a_new_codec_and_a_new_metric_cost_what_is_new(tmp_path: Path) -> None:
+    options = {**QUICK, "cache": {"url": str(tmp_path / "cache")}, "into": tmp_path / "run", "category": "audio"}
+    first = earmark.codec(["mulaw@64"], memory(), **options)
+    assert first.counts["code"]["computed"] == 4
+    second = earmark.codec(["mulaw@64", "pcm"], memory(), **options)
+    assert second.counts["code"]["computed"] == 4  # those of pcm
+    assert second.counts["measure"]["cached"] == 4
+    third = earmark.codec(["mulaw@64", "pcm"], memory(), **{**options, "extras": ["si_sdr"]})
+    assert "code" not in third.counts
+    assert third.counts["measure"]["computed"] == 8
+    assert third.scores.value("stft_distance", system="pcm", subset="toy") == second.scores.value(
+        "stft_distance", system="pcm", subset="toy"
+    )
+
+
+def test_identity_reaches_the_ceiling_and_a_hidden_delay_is_found(tmp_path: Path) -> None:
+    options = {"cache": "off", "into": tmp_path / "run", "category": "music", "jobs": 0, "bootstrap": 20}
+    run = earmark.codec([codec_toys.Sixteen(), codec_toys.Late()], memory(6), report=False, **options)
+    for system in ("sixteen", "late"):
+        value = {row.metric: row.value for row in run.scores.select(system=system, subset="toy", protocol="all")}
+        assert value["pesq"] == pytest.approx(4.644, abs=2e-3)
+        assert value["stoi"] == pytest.approx(1, abs=1e-3)
+        assert value["f0_corr"] == pytest.approx(1, abs=1e-3)
+        assert value["stft_distance"] < 0.02
+        assert value["overall"] > 0.999
+        assert value["overall_unsaturated"] > 0.99
+    delay = run.scores.row("delay_ms", system="late", subset="toy")
+    assert delay.value == pytest.approx(20.0, abs=0.01)
+    assert delay.n == 6
+    assert run.scores.value("kbps", system="sixteen", subset="toy") == pytest.approx(256)
+    assert "header of 0.024 kbit" in run.scores.row("kbps", system="sixteen", subset="toy").reason
+
+
+@pytest.mark.parametrize(
+    ("toy", "said"),
+    [
+        ("Silent", "silent"),
+        ("NotANumber", "NaN"),
+        ("Short", "samples went in"),
+        ("WrongRate", "24000 Hz"),
+    ],
+)
+def test_a_broken_decoder_fails_and_gets_no_number(toy: str, said: str, tmp_path: Path) -> None:
+    options = {**QUICK, "metrics": ["stft_distance", "mel_distance", "pesq", "stoi"], "category": "speech"}
+    run = earmark.codec([f"{TOYS}:{toy}"], memory(), cache="off", into=tmp_path / "run", **options)
+    for metric in ("stft_distance", "mel_distance", "pesq", "stoi"):
+        row = run.scores.row(metric, subset="toy")
+        assert (row.value, row.status, row.n) == (None, "failed", 0)
+        assert said in row.reason
+    assert run.scores.row("overall", subset="toy").value is None
+
+
+def test_a_codec_that_kills_its_process_costs_its_own_clip(tmp_path: Path) -> None:
+    clips = [*memory(3), Clip("loud", "k0", samples=voiced(7, peak=0.95), rate=16000)]
+    corpus = Corpus(CorpusCard("toy"), clips)
+    options = {**QUICK, "jobs": 1, "category": "audio", "cache": "off", "into": tmp_path / "run"}
+    run = earmark.codec([f"{TOYS}:Deadly", f"{TOYS}:Sixteen"], corpus, **options)
+    row = run.scores.row("stft_distance", system="deadly", subset="toy")
+    assert row.n == 3
+    assert "SIGSEGV" in row.reason
+    assert run.scores.row("stft_distance", system="sixteen", subset="toy").n == 4
+
+
+def test_a_codec_that_fails_on_everything_is_given_up(tmp_path: Path) -> None:
+    corpus = memory(24, seconds=0.3)
+    run = earmark.codec([f"{TOYS}:Short"], corpus, **QUICK, category="audio", cache="off", into=tmp_path / "run")
+    assert "not tried" in run.scores.row("stft_distance", subset="toy").reason
+
+
+def test_passes_and_losses_have_rows_of_their_own(tmp_path: Path) -> None:
+    options = {**QUICK, "category": "audio", "cache": "off", "into": tmp_path / "run", "tandem": 2, "loss": [20]}
+    run = earmark.codec(["opus@12", "mp3@32"], memory(3), **options)
+    once = run.scores.value("mel_distance", system="opus@12", subset="toy", protocol="tandem:1")
+    assert once == pytest.approx(run.scores.value("mel_distance", system="opus@12", subset="toy", protocol="all"))
+    assert run.scores.value("mel_distance", system="opus@12", subset="toy", protocol="tandem:2") > once
+    assert run.scores.value("mel_distance", system="opus@12", subset="toy", protocol="loss:20") > once
+    lost = run.scores.row("mel_distance", system="mp3@32", subset="toy", protocol="loss:20")
+    assert (lost.value, lost.status) == (None, "not_applicable")
+
+
+def test_retention_hears_the_coded_clips(tmp_path: Path) -> None:
+    options = {**QUICK, "category": "audio", "cache": {"url": str(tmp_path / "cache")}, "into": tmp_path / "run"}
+    run = earmark.codec(["pcm", "codec2@1.3"], memory(8), retention="logmel", **options)
+    metrics = {row.metric for row in run.scores if row.system == "codec2@1.3"}
+    assert {"P@1", "GSR", "clipped_density"} <= metrics
+    again = earmark.codec(["pcm", "codec2@1.3"], memory(8), retention="logmel", **options)
+    assert again.counts["tasks"] == {"cached": run.counts["tasks"]["computed"]}
+    assert without_times(again.scores) == without_times(run.scores)
+
+
+# --- killed ----------------------------------------------------------------------------------------------------------
+
+_SCRIPT = """
+import sys
+from tests.pipeline.codec_toys import QUICK, memory
+from earmark.pipeline import codec_packs
+import earmark
+codec_packs.PACK_SECONDS = 0.0
+earmark.codec(["tests.pipeline.codec_toys:Counting"], memory(16, seconds=0.4), category="audio",
+              cache={"url": sys.argv[1]}, into=sys.argv[2], **{**QUICK, "jobs": 1})
+"""
+
+
+def _coded(cache: Path) -> int:
+    """Clips whose coding is finished, as the packs in the cache say."""
+    kinds = [path.name for path in (cache / "coded").glob("*")]
+    return sum(len(read_records(Cache(str(cache)), f"coded/{kind}").records) for kind in kinds)
+
+
+def test_killed_it_continues_and_redoes_nothing_that_was_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOY_COUNT", str(tmp_path / "count"))
+    path = os.pathsep.join([str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-c", _SCRIPT, str(tmp_path / "cache"), str(tmp_path / "killed")]
+    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, cwd=ROOT)
+    deadline = time.monotonic() + 120
+    while _coded(tmp_path / "cache") < 4 and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.02)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    _, left = psutil.wait_procs(workers, timeout=60)  # a worker finishes its clip, finds nobody to tell, and ends
+    assert not left
+    kept = _coded(tmp_path / "cache")
+    before = len((tmp_path / "count").read_text())
+    assert 4 <= kept < 16
+
+    def again(cache: str, into: str) -> Any:
+        corpus, place = memory(16, seconds=0.4), {"url": str(tmp_path / cache)}
+        return earmark.codec([f"{TOYS}:Counting"], corpus, category="audio", cache=place, into=tmp_path / into, **QUICK)
+
+    resumed = again("cache", "resumed")
+    assert resumed.counts["code"]["computed"] == 16 - kept
+    assert len((tmp_path / "count").read_text()) - before == 16 - kept
+    whole = again("other", "whole")
+    assert whole.counts["code"]["computed"] == 16
+    assert without_times(resumed.scores) == without_times(whole.scores)
+
+
+def test_a_damaged_pack_is_coded_again(tmp_path: Path) -> None:
+    options = {**QUICK, "category": "audio", "cache": {"url": str(tmp_path / "cache")}, "into": tmp_path / "run"}
+    first = earmark.codec(["mulaw@64"], memory(), **options)
+    (pack,) = (tmp_path / "cache" / "coded").rglob("*.entry")
+    data = bytearray(pack.read_bytes())
+    data[-5] ^= 0xFF
+    pack.write_bytes(bytes(data))
+    second = earmark.codec(["mulaw@64"], memory(), **{**options, "extras": ["si_sdr"]})
+    assert second.counts["code"]["computed"] == 4
+    value = second.scores.value("stft_distance", subset="toy")
+    assert value == first.scores.value("stft_distance", subset="toy")
+
+
+# --- the parts -------------------------------------------------------------------------------------------------------
+
+
+def test_packs_hold_records_and_blobs_and_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codec_packs, "PACK_CLIPS", 3)
+    cache = Cache(str(tmp_path))
+    store = Records("kind/a")
+    packer = Packer(cache, store)
+    for number in range(7):
+        packer.add(f"clip{number}", {"n": number}, bytes([number]) * number)
+    packer.flush()
+    packer.add("clip2", {"more": 1})
+    packer.flush()
+    found = read_records(cache, "kind/a")
+    assert found.records["clip2"] == {"n": 2, "more": 1}
+    assert len(list((tmp_path / "kind" / "a").glob("*.entry"))) == 4
+    blobs = Blobs(cache)
+    assert [blobs.read(found.blobs[f"clip{n}"]) for n in range(7)] == [bytes([n]) * n for n in range(7)]
+
+
+def test_workers_answer_pass_errors_on_and_are_replaced() -> None:
+    with Processes(codec_toys.cube_or_die, 1) as processes:
+        assert processes.call(3) == 27
+        with pytest.raises(InputError, match="ZeroDivisionError"):
+            processes.call(0)
+        with pytest.raises(Died, match="exit code 7"):
+            processes.call(-1)
+        assert processes.call(4) == 64
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"codecs": ["opsu@12"]}, "opus"),
+        ({"codecs": ["opus@13"]}, "choose from opus@6"),
+        ({"category": None}, "category"),
+        ({"metrics": ["pesk"]}, "pesq"),
+        ({"tasks": ["asx"]}, "asx"),
+        ({"categori": "speech"}, "category"),
+        ({"loss": [120]}, "loss"),
+    ],
+)
+def test_wrong_configs_are_told_in_a_sentence(changes: dict[str, Any], said: str, sounds: Path, tmp_path: Path) -> None:
+    config = {"codecs": ["pcm"], "corpus": str(sounds), "category": "speech", "into": str(tmp_path / "run"), "jobs": 0}
+    with pytest.raises((UsageError, InputError), match=said):
+        run_codecs({**config, **changes})
+
+
+def test_the_record_counts_what_is_missing(finished: tuple[Any, dict[str, Any]]) -> None:
+    run, _ = finished
+    record = json.loads((run.folder / "run.json").read_text())
+    coding = [one for one in record["missing"] if one["what"] == "coding" and one["system"] == "opus@12"]
+    assert sorted(one["clips"] for one in coding) == [1, 1]
+    assert {one["status"] for one in coding} == {"failed", "not_applicable"}
