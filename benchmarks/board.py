@@ -178,9 +178,8 @@ def main() -> None:
             address = re.search(r"http://\S+", server.stdout.readline())[0]  # type: ignore[index]
             started = time.monotonic()
             measure(address, ["/"], 2, 0.1)
-            print(
-                f"first page after {time.monotonic() - started:.1f} s; {given.readers} readers, {given.workers} worker(s)\n"
-            )
+            waited = time.monotonic() - started
+            print(f"first page after {waited:.1f} s; {given.readers} readers, {given.workers} worker(s)\n")
             print(f"{'page':16} {'states':>6} {'answers':>8} {'a second':>9} {'p50 ms':>8} {'p95 ms':>8}  ")
             slow = []
             for kind, paths in addresses(given.systems).items():

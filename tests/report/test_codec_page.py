@@ -16,7 +16,7 @@ from earmark.errors import InputError, UsageError
 from earmark.report.codecs.comparison import LADDER, best_below, compare_settings, compared_metrics
 from earmark.report.codecs.content import CodecReport, Difference, Failed, Heard, WorstClip
 from earmark.report.codecs.page import render_codecs
-from earmark.report.codecs.text import comparison_text, run_text, winners
+from earmark.report.codecs.text import bd_matrix, comparison_text, run_text, winners
 from earmark.report.figures.codecs import difference_png, rate_distortion
 from earmark.scores import Row, Scores
 
@@ -151,7 +151,11 @@ def test_the_texts_name_every_setting_and_step() -> None:
     assert all(f"\n  {name} " in text for name in SETTINGS)
     assert "best overall by rate" in text
     shown = comparison_text([compared()], report().differences)
-    assert "poor against good" in shown
+    names, cells = bd_matrix(compared())
+    assert names == ["good", "poor"]
+    there, back = (float(cells[line][1 - line].rstrip(" %").replace("−", "-")) / 100 for line in (0, 1))
+    assert (1 + there) * (1 + back) == pytest.approx(1, abs=0.02) or cells[0][1] == "–"
+    assert "BD-rate" in shown
     assert "2 of 2 steps to a higher rate inside a family improve pesq" in shown
     assert "+1.000" in shown
     worse = {**SETTINGS, "good@16": (15.9, 2.9)}

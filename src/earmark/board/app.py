@@ -40,7 +40,7 @@ _SECRET = "secret"
 
 def create_app(settings: Settings, *, store: Store | None = None) -> FastAPI:
     """The app of the board that the settings describe; its database is made and migrated when need be."""
-    context = _context(settings, store or Store(open_database(settings.database)))
+    context = _context(settings, store or Store(open_database(settings.database), settings.limits))
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -122,13 +122,11 @@ def _spread(cell: Cell, key: str) -> Record:
 def to_csv(records: Sequence[Record]) -> str:
     """CSV with one header; columns that are empty in every line are left out. Text that a spreadsheet would take for a
     formula begins with an apostrophe."""
-    names = [
-        name for name in (records[0] if records else ()) if any(record[name] not in (None, "") for record in records)
-    ]
+    names = _used(records)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(names)
-    writer.writerows([_csv(record[name]) for name in names] for record in records)
+    writer.writerows(zip(*(_csv_column([record[name] for record in records]) for name in names), strict=True))
     return out.getvalue()
 
 
@@ -137,10 +135,9 @@ def _used(records: Sequence[Record]) -> list[str]:
     return [name for name in (records[0] if records else ()) if any(one[name] not in (None, "") for one in records)]
 
 
-def _csv(value: object) -> object:
-    if value is None or value == "":
-        return ""
-    return _formula_free(value) if isinstance(value, str) else repr(value)
+def _csv_column(values: list[Any]) -> list[Any]:
+    """A column as csv.writer takes it: it writes numbers exactly and None as nothing."""
+    return [_formula_free(value) if isinstance(value, str) else value for value in values]
 
 
 @lru_cache(8192)
@@ -186,9 +183,7 @@ def table_latex(page: TablePage) -> str:
 
 def records_latex(records: Sequence[Record], caption: str, metric: str) -> str:
     """Any other table for a paper: scores in the metric's own form."""
-    names = [
-        name for name in (records[0] if records else ()) if any(record[name] not in (None, "") for record in records)
-    ]
+    names = _used(records)
     scores = {"value", "mean", "low", "high", "lift"}
     lines = [
         [

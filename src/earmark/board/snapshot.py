@@ -141,6 +141,14 @@ class Snapshot:
         return {system.slug: place for place, system in enumerate(self.systems)}
 
     @cached_property
+    def lines_of(self) -> dict[int, list[int]]:
+        """The lines of each system, by its place; a system without live scores has none."""
+        found: dict[int, list[int]] = {}
+        for number, line in enumerate(self.lines):
+            found.setdefault(line.system, []).append(number)
+        return found
+
+    @cached_property
     def metrics(self) -> tuple[str, ...]:
         """The metrics of the board: the leading ones first, then by how many values they have."""
         size = {name: int(np.isfinite(panel.measured()).sum()) for name, panel in self.panels.items()}
@@ -150,7 +158,7 @@ class Snapshot:
     @cached_property
     def ranked_systems(self) -> int:
         """How many systems have a line."""
-        return len({line.system for line in self.lines})
+        return len(self.lines_of)
 
     def system(self, slug: str) -> System:
         """The system of that slug, or NoSuchSystem."""

@@ -128,17 +128,14 @@ def _standings(snapshot: Snapshot, subset: str, metric: str, protocol: str, sett
     column = panel.subsets.index(subset)
     found = bests(snapshot, metric, protocol, setting)
     here = np.flatnonzero(np.isfinite(found.value[:, column]))
-    order = found.row[here[np.argsort(-found.value[here, column], kind="stable")], column].tolist()
-    values = [float(panel.value[row, column]) for row in order]
+    order = found.row[here[np.argsort(-found.value[here, column], kind="stable")], column]
+    numbers = [part[order, column].tolist() for part in (panel.value, panel.low, panel.high, panel.lift)]
     made: list[Standing] = []
-    for place, row in enumerate(order):
-        line = snapshot.lines[panel.lines[row]]
-        low, high, lift = (
-            None if part[row, column] != part[row, column] else float(part[row, column])
-            for part in (panel.low, panel.high, panel.lift)
-        )
-        rank = made[-1].rank if place and values[place] == values[place - 1] else place + 1
-        made.append(Standing(snapshot.systems[line.system], line.setting, values[place], low, high, lift, rank))
+    for number_of_line, value, low, high, lift in zip(panel.lines[order].tolist(), *numbers, strict=True):
+        line = snapshot.lines[number_of_line]
+        rank = made[-1].rank if made and made[-1].value == value else len(made) + 1
+        ends = [None if end != end else end for end in (low, high, lift)]
+        made.append(Standing(snapshot.systems[line.system], line.setting, value, *ends, rank=rank))
     return tuple(made)
 
 

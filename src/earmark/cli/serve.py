@@ -117,7 +117,7 @@ def _prepare(settings: Settings, args: argparse.Namespace) -> None:
     from earmark.board.storage.database import open_database
     from earmark.board.storage.store import Store
 
-    store = Store(open_database(settings.database))
+    store = Store(open_database(settings.database), settings.limits)
     try:
         first = not store.boards() and not store.submissions(limit=1)
         if args.with_published or (first and not args.empty):

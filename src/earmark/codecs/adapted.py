@@ -1,7 +1,7 @@
 """A stranger's codec in Earmark's shape: a card with defaults, and whatever `encode` returns made into Coded.
 
-`encode` may return Coded, bytes, a list of bytes (packets), or whole numbers [codebooks, frames] (tokens); `decode` is
-given the same kind. A second of noise is encoded on opening to find out which.
+`encode` may return Coded, bytes, a list of bytes (packets), or whole numbers [codebooks, frames] or [frames] (tokens);
+`decode` is given the same kind. An instance that has encoded nothing yet encodes a second of noise to find out which.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Adapted:
 
     @property
     def kind(self) -> str:
-        """What the codec speaks: coded, bytes, packets or tokens."""
+        """What the codec speaks: coded, bytes, packets, tokens, or a row of tokens."""
         if self._kind is None:
             noise = 0.1 * np.random.default_rng(0).standard_normal(self.card.rate)
             self._kind = _kind_of(self.codec.encode(noise.astype(np.float32)))
@@ -66,7 +66,7 @@ def _kind_of(answer: Any) -> str:
     if isinstance(answer, bytes | bytearray | memoryview):
         return "bytes"
     if isinstance(answer, np.ndarray) or hasattr(answer, "detach"):
-        return "tokens"
+        return "row" if answer.ndim == 1 else "tokens"
     if isinstance(answer, Sequence) and all(isinstance(packet, bytes) for packet in answer):
         return "packets"
     return "unknown"
@@ -81,9 +81,10 @@ def _as_coded(answer: Any, kind: str, samples: int, name: str) -> Coded:
             return Coded(samples, (bytes(answer),))
         case "packets":
             return Coded(samples, tuple(answer))
+        case "row":
+            return Coded(samples, tokens=_array(answer)[None, :])
         case "tokens":
-            tokens = _array(answer)
-            return Coded(samples, tokens=tokens[None, :] if tokens.ndim == 1 else tokens)
+            return Coded(samples, tokens=_array(answer))
     raise CodecFailure(
         f"{name}: encode returned {type(answer).__name__}: return Coded, bytes, a list of bytes, or an array of tokens "
         "[codebooks, frames]."
@@ -96,6 +97,8 @@ def _as_given(coded: Coded, kind: str) -> Any:
             return coded.packets[0]
         case "packets":
             return list(coded.packets)
+        case "row":
+            return None if coded.tokens is None else coded.tokens[0]
         case "tokens":
             return coded.tokens
     return coded

@@ -57,12 +57,14 @@ def summarise(
 ) -> Summary:
     """Mean over the clips that have a value, with its 95 % bootstrap interval over clips, or over whole groups.
 
-    Without any value the summary is `failed` where a clip failed, else `not_applicable`.
+    One value, or values of one group, have no interval: nothing was seen of how clips differ. Without any value the
+    summary is `failed` where a clip failed, else `not_applicable`. Clips without a value are left out of the mean, so
+    that a codec which fails on hard clips seems better: read `n` and `reason`, and `compare` codecs on common clips.
     """
     points = _points(measured)
     if not np.isfinite(points).any():
         return _without(measured)
-    low, high = _interval(lambda counts: resampled_means(points, counts), len(points), resamples, seed, groups)
+    low, high = _interval(lambda counts: resampled_means(points, counts), points, resamples, seed, groups)
     return _with(measured, float(np.nanmean(points)), low, high)
 
 
@@ -89,7 +91,7 @@ def first_percentile(
     value = float(np.percentile(points[valid], percent))
 
     low, high = _interval(
-        lambda counts: _resampled_percentiles(points, counts, percent), len(points), resamples, seed, None
+        lambda counts: _resampled_percentiles(points, counts, percent), points, resamples, seed, None
     )
     order = np.argsort(np.where(valid, points if higher else -points, np.inf), kind="stable")
     beyond = points <= value if higher else points >= value
@@ -123,12 +125,14 @@ def _points(measured: Sequence[Measured]) -> Floats:
 
 
 def _interval(
-    statistic: Callable[[Counts], Floats], n: int, resamples: int, seed: int, groups: Sequence[Any] | None
+    statistic: Callable[[Counts], Floats], points: Floats, resamples: int, seed: int, groups: Sequence[Any] | None
 ) -> tuple[float, float] | tuple[None, None]:
-    if n < 2 or resamples < 1:
+    codes = _codes(groups, len(points))
+    valid = np.isfinite(points)
+    apart = np.count_nonzero(valid) if codes is None else len(np.unique(codes[valid]))
+    if apart < 2 or resamples < 1:
         return None, None
-    codes = _codes(groups, n)
-    return interval(statistic(_counts(n, resamples, seed, None if codes is None else tuple(codes.tolist()))))
+    return interval(statistic(_counts(len(points), resamples, seed, None if codes is None else tuple(codes.tolist()))))
 
 
 @lru_cache(maxsize=4)

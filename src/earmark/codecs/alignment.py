@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from earmark import audio
 from earmark.codecs.contract import CodecCard, Waveform
-from earmark.codecs.signal.sound import SILENCE
+from earmark.codecs.signal.sound import is_silent
 from earmark.errors import InputError
 from earmark.extractors.mel_front_end import MelFrontEnd
 from earmark.wording import counted
@@ -196,4 +196,4 @@ def _why_not_waveform(sharpness: float, spread: float) -> str:
 
 
 def _loud(samples: Waveform) -> bool:
-    return len(samples) > 0 and bool(np.isfinite(samples).all()) and float(np.abs(samples).max()) >= SILENCE
+    return bool(np.isfinite(samples).all()) and not is_silent(samples)

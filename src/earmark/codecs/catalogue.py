@@ -7,10 +7,12 @@ The cards are data: listing them imports neither FFmpeg nor torch. A family is a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 import yaml
@@ -34,6 +36,7 @@ __all__ = [
     "open_codec",
     "parse_spec",
     "settings",
+    "weights_name",
 ]
 
 FAMILIES: Registry[Callable[..., Codec]] = Registry(
@@ -64,6 +67,9 @@ def families() -> tuple[str, ...]:
 
 
 _SILENT = ("allow_pickle", "device", "local_files_only")
+_WEIGHTS = (".bin", ".ckpt", ".pkl", ".pt", ".pth", ".safetensors")
+_SAY_NOTHING = ("checkpoint", "model", "pytorch_model", "weights")
+_LONGEST = 40
 
 
 class Spec(NamedTuple):
@@ -137,7 +143,7 @@ def _expanded(spec: str) -> list[str]:
 
 
 def card_of(spec: str) -> CodecCard:
-    """The card of one setting; with options its name says them. An import path is imported and opened."""
+    """The card of one setting; its name says options and other weights. An import path is imported and opened."""
     parsed = parse_spec(spec)
     if parsed.is_path:
         return _open_path(parsed, spec, {}).card
@@ -150,7 +156,30 @@ def card_of(spec: str) -> CodecCard:
         rates = ", ".join(f"{parsed.family}@{rate}" for rate in of_family)
         asked = f"no setting {wanted!r}" if wanted else "several settings"
         raise UsageError(f"{parsed.family} has {asked}: choose from {rates}, or {parsed.family}@* for all.")
-    return replace(card, name=f"{card.name}?{parsed.audible}") if parsed.audible else card
+    return replace(card, name=_name_of(card, parsed))
+
+
+def _name_of(card: CodecCard, parsed: Spec) -> str:
+    """The name of a setting, with what can change its sound: weights other than its own, and options.
+
+    Where a family has no weights that are its own, those that are given are taken for the published ones.
+    """
+    name = card.name
+    given = weights_name(parsed.checkpoint)
+    if card.checkpoint and given and given != weights_name(card.checkpoint):
+        name = name.replace(card.family, f"{card.family}:{given}", 1)
+    return f"{name}?{parsed.audible}" if parsed.audible else name
+
+
+def weights_name(checkpoint: str) -> str:
+    """Short for a checkpoint: the last part of its path, or of the folder where the file says nothing.
+
+    Nothing else of a path is told, and a copy of the published weights under their own name is called as they are.
+    """
+    place = PurePath(checkpoint)
+    if place.suffix in _WEIGHTS:
+        place = place.parent if place.stem in _SAY_NOTHING else place.with_suffix("")
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", place.name)[:_LONGEST]
 
 
 def _same_number(wanted: str, known: Iterable[str]) -> str:

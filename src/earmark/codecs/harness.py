@@ -93,10 +93,15 @@ def round_trip(codec: Codec, samples: ArrayLike, rate: int) -> RoundTrip:
 
 
 def encode(codec: Codec, samples: ArrayLike, rate: int) -> Encoded:
-    """The first half: resample, encode, count bits. Only `codec.encode` is timed."""
+    """The first half: resample, encode, count bits. Only `codec.encode` is timed.
+
+    A codec that opens its weights when they are first needed does so in a method `prepare`, which is called before.
+    """
     clip = _checked_clip(samples)
-    given = resample(clip, rate, coding_rate(codec.card, rate))
-    given = given.copy() if given is samples else given  # a codec may not reach the caller's array
+    given = np.array(resample(clip, rate, coding_rate(codec.card, rate)))  # a codec may not reach the caller's array
+    prepare = getattr(codec, "prepare", None)
+    if callable(prepare):
+        prepare()
     started = time.perf_counter()
     try:
         coded = codec.encode(given)
@@ -106,6 +111,7 @@ def encode(codec: Codec, samples: ArrayLike, rate: int) -> Encoded:
         raise CodecFailure(f"{codec.card.name}: encode raised {_said(error)}.") from error
     seconds = time.perf_counter() - started
     _check_coded(codec.card, coded, len(given))
+    coded = unpack(pack(coded))  # what a subclass carries beside its fields is not sent
     return Encoded(coded, payload_bits(coded, codec.card), 8 * len(coded.header), len(clip) / rate, seconds)
 
 
@@ -133,9 +139,9 @@ def payload_bits(coded: Coded, card: CodecCard) -> int:
     if card.packet_bits is None:
         return 8 * sum(map(len, coded.packets))
     for packet in coded.packets:
-        if not 8 * len(packet) >= card.packet_bits:
+        if len(packet) != -(-card.packet_bits // 8):
             raise CodecFailure(
-                f"{card.name}: a packet of {len(packet)} bytes cannot hold the {card.packet_bits} bits that the card "
+                f"{card.name}: a packet of {len(packet)} bytes is not one of the {card.packet_bits} bits that the card "
                 "states: correct packet_bits."
             )
     return card.packet_bits * len(coded.packets)

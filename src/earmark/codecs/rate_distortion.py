@@ -117,11 +117,16 @@ def bd_rate(rates_a: ArrayLike, scores_a: ArrayLike, rates_b: ArrayLike, scores_
 
 
 def pareto(rates: ArrayLike, scores: ArrayLike, higher_is_better: bool) -> NDArray[np.bool_]:
-    """Which points no other beats with at most their rate and at least their score, one of the two being better."""
+    """Which points no other beats with at most their rate and at least their score, one of the two being better.
+
+    Raises InputError for rates or scores that are not finite: nothing beats a NaN.
+    """
     kbps = np.asarray(rates, np.float64)
     values = np.asarray(scores, np.float64) * (1.0 if higher_is_better else -1.0)
     if kbps.shape != values.shape or kbps.ndim != 1:
         raise InputError(f"Rates and scores must be lists of one length, not {kbps.shape} and {values.shape}.")
+    if not (np.isfinite(kbps).all() and np.isfinite(values).all()):
+        raise InputError("Rates and scores must be finite: leave settings without a value out.")
     no_worse = (kbps[:, None] <= kbps) & (values[:, None] >= values)
     better = (kbps[:, None] < kbps) | (values[:, None] > values)
     return np.asarray(~(no_worse & better).any(axis=0))

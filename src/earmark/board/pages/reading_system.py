@@ -78,17 +78,14 @@ def scores_csv(scores: Scores) -> str:
 
 def _metrics(snapshot: Snapshot, slug: str) -> list[str]:
     """The metrics of a system that has lines, in the board's order."""
-    place = snapshot.places[slug]
-    mine = np.array([number for number, line in enumerate(snapshot.lines) if line.system == place], np.int64)
+    mine = np.array(snapshot.lines_of.get(snapshot.places[slug], []), np.int64)
     return [name for name in snapshot.metrics if (snapshot.rows_of_lines(name)[mine] >= 0).any()]
 
 
 def _rows(snapshot: Snapshot, slug: str, metric: str) -> list[int]:
     """The rows of a metric's panel that are a system's."""
-    place = snapshot.places[slug]
     rows = snapshot.rows_of_lines(metric)
-    mine = [number for number, line in enumerate(snapshot.lines) if line.system == place]
-    return [int(rows[number]) for number in mine if rows[number] >= 0]
+    return [int(rows[number]) for number in snapshot.lines_of.get(snapshot.places[slug], []) if rows[number] >= 0]
 
 
 def _scored(
@@ -126,18 +123,18 @@ def _scored(
 def _standing(snapshot: Snapshot, slug: str, metric: str) -> dict[str, Any] | None:
     """Mean and rank of a system under a metric, in its best setting and the leading protocol."""
     field = snapshot.field(metric, setting=BEST)
-    place = snapshot.places[slug]
-    lines = snapshot.panel(metric).lines[field.rows].tolist()
-    at = next((at for at, number in enumerate(lines) if snapshot.lines[number].system == place), None)
-    if at is None:
+    places = np.flatnonzero(np.isin(field.rows, _rows(snapshot, slug, metric)))
+    if not places.size:
         return None
+    at = int(places[0])
+    line = snapshot.lines[snapshot.panel(metric).lines[field.rows[at]]]
     of, ranks = field.means, field.ranks
     mean = mean_cell(of, at)
     over = field.group.title if len(field.group.subsets) > 1 else field.group.subsets[0] or "all clips"
     return {
         "metric": metric,
         "over": over,
-        "setting": snapshot.lines[lines[at]].setting,
+        "setting": line.setting,
         "mean": Markup(score_cell(mean, metric)),
         "lift": "—" if mean.lift is None else number(mean.lift, metric, sign=True),
         "rank": Markup(

@@ -12,6 +12,8 @@ has the decoder conceal a frame: libopus's own concealment, in the mode of the p
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,4 +55,6 @@ def make(card: CodecCard, checkpoint: str = "", **options: object) -> Opus:
             known = "; ".join(f"{option}={'|'.join(values)}" for option, values in _CHOICES.items())
             raise UsageError(f"{card.name} has no option {name}={value}: there are {known}.")
         chosen[name] = said
+    frame_rate = 1000.0 / float(chosen["frame_duration"])
+    card = replace(card, frame_rate=frame_rate, variable_rate=chosen["vbr"] != "off")
     return Opus(card, Recipe("libopus", "libopus", "flt", bit_rate_of(card), options=chosen))

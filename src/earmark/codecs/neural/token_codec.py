@@ -66,7 +66,9 @@ class TokenCodec:
         versions = [f"{package} {metadata.version(package)}" for package in packages]
         self.card = replace(
             card,
-            name=card.name if options.codebooks is None or "?" in card.name else f"{card.family}@{kbps:.4g}",
+            name=card.name
+            if options.codebooks is None or "?" in card.name
+            else f"{card.name.rpartition('@')[0]}@{kbps:.4g}",
             rate=rate,
             kbps=card.kbps if options.codebooks is None else kbps,
             frame_rate=frame_rate,
@@ -117,6 +119,10 @@ class TokenCodec:
             sound = self.sound_of(self.network, given, coded.header)
         found: Waveform = sound[: coded.samples].float().cpu().numpy().copy()
         return found
+
+    def prepare(self) -> None:
+        """Load the weights now, so that no clip is timed with them."""
+        _ = self.network
 
     @property
     def network(self) -> Any:

@@ -59,10 +59,15 @@ def _frame_by_frame(pair: Pair) -> Measured:
     clean, heard = _track(pair.reference, RATE), _track(pair.decoded, RATE)
     if np.count_nonzero(clean) < FEWEST:
         return Measured.not_applicable(f"the reference has fewer than {FEWEST} voiced frames")
+    if _cents(clean[clean > 0]).std() <= STILL:
+        return _still()
     both = (clean > 0) & (heard > 0)
     if np.count_nonzero(both) < FEWEST:
         return Measured.failed(f"fewer than {FEWEST} voiced frames of the reference are voiced in the decoded clip")
-    return _correlation(_cents(clean[both]), _cents(heard[both]))
+    kept = _cents(clean[both])
+    if kept.std() <= STILL:
+        return Measured.failed("the decoded clip is voiced only where the pitch of the reference does not move")
+    return _correlation(kept, _cents(heard[both]))
 
 
 def _warped(pair: Pair) -> Measured:
@@ -76,12 +81,12 @@ def _warped(pair: Pair) -> Measured:
     a -= np.median(a)
     b -= np.median(b)
     path = kernels.warping_path(a, b)
-    return _correlation(a[path[:, 0]], b[path[:, 1]], still=0.0)
+    return _correlation(a[path[:, 0]], b[path[:, 1]])
 
 
-def _correlation(clean: Floats, heard: Floats, still: float = STILL) -> Measured:
-    if clean.std() <= still:
-        return Measured.not_applicable("the pitch of the reference does not move")
+def _correlation(clean: Floats, heard: Floats) -> Measured:
+    if clean.std() == 0.0:
+        return _still()
     if heard.std() == 0.0:
         return Measured.failed("the pitch of the decoded clip does not move")
     return Measured(min(max(float(np.corrcoef(clean, heard)[0, 1]), -1.0), 1.0))
@@ -102,6 +107,10 @@ def _track(sound: Sound, label: int) -> Floats:
 
 def _cents(hertz: Floats) -> Floats:
     return np.asarray(1200.0 * np.log2(hertz / 440.0))
+
+
+def _still() -> Measured:
+    return Measured.not_applicable("the pitch of the reference does not move")
 
 
 def _too_short() -> Measured:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from earmark.codecs.contract import Measured
-from earmark.codecs.signal.sound import SILENCE, Pair
+from earmark.codecs.signal.sound import Pair, is_silent
 from earmark.errors import require
 
 __all__ = ["pesq"]
@@ -46,10 +46,10 @@ def pesq(pair: Pair) -> Measured:
 
 
 def _one_part(package: Any, clean: Any, heard: Any) -> Measured:
-    if np.abs(clean).max() < SILENCE:
+    if is_silent(clean):
         return _no_utterance()
-    if np.abs(heard).max() < SILENCE:
-        return Measured.failed("20 s of the decoded clip are silent and the reference is not")
+    if is_silent(heard):
+        return Measured.failed("a part of the decoded clip is silent and the reference is not")
     try:
         return Measured(float(package.pesq(RATE, clean, heard, "wb")))
     except package.NoUtterancesError:

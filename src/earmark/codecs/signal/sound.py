@@ -15,12 +15,12 @@ from earmark import audio
 from earmark.codecs.contract import Category, Waveform
 from earmark.errors import InputError, UsageError
 
-__all__ = ["SILENCE", "Pair", "Sound"]
+__all__ = ["SILENCE", "Pair", "Sound", "is_silent"]
 
 Made = TypeVar("Made")
 
 SILENCE = 2.0**-16
-"""Peak below which a clip is silent: half a step of 16-bit samples."""
+"""Half of what a silent clip moves at most: half a step of 16-bit samples. A constant is silent at any level."""
 
 
 class Sound:
@@ -46,7 +46,7 @@ class Sound:
 
     @property
     def silent(self) -> bool:
-        return self.once("silent", lambda: float(np.abs(self.samples).max()) < SILENCE)
+        return self.once("silent", lambda: is_silent(self.samples))
 
     def at(self, rate: int) -> Waveform:
         """The samples at another rate."""
@@ -58,6 +58,11 @@ class Sound:
             self._made[key] = make()
         made: Made = self._made[key]
         return made
+
+
+def is_silent(samples: Waveform) -> bool:
+    """Whether there is nothing to hear: samples that do not move, whatever their level."""
+    return not len(samples) or float(samples.max()) - float(samples.min()) < 2.0 * SILENCE
 
 
 class Pair(NamedTuple):

@@ -12,6 +12,9 @@ from earmark.codecs.signal.sound import Pair
 
 __all__ = ["gain_matched", "si_sdr"]
 
+EXACT = 1e-14  # of the energy: less is the rounding of float32
+NOTHING = 1e-24  # of the energy: less is the rounding of the sums
+
 
 def si_sdr(pair: Pair) -> Measured:
     """Scale-invariant signal-to-distortion ratio in decibels, any value, higher is better.
@@ -20,7 +23,8 @@ def si_sdr(pair: Pair) -> Measured:
 
     for the reference s and the decoded e, both without their means. It falls to about minus infinity for a codec that
     keeps the sound and not the waveform (a vocoder), and has no upper bound: a clip that comes back exactly, or
-    multiplied by a number, is not_applicable. Le Roux et al., ICASSP 2019.
+    multiplied by a number, is not_applicable, and so is all above 140 dB, which is the rounding of float32 and would
+    rule any mean. Le Roux et al., ICASSP 2019.
     """
     clean = pair.reference.samples.astype(np.float64)
     heard = pair.decoded.samples.astype(np.float64)
@@ -32,10 +36,10 @@ def si_sdr(pair: Pair) -> Measured:
     target = (float(clean @ heard) / energy) * clean
     rest = heard - target
     kept, lost = float(target @ target), float(rest @ rest)
-    if lost == 0.0:
-        return Measured.not_applicable("the waveform came back exactly: the ratio is infinite")
-    if kept == 0.0:
+    if kept <= NOTHING * lost:
         return Measured.failed("nothing of the waveform came back: the ratio is minus infinity")
+    if lost <= EXACT * kept:
+        return Measured.not_applicable("the waveform came back exactly: the ratio is infinite")
     return Measured(10.0 * float(np.log10(kept / lost)))
 
 

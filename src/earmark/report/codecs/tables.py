@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from earmark.report.codecs.comparison import Comparison
 from earmark.report.codecs.content import CodecReport, Failed
-from earmark.report.codecs.text import shown_value
+from earmark.report.codecs.text import bd_matrix, shown_value
 from earmark.report.html.elements import Html, bullets, folded, join, paragraph, section, table, tag
 from earmark.report.reading import facts
 from earmark.scores import Row
@@ -134,17 +134,9 @@ def speed(report: CodecReport) -> Html:
 def families(report: CodecReport, found: Mapping[str, Sequence[Comparison]]) -> Iterator[Html]:
     """BD-rates, steps that do not improve, and settings at like rates."""
     for subset, comparisons in found.items():
-        for one in comparisons[:3]:
-            known = [pair for pair in one.bd_rates if pair.change.value is not None]
-            if known:
-                lines = [[pair.family, pair.anchor, _percent(pair.change.value or 0.0)] for pair in known]
-                caption = (
-                    f"{subset}: rate that the first family needs for the same {one.metric} as the second (BD-rate)."
-                )
-                unknown = [pair for pair in one.bd_rates if pair.change.value is None]
-                why = bullets(f"{pair.family} against {pair.anchor}: {pair.change.reason}" for pair in unknown)
-                rest = folded(f"{counted(len(unknown), 'pair')} without a BD-rate", why) if unknown else None
-                yield join(table(["family", "against", "rate"], lines, left=2, caption=caption), rest)
+        for one in comparisons:
+            if one.metric in ("overall", "pesq") and one.bd_rates:
+                yield _bd_rates(subset, one)
     yield _monotone(found)
     if report.differences:
         lines = [
@@ -161,8 +153,17 @@ def families(report: CodecReport, found: Mapping[str, Sequence[Comparison]]) -> 
         yield table(heads, lines, left=4, caption=caption, filterable=True)
 
 
-def _percent(change: float) -> str:
-    return f"{100 * change:+.0f} %".replace("-", "\N{MINUS SIGN}")
+def _bd_rates(subset: str, found: Comparison) -> Html:
+    """A cell for each pair of families: the rate that the line needs against the column."""
+    names, cells = bd_matrix(found)
+    lines = [[name, *line] for name, line in zip(names, cells, strict=True)]
+    caption = (
+        f"{subset}: rate that the family of the line needs for the same {found.metric} as that of the column (BD-rate)."
+    )
+    unknown = [pair for pair in found.bd_rates if pair.change.value is None]
+    why = bullets(f"{pair.family} against {pair.anchor}: {pair.change.reason}" for pair in unknown)
+    rest = folded(f"{counted(len(unknown), 'pair')} without a BD-rate", why) if unknown else None
+    return join(table(["", *names], lines, caption=caption, sortable=False), rest)
 
 
 def _monotone(found: Mapping[str, Sequence[Comparison]]) -> Html:

@@ -11,14 +11,15 @@ from earmark.report.codecs.content import Difference
 from earmark.report.reading import facts, is_mean, number
 from earmark.scores import Row, Scores
 
-__all__ = ["SHOWN", "aligned", "comparison_text", "run_text", "winners"]
+__all__ = ["SHOWN", "aligned", "bd_matrix", "comparison_text", "run_text", "winners"]
 
 SHOWN = (
     "kbps", "overall", "overall_unsaturated", "stft_distance", "mel_distance", "pesq", "stoi", "f0_corr",
     "f0_voicing_error", "si_sdr", "visqol", "zimtohrli", "dnsmos", "dnsmos_p808", "delay_ms",
 )  # fmt: skip
 """Columns of the table on stdout, where they were measured; scores.csv holds everything."""
-_DECIMALS = {"kbps": 2, "delay_ms": 1, "si_sdr": 1, "bd_rate": 1, "f0_voicing_error": 1}
+MOST_REASONS = 5
+_DECIMALS = {"kbps": 2, "delay_ms": 1, "si_sdr": 1, "f0_voicing_error": 1}
 _HEADS = {"overall_unsaturated": "unsat.", "stft_distance": "stft", "mel_distance": "mel", "f0_voicing_error": "v/uv %"}
 
 
@@ -118,7 +119,9 @@ def comparison_text(found: Sequence[Comparison], differences: Sequence[Differenc
         direction = "higher" if one.higher_is_better else "lower"
         parts.append("\n".join([f"{one.subset}: {one.metric} ({direction} is better)", *_curve_lines(one)]))
         if one.bd_rates:
-            parts.append("\n".join(["rate needed for the same score (BD-rate)", *_bd_lines(one)]))
+            parts.append(
+                "\n".join(["rate that the line needs for the same score as the column (BD-rate)", *_bd_lines(one)])
+            )
         parts.append(_monotone(one))
     if differences:
         parts.append(
@@ -142,12 +145,25 @@ def _curve_lines(found: Comparison) -> list[str]:
 
 
 def _bd_lines(found: Comparison) -> list[str]:
-    lines = []
-    for one in found.bd_rates:
-        change = one.change
-        said = f"{100 * change.value:+.0f} %".replace("-", "\N{MINUS SIGN}") if change.value is not None else "–"
-        lines.append([f"{one.family} against {one.anchor}", said, "" if change.value is not None else change.reason])
-    return aligned(lines)
+    names, cells = bd_matrix(found)
+    lines = aligned([["", *names], *([name, *line] for name, line in zip(names, cells, strict=True))])
+    unknown = [one for one in found.bd_rates if one.change.value is None]
+    return [*lines, *(f"  –: {one.family} against {one.anchor}: {one.change.reason}" for one in unknown[:MOST_REASONS])]
+
+
+def bd_matrix(found: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Families, and for each pair of them the rate that the line needs against the column, as text."""
+    names = list(dict.fromkeys(name for one in found.bd_rates for name in (one.anchor, one.family)))
+    change = {(one.family, one.anchor): one.change.value for one in found.bd_rates}
+    # What A needs against B says what B needs against A.
+    change |= {(b, a): None if value is None else 1 / (1 + value) - 1 for (a, b), value in change.items()}
+    return names, [
+        ["" if line == column else _percent(change.get((line, column))) for column in names] for line in names
+    ]
+
+
+def _percent(change: float | None) -> str:
+    return "–" if change is None else f"{100 * change:+.0f} %".replace("-", "\N{MINUS SIGN}")
 
 
 def _monotone(found: Comparison) -> str:
