@@ -100,7 +100,7 @@ def addresses(systems: int) -> dict[str, list[str]]:
             f"/b/vocsim/subsets/{subset}?metric={metric}" for subset in SUBSETS for metric in METRICS[:3]
         ],
         "/b/B/analysis": ["/b/vocsim/analysis"],
-        "/b/B.csv": [f"/b/vocsim.csv?metric={metric}&q={n}" for metric in METRICS for n in range(5)],
+        "/b/B.csv whole": [f"/b/vocsim.csv?metric={metric}" for metric in METRICS],
         "/v1 boards": ["/v1/boards"],
         "/v1 systems": [f"/v1/boards/vocsim/systems?limit=100&q={n}" for n in range(10)],
         "/v1 scores": [

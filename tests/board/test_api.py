@@ -204,13 +204,34 @@ def test_the_list_of_submissions_is_filtered_and_read_in_pages(fresh: Hosted) ->
     fresh.client.post(
         f"/v1/submissions/{ids[0]}/decision", json={"accept": False, "reason": "no"}, headers=fresh.moderator
     )
-    first = fresh.client.get("/v1/submissions?limit=3").json()
-    rest = fresh.client.get("/v1/submissions", params={"cursor": first["next"], "limit": 3}).json()
+    mine = {"headers": fresh.moderator}
+    first = fresh.client.get("/v1/submissions?limit=3", **mine).json()
+    rest = fresh.client.get("/v1/submissions", params={"cursor": first["next"], "limit": 3}, **mine).json()
     assert [one["id"] for one in first["items"] + rest["items"]] == ids[::-1]
     assert rest["next"] is None
-    assert [one["id"] for one in fresh.client.get("/v1/submissions?state=rejected").json()["items"]] == ids[:1]
-    assert [one["id"] for one in fresh.client.get("/v1/submissions?system=model-3").json()["items"]] == ids[3:4]
-    assert fresh.client.get("/v1/submissions?owner=nobody").json()["items"] == []
+    assert [one["id"] for one in fresh.client.get("/v1/submissions?state=rejected", **mine).json()["items"]] == ids[:1]
+    assert [one["id"] for one in fresh.client.get("/v1/submissions?system=model-3", **mine).json()["items"]] == ids[3:4]
+    assert fresh.client.get("/v1/submissions?owner=nobody", **mine).json()["items"] == []
+
+
+def test_what_was_never_accepted_is_listed_for_its_author_and_moderators_alone(fresh: Hosted) -> None:
+    ids = [fresh.send(document(f"model {number}")).json()["id"] for number in range(5)]
+    for number, accept in ((0, True), (1, True), (2, False)):
+        decision = {"accept": accept, "reason": "because"}
+        fresh.client.post(f"/v1/submissions/{ids[number]}/decision", json=decision, headers=fresh.moderator)
+    for number in (1, 3):  # one that was on the board, one that nobody had seen
+        fresh.client.post(f"/v1/submissions/{ids[number]}/withdraw", json={}, headers=fresh.author)
+    stranger, _ = fresh.store.create_token(fresh.store.create_user("eve"), "")
+
+    def listed(query: str = "", **headers: str) -> list[str]:
+        items = fresh.client.get(f"/v1/submissions{query}", headers=headers).json()["items"]
+        return [one["id"] for one in items]
+
+    for who in ({}, {"Authorization": f"Bearer {stranger}"}, fresh.author):
+        assert listed(**who) == ids[1::-1]
+        assert listed("?state=pending", **who) == []
+    assert listed("?owner=ada") == ids[1::-1]
+    assert listed("?owner=ada", **fresh.author) == listed(**fresh.moderator) == ids[::-1]
 
 
 # --- who ------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from tests.board.scored import cards, scores, snapshot
 
@@ -96,6 +98,17 @@ def test_a_change_makes_it_stale_but_it_stays_to_be_shown(filled: Store, monkeyp
     assert asked == ["mine"]  # it wants a new one
     assert background.latest("mine") == before
     assert not background.current("mine")
+
+
+def test_who_works_on_it_is_left_alone_until_the_claim_grows_old(filled: Store) -> None:
+    key = "analysis-claim:mine"
+    one = Background(filled, Snapshots(filled))
+    filled.set_meta(key, f"digest 1 {time.time():.0f}")
+    assert not one._claimed("mine", "digest")
+    assert one._claimed("mine", "another digest")
+    filled.set_meta(key, f"digest 1 {time.time() - 100:.0f}")
+    assert one._claimed("mine", "digest")
+    assert one._claimed("mine", "digest")  # its own
 
 
 def test_stopping_ends_the_thread(filled: Store) -> None:

@@ -139,6 +139,30 @@ def test_a_backup_is_one_moment_of_a_board_that_runs(store: Store, ada: User, tm
 # --- export ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("end", ["", "-wal"])
+def test_a_backup_never_replaces_the_database(sqlite_store: Store, sqlite_url: str, end: str) -> None:
+    place = Path(sqlite_url.removeprefix("sqlite:///") + end)
+    before = place.read_bytes() if place.exists() else None
+    with pytest.raises(InputError, match="is the database itself"):
+        backup(sqlite_store.engine, place)
+    assert (place.read_bytes() if place.exists() else None) == before
+
+
+def test_a_restore_from_nothing_makes_no_database(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        restore(tmp_path / "no.backup.gz", f"sqlite:///{tmp_path / 'new.sqlite3'}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_export_holds_no_formulas(sqlite_store: Store, tmp_path: Path) -> None:
+    grace = sqlite_store.create_user("grace", role="moderator")
+    sent = sqlite_store.submit(document(title="=1+1", authors=("@SUM(A1)",)), grace)
+    sqlite_store.decide(sent.id, grace, accept=True)
+    files = export(sqlite_store, tmp_path / "out")
+    (line,) = _read(files[2])
+    assert (line["title"], line["authors"], line["name"]) == ("'=1+1", "'@SUM(A1)", "model")
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_an_export_is_what_readers_see(full: Store, grace: User, tmp_path: Path, suffix: Any) -> None:
     files = export(full, tmp_path / "out", suffix)

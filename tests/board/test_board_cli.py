@@ -100,3 +100,17 @@ def test_a_folder_for_the_file(run: Run, tmp_path: Path) -> None:
     assert run("users", "--data", tmp_path / "data")[0] == 0
     assert (tmp_path / "data" / "earmark-board.sqlite3").exists()
     assert run("users", "--database", "mysql://x")[0] == 2
+
+
+def test_freeze_writes_pages_that_open_from_a_folder(run: Run, tmp_path: Path, sqlite_url: str) -> None:
+    store = Store(open_database(sqlite_url))
+    ada = store.create_user("ada", role="moderator")
+    store.decide(store.submit(document({"birds": 0.5}), ada).id, ada, accept=True)
+    store.close()
+    code, out, _ = run("freeze", "--into", tmp_path / "site", "--title", "Kept", "--json")
+    told = json.loads(out)
+    page = Path(told["open"]).read_text("utf-8")
+    assert code == 0
+    assert "Kept" in page
+    assert told["files"] == sum(path.is_file() for path in (tmp_path / "site").rglob("*"))
+    assert run("freeze", "--into", tmp_path / "site")[0] != 0  # it is not empty any more

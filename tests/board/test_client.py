@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import subprocess
 import sys
 import threading
+import urllib.error
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from tests.board.hosted import document, listening
 
+from earmark.board import client
 from earmark.board.client import BoardClient, BoardRefusal, checked_address, sends_in_the_open
 from earmark.board.storage.store import Store
 from earmark.errors import InputError, UsageError
@@ -165,6 +169,18 @@ def test_another_kind_of_server_is_recognised(body: bytes) -> None:
         BoardClient(server.address, TOKEN).submit(b"{}")
 
 
+def test_a_page_that_is_missing_elsewhere_is_no_answer_of_a_board() -> None:
+    with Scripted(says(404, b"<html>")) as server, pytest.raises(InputError, match="does not answer as a board"):
+        BoardClient(server.address, TOKEN).submit(b"{}")
+
+
+def test_a_certificate_that_does_not_fit_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = urllib.error.URLError(ssl.SSLCertVerificationError(1, "self-signed certificate"))
+    monkeypatch.setattr(client._OPENER, "open", mock.Mock(side_effect=wrong))
+    with pytest.raises(InputError, match="self-signed"):
+        BoardClient("https://board.invalid", TOKEN, sleep=lambda _: pytest.fail("waited")).submit(b"{}")
+
+
 def test_patience_ends() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -188,6 +204,7 @@ def test_addresses() -> None:
         "http://a b",
         "http://user:word@host",
         "http://x:99999",
+        "http://[::1",
         "file:///etc/passwd",
     ):
         with pytest.raises(UsageError, match="is not the address of a board"):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.board.hosted import document, hosted
 
 from earmark.board.limits import Rate, Throttle
+from earmark.board.security import address_of_asker
 from earmark.board.settings import Settings
 from earmark.errors import UsageError
 
@@ -64,17 +65,42 @@ def test_a_rate_of_nothing_sets_no_limit() -> None:
 
 
 def test_an_app_says_when_to_come_back(tmp_path: Path) -> None:
-    with hosted(tmp_path, reads=Rate(1, 5), writes=Rate(1, 2)) as board:
+    with hosted(tmp_path, reads=Rate(1, 6), writes=Rate(1, 2)) as board:
+        assert board.client.get("/v1/me", headers=board.author).status_code == 200
         answers = [board.client.get("/v1/boards") for _ in range(7)]
         assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 2
         assert answers[-1].headers["content-type"] == "application/problem+json"
         assert 1 <= int(answers[-1].headers["retry-after"]) <= 61
         assert board.client.get("/v1/boards", headers=board.author).status_code == 200  # a token counts for itself
+        for number in range(3):  # once it proved to be somebody's: what an asker makes up is no new asker
+            made_up = {"Authorization": f"Bearer em_{number}"}
+            assert board.client.get("/v1/boards", headers=made_up).status_code == 429
         assert board.client.get("/healthz").status_code == 200  # and whoever watches over the board always gets through
         sent = [board.send(document(f"model {number}")).status_code for number in range(3)]
         assert sent == [201, 201, 429]
         assert len(board.store.submissions()) == 2
-        assert 'earmark_board_refused_total{why="rate"} 3.0' in board.client.get("/metrics").text
+        assert 'earmark_board_refused_total{why="rate"} 6.0' in board.client.get("/metrics").text
+
+
+def test_registrations_are_counted_for_their_address(tmp_path: Path) -> None:
+    with hosted(tmp_path, registration="open", sign_ins=Rate(1, 2)) as board:
+        made = [board.client.post("/v1/users", json={"name": f"user {number}"}).status_code for number in range(3)]
+        assert made == [201, 201, 429]
+        assert len(board.store.users()) == 4  # with the two that the board came with
+
+
+@pytest.mark.parametrize(
+    ("host", "asker"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("testclient", "testclient"),
+        ("a:b", "a:b"),
+    ],
+)
+def test_an_asker_is_an_address_or_a_network(host: str, asker: str) -> None:
+    assert address_of_asker({"type": "http", "client": (host, 1)}) == asker
 
 
 # --- settings -------------------------------------------------------------------------------------

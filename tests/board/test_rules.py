@@ -97,6 +97,15 @@ def test_the_papers_keep_the_rules(board: str) -> None:
         ({"suite": "a b"}, "/board", "cannot be a board's name"),
         ({"suite": "../x"}, "/board", "cannot be a board's name"),
         ({"suite": "x" * 64}, "/board", "cannot be a board's name"),
+        ({"suite": "vocsim.csv"}, "/board", "ends like a file"),
+        ({"subset": "a\u200bb"}, "/scores/0/subset", r"U\+200B"),
+        ({"system": "a\u00adb"}, "/systems/0/name", r"U\+00AD"),
+        ({"system": "a\u3164"}, "/systems/0/name", r"U\+3164"),
+        ({"system": "=HYPERLINK(1)"}, "/scores/0/system", "formula"),
+        ({"reason": "@SUM(A1)"}, "/scores/0/reason", "formula"),
+        ({"lift": 77.0}, "/scores/0/lift", "no lift can be 77"),
+        ({"suite": "vocsim", "subset": "mean:mine"}, "/scores/0/subset", r'no subset "mean:mine"'),
+        ({"suite": "vocsim", "subset": "BS1~noise0.05", "n": 474}, "/scores/0/n", "BS1 has 473 clips"),
         ({"suite": "vocsim", "subset": "BS9"}, "/scores/0/subset", r'vocsim has no subset "BS9"'),
         ({"suite": "vocsim", "subset": "BS1", "n": 474}, "/scores/0/n", "BS1 has 473 clips"),
         ({"suite": "codec-superb", "subset": "esc50"}, "/scores/0/subset", 'Did you mean "ESC-50"'),
@@ -126,6 +135,9 @@ def test_each_impossible_thing_is_named_with_its_place(cells: dict[str, Any], po
         ({"authors": ("x",) * 201}, "/systems/0/authors"),
         ({"description": "x" * 2001}, "/systems/0/description"),
         ({"command": "a\x1b[0m"}, "/systems/0/command"),
+        ({"citation": '@preamble{"x"} @misc{a, title={b}}'}, "/systems/0/citation"),
+        ({"citation": "@misc{a, title={\\input{/etc/passwd}}}"}, "/systems/0/citation"),
+        ({"citation": "@misc{a, title={^^5cinput x}}"}, "/systems/0/citation"),
     ],
 )
 def test_each_impossible_card_is_named_with_its_place(card: dict[str, Any], pointer: str) -> None:
@@ -157,10 +169,33 @@ def test_rows_and_cards_must_belong_together() -> None:
 def test_long_lists_of_problems_are_cut() -> None:
     many = check(sent(*(row(2.0, subset=f"s{k}") for k in range(500))))
     assert len(many.problems) == 101
-    assert many.problems[-1].sentence == "There are 400 more problems of these kinds."
+    assert many.problems[-1].sentence == "There are more problems; mend these first."
     few = Limits(max_rows=10, max_systems=1)
     shaped = check(sent(*(row(system=f"s{k}") for k in range(11))), limits=few)
     assert [p.pointer for p in shaped.problems] == ["/scores", "/systems"]
+
+
+def test_rows_far_apart_are_counted_through() -> None:
+    rows = [row(subset=f"s{k}") for k in range(450)]
+    rows += [row(2.0, subset="last"), row(subset="s3"), row(subset="twice"), row(subset="twice")]
+    problems = check(sent(*rows)).problems
+    assert [problem.pointer for problem in problems] == ["/scores/450", "/scores/453", "/scores/451"]
+    assert [re.findall(r"[Rr]ow (\d+)", problem.sentence) for problem in problems] == [
+        ["451"],
+        ["454", "453"],
+        ["452", "4"],
+    ]
+
+
+def test_many_wrong_rows_cost_no_more_than_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    from earmark.board import rules
+
+    seen = []
+    plain = rules.validate
+    monkeypatch.setattr(rules, "validate", lambda some: (seen.append(len(some)), plain(some))[1])
+    many = check(sent(*(row(metric=f"P@1x{k}", subset="a") for k in range(5000))))
+    assert len(many.problems) == 101
+    assert sum(seen) <= 400  # each unknown name costs a search for a near one
 
 
 # --- what is worth knowing -------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import pytest
 from tests.board.hosted import Hosted, document, hosted, plain
 
 from earmark.board.limits import Limits
+from earmark.board.refusals import Busy
 from earmark.board.security import HEADERS, SESSION_COOKIE, Signer
 
 HTML = {"Accept": "text/html"}
@@ -287,8 +288,9 @@ def test_a_session_ends_with_its_token(board: Hosted) -> None:
     assert board.client.get("/mine", headers=HTML, follow_redirects=False).headers["location"].startswith("/sign-in")
 
 
-def test_cookies_are_closed_to_scripts_and_other_sites(tmp_path: Path) -> None:
-    with hosted(tmp_path, secure_cookies=True) as board:
+@pytest.mark.parametrize("settings", [{"secure_cookies": True}, {"base_url": "https://board.example.org"}])
+def test_cookies_are_closed_to_scripts_and_other_sites(tmp_path: Path, settings: dict[str, Any]) -> None:
+    with hosted(tmp_path, **settings) as board:
         page = board.client.get("https://testserver/sign-in")
         answer = board.client.post(
             "https://testserver/sign-in",
@@ -297,6 +299,18 @@ def test_cookies_are_closed_to_scripts_and_other_sites(tmp_path: Path) -> None:
         )
         for header in (page.headers["set-cookie"], answer.headers["set-cookie"]):
             assert {"httponly", "samesite=lax", "secure"} <= {part.strip().lower() for part in header.split(";")}
+
+
+def test_a_database_that_does_not_answer_is_a_page_too(board: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
+    sign_in(board, board.author_token)
+
+    def gone(*_: object) -> None:
+        raise Busy("The database does not answer; try again in a minute.")
+
+    monkeypatch.setattr(board.store, "user", gone)
+    answer = board.client.get("/mine", headers=HTML)
+    assert answer.status_code == 503
+    assert "<h1>Service Unavailable</h1>" in answer.text
 
 
 @pytest.mark.parametrize("sealed", ["", ".", "a.b", "x" * 5000, "YWRh.YWRh", "\u00e9.\u00e9"])

@@ -16,13 +16,15 @@ from tests.board.serving import serving
 from tests.cli.verbs import runner
 
 from earmark.board.client import BoardClient
+from earmark.board.storage import Store
 from earmark.cli import serve
 
 Call = Callable[..., tuple[int, str, str]]
 
 
-def read(address: str) -> str:
-    with urllib.request.urlopen(address, timeout=30) as answer:
+def read(address: str, token: str = "") -> str:
+    asked = urllib.request.Request(address, headers={"Authorization": f"Bearer {token}"} if token else {})
+    with urllib.request.urlopen(asked, timeout=30) as answer:
         text: str = answer.read().decode()
         return text
 
@@ -42,7 +44,8 @@ def test_a_fresh_folder_becomes_a_board_and_a_second_start_finds_it(tmp_path: Pa
     with serving(tmp_path, "--quiet") as second:
         assert second.log.read_text("utf-8") == ""  # no new moderator, nothing loaded again
         assert BoardClient(second.address, token).submission(receipt.id).state == "pending"
-        assert len(json.loads(read(f"{second.address}/v1/submissions?board=vocsim"))["items"]) == 2
+        assert len(json.loads(read(f"{second.address}/v1/submissions?board=vocsim"))["items"]) == 1  # the papers'
+        assert len(json.loads(read(f"{second.address}/v1/submissions?board=vocsim", token))["items"]) == 2
         assert second.stop(signal.SIGINT) == 0
 
 
@@ -51,7 +54,8 @@ def test_several_workers_share_one_board(tmp_path: Path) -> None:
         client = BoardClient(server.address, server.token())
         sent = [client.submit(document(f"model {number}").to_bytes()).id for number in range(6)]
         assert json.loads(read(f"{server.address}/v1/boards"))["items"] == []
-        listed = [one["id"] for one in json.loads(read(f"{server.address}/v1/submissions"))["items"]]
+        asked = read(f"{server.address}/v1/submissions", server.token())
+        listed = [one["id"] for one in json.loads(asked)["items"]]
         assert sorted(listed) == sorted(sent)
         assert server.stop() == 0
 
@@ -76,6 +80,8 @@ def test_a_port_that_is_taken_leaves_no_database_behind(call: Call, tmp_path: Pa
         (["--workers", "0"], "at least one process"),
         (["--host", "no.such.host.invalid"], "no address of this machine"),
         (["--port", "0", "--database", "mysql://x/y"], "sqlite or postgresql"),
+        (["--url", "ftp://x"], "--url is an address such as"),
+        (["--url", "https://[x"], "--url is an address such as"),
     ],
 )
 def test_wrong_options_are_one_sentence(call: Call, tmp_path: Path, words: list[str], said: str) -> None:
@@ -83,6 +89,18 @@ def test_wrong_options_are_one_sentence(call: Call, tmp_path: Path, words: list[
     assert (code, out) == (2, "")
     assert said in err
     assert len(err.splitlines()) == 1
+
+
+def test_the_first_moderator_takes_nobodys_name(sqlite_store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    sqlite_store.create_user("moderator")
+    serve._first_moderator(sqlite_store)
+    assert "token of the user moderator 2" in capsys.readouterr().err
+    assert [(user.name, user.role) for user in sqlite_store.users()] == [
+        ("moderator", "author"),
+        ("moderator 2", "moderator"),
+    ]
+    serve._first_moderator(sqlite_store)
+    assert capsys.readouterr().err == ""
 
 
 def test_without_the_extra_it_says_what_to_install(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,6 +130,22 @@ def test_names_of_files_and_addresses() -> None:
         snapshot().panel("P@9")
 
 
+def test_boards_with_little_on_them_are_boards() -> None:
+    from earmark.board.table import table
+    from earmark.board.view import BoardView
+
+    assert Snapshot.of_scores("empty", Scores()).metrics == ()
+    means = Snapshot.of_scores("mine", Scores((Row(system="a", subset="mean:speech", metric="P@1", value=0.5),)))
+    assert means.metrics == ()
+    failed = Row(system="a", subset="birds", metric="P@1", status="failed", reason="it broke")
+    broken = Snapshot.of_scores("mine", Scores((failed,)))
+    assert broken.metrics == ("P@1",)
+    assert table(broken, BoardView.parse(broken, [])).rows == ()
+    alone = Snapshot.of_scores("mine", Scores((Row(system="a", metric="kbps", value=6.0),)))
+    page = table(alone, BoardView.parse(alone, []))
+    assert [(row.rank, row.rank_low, row.cells[0].value) for row in page.rows] == [(1, 0, 6.0)]
+
+
 class Counting:
     """A store that notes which systems' scores were read."""
 

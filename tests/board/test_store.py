@@ -285,6 +285,18 @@ def test_slugs_do_not_collide(store: Store, ada: User) -> None:
     assert len(set(made.systems)) == len(names)
 
 
+@pytest.mark.parametrize("name", ["clap", "\uff23LAP", "\u0421LAP", "CL\u200dAP", "CLAP\u00a0"])
+def test_a_name_that_looks_like_anothers_is_theirs(store: Store, ada: User, grace: User, name: str) -> None:
+    eve = store.create_user("eve")
+    accept(store, document(system="CLAP"), ada, grace)
+    with pytest.raises((NotAllowed, InputError), match="looks like|blanks around"):
+        store.submit(document(system=name), eve)
+    assert len(store.submissions()) == 1
+    store.submit(document(system="CLAP 2"), eve)
+    if name.strip() == name:
+        store.submit(document(system=name), ada)  # whoever has the name may vary it
+
+
 # --- lists -----------------------------------------------------------------------------------------------------------
 
 
@@ -401,9 +413,11 @@ def test_impossible_user_names(store: Store, name: str) -> None:
 
 
 def test_user_names_are_taken_once_and_the_papers_name_never(store: Store, ada: User) -> None:
-    for taken in ("ada", "ADA", "papers", "Papers"):
+    for taken in ("ada", "ADA", "\uff41da", "\u0430da", "papers", "Papers"):
         with pytest.raises(Conflict):
             store.create_user(taken)
+    with pytest.raises(Conflict):  # nor by the host, who may let people into teams
+        store.create_user("papers", join=True)
     papers = store.papers()
     assert store.papers() == papers
     with pytest.raises(NotAllowed):

@@ -119,3 +119,16 @@ def test_two_codecs_are_compared_on_the_clips_both_have():
     assert compare([NAN], ok([1.0])) is None
     with pytest.raises(UsageError, match="same clips"):
         compare(a, b[:3])
+
+
+def test_one_value_or_one_group_has_no_interval():
+    """Drawing the same clip again and again shows nothing of how clips differ."""
+    for found in (
+        summarise([*ok([1.5]), SILENT, NAN]),
+        summarise(ok([1.0, 2.0, 4.0]), groups=["a", "a", "a"]),
+        summarise([*ok([1.0, 2.0]), NAN], groups=["a", "a", "b"]),
+        first_percentile(["x", "y"], [*ok([3.0]), NAN], "pesq"),
+    ):
+        assert found.value is not None
+        assert (found.low, found.high) == (None, None)
+    assert summarise(ok([1.0, 2.0, 4.0]), groups=["a", "a", "b"]).low is not None

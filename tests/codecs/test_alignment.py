@@ -75,6 +75,17 @@ def test_few_clips_are_said_to_be_few_and_silent_ones_left_out():
         calibrate([(silence, silence)], RATE)
 
 
+@pytest.mark.parametrize("lag", [4000, 4800])
+def test_a_delay_beyond_the_search_is_not_made_up(lag):
+    """The best lag is then an end of the search, the same on every clip: agreement that means nothing."""
+    late = [np.pad(noisy(clip), (lag, 0)) for clip in CLIPS]
+    found = calibrate(list(zip(CLIPS, late, strict=True)), RATE)
+    assert found.seconds == 0.0
+    assert "no lag within 200 ms fits" in found.reason
+    near = calibrate([(clip, np.pad(noisy(clip), (3100, 0))) for clip in CLIPS], RATE)
+    assert (near.seconds * RATE, near.reason) == (pytest.approx(3100, abs=0.01), "")
+
+
 def test_a_declared_delay_is_taken_as_it_is():
     assert declared(CodecCard(name="a@1", family="a")) is None
     found = declared(CodecCard(name="mp3@32", family="mp3", rate=32000, delay=1105))

@@ -127,6 +127,13 @@ class Tokens:
     def decode(self, tokens):
         return ((tokens[0] + 0.5) / 8 - 1).astype(np.float32)
 
+class Row(Tokens):
+    def encode(self, waveform):
+        return super().encode(waveform)[0]
+    def decode(self, row):
+        assert row.ndim == 1
+        return super().decode(row[None])
+
 class Whole:
     card = CodecCard(name="whole@64", family="whole", rate=8000, kbps=64.0)
     def encode(self, waveform):
@@ -186,3 +193,32 @@ def test_a_package_registers_short_names(strangers: str, tmp_path: Path) -> None
 def test_options_that_change_no_sound_are_not_part_of_the_name() -> None:
     assert card_of("speechtokenizer@4?allow_pickle=true&device=cpu").name == "speechtokenizer@4"
     assert card_of("opus@12?vbr=off&device=cpu").name == "opus@12?vbr=off"
+
+
+def test_other_weights_are_told_apart_by_their_last_part() -> None:
+    """And by nothing more of the path, which is nobody's business."""
+    names = {
+        "dac_16khz@2": "dac_16khz@2",
+        "dac_16khz:descript/dac_16khz@2": "dac_16khz@2",
+        "dac_16khz:/models/dac_16khz@2": "dac_16khz@2",  # a copy of the published weights
+        "dac_16khz:/home/me/fine tuned@2": "dac_16khz:fine-tuned@2",
+        "dac_16khz:me/my-dac@2": "dac_16khz:my-dac@2",
+        "dac_16khz:../run7/model.safetensors@2?codebooks=3": "dac_16khz:run7@2?codebooks=3",
+        "encodec:/a/b/best.pt@6?device=cpu": "encodec:best@6",
+        "audiodec_24k:/a/coder@6.4?vocoder=/a/b/voice": "audiodec_24k:coder@6.4?vocoder=voice",
+    }
+    assert {spec: card_of(spec).name for spec in names} == names
+
+
+def test_the_card_says_which_weights_were_given() -> None:
+    assert card_of("dac_16khz@2").checkpoint == "descript/dac_16khz"
+    assert card_of("dac_16khz:me/my-dac@2").checkpoint == "me/my-dac"
+    assert card_of("dac_16khz:/home/me/tuned@2").checkpoint == "tuned"
+
+
+def test_a_row_of_tokens_is_decoded_as_a_row(strangers: str) -> None:
+    codec = open_codec(f"{strangers}:Row")
+    clip = (0.5 * np.sin(np.arange(800) / 5)).astype(np.float32)
+    made = round_trip(codec, clip, 8000)
+    assert made.bits == 4 * 800
+    assert np.abs(made.samples - clip).max() < 0.13

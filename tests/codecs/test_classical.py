@@ -207,3 +207,35 @@ def test_opus_header_is_not_payload() -> None:
 def test_options_that_do_not_exist_are_refused(spec: str) -> None:
     with pytest.raises(UsageError, match=r"opus@12|mp3@32"):
         open_codec(spec)
+
+
+@pytest.mark.parametrize(("option", "frame_rate"), [("frame_duration=60", 50 / 3), ("frame_duration=2.5", 400.0)])
+def test_the_card_of_opus_follows_its_options(option: str, frame_rate: float) -> None:
+    opus = open_codec(f"opus@32?{option}")
+    assert opus.card.frame_rate == pytest.approx(frame_rate)
+    clip = pulses(48000)
+    made = round_trip(opus, clip, 48000)
+    assert len(made.coded.packets) == pytest.approx(frame_rate, abs=2)
+    assert abs(lag(clip, made.samples, 48000)) <= 1
+    assert not open_codec("opus@32?vbr=off").card.variable_rate
+
+
+@pytest.mark.parametrize("name", ["mulaw@64", "alaw@64"])
+def test_g711_is_the_piecewise_linear_law(name: str) -> None:
+    """Against the decoding formulas of ITU-T G.711, and the nearest of their 256 levels for every 16-bit sample."""
+    code = np.arange(256)
+    if name.startswith("mulaw"):
+        flipped = ~code & 255
+        size = (((flipped & 15) * 2 + 33) << ((flipped >> 4) & 7)) - 33
+        levels = np.where(flipped & 128, -size, size) * 4
+    else:
+        flipped = code ^ 0x55
+        segment, step = (flipped >> 4) & 7, flipped & 15
+        size = np.where(segment == 0, 2 * step + 1, (2 * step + 33) << np.maximum(segment - 1, 0))
+        levels = np.where(flipped & 128, size, -size) * 8
+    samples = np.arange(-32768, 32768, 5)
+    heard = codec(name).decode(codec(name).encode((samples / 32768).astype(np.float32)))[: len(samples)] * 32768
+    assert set(np.rint(heard).astype(int)) <= set(levels.tolist())
+    nearest = np.abs(samples[:, None] - np.sort(levels)).min(axis=1)
+    # The standard's decision values lie between levels, on the grid of its 13 or 14 bits.
+    assert (np.abs(samples - heard) - nearest).max() <= 8

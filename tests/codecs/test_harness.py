@@ -175,9 +175,10 @@ def test_clips_that_cannot_be_coded_are_refused_before_any_codec_sees_them(clip:
 def test_bits_are_those_that_are_sent() -> None:
     packets = Coded(100, (b"1234", b"12"), header=b"not counted")
     assert payload_bits(packets, CARD) == 48
-    assert payload_bits(packets, replace(CARD, packet_bits=13)) == 26
-    with pytest.raises(CodecFailure, match="cannot hold"):
-        payload_bits(packets, replace(CARD, packet_bits=17))
+    assert payload_bits(Coded(100, (b"12", b"34")), replace(CARD, packet_bits=13)) == 26
+    for stated in (8, 13, 17):
+        with pytest.raises(CodecFailure, match="is not one of"):
+            payload_bits(packets, replace(CARD, packet_bits=stated))
     tokens = Coded(100, tokens=np.zeros((2, 10), np.int64))
     assert payload_bits(tokens, PLAIN) == 200
     assert payload_bits(tokens, replace(PLAIN, codebook_sizes=(3, 5))) == 40  # 10 (log2 3 + log2 5) = 39.07
@@ -266,3 +267,63 @@ def test_the_halves_make_the_whole() -> None:
     whole = round_trip(codec, clip, 44100)
     assert pack(first.coded) == pack(whole.coded)
     np.testing.assert_array_equal(decode(codec, first.coded, 44100, len(clip)), whole.samples)
+
+
+# --- what a review tried -----------------------------------------------------------------------------------------
+
+
+class Luggage(Coded):
+    """Coded with a pocket."""
+
+
+class Smuggler(Plain):
+    """Sends a byte, and the sound in the pocket of what it returns."""
+
+    def encode(self, waveform: Any) -> Coded:
+        coded = Luggage(len(waveform), (b"!",))
+        object.__setattr__(coded, "sound", waveform.copy())
+        return coded
+
+    def decode(self, coded: Any) -> Any:
+        return coded.sound
+
+
+def test_only_what_is_counted_reaches_the_decoder() -> None:
+    with pytest.raises(CodecFailure, match="AttributeError"):
+        round_trip(Smuggler(), voice(RATE), RATE)
+
+
+def test_a_packet_of_many_bytes_is_not_counted_as_few_bits() -> None:
+    """One bit stated, 640 bytes sent."""
+    with pytest.raises(CodecFailure, match="640 bytes is not one of the 1 bits"):
+        payload_bits(Coded(160, (bytes(640),)), replace(CARD, packet_bits=1))
+    assert payload_bits(Coded(160, (bytes(12), bytes(12))), replace(CARD, packet_bits=95)) == 190
+
+
+def test_a_view_of_the_callers_array_is_not_reached() -> None:
+    class Spoils(Plain):
+        def encode(self, waveform: Any) -> Coded:
+            coded = super().encode(waveform)
+            waveform[:] = 0.0
+            return coded
+
+    whole = voice(RATE)
+    whole.flags.writeable = True
+    given = whole.view(np.recarray)  # a subclass: the array that the codec is given is another object
+    encode(Spoils(), given, RATE)
+    assert np.any(whole)
+
+
+def test_weights_are_loaded_before_the_clock_starts() -> None:
+    order: list[str] = []
+
+    class Late(Plain):
+        def prepare(self) -> None:
+            order.append("prepare")
+
+        def encode(self, waveform: Any) -> Coded:
+            order.append("encode")
+            return super().encode(waveform)
+
+    encode(Late(), voice(RATE), RATE)
+    assert order == ["prepare", "encode"]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.codecs.sounds import snr, voice
 
+from earmark.codecs.adapted import Adapted
 from earmark.codecs.catalogue import card_of, open_codec
 from earmark.codecs.contract import CodecCard, Coded, Measured
 from earmark.codecs.harness import round_trip
@@ -152,3 +153,41 @@ def test_lost_tokens_repeat_the_last_that_arrived() -> None:
     assert gone.status == "not_applicable"
     with pytest.raises(UsageError, match="one for each"):
         decode_lossy(codec, coded, np.ones(3, np.bool_), 8000, len(clip))
+
+
+@pytest.mark.parametrize("name", ["opus@24", "codec2@2.4", "mulaw@64"])
+def test_when_all_is_lost_nobody_is_measured(name: str) -> None:
+    """Codec 2 would repeat a frame that never arrived, and others would fail where no codec could do better."""
+    codec, rate = open_codec(name), card_of(name).rate
+    clip = voice(rate, 0.2)
+    coded = round_trip(codec, clip, rate).coded
+    answer = decode_lossy(codec, coded, np.ones(frames_of(coded), np.bool_), rate, len(clip))
+    assert isinstance(answer, Measured)
+    assert answer.status == "not_applicable"
+
+
+class Concealer:
+    """A stranger's codec without a card, which says how it conceals."""
+
+    rate = 8000
+
+    def encode(self, waveform: np.ndarray) -> list[bytes]:
+        data = np.rint(127 * waveform).astype(np.int8).tobytes()
+        return [data[start : start + 160] for start in range(0, len(data), 160)]
+
+    def decode(self, packets: list[bytes]) -> np.ndarray:
+        return (np.frombuffer(b"".join(packets), np.int8) / 127).astype(np.float32)
+
+    def decode_with_losses(self, packets: list[bytes], lost: np.ndarray) -> np.ndarray:
+        return self.decode([bytes([64]) * len(one) if gone else one for one, gone in zip(packets, lost, strict=True)])
+
+
+def test_a_strangers_concealment_is_used() -> None:
+    """Its method is passed on by the adapter and is no attribute of the adapter's class."""
+    codec, clip = Adapted(Concealer()), voice(8000)
+    coded = round_trip(codec, clip, 8000).coded
+    lost = np.zeros(frames_of(coded), np.bool_)
+    lost[3] = True
+    heard = decode_lossy(codec, coded, lost, 8000, len(clip))
+    assert not isinstance(heard, Measured)
+    np.testing.assert_allclose(heard[480:640], 64 / 127, atol=1e-6)

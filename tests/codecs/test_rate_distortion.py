@@ -117,3 +117,9 @@ def test_every_step_that_does_not_pay_is_listed():
     assert str(step) == "codec2@1.2 (1.2 kbps) 1.32, codec2@3.2 (3.2 kbps) 1.3"
     assert monotonicity(families, "pesq", higher_is_better=True, tolerance=0.05).kept == 3
     assert monotonicity(families, "stft_distance", higher_is_better=False).kept == 1
+
+
+@pytest.mark.parametrize(("rates", "scores"), [([1.0, 2.0], [np.nan, 3.0]), ([np.nan, 2.0], [1.0, 3.0])])
+def test_a_point_without_a_value_is_on_no_front(rates, scores):
+    with pytest.raises(InputError, match="finite"):
+        pareto(rates, scores, higher_is_better=True)

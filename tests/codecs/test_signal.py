@@ -320,3 +320,38 @@ def test_music_has_all_five():
     music = chord(44100)
     found = measure(music, noisy(music, 0.001), 44100, FIVE, category="music")
     assert set(statuses(found).values()) == {"ok"}, found
+
+
+# --- what a review tried -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", [0.5, 0.1, -1e-3])
+def test_a_constant_is_silence_at_any_level(level):
+    """Its mean gone, nothing is left: a ratio of nothing to nothing must not be called a perfect copy."""
+    heard = measure(VOICE, np.full_like(VOICE, level), RATE)
+    assert set(statuses(heard).values()) == {"failed"}
+    clean = measure(np.full_like(VOICE, level), VOICE, RATE)
+    assert set(statuses(clean).values()) == {"not_applicable"}
+
+
+@pytest.mark.parametrize("gain", [0.3, 3.0, -0.7, 1.0])
+def test_a_copy_at_another_level_has_no_ratio_but_sixteen_bits_have(gain):
+    """float32 rounds a product: 152 dB that would rule the mean over clips."""
+    found = measure(VOICE, (np.float32(gain) * VOICE), RATE, ["si_sdr"])["si_sdr"]
+    assert (found.value, found.status) == (None, "not_applicable")
+    rounded = measure(VOICE, (np.rint(VOICE * 32768) / 32768).astype(np.float32), RATE, ["si_sdr"])["si_sdr"]
+    assert 60 < rounded.value < 110
+
+
+def test_who_is_to_blame_for_a_pitch_that_does_not_move():
+    """The reference glides and then holds a note; a decoder that keeps the note alone has failed."""
+    time = np.arange(2 * RATE) / RATE
+    pitch = np.where(time < 1.0, 110.0 + 90.0 * time, 200.0)
+    phase = 2 * np.pi * np.cumsum(pitch) / RATE
+    clean = (0.1 * sum(np.sin(k * phase) / k for k in range(1, 15))).astype(np.float32)
+    heard = np.where(time > 1.1, clean, 1e-3 * noise(len(clean), 0)).astype(np.float32)
+    found = measure(clean, heard, RATE, ["f0_corr"])["f0_corr"]
+    assert (found.value, found.status) == (None, "failed")
+    assert "does not move" in found.reason
+    held = np.tile(clean[RATE + RATE // 4 : 2 * RATE], 2)
+    assert measure(held, held.copy(), RATE, ["f0_corr"])["f0_corr"].status == "not_applicable"

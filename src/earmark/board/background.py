@@ -35,7 +35,9 @@ __all__ = ["Analysis", "Background", "analysed", "matrix_of"]
 FEWEST_SYSTEMS, FEWEST_SUBSETS = 3, 3
 _KEY = "analysis:{board}"
 _CLAIM = "analysis-claim:{board}"
-_CLAIM_SECONDS = 900.0
+_CLAIM_SECONDS = 90.0
+"""How long a claim holds. Whoever works renews it; a worker that was killed does not."""
+_RENEW_SECONDS = 30.0
 _CODE = "from earmark.board.background import work; work()"
 _QUIET = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -202,7 +204,7 @@ class Background:
         return found.digest == digest
 
     def _claimed(self, board: str, digest: str) -> bool:
-        """Whether this worker may make the analysis: nobody else began the same a while ago."""
+        """Whether this worker may make the analysis: nobody else is at it. Its claim is noted or renewed."""
         key, me = _CLAIM.format(board=board), f"{digest} {os.getpid()}"
         there = self._store.meta(key)
         if there:
@@ -219,14 +221,26 @@ class Background:
             self._results[found.board] = found
             self.version += 1
 
+    def _answer(self, child: subprocess.Popen[str], matrix: Mapping[str, Any]) -> str:
+        """What the child prints; meanwhile the claim is renewed. TimeoutExpired after the longest time allowed."""
+        ends = time.monotonic() + self._longest
+        given: str | None = json.dumps(matrix)
+        while True:
+            try:
+                return child.communicate(given, timeout=_RENEW_SECONDS)[0]
+            except subprocess.TimeoutExpired:
+                if time.monotonic() > ends or self._stopping.is_set():
+                    raise
+                given = None  # it was passed on by the first call
+                self._claimed(matrix["board"], digest_of(matrix))
+
     def _in_process(self, matrix: Mapping[str, Any]) -> Analysis:
         self._child = subprocess.Popen(
             [sys.executable, "-c", _CODE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             text=True, env={**os.environ, **_QUIET},
         )  # fmt: skip
         try:
-            out, _ = self._child.communicate(json.dumps(matrix), timeout=self._longest)
-            told = json.loads(out)
+            told = json.loads(self._answer(self._child, matrix))
         except (subprocess.TimeoutExpired, ValueError) as error:
             self._child.kill()
             self._child.wait()

@@ -49,6 +49,7 @@ class BackedUp(NamedTuple):
 
 def backup(engine: Engine, target: Path, progress: Progress | None = None) -> BackedUp:
     """Write the whole database to a file, whole or not at all; `progress` hears of every few rows written."""
+    _spare_database(engine, target)
     with reading(engine) as connection:
         metadata = MetaData()
         metadata.reflect(connection)
@@ -71,6 +72,15 @@ def backup(engine: Engine, target: Path, progress: Progress | None = None) -> Ba
         except FileNotFoundError as error:
             raise InputError(f"{target}: its folder does not exist; create it first.") from error
     return made
+
+
+def _spare_database(engine: Engine, target: Path) -> None:
+    """InputError when the backup would take the place of the database itself."""
+    if engine.dialect.name != "sqlite":
+        return
+    own = Path(engine.url.database or "").resolve()
+    if target.resolve() in (own, *(own.with_name(own.name + end) for end in ("-wal", "-shm", "-journal"))):
+        raise InputError(f"{target} is the database itself; write the backup to another file.")
 
 
 def _count(connection: Connection, table: Table) -> int:
@@ -116,10 +126,9 @@ def _moment_out(cell: datetime | None) -> str | None:
 
 def restore(source: Path, url: str, progress: Progress | None = None) -> BackedUp:
     """Put a backup into a database that is new or empty, all of it or nothing, and bring it up to this version."""
+    header = _header(next(_read(source), b""), source)  # before the database is made: a wrong file leaves nothing
     engine = connect(url)
     try:
-        lines = _read(source)
-        header = _header(next(lines, b""), source)
         writing(engine, lambda connection: _refuse_full(connection, header["revision"]))
         writing(engine, lambda connection: bring_to(connection, header["revision"]))
 

@@ -17,6 +17,7 @@ import json
 import random
 import secrets
 import socket
+import ssl
 import time
 import urllib.error
 import urllib.parse
@@ -131,8 +132,9 @@ class BoardClient:
                 if refusal.status not in _AGAIN or time.monotonic() + pause > until:
                     raise
             except (OSError, http.client.HTTPException) as error:
-                unknown = isinstance(getattr(error, "reason", None), socket.gaierror)
-                if unknown or time.monotonic() + pause > until:
+                # What another minute does not change: a name that nobody has, a certificate that is not the board's.
+                lasting = isinstance(getattr(error, "reason", None), socket.gaierror | ssl.SSLCertVerificationError)
+                if lasting or time.monotonic() + pause > until:
                     why = getattr(error, "reason", None) or error
                     raise InputError(
                         f"{self.address} does not answer ({why}); check the address and try again."
@@ -170,6 +172,8 @@ class BoardClient:
         with contextlib.suppress(OSError, ValueError, RecursionError, http.client.HTTPException):
             plain = json.loads(error.read(_MOST_READ))
         if not isinstance(plain, dict) or not isinstance(plain.get("detail"), str):
+            if error.code in (404, 405):  # a board says why, in JSON
+                return self._stranger()
             return BoardRefusal(error.code, f"{error.reason or 'no reason given'}.")
         listed = plain.get("errors")
         errors = tuple(
@@ -195,12 +199,13 @@ _OPENER = urllib.request.build_opener(_NoRedirect)
 
 def checked_address(text: str) -> str:
     """The address of a board without what follows its path; UsageError when it is none."""
-    parts = urllib.parse.urlsplit(text if "//" in text else f"https://{text}")
     try:
+        parts = urllib.parse.urlsplit(text if "//" in text else f"https://{text}")
         fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        fine = fine and not parts.username and all(" " < mark != "\x7f" for mark in text)
     except ValueError:
         fine = False
-    if not fine or parts.username or any(mark <= " " or mark == "\x7f" for mark in text):
+    if not fine:
         raise UsageError(f"{text!r} is not the address of a board; give one such as https://board.example.org.")
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
 

@@ -66,15 +66,16 @@ def _export(store: Store, folder: Path, suffix: Format, board: str) -> list[Path
 def _submissions(store: Store, board: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     before: str | None = None
-    while page := store.submissions(board=board, limit=1000, before=before):
+    while page := store.submissions(board=board, limit=1000, before=before, was_accepted=True):
         before = page[-1].id
-        found += [asdict(sent) for sent in page if sent.state in ("accepted", "withdrawn")]
+        found += [asdict(sent) for sent in page]
     return found
 
 
 def _encoded(rows: list[dict[str, Any]], suffix: Format) -> bytes:
     plain = [{name: _cell(value) for name, value in row.items()} for row in rows]
     if suffix == "csv":
+        plain = [{name: _formula_free(value) for name, value in row.items()} for row in plain]
         text = io.StringIO(newline="")
         writer = csv.DictWriter(text, list(plain[0]) if plain else [], lineterminator="\n")
         writer.writeheader()
@@ -85,6 +86,11 @@ def _encoded(rows: list[dict[str, Any]], suffix: Format) -> bytes:
     out = io.BytesIO()
     parquet.write_table(arrow.Table.from_pylist(plain), out)
     return out.getvalue()
+
+
+def _formula_free(value: Any) -> Any:
+    """Text that a spreadsheet would take for a formula begins with an apostrophe: authors write it, hosts open it."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
 
 
 def _cell(value: Any) -> Any:

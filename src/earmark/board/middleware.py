@@ -17,6 +17,7 @@ import logging
 import re
 import secrets
 import time
+from collections import OrderedDict
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -25,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from earmark.board.limits import Throttle
 from earmark.board.logs import LOGGER, Meters
 from earmark.board.problems import problem
-from earmark.board.security import HEADERS
+from earmark.board.security import HEADERS, address_of_asker
 from earmark.board.settings import Settings
 
 __all__ = ["Guarded", "Observed"]
@@ -95,6 +96,7 @@ class Guarded:
         self._meters = meters
         self._reads = Throttle(settings.reads)
         self._writes = Throttle(settings.writes)
+        self._tokens: OrderedDict[str, None] = OrderedDict()  # hashes of those that were somebody's
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -109,6 +111,19 @@ class Guarded:
             await problem(status, sentence, headers=more)(scope, receive, send)
             return
         await self._app(scope, self._counted(receive), send)
+        if scope.get("state", {}).get("bearer") and (token := _token(headers)):
+            self._tokens[token] = None
+            self._tokens.move_to_end(token)
+            if len(self._tokens) > _MOST_TOKENS:
+                self._tokens.popitem(last=False)
+
+    def _asker(self, scope: Scope, headers: Headers) -> str:
+        """Whose rate a request counts against: its token's, once that proved to be somebody's, else its address's.
+
+        A token that nobody has checked yet is a text that the asker chose, and would be a fresh rate each time.
+        """
+        token = _token(headers)
+        return token if token in self._tokens else address_of_asker(scope)
 
     def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str, str, dict[str, str]] | None:
         address = len(scope.get("raw_path") or scope["path"].encode()) + len(scope["query_string"])
@@ -125,7 +140,7 @@ class Guarded:
             return 413, "body", self._too_big(), {}
         if not scope["path"].startswith(_UNCOUNTED):
             reading = scope["method"] in _READING
-            wait = (self._reads if reading else self._writes).take(_asker(scope, headers))
+            wait = (self._reads if reading else self._writes).take(self._asker(scope, headers))
             if wait > 0:
                 after = {"Retry-After": str(max(1, round(wait + 0.5)))}
                 return 429, "rate", f"Too many requests; ask again in {after['Retry-After']} s.", after
@@ -174,9 +189,10 @@ async def _drained(receive: Receive) -> None:
                     return
 
 
-def _asker(scope: Scope, headers: Headers) -> str:
-    """Whose rate a request counts against: its token's (as a hash: this outlives the request) or its address's."""
-    authorization = headers.get("authorization")
-    if authorization:
-        return hashlib.sha256(authorization.encode()).hexdigest()
-    return str((scope.get("client") or ("",))[0])
+_MOST_TOKENS = 10_000
+
+
+def _token(headers: Headers) -> str:
+    """What came as authorization, as a hash, since it outlives the request; empty when nothing came."""
+    authorization = headers.get("authorization", "")
+    return hashlib.sha256(authorization.encode()).hexdigest() if authorization else ""

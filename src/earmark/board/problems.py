@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -160,7 +161,9 @@ def _answer(
         return problem(status, detail, errors=errors, headers=headers)
     context = request.app.state.context
     page = {"status": status, "phrase": HTTPStatus(status).phrase, "detail": detail, "errors": errors}
-    page["visitor"] = visitor_of(request)
+    page["visitor"] = None
+    with contextlib.suppress(Busy):  # the database that did not answer is also asked for the visitor
+        page["visitor"] = visitor_of(request)
     answer: HTMLResponse = context.templates.TemplateResponse(
         request, "writing/problem.html", page, status_code=status, headers=dict(headers)
     )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from starlette.requests import Request
+
 from earmark.board.context import Context
+from earmark.board.problems import ProblemError
 from earmark.board.records import Submission, User
+from earmark.board.security import address_of_asker
 from earmark.board.submission import Document
 
-__all__ = ["is_own", "may_read_rows", "receive"]
+__all__ = ["count_stranger", "is_own", "may_read_rows", "receive"]
 
 
 def receive(context: Context, document: Document, user: User, key: str) -> Submission:
@@ -14,6 +18,15 @@ def receive(context: Context, document: Document, user: User, key: str) -> Submi
     submission = context.store.submit(document, user, idempotency_key=key)
     context.meters.submissions.labels("received").inc()
     return submission
+
+
+def count_stranger(context: Context, request: Request) -> None:
+    """Count an unknown token or a registration for the address that it comes from; 429 when there were too many."""
+    wait = context.sign_ins.take(address_of_asker(request.scope))
+    if wait > 0:
+        after = str(max(1, round(wait + 0.5)))
+        said = f"Too many unknown tokens or registrations; try again in {after} s."
+        raise ProblemError(429, said, headers={"Retry-After": after})
 
 
 def is_own(submission: Submission, user: User | None) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import ipaddress
 import secrets
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from earmark.board.refusals import NotAllowed
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.types import Scope
 
     from earmark.board.context import Context
     from earmark.board.records import User
@@ -30,6 +32,7 @@ __all__ = [
     "SESSION_COOKIE",
     "VISIT_COOKIE",
     "Signer",
+    "address_of_asker",
     "bearer_of",
     "check_form",
     "form_token",
@@ -131,8 +134,19 @@ def open_session(context: Context, response: Response, user: User, token: str) -
         max_age=int(context.settings.session_hours * 3600),
         httponly=True,
         samesite="lax",
-        secure=context.settings.secure_cookies,
+        secure=context.settings.cookies_over_https_only,
     )
+
+
+def address_of_asker(scope: Scope) -> str:
+    """The address that a request comes from; of IPv6 the network, since everybody has 2^64 addresses of one."""
+    host = str((scope.get("client") or ("",))[0])
+    if ":" not in host:
+        return host
+    try:
+        return str(ipaddress.ip_network((host.partition("%")[0], 64), strict=False))
+    except ValueError:
+        return host
 
 
 # --- forms ----------------------------------------------------------------------------------------
@@ -154,7 +168,7 @@ def keep_visit(request: Request, response: Response) -> None:
             visit_of(request),
             httponly=True,
             samesite="lax",
-            secure=request.app.state.context.settings.secure_cookies,
+            secure=request.app.state.context.settings.cookies_over_https_only,
         )
 
 

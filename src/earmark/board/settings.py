@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias, cast
+from urllib.parse import urlsplit
 
 from earmark.board.limits import Limits, Rate
 from earmark.errors import UsageError, did_you_mean
 
-__all__ = ["Registration", "Settings"]
+__all__ = ["Registration", "Settings", "public_address"]
 
 Registration: TypeAlias = Literal["open", "closed"]
 _REGISTRATION = ("open", "closed")
@@ -39,7 +40,7 @@ class Settings:
     reads: Rate = _READS
     writes: Rate = _WRITES
     sign_ins: Rate = _SIGN_INS  # tokens that fit nobody, for each address
-    secure_cookies: bool = False  # on behind https: the browser then sends cookies over nothing else
+    secure_cookies: bool = False  # also on when `base_url` is https: the browser sends cookies over nothing else
     session_hours: float = 72
     workers: int = 1
     log_level: str = "info"
@@ -48,6 +49,10 @@ class Settings:
     def database(self) -> str:
         """The address of the database for SQLAlchemy."""
         return self.database_url or f"sqlite:///{(self.data / _FILE).absolute()}"
+
+    @property
+    def cookies_over_https_only(self) -> bool:
+        return self.secure_cookies or self.base_url.startswith("https://")
 
     def to_environment(self) -> dict[str, str]:
         """The settings as environment variables, from which `from_environment` makes them again."""
@@ -79,9 +84,7 @@ class Settings:
         registration = given.get("EARMARK_BOARD_REGISTRATION", plain.registration)
         if registration not in _REGISTRATION:
             raise UsageError(f"EARMARK_BOARD_REGISTRATION is open or closed, not {registration!r}.")
-        base_url = given.get("EARMARK_BOARD_URL", "").rstrip("/")
-        if base_url and not base_url.startswith(("http://", "https://")):
-            raise UsageError(f"EARMARK_BOARD_URL is an address such as https://board.example.org, not {base_url!r}.")
+        base_url = public_address(given.get("EARMARK_BOARD_URL", ""), "EARMARK_BOARD_URL")
         return cls(
             data=Path(given.get("EARMARK_BOARD", ".")),
             database_url=given.get("EARMARK_DATABASE_URL", ""),
@@ -96,6 +99,18 @@ class Settings:
             workers=int(_number(given, "EARMARK_BOARD_WORKERS", plain.workers, least=1)),
             log_level=given.get("EARMARK_BOARD_LOG", plain.log_level),
         )
+
+
+def public_address(text: str, name: str) -> str:
+    """The address of the board without a slash at the end; UsageError, which calls it by `name`, when it is none."""
+    try:
+        parts = urlsplit(text)
+        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
+    except ValueError:
+        fine = False
+    if text and not (fine and text.isprintable() and " " not in text):
+        raise UsageError(f"{name} is an address such as https://board.example.org, not {text!r}.")
+    return text.rstrip("/")
 
 
 def _rate(given: Mapping[str, str], name: str, plain: Rate) -> Rate:

@@ -150,8 +150,12 @@ class Snapshot:
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics of the board: the leading ones first, then by how many values they have."""
-        size = {name: int(np.isfinite(panel.measured()).sum()) for name, panel in self.panels.items()}
+        """The metrics that were tried on single subsets: the leading ones first, then by how many values they have."""
+        size = {
+            name: int(np.isfinite(panel.measured()).sum())
+            for name, panel in self.panels.items()
+            if any(is_single(subset) for subset in panel.subsets)
+        }
         leading = [name for name in LEADING_METRICS if size.get(name)]
         return (*leading, *sorted((name for name in size if name not in leading), key=lambda name: -size[name]))
 

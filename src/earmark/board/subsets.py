@@ -134,8 +134,8 @@ def _standings(snapshot: Snapshot, subset: str, metric: str, protocol: str, sett
     for number_of_line, value, low, high, lift in zip(panel.lines[order].tolist(), *numbers, strict=True):
         line = snapshot.lines[number_of_line]
         rank = made[-1].rank if made and made[-1].value == value else len(made) + 1
-        ends = [None if end != end else end for end in (low, high, lift)]
-        made.append(Standing(snapshot.systems[line.system], line.setting, value, *ends, rank=rank))
+        below, above, lifted = (None if end != end else end for end in (low, high, lift))
+        made.append(Standing(snapshot.systems[line.system], line.setting, value, below, above, lifted, rank))
     return tuple(made)
 
 

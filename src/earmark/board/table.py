@@ -322,9 +322,8 @@ def _cells(snapshot: Snapshot, field: Field, lines: Whole, chosen: Whole, column
     else:
         every = snapshot.means(column.metric, snapshot.group(column.metric, column.key.partition(":")[2]))
         of = every.take(field.rows)
-    heats = _heats(of.value, of.complete(), column.metric)
+    shades = _heats(of.value, of.complete(), column.metric, chosen)
     numbers = (part[chosen].tolist() for part in (of.value, of.low, of.high, of.lift, of.have))
-    shades = [heats[place] for place in chosen.tolist()]
     return [
         _mean(value, low, high, lift, have, heat, of.wanted)
         for (value, low, high, lift, have), heat in zip(zip(*numbers, strict=True), shades, strict=True)
@@ -352,37 +351,37 @@ def _subset_cells(snapshot: Snapshot, field: Field, chosen: Whole, column: Colum
     panel = snapshot.panel(column.metric)
     place = panel.subsets.index(column.subset)
     rows = field.rows[chosen]
-    heats = _heats(panel.value[field.rows, place], panel.status[field.rows, place] == OK, column.metric)
+    heats = _heats(panel.value[field.rows, place], panel.status[field.rows, place] == OK, column.metric, chosen)
     made = []
-    for row, at, value, low, high, lift, code in zip(
-        rows.tolist(), chosen.tolist(), panel.value[rows, place].tolist(), panel.low[rows, place].tolist(),
+    for row, heat, value, low, high, lift, code in zip(
+        rows.tolist(), heats, panel.value[rows, place].tolist(), panel.low[rows, place].tolist(),
         panel.high[rows, place].tolist(), panel.lift[rows, place].tolist(), panel.status[rows, place].tolist(),
         strict=True,
     ):  # fmt: skip
         status = STATUSES[code]
-        reason = plain(panel.reasons.get((row, place), ""), 300)
+        reason = panel.reasons.get((row, place), "")
+        reason = plain(reason, 300) if reason else ""
         if status not in ("ok", "predicted") or value != value:
             made.append(Cell(None, status=status, reason=reason or ("" if status else "not measured")))
             continue
         made.append(
             Cell(
                 value, None if low != low else low, None if high != high else high, None if lift != lift else lift,
-                status, reason, heats[at] if status == "ok" else None,
+                status, reason, heat if status == "ok" else None,
             )
         )  # fmt: skip
     return made
 
 
-def _heats(values: Floats, counted: NDArray[np.bool_], metric: str) -> list[int | None]:
-    """Where each value lies between the worst and the best of its column, in `HEATS` steps."""
+def _heats(values: Floats, counted: NDArray[np.bool_], metric: str, chosen: Whole) -> list[int | None]:
+    """Where each chosen value lies between the worst and the best of its whole column, in `HEATS` steps."""
     here = counted & np.isfinite(values)
-    if not here.any():
-        return [None] * len(values)
-    least, most = float(values[here].min()), float(values[here].max())
+    ends = values[here]
+    least, most = (float(ends.min()), float(ends.max())) if ends.size else (0.0, 0.0)
     if most <= least:
-        return [None] * len(values)
-    share = (np.where(here, values, least) - least) / (most - least)
+        return [None] * len(chosen)
+    share = (np.where(here[chosen], values[chosen], least) - least) / (most - least)
     if not facts(metric).higher_is_better:
         share = 1 - share
     steps = np.minimum((share * HEATS).astype(int), HEATS - 1)
-    return [int(step) if counts else None for step, counts in zip(steps.tolist(), here.tolist(), strict=True)]
+    return [step if counts else None for step, counts in zip(steps.tolist(), here[chosen].tolist(), strict=True)]

@@ -7,11 +7,21 @@ import unicodedata
 
 from earmark.errors import InputError
 
-__all__ = ["checked_text", "fault_of", "slug_of", "sought"]
+__all__ = ["checked_text", "fault_of", "likeness", "slug_of", "sought"]
 
 # They turn the direction of what follows, so that a name is read as another.
 _DIRECTION = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c")
 _LINES = frozenset("\n\t")
+_JOINERS = frozenset("\u200c\u200d")  # scripts and emoji are written with them
+_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and marks that show nothing
+# Letters of Greek and Cyrillic that look like Latin ones.
+_LOOKALIKES = str.maketrans(
+    "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7"
+    "\u03b1\u03b9\u03ba\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7"
+    "\u0405\u0406\u0408\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425"
+    "\u0430\u0435\u043a\u043e\u0440\u0441\u0443\u0445\u0455\u0456\u0458\u04bb\u04cf\u0501",
+    "ABEZHIKMNOPTYXaikvoptux" "SIJABEKMHOPCTYXaekopcyxsijhld",
+)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _ODD = re.compile(r"[^a-z0-9]+")
 _MOST_SLUG = 60
@@ -29,7 +39,10 @@ def fault_of(text: str, most: int, *, lines: bool = False) -> str:
             return f"holds half a character (U+{ord(mark):04X}); write it as UTF-8"
         if kind in ("Cc", "Zl", "Zp") or mark in _DIRECTION:
             return f"holds the control character U+{ord(mark):04X}; remove it"
-    return ""
+        if not lines and kind in ("Cf", "Co", "Cn") and mark not in _JOINERS:
+            return f"holds U+{ord(mark):04X}, which shows nothing or something else to everybody; remove it"
+    blank = next((mark for mark in text if mark in _BLANK), "")
+    return f"holds U+{ord(blank):04X}, which shows nothing; remove it" if blank and not lines else ""
 
 
 def checked_text(text: str, what: str, most: int, *, lines: bool = False, needed: bool = False) -> str:
@@ -45,6 +58,13 @@ def checked_text(text: str, what: str, most: int, *, lines: bool = False, needed
 def sought(text: str) -> str:
     """A text to look for: what no database can hold becomes a mark that no name has, so that nothing is found."""
     return _UNSTORABLE.sub("\ufffd", text)
+
+
+def likeness(name: str) -> str:
+    """What a name looks like: equal for names that a reader takes for each other, such as "CLAP", "clap" and "ＣＬＡＰ"."""
+    plain = unicodedata.normalize("NFKC", name).translate(_LOOKALIKES).casefold()
+    shown = "".join(mark for mark in plain if unicodedata.category(mark) not in ("Cf", "Co", "Cn"))
+    return " ".join(shown.split())
 
 
 def slug_of(name: str) -> str:

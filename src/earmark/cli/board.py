@@ -32,6 +32,7 @@ EXAMPLES = """examples:
   earmark board backup board.backup.gz          the whole board, while it runs
   earmark board restore board.backup.gz --database postgresql://earmark@localhost/board
   earmark board export --into tables --format parquet
+  earmark board freeze --into site              the reading pages as files, to keep or to put on any web server
 """
 
 _STATES = ("pending", "accepted", "rejected", "withdrawn")
@@ -127,6 +128,11 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--into", metavar="DIR", required=True, help="folder to write; one folder in it for each board")
     parser.add_argument("--format", choices=("csv", "parquet"), default="csv", help="(default: csv)")
     parser.add_argument("--board", metavar="NAME", action="append", default=[], help="only this board; may be repeated")
+
+
+def _add_freeze(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--into", metavar="DIR", required=True, help="folder to write: new, or empty")
+    parser.add_argument("--title", metavar="TEXT", default="Earmark leaderboard", help="heading of the pages")
 
 
 # --- users and tokens ------------------------------------------------------------------------------------------------
@@ -284,6 +290,16 @@ def _export(args: argparse.Namespace, store: Store) -> int:
     return 0
 
 
+def _freeze(args: argparse.Namespace, store: Store) -> int:
+    from earmark.board.static_site import freeze
+
+    folder = Path(args.into)
+    files = freeze(store, folder, title=args.title)
+    first = str(folder / "index.html")
+    print(_json({"files": files, "open": first}) if args.json else f"{counted(files, 'file')} written; open {first}")
+    return 0
+
+
 class _Progress:
     """A bar that appears when the work takes longer than two seconds."""
 
@@ -346,4 +362,5 @@ _ACTIONS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Callab
     "backup": ("write the whole board to one file, also while it runs", _add_file, _backup),
     "restore": ("put a backup into a new or empty database, SQLite or PostgreSQL", _add_file, lambda args, _: 1),
     "export": ("live scores, cards and submissions as CSV or Parquet", _add_export, _export),
+    "freeze": ("the reading pages as files in a folder, for any web server or none", _add_freeze, _freeze),
 }  # fmt: skip

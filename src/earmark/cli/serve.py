@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import os
 import signal
 import socket
@@ -75,13 +76,13 @@ def run(args: argparse.Namespace) -> int:
 
 def settings_from(args: argparse.Namespace) -> Settings:
     """The settings of the environment, with the options of the command over them."""
-    from earmark.board.settings import Settings
+    from earmark.board.settings import Settings, public_address
 
     settings = Settings.from_environment()
     given: dict[str, Any] = {
         "data": Path(args.data) if args.data else None,
         "database_url": args.database,
-        "base_url": args.url.rstrip("/") if args.url else None,
+        "base_url": public_address(args.url, "--url") if args.url else None,
         "title": args.title,
         "registration": args.registration,
         "workers": args.workers,
@@ -142,7 +143,11 @@ def _first_moderator(store: Store) -> None:
     """A board that nobody can moderate gets a moderator, and its token is said this once."""
     if any(user.role == "moderator" and store.tokens(user) for user in store.users()):
         return
-    user = store.user(FIRST_MODERATOR) or store.create_user(FIRST_MODERATOR, role="moderator")
+    there = {user.name: user.role for user in store.users()}
+    # Where the name is an author's, who has registered, it stays theirs.
+    names = (FIRST_MODERATOR if number == 1 else f"{FIRST_MODERATOR} {number}" for number in itertools.count(1))
+    name = next(name for name in names if there.get(name, "moderator") == "moderator")
+    user = store.user(name) or store.create_user(name, role="moderator")
     token, _ = store.create_token(user, "first start")
     print(
         f"The token of the user {user.name}, who decides about submissions, shown this once:\n\n    {token}\n",

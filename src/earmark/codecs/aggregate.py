@@ -90,9 +90,7 @@ def first_percentile(
     percent = 1.0 if higher else 99.0
     value = float(np.percentile(points[valid], percent))
 
-    low, high = _interval(
-        lambda counts: _resampled_percentiles(points, counts, percent), points, resamples, seed, None
-    )
+    low, high = _interval(lambda counts: _resampled_percentiles(points, counts, percent), points, resamples, seed, None)
     order = np.argsort(np.where(valid, points if higher else -points, np.inf), kind="stable")
     beyond = points <= value if higher else points >= value
     worst = [clips[place] for place in order if valid[place] and beyond[place]]

@@ -67,7 +67,8 @@ def declared(card: CodecCard) -> Delay | None:
 def calibrate(pairs: Sequence[tuple[Waveform, Waveform]], rate: int) -> Delay:
     """The delay of a codec from (reference, decoded) clips at `rate`; at least five, or the reason says so.
 
-    Clips that are silent on either side are left out; InputError when none is left.
+    Clips that are silent on either side are left out; InputError when none is left. A best lag at the end of the search
+    is no peak but a slope: the delay is then 0 and the reason says so.
     """
     usable = [(clean, heard) for clean, heard in pairs if _loud(clean) and _loud(heard)]
     if not usable:
@@ -76,10 +77,14 @@ def calibrate(pairs: Sequence[tuple[Waveform, Waveform]], rate: int) -> Delay:
     waveform = [waveform_lag(clean, heard, rate) for clean, heard in usable]
     lag, spread = _middle([found.seconds for found in waveform])
     sharpness = float(np.median([found.sharpness for found in waveform]))
-    if (sharpness >= SHARP and spread <= AGREED) or (not few and spread <= SAME):
+    agreed = (sharpness >= SHARP and spread <= AGREED) or (not few and spread <= SAME)
+    if agreed and not _at_the_edge(lag):
         return Delay(_snapped(lag, rate), "waveform", spread, len(usable), few)
     reason = "; ".join(part for part in (few, _why_not_waveform(sharpness, spread)) if part)
     lag, spread = _middle([envelope_lag(clean, heard, rate).seconds for clean, heard in usable])
+    if _at_the_edge(lag):
+        beyond = f"no lag within {1000 * REACH:.0f} ms fits, so none is taken out: state the delay on the card"
+        return Delay(0.0, "envelope", spread, len(usable), "; ".join(part for part in (few, beyond) if part))
     return Delay(round(lag * rate) / rate, "envelope", spread, len(usable), reason)
 
 
@@ -182,6 +187,10 @@ def _fractionally_shifted(samples: Waveform, lag: float) -> Waveform:
 def _middle(values: Sequence[float]) -> tuple[float, float]:
     low, middle, high = np.percentile(values, (25, 50, 75))
     return float(middle), float(high - low)
+
+
+def _at_the_edge(seconds: float) -> bool:
+    return abs(seconds) >= REACH - 1.5 * ENVELOPE_HOP / ENVELOPE_RATE
 
 
 def _snapped(seconds: float, rate: int) -> float:

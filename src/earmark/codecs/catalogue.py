@@ -7,7 +7,6 @@ The cards are data: listing them imports neither FFmpeg nor torch. A family is a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
@@ -22,6 +21,7 @@ from earmark.codecs.classical import cards as classical
 from earmark.codecs.classical.lyra import FILES, weights_folder
 from earmark.codecs.contract import Codec, CodecCard
 from earmark.codecs.neural import cards as neural
+from earmark.codecs.neural.naming import told, weights_name
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
 from earmark.registry import Registry
 
@@ -36,7 +36,6 @@ __all__ = [
     "open_codec",
     "parse_spec",
     "settings",
-    "weights_name",
 ]
 
 FAMILIES: Registry[Callable[..., Codec]] = Registry(
@@ -67,9 +66,6 @@ def families() -> tuple[str, ...]:
 
 
 _SILENT = ("allow_pickle", "device", "local_files_only")
-_WEIGHTS = (".bin", ".ckpt", ".pkl", ".pt", ".pth", ".safetensors")
-_SAY_NOTHING = ("checkpoint", "model", "pytorch_model", "weights")
-_LONGEST = 40
 
 
 class Spec(NamedTuple):
@@ -88,7 +84,8 @@ class Spec(NamedTuple):
     @property
     def audible(self) -> str:
         """The options that can change the sound, as a name says them: where and how weights load cannot."""
-        return "&".join(pair for pair in self.query.split("&") if pair.partition("=")[0] not in _SILENT)
+        pairs = [pair.partition("=") for pair in self.query.split("&") if self.query]
+        return "&".join(f"{key}={_last_part(value)}" for key, _, value in pairs if key not in _SILENT)
 
     def named(self, setting: str) -> str:
         """The spelling with another setting."""
@@ -109,6 +106,11 @@ def parse_spec(spec: str) -> Spec:
     elif not colon:
         head, _, setting = head.partition("@")
     return Spec(head, checkpoint, setting, {key: _scalar(value) for key, _, value in pairs}, query)
+
+
+def _last_part(value: str) -> str:
+    """What a name says of an option's value: of a path on this machine the last part alone."""
+    return PurePath(value).name if value.startswith(("/", "./", "../", "~")) else value
 
 
 def _scalar(text: str) -> Any:
@@ -147,9 +149,15 @@ def card_of(spec: str) -> CodecCard:
     parsed = parse_spec(spec)
     if parsed.is_path:
         return _open_path(parsed, spec, {}).card
-    of_family = {card.name.partition("@")[2]: card for card in settings() if card.family == parsed.family}
-    if not of_family:  # a plug-in
+    if parsed.family not in families():  # a plug-in
         return _open_plug_in(parsed, spec, {}).card
+    card = _setting(parsed)
+    return replace(card, checkpoint=told(parsed.checkpoint)) if parsed.checkpoint else card
+
+
+def _setting(parsed: Spec) -> CodecCard:
+    """The row of a setting under the name that its spelling gives it."""
+    of_family = {card.name.partition("@")[2]: card for card in settings() if card.family == parsed.family}
     wanted = parsed.setting or (next(iter(of_family)) if len(of_family) == 1 else "")
     card = of_family.get(wanted) or of_family.get(_same_number(wanted, of_family))
     if card is None:
@@ -169,17 +177,6 @@ def _name_of(card: CodecCard, parsed: Spec) -> str:
     if card.checkpoint and given and given != weights_name(card.checkpoint):
         name = name.replace(card.family, f"{card.family}:{given}", 1)
     return f"{name}?{parsed.audible}" if parsed.audible else name
-
-
-def weights_name(checkpoint: str) -> str:
-    """Short for a checkpoint: the last part of its path, or of the folder where the file says nothing.
-
-    Nothing else of a path is told, and a copy of the published weights under their own name is called as they are.
-    """
-    place = PurePath(checkpoint)
-    if place.suffix in _WEIGHTS:
-        place = place.parent if place.stem in _SAY_NOTHING else place.with_suffix("")
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", place.name)[:_LONGEST]
 
 
 def _same_number(wanted: str, known: Iterable[str]) -> str:
@@ -207,7 +204,7 @@ def open_codec(spec: str, **options: Any) -> Codec:
         return _open_path(parsed, spec, options)
     if parsed.family not in families():
         return _open_plug_in(parsed, spec, options)
-    card = card_of(spec)
+    card = _setting(parsed)
     made = _construct(
         FAMILIES.load(parsed.family), spec, (card, parsed.checkpoint or card.checkpoint), {**parsed.options, **options}
     )
@@ -228,16 +225,16 @@ def _open_path(parsed: Spec, spec: str, options: dict[str, Any]) -> Codec:
         thing: Any = FAMILIES.load(f"{parsed.family}:{parsed.checkpoint}")
     except InputError as error:
         raise InputError(f"{error}{did_you_mean(parsed.family, families())}") from error
-    return _adapted(thing, spec, parsed.checkpoint.rpartition(".")[2], {**parsed.options, **options}, parsed.query)
+    return _adapted(thing, spec, parsed.checkpoint.rpartition(".")[2], {**parsed.options, **options}, parsed.audible)
 
 
 def _open_plug_in(parsed: Spec, spec: str, options: dict[str, Any]) -> Codec:
     name = f"{parsed.family}@{parsed.setting}" if parsed.setting else parsed.family
     given = {**parsed.options, **options} | ({"kbps": _scalar(parsed.setting)} if parsed.setting else {})
-    return _adapted(FAMILIES.load(parsed.family), spec, name, given, parsed.query)
+    return _adapted(FAMILIES.load(parsed.family), spec, name, given, parsed.audible)
 
 
-def _adapted(thing: Any, spec: str, name: str, options: dict[str, Any], query: str) -> Codec:
+def _adapted(thing: Any, spec: str, name: str, options: dict[str, Any], said: str) -> Codec:
     if is_codec(thing) and not isinstance(thing, type):
         if options:
             raise UsageError(f"{spec} is a finished object and takes no options ({', '.join(options)}).")
@@ -247,8 +244,8 @@ def _adapted(thing: Any, spec: str, name: str, options: dict[str, Any], query: s
     if not is_codec(made):
         raise UsageError(f"{spec} has no `encode` and `decode`: give it both.")
     adapted = Adapted(made, name)
-    if query and "?" not in adapted.card.name:
-        adapted.card = replace(adapted.card, name=f"{adapted.card.name}?{query}")
+    if said and "?" not in adapted.card.name:
+        adapted.card = replace(adapted.card, name=f"{adapted.card.name}?{said}")
     return adapted
 
 

@@ -9,11 +9,13 @@
         assert check(Subject(MyCodec(), fresh=MyCodec)).status != "fail"
 
 Sounds are made here; nothing is read from disk. The check that matters most is `decodes_what_was_sent`: what is decoded
-may depend on what was encoded and on nothing that the codec remembers. "warn" is allowed but should be read.
+may depend on what was encoded and on nothing that the codec remembers, in itself, in its module or in its process.
+"warn" is allowed but should be read.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -21,8 +23,10 @@ from typing import Any
 import numpy as np
 
 from earmark.codecs.adapted import Adapted
+from earmark.codecs.alignment import aligned
 from earmark.codecs.contract import Codec, CodecCard, Coded, Waveform
 from earmark.codecs.harness import RoundTrip, check_length, check_waveform, pack, payload_bits, round_trip, unpack
+from earmark.codecs.processes import Processes
 from earmark.errors import EarmarkError
 from earmark.extractors.conformance import Finding, table
 
@@ -31,6 +35,11 @@ __all__ = ["CHECKS", "Finding", "Subject", "check_codec", "table"]
 LONG_SECONDS = 20.0
 NEAR_RATE = 0.15
 """How far, relative to the nominal rate, a codec of constant rate may be off on two seconds."""
+
+
+HEADER_BITS, HEADER_SHARE = 64, 0.05
+"""A header may change with the sound (a level, a length) as long as it is this small, or this small beside a second."""
+END_SECONDS, END_KEPT = 0.02, 0.05
 
 
 class Subject:
@@ -151,9 +160,73 @@ def decodes_what_was_sent(subject: Subject) -> Finding:
         elsewhere = _heard(_adapted(subject.fresh()), unpack(pack(sent)))
     except Exception as error:
         return _fail(name, f"Another instance cannot decode it ({_said(error)}): put all that is needed into Coded.")
-    if elsewhere.shape != at_once.shape or not np.allclose(elsewhere, at_once, atol=1e-4):
+    if not _same(elsewhere, at_once):
         return _fail(name, "Another instance decodes it to something else: put all that is needed into Coded.")
-    return _pass(name, "Another instance decodes the same from the bytes alone.")
+    return _decoded_by_another_process(name, subject.fresh(), sent, at_once)
+
+
+def _decoded_by_another_process(name: str, codec: Any, sent: Coded, at_once: Waveform) -> Finding:
+    """What a codec keeps in its class or module outlives its instances; a process has seen nothing."""
+    if _is_ours(codec.codec if isinstance(codec, Adapted) else codec):
+        return _pass(name, "Another instance decodes the same from the bytes alone.")
+    heard = None
+    try:
+        task = pickle.dumps(codec), pack(sent)
+    except Exception:  # a stranger's object may refuse in any way
+        task = None
+    try:
+        if task is not None:
+            with Processes(_decoded_there, 1) as elsewhere:
+                heard = elsewhere.call(task)
+    except EarmarkError as error:
+        return _fail(name, f"Another process cannot decode it ({_said(error)}): put all that is needed into Coded.")
+    if heard is None:
+        return _pass(name, "Another instance decodes the same from the bytes alone (it cannot go to another process).")
+    if not _same(heard, at_once):
+        return _fail(name, "Another process decodes it to something else: put all that is needed into Coded.")
+    return _pass(name, "Another process decodes the same from the bytes alone.")
+
+
+def _decoded_there(task: tuple[bytes, bytes]) -> Waveform | None:
+    """What the codec decodes in this process; None where it cannot be opened here, as from a notebook."""
+    try:
+        codec = pickle.loads(task[0])
+    except Exception:
+        return None
+    return _heard(_adapted(codec), unpack(task[1]))
+
+
+def _same(one: Waveform, other: Waveform) -> bool:
+    return one.shape == other.shape and bool(np.allclose(one, other, atol=1e-4))
+
+
+def header_is_set_up(subject: Subject) -> Finding:
+    """The header, which is no part of the rate, tells of the stream and not of the sound."""
+    name = "header_is_set_up"
+    one, other = (subject.codec.encode(subject.sound(1.0, seed)) for seed in (0, 3))
+    bits = 8 * max(len(one.header), len(other.header))
+    if one.header == other.header or bits <= HEADER_BITS:
+        return _pass(name, f"A header of {bits} bits." if bits else "There is no header.")
+    if bits > HEADER_SHARE * payload_bits(one, subject.card):
+        return _fail(name, f"The header holds {bits} bits that change with the sound: send them as payload.")
+    return _pass(name, f"A header of {bits} bits, few beside the payload.")
+
+
+def keeps_the_end(subject: Subject) -> Finding:
+    """What the delay pushes past the end of the clip comes back too."""
+    name = "keeps_the_end"
+    if subject.card.delay is None:
+        return _pass(name, "The card states no delay: it is calibrated on clips.")
+    clip = subject.sound(1.0)
+    heard = aligned(subject.pass_through(clip).samples, subject.card.delay / subject.rate, subject.rate, len(clip))
+    tail = slice(len(clip) - round(END_SECONDS * subject.rate), None)
+    kept = float(np.square(heard[tail]).sum() / np.square(clip[tail]).sum())
+    if kept < END_KEPT:
+        return _warn(
+            name, f"{1 - kept:.0%} of the energy of the last {1000 * END_SECONDS:.0f} ms is lost: flush the encoder, "
+            "return as many samples more as the delay, and check the delay."
+        )  # fmt: skip
+    return _pass(name, f"The last {1000 * END_SECONDS:.0f} ms come back.")
 
 
 def tells_sounds_apart(subject: Subject) -> Finding:
@@ -229,6 +302,8 @@ CHECKS: tuple[Callable[[Subject], Finding], ...] = (
     frames_as_stated,
     deterministic,
     decodes_what_was_sent,
+    header_is_set_up,
+    keeps_the_end,
     tells_sounds_apart,
     short_clips,
     odd_lengths,

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from earmark.calibrate.bootstrap import interval, resampled_means
 from earmark.calibrate.paired import paired_difference
 from earmark.codecs.tasks.catalogue import CARDS
-from earmark.codecs.tasks.contract import RESAMPLES, Finding, Heard, paired
-from earmark.codecs.tasks.encoding import encode_clips, open_encoder, same_width, vectors_of
+from earmark.codecs.tasks.contract import RESAMPLES, Finding, Heard, TaskCard, paired
+from earmark.codecs.tasks.encoding import encode_clips, heard_by, open_encoder, same_width, vectors_of
 from earmark.codecs.tasks.events import PERMUTATIONS, label_codes
 from earmark.codecs.tasks.resampling import draws_of, group_codes
 from earmark.codecs.tasks.retrieval import answers, chance
@@ -79,8 +79,11 @@ def coded_fidelity(
 class _WithExtractor:
     """Tasks that compare vectors of any extractor."""
 
+    card: TaskCard
+
     def __init__(self, model: str | Extractor, pool: str, options: dict[str, Any]) -> None:
         self.extractor, self.pool = open_encoder(model, **options), pool
+        self.card = heard_by(self.card, self.extractor)
 
     def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Heard:
         return encode_clips(clips, self.extractor, self.pool, progress=progress)

@@ -138,7 +138,7 @@ def test_fewer_codebooks_are_the_first_of_all(name: str, checkpoint: Where) -> N
     assert (card.codebooks, len(card.codebook_sizes), card.paper_code) == (3, 3, "")
     assert card.frame_rate is not None
     assert card.kbps == pytest.approx(card.frame_rate * 30 / 1000)
-    assert card.name == f"{card.family}@{card.kbps:.4g}"
+    assert card.name == f"{whole.card.name.rpartition('@')[0]}@{card.kbps:.4g}"
     assert np.abs(part.decode(some) - whole.decode(everything)).max() > 1e-4
 
 
@@ -149,7 +149,7 @@ def test_rates_of_one_checkpoint_are_prefixes_too(checkpoint: Where) -> None:
     assert [len(tokens) for tokens in rows.values() if tokens is not None] == [2, 4, 32]
     np.testing.assert_array_equal(rows[3][:2], rows[1.5])  # type: ignore[index]
     card = open_codec(f"encodec:{place}@12").card
-    assert (card.paper_code, card.kbps, card.checkpoint) == ("E4", 12, str(place))
+    assert (card.paper_code, card.kbps, card.checkpoint) == ("E4", 12, place.name)
     assert "transformers" in card.version
 
 

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from earmark.board.api.answers import Asked, Author, sent
 from earmark.board.api.shapes import CreatedTokenShape, PageShape, TokenAsked, TokenShape, UserAsked, UserShape
 from earmark.board.problems import ProblemError
+from earmark.board.receiving import count_stranger
 
 __all__ = ["router"]
 
@@ -28,6 +29,7 @@ def sign_up(asked: UserAsked, context: Asked, request: Request) -> Response:
     """Register, where the host has opened registration. The token is shown this once."""
     if context.settings.registration != "open":
         raise ProblemError(403, "Registration is closed here; ask the host of the board for a token.")
+    count_stranger(context, request)
     user = context.store.create_user(asked.name, asked.team)
     plain, token = context.store.create_token(user, "registration")
     request.state.user_name = user.name

@@ -18,6 +18,7 @@ from earmark._version import __version__
 from earmark.board.context import Context
 from earmark.board.pages.caching import kept as pack
 from earmark.board.problems import ProblemError
+from earmark.board.receiving import count_stranger
 from earmark.board.records import User
 from earmark.board.security import bearer_of, visitor_of
 
@@ -41,12 +42,10 @@ def _author(request: Request) -> User:
         raise ProblemError(401, "This needs a token: send it as `Authorization: Bearer TOKEN`.")
     user = context.store.authenticate(plain)
     if user is None:
-        wait = context.sign_ins.take(request.client.host if request.client else "")
-        if wait > 0:
-            after = str(max(1, round(wait + 0.5)))
-            raise ProblemError(429, f"Too many unknown tokens; try again in {after} s.", headers={"Retry-After": after})
+        count_stranger(context, request)
         raise ProblemError(401, "The token is unknown or was revoked; make a new one.")
     request.state.user_name = user.name
+    request.state.bearer = True  # from now on this token has a rate of its own
     return user
 
 

@@ -76,6 +76,7 @@ async def create(request: Request, context: Asked, user: Author, board: Text = "
 def list_submissions(
     request: Request,
     context: Asked,
+    user: Reader,
     board: Text | None = None,
     owner: Text | None = None,
     system: Text | None = None,
@@ -83,11 +84,13 @@ def list_submissions(
     cursor: Text = "",
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
-    """Submissions, newest first."""
+    """Submissions, newest first: those that were accepted; of your own (`owner`), and for moderators, all of them."""
     before = str(cursor_of(cursor, str)[0]) if cursor else None
+    all_of_them = user is not None and (user.role == "moderator" or user.name == owner)
     found = context.store.submissions(
-        board=board, owner=owner, system=system, state=state, limit=limit + 1, before=before
-    )
+        board=board, owner=owner, system=system, state=state, limit=limit + 1, before=before,
+        was_accepted=not all_of_them,
+    )  # fmt: skip
     base = address_of(request)
     items = [SubmissionShape.of(one, base) for one in found[:limit]]
     following = cursor_after([found[limit - 1].id]) if len(found) > limit else None

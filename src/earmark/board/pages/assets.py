@@ -9,9 +9,11 @@ import gzip
 import hashlib
 from functools import cache
 from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 from typing import NamedTuple
 
-from earmark.errors import require
+from earmark.errors import MissingExtra
 
 __all__ = ["Asset", "asset", "find_asset", "local_files"]
 
@@ -51,8 +53,10 @@ def local_files() -> tuple[str, ...]:
 def find_asset(name: str) -> Asset | None:
     """A file by its name; None for every name that is not in the list, so that no path leads anywhere else."""
     if name == PLOTLY:
-        package = require("plotly", "Figures of the leaderboard", "board")
-        content = (files(package) / "package_data" / "plotly.min.js").read_bytes()
+        package = find_spec("plotly")  # its script is a file: nothing of it has to be imported
+        if package is None or package.origin is None:
+            raise MissingExtra("Figures of the leaderboard", "board")
+        content = (Path(package.origin).parent / "package_data" / "plotly.min.js").read_bytes()
     elif name in _OURS:
         content = (files("earmark.board") / "static" / name).read_bytes()
     else:

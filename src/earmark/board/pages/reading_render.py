@@ -110,6 +110,7 @@ class Reader:
                     {
                         "slug": row.system.slug,
                         "name": row.system.card.name,
+                        "title": row.system.card.title,
                         "value": number(row.cells[0].value or 0.0, page.field.metric),
                         "rank": _rank_words(row.rank_low, row.rank_high),
                     }

@@ -133,7 +133,8 @@ def _line(page: TablePage, row: TableRow, links: bool) -> str:
         cells.insert(place, f'<td class="n">{text}</td>')
     if "card" in view.show:
         cells += [_fact(read(card), "n" if key and key != "family" else "") for key, _, read in _CARD]
-    small = " · ".join([*filter(None, [row.setting.replace("+", " + ")]), *row.provenance])
+    title = plain(card.title, 60) if card.title != card.name else ""
+    small = " · ".join([*filter(None, [title, row.setting.replace("+", " + ")]), *row.provenance])
     box = f'<input type="checkbox" name="s" value="{escape(row.key)}" aria-label="Compare {name}">' if links else ""
     return (
         f'<tr><td class="pick">{box}</td>{rank_cell(row.rank, row.rank_low, row.rank_high, row.unranked)}'

@@ -19,7 +19,7 @@ from starlette.responses import RedirectResponse, Response
 from earmark.board.context import Context
 from earmark.board.pages.card_form import FIELDS, document_from
 from earmark.board.problems import ProblemError, status_of
-from earmark.board.receiving import is_own, may_read_rows, receive
+from earmark.board.receiving import count_stranger, is_own, may_read_rows, receive
 from earmark.board.records import User
 from earmark.board.refusals import NotFound, Problem, Refused
 from earmark.board.rules import check
@@ -139,9 +139,7 @@ async def sign_in(request: Request) -> Response:
             response = _to(target or "/mine")
             open_session(context, response, user, token)
             return response
-        wait = context.sign_ins.take(request.client.host if request.client else "")
-        if wait > 0:
-            raise ProblemError(429, "Too many unknown tokens; try again in a minute.", headers={"Retry-After": "60"})
+        count_stranger(context, request)
         wrong = "This token is unknown or was revoked. Copy the whole of it, from its beginning."
         return _page(request, "sign_in", 401, here="sign-in", wrong=wrong, next=target)
 
@@ -176,6 +174,7 @@ async def sign_up(request: Request) -> Response:
 
     def work() -> Response:
         name, team = posted.text("name"), posted.text("team")
+        count_stranger(context, request)
         try:
             user = context.store.create_user(name, team)
         except EarmarkError as error:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, insert, select, update
 from earmark.board import records
 from earmark.board.refusals import Conflict, NotAllowed, NotFound
 from earmark.board.storage.tables import Event, Token, User
-from earmark.board.texts import checked_text, sought
+from earmark.board.texts import checked_text, likeness, sought
 from earmark.errors import InputError, UsageError, quoted
 
 PAPERS = "papers"
@@ -73,21 +73,23 @@ def still(connection: Connection, user: records.User) -> records.User:
     return _user(row)
 
 
-def create_user(connection: Connection, name: str, team: str, role: records.Role, *, join: bool) -> records.User:
+def create_user(
+    connection: Connection, name: str, team: str, role: records.Role, *, join: bool, reserved: bool = False
+) -> records.User:
     name = checked_text(name, "The user's name", 60, needed=True)
     team = checked_text(team, "The team's name", 60)
     if not _NAME.fullmatch(name):
         raise InputError(f"{quoted(name)} cannot be a user's name; use letters, digits, blanks and . @ + - _ '.")
     if role not in ("author", "moderator"):
         raise UsageError(f"A user is author or moderator, not {quoted(str(role))}.")
-    taken = {one.casefold() for one in connection.scalars(select(User.name))}
-    if name.casefold() in taken or (name.casefold() == PAPERS and not join):
+    taken = {likeness(one) for one in connection.scalars(select(User.name))}
+    if likeness(name) in taken or (likeness(name) == PAPERS and not reserved):
         raise Conflict(f"There is a user {quoted(name)} already; choose another name.")
-    teams = {one.casefold(): one for one in connection.scalars(select(User.team).distinct())}
-    if team and team.casefold() in teams:
+    teams = {likeness(one): one for one in connection.scalars(select(User.team).distinct())}
+    if team and likeness(team) in teams:
         if not join:
             raise Conflict(f"There is a team {quoted(team)} already; ask the host of this board to let you join it.")
-        team = teams[team.casefold()]
+        team = teams[likeness(team)]
     made = connection.execute(insert(User).values(name=name, team=team, role=role, created=now()))
     assert made.inserted_primary_key is not None
     record(connection, name, "created_user", detail=role)
@@ -98,7 +100,7 @@ def create_user(connection: Connection, name: str, team: str, role: records.Role
 
 def papers(connection: Connection) -> records.User:
     """The owner of the printed results, made when it is first asked for."""
-    return find_user(connection, PAPERS) or create_user(connection, PAPERS, "", "moderator", join=True)
+    return find_user(connection, PAPERS) or create_user(connection, PAPERS, "", "moderator", join=True, reserved=True)
 
 
 # --- tokens ----------------------------------------------------------------------------------------------------------

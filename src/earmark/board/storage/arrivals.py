@@ -15,7 +15,7 @@ from earmark.board.refusals import Conflict, NotAllowed
 from earmark.board.storage.accounts import now, record
 from earmark.board.storage.tables import Document, Measurement, Score, Submission, SubmissionSystem, System, User
 from earmark.board.submission import Document as Sent
-from earmark.board.texts import slug_of
+from earmark.board.texts import likeness, slug_of
 from earmark.errors import quoted
 from earmark.scores import COLUMNS, KEY, Row
 from earmark.wording import counted
@@ -121,9 +121,30 @@ def _claimed(connection: Connection, document: Sent, user: records.User) -> dict
             connection.execute(update(System).where(System.id == row.id).values(owner_id=user.id))
             record(connection, user.name, "took_over", detail=f"{document.board}: {row.name}, from {row.owner}")
         ids[row.name] = row.id
-    return ids | _new_systems(
-        connection, document.board, [card for card in document.cards if card.name not in ids], user
+    new = [card for card in document.cards if card.name not in ids]
+    _refuse_lookalikes(connection, document.board, new, user)
+    return ids | _new_systems(connection, document.board, new, user)
+
+
+def _refuse_lookalikes(
+    connection: Connection, board: str, cards: Sequence[records.SystemCard], user: records.User
+) -> None:
+    """NotAllowed when a new name would be read as that of somebody else's system."""
+    if not cards or user.role == "moderator":
+        return
+    wanted = {likeness(card.name): card.name for card in cards}
+    others = connection.execute(
+        select(System.id, System.name, System.changed, User.name.label("owner"))
+        .join(User, User.id == System.owner_id)
+        .where(System.board == board, System.owner_id != user.id, (User.team != user.team) | (User.team == ""))
     )
+    for row in others:
+        name = wanted.get(likeness(row.name))
+        if name is not None and (row.changed or _awaited(connection, row.id)):
+            raise NotAllowed(
+                f"The name {quoted(name)} looks like {quoted(row.name)} of {row.owner} on {board}; give yours another "
+                "name, or ask a moderator."
+            )
 
 
 def _awaited(connection: Connection, system: int) -> bool:

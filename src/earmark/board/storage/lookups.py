@@ -11,13 +11,23 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Select, and_, exists, or_, select
 
 from earmark.board import records
 from earmark.board.cards import card_from
 from earmark.board.refusals import NotFound
 from earmark.board.storage.arrivals import CELLS, MEASURED
-from earmark.board.storage.tables import Document, Live, Measurement, Score, Submission, SubmissionSystem, System, User
+from earmark.board.storage.tables import (
+    Document,
+    Event,
+    Live,
+    Measurement,
+    Score,
+    Submission,
+    SubmissionSystem,
+    System,
+    User,
+)
 from earmark.scores import Row as ScoreRow
 from earmark.scores import Scores
 
@@ -120,8 +130,13 @@ def submissions(
     system: str | None,
     limit: int,
     before: str | None,
+    was_accepted: bool,
 ) -> list[records.Submission]:
     found = _submissions()
+    if was_accepted:
+        once = exists().where(Event.submission == Submission.public, Event.action == "accepted")
+        withdrawn = and_(Submission.state == "withdrawn", once)
+        found = found.where(or_(Submission.state == "accepted", withdrawn))
     for column, wanted in ((Submission.board, board), (User.name, owner), (Submission.state, state)):
         if wanted is not None:
             found = found.where(column == wanted)

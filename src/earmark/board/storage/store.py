@@ -115,8 +115,13 @@ class Store:
         system: str | None = None,
         limit: int = 50,
         before: str | None = None,
+        was_accepted: bool = False,
     ) -> list[records.Submission]:
-        """Submissions, the newest first; `before` is the id of the last one that was seen, `system` a slug."""
+        """Submissions, the newest first; `before` is the id of the last one that was seen, `system` a slug.
+
+        `was_accepted` leaves out what nobody but its author and the moderators has seen: what is pending, rejected, or
+        was withdrawn before it was accepted.
+        """
         with reading(self.engine) as connection:
             return lookups.submissions(
                 connection,
@@ -126,6 +131,7 @@ class Store:
                 system=None if system is None else sought(system),
                 limit=_limited(limit),
                 before=None if before is None else sought(before),
+                was_accepted=was_accepted,
             )
 
     def rows_of(self, submission_id: str) -> Scores:

@@ -21,6 +21,7 @@ import numpy as np
 
 from earmark.codecs.contract import CodecCard, CodecFailure, Coded, Waveform
 from earmark.codecs.neural.checkpoints import fingerprint
+from earmark.codecs.neural.naming import told
 from earmark.codecs.neural.options import Options
 from earmark.errors import UsageError, require
 from earmark.extractors.pretrained import Checkpoint
@@ -74,7 +75,7 @@ class TokenCodec:
             frame_rate=frame_rate,
             codebooks=self.codebooks,
             codebook_sizes=tuple(sizes[: self.codebooks]),
-            checkpoint=checkpoint.name,
+            checkpoint=told(checkpoint.name),
             version="; ".join([card.version, *versions, fingerprint(checkpoint)]),
             paper_code=card.paper_code if options.codebooks in (None, card.codebooks) else "",
         )

@@ -9,7 +9,8 @@ For both: the sum over the two resolutions of
     mean | log10 max(a, 1e-5)² - log10 max(b, 1e-5)² |  +  mean | a - b |
 
 Windows are in samples at the clip's own rate, as in Codec-SUPERB's code, so distances of clips at different rates are
-not comparable. Magnitudes are not normalised: a change of level is a distance too.
+not comparable. Magnitudes are not normalised: a change of level is a distance too, and clips so quiet that their
+magnitudes lie near the floor of 1e-5 are near to anything as quiet.
 
 Numeric policy: float32 FFT, one logarithm for each pair of magnitudes (of their quotient), sums in float64.
 """

@@ -10,6 +10,7 @@ clips. Both are pooled over words (see `words`), and intervals draw clips, or gr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -29,7 +30,10 @@ __all__ = ["RECOGNISERS", "Recogniser", "Recognition"]
 
 
 class Recogniser(Protocol):
-    """Something that writes down what is said in clips; a clip that fails is in `failures` of what it heard."""
+    """Something that writes down what is said in clips; a clip that fails is in `failures` of what it heard.
+
+    It may have a `version`, text that changes when its words do: what was heard is then heard again.
+    """
 
     name: str
 
@@ -56,6 +60,8 @@ class Recognition:
     ) -> None:
         self.transcripts, self.bootstrap = transcripts, bootstrap
         self.recogniser = _opened(model or self.card.model, options) if isinstance(model, str) else model
+        version = f"{self.card.version}; {getattr(self.recogniser, 'version', '1')}"
+        self.card = replace(self.card, model=self.recogniser.name, version=version)
 
     def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Heard:
         return self.recogniser.transcribe(clips, progress=progress)

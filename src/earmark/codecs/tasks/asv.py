@@ -23,7 +23,7 @@ from earmark.calibrate.bootstrap import interval
 from earmark.codecs.tasks import verification
 from earmark.codecs.tasks.catalogue import CARDS
 from earmark.codecs.tasks.contract import RESAMPLES, Finding, Heard, paired
-from earmark.codecs.tasks.encoding import encode_clips, open_encoder, vectors_of
+from earmark.codecs.tasks.encoding import encode_clips, heard_by, open_encoder, vectors_of
 from earmark.codecs.tasks.resampling import draws_of, mean_interval
 from earmark.codecs.tasks.verification import Trials
 from earmark.corpora.clips import Clip
@@ -61,6 +61,7 @@ class Verification:
         self.p_target, self.bootstrap, self.pool = p_target, bootstrap, pool
         self.trials = read_trials(trials) if trials else None
         self.extractor = _opened(model or self.card.model, options) if isinstance(model, str) else model
+        self.card = heard_by(self.card, self.extractor)
 
     def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Heard:
         return encode_clips(clips, self.extractor, self.pool, progress=progress)

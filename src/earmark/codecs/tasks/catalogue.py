@@ -92,7 +92,7 @@ CARDS: dict[str, TaskCard] = {
         TaskCard(
             name="fidelity",
             title="Fidelity and coverage of the coded set against the clean set, with and without GICDM",
-            metrics=("clipped_density", "clipped_coverage"),
+            metrics=("clipped_density", "clipped_coverage", "density", "coverage"),
             categories=("speech", "audio", "music"),
             model="logmel",
             alternatives=("EXTRACTOR",),

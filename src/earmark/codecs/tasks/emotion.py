@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from earmark.codecs.tasks.catalogue import CARDS
 from earmark.codecs.tasks.contract import RESAMPLES, Finding, Heard, paired
-from earmark.codecs.tasks.encoding import LayerMean, encode_clips, open_encoder, vectors_of
+from earmark.codecs.tasks.encoding import LayerMean, encode_clips, heard_by, open_encoder, vectors_of
 from earmark.codecs.tasks.resampling import draws_of, group_codes, mean_interval
 from earmark.corpora.clips import Clip
 from earmark.errors import InputError, UsageError
@@ -53,6 +53,7 @@ class Emotion:
         self.extractor = open_encoder(model or self.card.model, **options)
         if layers == "mean" and isinstance(self.extractor, LayeredExtractor) and self.extractor.layers:
             self.extractor = LayerMean(self.extractor)
+        self.card = heard_by(self.card, self.extractor)
 
     def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Heard:
         return encode_clips(clips, self.extractor, self.pool, progress=progress)

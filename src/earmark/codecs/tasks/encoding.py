@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.codecs.tasks.contract import Heard, Pairs
+from earmark.codecs.tasks.contract import Heard, Pairs, TaskCard
 from earmark.corpora.clips import Clip
 from earmark.embed.embedding import embed
 from earmark.embed.pooling import parse
-from earmark.errors import InputError, UsageError
+from earmark.errors import UsageError
 from earmark.extractors.catalogue import open_extractor
 from earmark.extractors.contract import Extractor, Frames, LayeredExtractor, Waveform
 from earmark.extractors.progress import Progress
 
-__all__ = ["LayerMean", "encode_clips", "open_encoder", "same_width", "vectors_of"]
+__all__ = ["LayerMean", "encode_clips", "heard_by", "open_encoder", "same_width", "vectors_of"]
 
 Floats = NDArray[np.float64]
 
@@ -30,15 +31,20 @@ def open_encoder(model: str | Extractor, **parameters: Any) -> Extractor:
     return extractor
 
 
+def heard_by(card: TaskCard, extractor: Extractor) -> TaskCard:
+    """The card of an opened task: its model is the one that hears, and its version names that model's."""
+    own = extractor.card
+    model = f"{own.name}:{own.checkpoint}" if own.checkpoint else own.name
+    return replace(card, model=model, version=f"{card.version}; {own.version}")
+
+
 def encode_clips(clips: Sequence[Clip], extractor: Extractor, pool: str = "", *, progress: Progress = False) -> Heard:
-    """A vector for each clip by the extractor's own pooling, or by `pool`. A clip that fails is told."""
+    """A vector for each clip by the extractor's own pooling, or by `pool`; a clip that fails is told.
+
+    Raises InputError when all of them fail.
+    """
     pooling = parse(pool or extractor.card.pooling).pooling
-    try:
-        found = embed(clips, extractor, [pooling], progress=progress)
-    except InputError as error:
-        if len(clips) > 1:
-            raise
-        return Heard((), vectors=np.zeros((0, 0), np.float32), failures={clip.id: str(error) for clip in clips})
+    found = embed(clips, extractor, [pooling], progress=progress)
     return Heard(
         ids=found.ids,
         vectors=found.vectors[pooling],

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from earmark.calibrate.bootstrap import interval
 from earmark.codecs.tasks.catalogue import CARDS
 from earmark.codecs.tasks.contract import RESAMPLES, Finding, Heard, Task, paired
-from earmark.codecs.tasks.encoding import encode_clips, open_encoder, vectors_of
+from earmark.codecs.tasks.encoding import encode_clips, heard_by, open_encoder, vectors_of
 from earmark.codecs.tasks.resampling import draws_of, mean_interval
 from earmark.codecs.tasks.retrieval import answers, chance
 from earmark.corpora.clips import Clip
@@ -54,6 +54,7 @@ class EventRetrieval:
     ) -> None:  # fmt: skip
         self.bootstrap, self.permutations, self.pool = bootstrap, permutations, pool
         self.extractor = open_encoder(model or self.card.model, **options)
+        self.card = heard_by(self.card, self.extractor)
 
     def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Heard:
         return encode_clips(clips, self.extractor, self.pool, progress=progress)
@@ -108,6 +109,7 @@ class EventLabels:
         self.bootstrap = bootstrap
         arguments = () if argument is None else (argument,)
         self.classifier = AstLabels(*arguments, **{**given, **options})
+        self.card = heard_by(self.card, self.classifier)
 
     def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Heard:
         heard = encode_clips(clips, self.classifier, "mean_time", progress=progress)

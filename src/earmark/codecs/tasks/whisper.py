@@ -21,7 +21,7 @@ from earmark.corpora.clips import Clip
 from earmark.embed.hearing import Sound, length_of, listen, sentence, windows
 from earmark.errors import InputError, require
 from earmark.extractors.catalogue import CARDS
-from earmark.extractors.pretrained import Checkpoint, find, load_model
+from earmark.extractors.pretrained import Checkpoint, find, load_model, versioned
 from earmark.extractors.progress import Progress, telling
 from earmark.extractors.torch_models import Settings
 from earmark.wording import counted
@@ -49,6 +49,7 @@ class WhisperRecogniser:
         self._features = _features(self._library, self._checkpoint)
         self._network: Any = None
         self.name = f"whisper:{checkpoint}"
+        self.version = versioned(card, self._checkpoint, "torch", "transformers").version
 
     def transcribe(self, clips: Sequence[Clip], *, progress: Progress = False) -> Heard:
         texts: dict[str, str] = {}

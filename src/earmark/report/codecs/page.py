@@ -7,12 +7,15 @@ from pathlib import Path
 
 from earmark._version import __version__
 from earmark.codecs.submission import Dataset
+from earmark.errors import InputError
 from earmark.report.codecs import clips, method, tables
 from earmark.report.codecs.comparison import LADDER, Comparison, best_below, compare_settings, compared_metrics
 from earmark.report.codecs.content import CodecReport
 from earmark.report.codecs.text import shown_value
+from earmark.report.correlations import metric_correlations
 from earmark.report.figures.codecs import Line, rate_distortion, steps
 from earmark.report.figures.style import as_svg, library
+from earmark.report.figures.tables import correlation_map
 from earmark.report.html.elements import Html, bullets, drawing, paragraph, section, table, tag
 from earmark.report.html.shell import footer, whole_page, write_page
 from earmark.report.reading import listed
@@ -46,6 +49,7 @@ def render_codecs(report: CodecReport) -> str:
         tables.speed(report),
         _repeated(report),
         section("rates", "Families against each other", *tables.families(report, found)),
+        _agreement(report),
         clips.worst(report),
         tables.failures(report),
         section("method", "How it was measured", *method.explained(report)),
@@ -149,6 +153,22 @@ def _repeated(report: CodecReport) -> Html | None:
                 picture = as_svg(steps(panels, along), f"{kind} {dataset.subset}", f"{title}: {dataset.subset}")
                 made.append(drawing(picture, f"{title}, on {dataset.subset}.", wide=True))
     return section("repeated", "Passes and losses", made) if made else None
+
+
+def _agreement(report: CodecReport) -> Html | None:
+    """Which metrics order the settings alike; nothing where there are too few settings to say."""
+    apart = ("kbps", "delay_ms", "encode_rtf", "decode_rtf")
+    rows = [row for row in report.scores if row.metric not in apart and row.protocol == report.protocol]
+    try:
+        found = metric_correlations(Scores(tuple(rows)), report.protocol)
+    except InputError:
+        return None
+    picture = as_svg(correlation_map(found), "agreement", "Rank correlation of each pair of metrics")
+    caption = (
+        f"Spearman's rank correlation across {counted(len(found.configurations), 'setting')} of the means over "
+        f"subsets. {found.caution()}"
+    )
+    return section("agreement", "Which metrics say the same", drawing(picture, caption))
 
 
 def _panels(scores: Scores, subset: str, kind: str, protocol: str) -> dict[str, list[Line]]:

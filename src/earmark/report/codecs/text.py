@@ -19,6 +19,7 @@ SHOWN = (
 )  # fmt: skip
 """Columns of the table on stdout, where they were measured; scores.csv holds everything."""
 MOST_REASONS = 5
+TASK_COLUMNS = 6
 _DECIMALS = {"kbps": 2, "delay_ms": 1, "si_sdr": 1, "f0_voicing_error": 1}
 _HEADS = {"overall_unsaturated": "unsat.", "stft_distance": "stft", "mel_distance": "mel", "f0_voicing_error": "v/uv %"}
 
@@ -84,15 +85,31 @@ def _task_lines(rows: Sequence[Row]) -> list[str]:
         if row.metric not in SHOWN and row.metric not in special and not row.metric.endswith(":p1")
         and row.correction in ("none", "")
     ]  # fmt: skip
-    columns = list(dict.fromkeys((row.metric, row.protocol) for row in own))
+    columns = list(dict.fromkeys(map(_key, own)))
     if not columns:
         return []
     found = {(row.system, row.metric, row.protocol): row for row in own}
-    heads = ["tasks", *(f"{metric}{'' if protocol == 'all' else f' {protocol}'}" for metric, protocol in columns)]
-    lines = [heads]
-    for system in dict.fromkeys(row.system for row in own):
-        lines.append([system, *(_cell(found.get((system, *column))) for column in columns)])
-    return aligned(lines)
+    measured = [column for column in columns if any(_key(row) == column and row.value is not None for row in own)]
+    lines: list[str] = []
+    for start in range(0, len(measured), TASK_COLUMNS):  # a terminal is so wide
+        few = measured[start : start + TASK_COLUMNS]
+        heads = ["tasks", *(_task(column) for column in few)]
+        systems = dict.fromkeys(row.system for row in own)
+        lines += aligned([heads, *([system, *(_cell(found.get((system, *key))) for key in few)] for system in systems)])
+    lacking: dict[str, list[str]] = {}
+    for column in columns:
+        if column not in measured:
+            lacking.setdefault(next(row.reason for row in own if _key(row) == column), []).append(_task(column))
+    return [*lines, *(f"  no value of {', '.join(names)}: {reason}" for reason, names in lacking.items())]
+
+
+def _key(row: Row) -> tuple[str, str]:
+    return row.metric, row.protocol
+
+
+def _task(column: tuple[str, str]) -> str:
+    metric, protocol = column
+    return metric if protocol == "all" else f"{metric} {protocol}"
 
 
 def winners(found: Comparison) -> str:
