@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +154,15 @@ def test_a_restore_from_nothing_makes_no_database(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
         restore(tmp_path / "no.backup.gz", f"sqlite:///{tmp_path / 'new.sqlite3'}")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_restore_spares_a_database_of_something_else(sqlite_store: Store, tmp_path: Path) -> None:
+    backup(sqlite_store.engine, tmp_path / "board.gz")
+    other = tmp_path / "other.sqlite3"
+    with contextlib.closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE users (a)")
+    with pytest.raises(InputError, match="something else than a board"):
+        restore(tmp_path / "board.gz", f"sqlite:///{other}")
 
 
 def test_an_export_holds_no_formulas(sqlite_store: Store, tmp_path: Path) -> None:

@@ -267,6 +267,18 @@ def test_a_text_that_each_row_prolongs_is_refused() -> None:
         read_document(data, filename="s.parquet", limits=Limits(max_text=500))
 
 
+@pytest.mark.parametrize("encoded", [False, True])
+def test_texts_count_as_often_as_they_stand_in_a_row(encoded: bool) -> None:
+    """Twenty kilobytes that become twenty megabytes of values in Python, whatever the columns take."""
+    reasons = pyarrow.array(["x" * 1900] * 10_000)
+    if encoded:
+        reasons = reasons.dictionary_encode()
+    data = _parquet({"metric": ["P@1"] * 10_000, "value": [0.5] * 10_000, "reason": reasons})
+    assert len(data) < 100_000
+    with pytest.raises(InputError, match="unpacks to more than"):
+        read_document(data, filename="s.parquet", limits=Limits(max_body=2_000_000))
+
+
 def test_categorical_and_damaged_parquet() -> None:
     category = pyarrow.array(["P@1", "GSR"]).dictionary_encode()
     data = _parquet({"metric": category, "value": [0.5, 0.25]})

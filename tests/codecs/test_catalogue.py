@@ -93,6 +93,8 @@ def test_weights_that_are_not_here_are_asked_for(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(InputError, match="google/lyra"):
         open_codec("lyra@3.2")
     assert "weights" in availability(card_of("encodec@6"))
+    assert "weights" in availability(card_of("encodec@6?revision=x"))
+    assert "weights" in availability(card_of("lyra@3.2"))
 
 
 # --- codecs of strangers -----------------------------------------------------------------------------------------
@@ -222,3 +224,16 @@ def test_a_row_of_tokens_is_decoded_as_a_row(strangers: str) -> None:
     made = round_trip(codec, clip, 8000)
     assert made.bits == 4 * 800
     assert np.abs(made.samples - clip).max() < 0.13
+
+
+def test_a_family_is_one_curve_of_rates() -> None:
+    """Two settings of one rate in one family would make a curve that turns back on itself."""
+    families_of = {
+        "opus@12": "opus",
+        "opus@12?vbr=off": "opus?vbr=off",
+        "dac_16khz@2": "dac_16khz",
+        "dac_16khz:/a/tuned@2": "dac_16khz:tuned",
+        "encodec:/a/best.pt@6?codebooks=3&revision=x&device=cpu": "encodec:best?revision=x",
+        "lyra:/a/b@3.2": "lyra",
+    }
+    assert {spec: card_of(spec).family for spec in families_of} == families_of

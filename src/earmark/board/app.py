@@ -11,6 +11,7 @@ import contextlib
 import secrets
 from collections.abc import AsyncIterator
 
+import anyio
 from fastapi import FastAPI
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.middleware.gzip import GZipMiddleware
@@ -27,6 +28,7 @@ from earmark.board.pages.caching import PageCache
 from earmark.board.pages.reading import reading_pages
 from earmark.board.pages.writing import writing_pages
 from earmark.board.problems import add_handlers
+from earmark.board.receiving import READERS
 from earmark.board.security import Signer
 from earmark.board.settings import Settings
 from earmark.board.snapshot import Snapshots
@@ -44,6 +46,7 @@ def create_app(settings: Settings, *, store: Store | None = None) -> FastAPI:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.readers = anyio.CapacityLimiter(READERS)
         LOGGER.info("ready", extra={"fields": {"version": __version__}})
         yield
         context.close()

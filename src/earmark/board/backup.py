@@ -185,6 +185,8 @@ def _refuse_full(connection: Connection, revision: str) -> None:
     there = revision_of(connection)
     metadata = MetaData()
     metadata.reflect(connection)
+    if there is None and metadata.tables:
+        raise InputError("The database holds something else than a board; name a new one.")
     for table in metadata.sorted_tables:
         if table.name != "alembic_version" and connection.execute(select(table).limit(1)).first() is not None:
             raise InputError("The database is not empty, and a restore overwrites nothing; name a new one.")

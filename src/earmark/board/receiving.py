@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
+import anyio.to_thread
 from starlette.requests import Request
 
 from earmark.board.context import Context
@@ -10,7 +14,18 @@ from earmark.board.records import Submission, User
 from earmark.board.security import address_of_asker
 from earmark.board.submission import Document
 
-__all__ = ["count_stranger", "is_own", "may_read_rows", "receive"]
+__all__ = ["count_stranger", "is_own", "may_read_rows", "read_apart", "receive"]
+
+Result = TypeVar("Result")
+
+
+READERS = 2
+"""Documents that are read at the same time in one process: each may take some hundred megabytes meanwhile."""
+
+
+async def read_apart(request: Request, work: Callable[[], Result]) -> Result:
+    """The work on a document, in a thread of its own, after those that came before: readers of pages do not wait."""
+    return await anyio.to_thread.run_sync(work, limiter=request.app.state.readers)
 
 
 def receive(context: Context, document: Document, user: User, key: str) -> Submission:

@@ -246,9 +246,7 @@ def _table_problems(rows: tuple[Row, ...]) -> Iterator[Problem]:
         some = rows[start : start + _AT_ONCE]
         for sentence in validate(some):
             number = re.match(r"Row (\d+)", sentence)
-            told = re.sub(
-                r"^Row (\d+)|(?<=: repeats row )(\d+)", lambda found: _counted_on(found[0], start), sentence
-            )
+            told = re.sub(r"^Row (\d+)|(?<=: repeats row )(\d+)", lambda found: _counted_on(found[0], start), sentence)
             yield Problem(f"/scores/{start + int(number[1]) - 1}" if number else "/scores", told)
         for place, row in enumerate(some, start):
             earlier = first.setdefault(row.key, place)

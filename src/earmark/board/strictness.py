@@ -35,6 +35,9 @@ _MOST_DIGITS = 400
 # Snappy makes at most about 20 bytes of one; zstd, gzip and the others make thousands.
 _PACKINGS = ("UNCOMPRESSED", "SNAPPY")
 _ROWS_AT_ONCE = 128
+# As Python's values a table takes several times as much as in Arrow's columns.
+_UNPACKED = 12  # bytes of columns for each byte that a document may have: 200,000 rows with every column full
+_TEXT = 5  # bytes of texts, each counted as often as it stands in a row
 
 
 def refuse_compressed(data: bytes, name: str) -> None:
@@ -122,7 +125,7 @@ def check_parquet(data: bytes, name: str, limits: Limits) -> None:
     for packing in sorted(packings - set(_PACKINGS)):
         raise InputError(f"{name} is packed with {packing}; write it with snappy or without compression.")
     unpacked = sum(part.total_uncompressed_size for part in parts)
-    if unpacked > 32 * limits.max_body:
+    if unpacked > _UNPACKED * limits.max_body:
         raise InputError(f"{name} unpacks to {unpacked:,} bytes; send it in parts.")
     _measure_texts(file, name, names, limits)
 
@@ -130,20 +133,21 @@ def check_parquet(data: bytes, name: str, limits: Limits) -> None:
 def _measure_texts(file: Any, name: str, names: list[str], limits: Limits) -> None:
     arrow = require("pyarrow", "Parquet files", "parquet")
     compute = require("pyarrow.compute", "Parquet files", "parquet")
-    total = 0
+    total = texts = 0
     try:
         for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE):
             total += batch.nbytes
             for column, cells in zip(names, batch.columns, strict=True):
-                longest = _longest(arrow, compute, cells)
+                longest, together = _lengths(arrow, compute, cells)
+                texts += together
                 if longest is None:
                     raise InputError(
                         f'{name}, column "{column}" holds {cells.type}; a score table holds text and numbers.'
                     )
                 if longest > 4 * limits.max_text:
                     raise InputError(f'{name}, column "{column}" holds a text of {longest:,} bytes; shorten it.')
-            if total > 32 * limits.max_body:
-                raise InputError(f"{name} unpacks to more than {32 * limits.max_body:,} bytes; send it in parts.")
+            if total > _UNPACKED * limits.max_body or texts > _TEXT * limits.max_body:
+                raise InputError(f"{name} unpacks to more than {_TEXT * limits.max_body:,} bytes; send it in parts.")
     except InputError:
         raise
     except Exception as error:
@@ -151,12 +155,13 @@ def _measure_texts(file: Any, name: str, names: list[str], limits: Limits) -> No
         raise InputError(f"{name} is not readable as Parquet ({detail}); write the table again.") from error
 
 
-def _longest(arrow: Any, compute: Any, cells: Any) -> int | None:
-    """The bytes of the longest text in a column; 0 for numbers, None for what is neither."""
+def _lengths(arrow: Any, compute: Any, cells: Any) -> tuple[int | None, int]:
+    """The bytes of the longest text in a column and of all of them; 0 for numbers, no longest for what is neither."""
     kinds = arrow.types
     if kinds.is_dictionary(cells.type):
-        cells = cells.dictionary
+        cells = cells.dictionary_decode()
     if kinds.is_string(cells.type) or kinds.is_large_string(cells.type):
-        return int(compute.max(compute.binary_length(cells)).as_py() or 0)
+        lengths = compute.binary_length(cells)
+        return int(compute.max(lengths).as_py() or 0), int(compute.sum(lengths).as_py() or 0)
     plain = kinds.is_floating(cells.type) or kinds.is_integer(cells.type) or kinds.is_null(cells.type)
-    return 0 if plain else None
+    return (0 if plain else None), 0

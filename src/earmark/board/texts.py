@@ -20,7 +20,7 @@ _LOOKALIKES = str.maketrans(
     "\u03b1\u03b9\u03ba\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7"
     "\u0405\u0406\u0408\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425"
     "\u0430\u0435\u043a\u043e\u0440\u0441\u0443\u0445\u0455\u0456\u0458\u04bb\u04cf\u0501",
-    "ABEZHIKMNOPTYXaikvoptux" "SIJABEKMHOPCTYXaekopcyxsijhld",
+    "ABEZHIKMNOPTYXaikvoptuxSIJABEKMHOPCTYXaekopcyxsijhld",
 )
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _ODD = re.compile(r"[^a-z0-9]+")
@@ -31,6 +31,8 @@ def fault_of(text: str, most: int, *, lines: bool = False) -> str:
     """What is wrong with a text, as the end of a sentence; empty when nothing is. `lines`: several are allowed."""
     if len(text) > most:
         return f"has {len(text):,} characters; at most {most:,} are kept"
+    if text.isprintable() and (text.isascii() or _BLANK.isdisjoint(text)):
+        return ""
     for mark in text:
         if mark.isprintable() or (lines and mark in _LINES):
             continue

@@ -7,6 +7,7 @@ The cards are data: listing them imports neither FFmpeg nor torch. A family is a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
@@ -145,14 +146,19 @@ def _expanded(spec: str) -> list[str]:
 
 
 def card_of(spec: str) -> CodecCard:
-    """The card of one setting; its name says options and other weights. An import path is imported and opened."""
+    """The card of one setting. Its name says options and other weights, and so does its family, which is one curve of
+    rates: the same weights and options, but for the number of codebooks. An import path is imported and opened.
+    """
     parsed = parse_spec(spec)
     if parsed.is_path:
         return _open_path(parsed, spec, {}).card
     if parsed.family not in families():  # a plug-in
         return _open_plug_in(parsed, spec, {}).card
     card = _setting(parsed)
-    return replace(card, checkpoint=told(parsed.checkpoint)) if parsed.checkpoint else card
+    head, _, options = card.name.partition("?")
+    kept = "&".join(pair for pair in options.split("&") if pair.partition("=")[0] not in ("", "codebooks"))
+    family = head.partition("@")[0] + (f"?{kept}" if kept else "")
+    return replace(card, family=family, checkpoint=told(parsed.checkpoint) if parsed.checkpoint else card.checkpoint)
 
 
 def _setting(parsed: Spec) -> CodecCard:
@@ -271,16 +277,17 @@ def availability(card: CodecCard) -> str:
 
     Only looked for, never imported. A checkpoint on the hub may be here or not: that is found out on opening.
     """
-    modules = classical.MODULES.get(card.family, _MODULES_OF_EXTRA.get(card.extra, ()))
+    family = re.split("[:?@]", card.name, maxsplit=1)[0]
+    modules = classical.MODULES.get(family, _MODULES_OF_EXTRA.get(card.extra, ()))
     if not all(map(_installed, modules)):
         return f'It needs `pip install "earmark[{card.extra}]"`.'
-    if card.family == "lyra":
+    if family == "lyra":
         folder = weights_folder()
         if folder is None or not all((folder / name).is_file() for name in FILES):
             return f"It needs weights: {card.how_to_get}."
     elif card.how_to_get and not card.checkpoint:
         return f"It needs weights: {card.how_to_get}."
-    elif card.family in neural.FACTORIES:
+    elif family in neural.FACTORIES:
         return f"It needs weights: {card.how_to_get or f'{card.checkpoint} from the Hugging Face hub'}."
     return ""
 

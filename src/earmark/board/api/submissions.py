@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query
-from fastapi.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -20,7 +19,7 @@ from earmark.board.api.shapes import (
     WithdrawalAsked,
 )
 from earmark.board.context import Context
-from earmark.board.receiving import may_read_rows, receive
+from earmark.board.receiving import may_read_rows, read_apart, receive
 from earmark.board.records import State, Submission
 from earmark.board.refusals import NotAllowed, NotFound
 from earmark.board.rules import check
@@ -52,7 +51,7 @@ async def validate(request: Request, context: Asked, board: Text = "") -> Respon
             warnings=list(verdict.warnings),
         )
 
-    return sent(await run_in_threadpool(judged))
+    return sent(await read_apart(request, judged))
 
 
 @router.post("", status_code=201, response_model=SubmissionShape, openapi_extra=BODY)
@@ -68,7 +67,7 @@ async def create(request: Request, context: Asked, user: Author, board: Text = "
         document = document_in(data, filename, board, context.settings)
         return SubmissionShape.of(receive(context, document, user, key), address_of(request))
 
-    shape = await run_in_threadpool(stored)
+    shape = await read_apart(request, stored)
     return sent(shape, 201, {"Location": f"/v1/submissions/{shape.id}"})
 
 

@@ -133,13 +133,14 @@ def _line(page: TablePage, row: TableRow, links: bool) -> str:
         cells.insert(place, f'<td class="n">{text}</td>')
     if "card" in view.show:
         cells += [_fact(read(card), "n" if key and key != "family" else "") for key, _, read in _CARD]
-    title = plain(card.title, 60) if card.title != card.name else ""
-    small = " · ".join([*filter(None, [title, row.setting.replace("+", " + ")]), *row.provenance])
+    small = " · ".join([*filter(None, [row.setting.replace("+", " + ")]), *row.provenance])
+    # Phones have no room for it: the style sheet leaves it out there.
+    title = f'<span class="title">{escape(plain(card.title, 60))} · </span>' if card.title not in ("", card.name) else ""
     box = f'<input type="checkbox" name="s" value="{escape(row.key)}" aria-label="Compare {name}">' if links else ""
     return (
         f'<tr><td class="pick">{box}</td>{rank_cell(row.rank, row.rank_low, row.rank_high, row.unranked)}'
         f'<th scope="row" class="name"><a href="/b/{quote(view.board)}/s/{quote(row.system.slug)}">{name}</a>'
-        f"<small>{escape(small)}</small></th>{''.join(cells)}</tr>"
+        f"<small>{title}{escape(small)}</small></th>{''.join(cells)}</tr>"
     )
 
 

@@ -19,7 +19,7 @@ from starlette.responses import RedirectResponse, Response
 from earmark.board.context import Context
 from earmark.board.pages.card_form import FIELDS, document_from
 from earmark.board.problems import ProblemError, status_of
-from earmark.board.receiving import count_stranger, is_own, may_read_rows, receive
+from earmark.board.receiving import count_stranger, is_own, may_read_rows, read_apart, receive
 from earmark.board.records import User
 from earmark.board.refusals import NotFound, Problem, Refused
 from earmark.board.rules import check
@@ -261,7 +261,7 @@ async def submit(request: Request) -> Response:
             return _submit_page(request, status_of(error), posted.texts, [Problem("", str(error))])
         return _to(f"/submissions/{submission.id}?done=sent")
 
-    return await _done(work)
+    return await read_apart(request, work)
 
 
 @router.get("/mine")
