@@ -204,14 +204,18 @@ def test_the_list_of_submissions_is_filtered_and_read_in_pages(fresh: Hosted) ->
     fresh.client.post(
         f"/v1/submissions/{ids[0]}/decision", json={"accept": False, "reason": "no"}, headers=fresh.moderator
     )
-    mine = {"headers": fresh.moderator}
-    first = fresh.client.get("/v1/submissions?limit=3", **mine).json()
-    rest = fresh.client.get("/v1/submissions", params={"cursor": first["next"], "limit": 3}, **mine).json()
+    mine = fresh.moderator
+    first = fresh.client.get("/v1/submissions?limit=3", headers=mine).json()
+    rest = fresh.client.get("/v1/submissions", params={"cursor": first["next"], "limit": 3}, headers=mine).json()
     assert [one["id"] for one in first["items"] + rest["items"]] == ids[::-1]
     assert rest["next"] is None
-    assert [one["id"] for one in fresh.client.get("/v1/submissions?state=rejected", **mine).json()["items"]] == ids[:1]
-    assert [one["id"] for one in fresh.client.get("/v1/submissions?system=model-3", **mine).json()["items"]] == ids[3:4]
-    assert fresh.client.get("/v1/submissions?owner=nobody", **mine).json()["items"] == []
+    assert [
+        one["id"] for one in fresh.client.get("/v1/submissions?state=rejected", headers=mine).json()["items"]
+    ] == ids[:1]
+    assert [
+        one["id"] for one in fresh.client.get("/v1/submissions?system=model-3", headers=mine).json()["items"]
+    ] == ids[3:4]
+    assert fresh.client.get("/v1/submissions?owner=nobody", headers=mine).json()["items"] == []
 
 
 def test_what_was_never_accepted_is_listed_for_its_author_and_moderators_alone(fresh: Hosted) -> None:

@@ -289,7 +289,7 @@ def test_slugs_do_not_collide(store: Store, ada: User) -> None:
 def test_a_name_that_looks_like_anothers_is_theirs(store: Store, ada: User, grace: User, name: str) -> None:
     eve = store.create_user("eve")
     accept(store, document(system="CLAP"), ada, grace)
-    with pytest.raises((NotAllowed, InputError), match="looks like|blanks around"):
+    with pytest.raises((NotAllowed, InputError), match=r"looks like|blanks around"):
         store.submit(document(system=name), eve)
     assert len(store.submissions()) == 1
     store.submit(document(system="CLAP 2"), eve)

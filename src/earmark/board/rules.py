@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -176,9 +177,10 @@ _ENTRY = re.compile(r"@\s*(\w+)")
 _COMMAND = re.compile(r"\\([A-Za-z@]+)")
 _NO_ENTRIES = ("preamble", "string", "comment", "include")
 _PLAIN_COMMANDS = frozenset(
-    "a aa AA ae AE b bf c cdot circ d dag emph H href i it j k l L ldots mathbb mathbf mathcal mathit mathrm mathsf o O "
-    "oe OE P pm r rm S sc sim sl ss t textasciitilde textbf textit textrm textsc textsf textsubscript textsuperscript "
-    "texttt times tt u url v em and alpha beta gamma delta epsilon lambda mu pi sigma tau omega infty ast star".split()
+    "a aa AA ae AE b bf c cdot circ d dag emph H href i it j k l L ldots mathbb mathbf mathcal mathit mathrm mathsf o "
+    "O oe OE P pm r rm S sc sim sl ss t textasciitilde textbf textit textrm textsc textsf textsubscript "
+    "textsuperscript texttt times tt u url v em and alpha beta gamma delta epsilon lambda mu pi sigma tau omega infty "
+    "ast star".split()
 )
 """What a citation needs: accents, letters, fonts and a little mathematics."""
 
@@ -246,7 +248,7 @@ def _table_problems(rows: tuple[Row, ...]) -> Iterator[Problem]:
         some = rows[start : start + _AT_ONCE]
         for sentence in validate(some):
             number = re.match(r"Row (\d+)", sentence)
-            told = re.sub(r"^Row (\d+)|(?<=: repeats row )(\d+)", lambda found: _counted_on(found[0], start), sentence)
+            told = re.sub(r"^Row (\d+)|(?<=: repeats row )(\d+)", partial(_counted_on, start), sentence)
             yield Problem(f"/scores/{start + int(number[1]) - 1}" if number else "/scores", told)
         for place, row in enumerate(some, start):
             earlier = first.setdefault(row.key, place)
@@ -258,8 +260,8 @@ def _table_problems(rows: tuple[Row, ...]) -> Iterator[Problem]:
                 )
 
 
-def _counted_on(words: str, start: int) -> str:
-    before, _, number = words.rpartition(" ")
+def _counted_on(start: int, found: re.Match[str]) -> str:
+    before, _, number = found[0].rpartition(" ")
     return f"{before} {start + int(number)}".strip()
 
 

@@ -63,7 +63,7 @@ def sought(text: str) -> str:
 
 
 def likeness(name: str) -> str:
-    """What a name looks like: equal for names that a reader takes for each other, such as "CLAP", "clap" and "ＣＬＡＰ"."""
+    """What a name looks like: equal for names that a reader takes for each other, such as "CLAP" and "clap"."""
     plain = unicodedata.normalize("NFKC", name).translate(_LOOKALIKES).casefold()
     shown = "".join(mark for mark in plain if unicodedata.category(mark) not in ("Cf", "Co", "Cn"))
     return " ".join(shown.split())
