@@ -89,6 +89,13 @@ def test_latex_is_balanced_whatever_a_system_is_called() -> None:
     assert text.count("&") - text.count(r"\&") == 3 * (len(table(whole, BoardView.parse(whole, [])).columns) + 2)
 
 
+def test_bibtex_of_a_title_with_marks_that_latex_reads() -> None:
+    card = SystemCard("s", title="50% of a_b & #1 for $2")
+    text = bibtex(System(1, "mine", "s", card, "ada", "", datetime(2026, 1, 2, tzinfo=UTC)), "https://x.org/a_b")
+    assert r"title = {50\% of a\_b \& \#1 for \$2}" in text
+    assert "url = {https://x.org/a_b}" in text
+
+
 @pytest.mark.parametrize("citation", ["", "Ada and others, 2026", "@article{a,\n  title = {X}\n}"])
 def test_bibtex_has_balanced_braces_and_the_address(citation: str) -> None:
     card = SystemCard("a{b}c\\d", authors=("Ada L.", "Bob"), year=2026, citation=citation)
@@ -98,6 +105,6 @@ def test_bibtex_has_balanced_braces_and_the_address(citation: str) -> None:
     assert text.count("{") == text.count("}")
     assert "@misc{a_b_c," in text
     assert "author = {Ada L. and Bob}" in text
-    assert "howpublished = {https://x.org/b/mine/s/a}" in text
+    assert "url = {https://x.org/b/mine/s/a}" in text
     assert "\\" not in text
     assert text.startswith(citation) if citation.startswith("@") else (citation in text)

@@ -11,9 +11,11 @@ from tests.board.scored import cards, scores, snapshot
 
 from earmark.board.groups import groups_of
 from earmark.board.panels import STATUSES, Cells
-from earmark.board.records import System
+from earmark.board.records import System, SystemCard
+from earmark.board.refusals import NotFound
 from earmark.board.snapshot import NoSuchBoard, NoSuchSystem, Snapshot, Snapshots, slug_of
 from earmark.board.storage import Store
+from earmark.board.subsets import summarise
 from earmark.errors import UsageError
 from earmark.scores import Row, Scores
 
@@ -197,3 +199,25 @@ def test_snapshots_follow_the_store(store: Store) -> None:
     kept.refresh()
     assert kept.current("mine").ranked_systems == 1
     assert isinstance(kept.current("mine").system("two"), System)  # its page stays
+
+
+def test_a_subset_without_any_measured_value_is_a_sentence_and_not_a_defect() -> None:
+    rows = [
+        Row(suite="mine", subset="birds", system="a", distance="cosine", metric="P@1", value=0.5, n=10),
+        Row(suite="mine", subset="dogs", system="a", distance="cosine", metric="P@1", status="failed", reason="broke"),
+    ]
+    whole = Snapshot.of_scores("mine", Scores(tuple(rows)), {"a": SystemCard("a")})
+    with pytest.raises(NotFound, match='Nothing was measured on "dogs"'):
+        summarise(whole, "dogs")
+
+
+def test_a_system_under_many_distances_counts_once_for_what_is_shared() -> None:
+    rows = [
+        Row(suite="mine", subset=subset, system=system, distance="cosine", metric="P@1", value=0.5, n=10)
+        for system in "abc" for subset in ("birds", "cats")
+    ] + [
+        Row(suite="mine", subset="dogs", system="a", distance=f"own{i}", metric="P@1", value=0.5, n=10)
+        for i in range(20)
+    ]  # fmt: skip
+    whole = Snapshot.of_scores("mine", Scores(tuple(rows)), {name: SystemCard(name) for name in "abc"})
+    assert whole.group("P@1").subsets == ("birds", "cats")

@@ -234,17 +234,19 @@ def bibtex(system: System, address: str) -> str:
         "title": card.title or card.name,
         "author": " and ".join(card.authors) or system.team or ("" if system.owner == PAPERS else system.owner),
         "year": year,
-        "howpublished": address,
         "note": "" if entries else own,
     }
-    body = ",\n".join(f"  {name} = {{{_bib(text)}}}" for name, text in fields.items() if text)
+    # An address stays as it is: styles that print it read it verbatim.
+    told = {name: _bib(text) for name, text in fields.items() if text} | {"url": address}
+    body = ",\n".join(f"  {name} = {{{text}}}" for name, text in told.items())
     entries.append(f"@misc{{{_bib_key(system.slug)},\n{body}\n}}")
     return "\n\n".join(entries) + "\n"
 
 
 def _bib(text: str) -> str:
-    # Braces must balance in a BibTeX field, and a backslash would start a command.
-    return plain(text).replace("\\", "/").replace("{", "(").replace("}", ")")
+    # Braces must balance in a BibTeX field, a backslash would start a command, and LaTeX reads the other marks.
+    told = plain(text).replace("\\", "/").replace("{", "(").replace("}", ")").replace("~", "-").replace("^", "")
+    return re.sub(r"([%&#_$])", r"\\\1", told)
 
 
 def _bib_key(slug: str) -> str:

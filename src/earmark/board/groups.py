@@ -42,9 +42,9 @@ def is_single(subset: str) -> bool:
     return subset != "mean" and not subset.startswith("mean:") and "~noise" not in subset
 
 
-def groups_of(board: str, lines_with: Mapping[str, int]) -> tuple[Group, ...]:
-    """The groups of one metric of a board, the leading one first; `lines_with` counts the lines of each subset."""
-    present = [name for name in lines_with if is_single(name) and lines_with[name]]
+def groups_of(board: str, systems_with: Mapping[str, int]) -> tuple[Group, ...]:
+    """The groups of one metric of a board, the leading one first; `systems_with` counts those that have each subset."""
+    present = [name for name in systems_with if is_single(name) and systems_with[name]]
     if board == "vocsim":
         found = [
             Group(key, *titles, RULES[key].required(), narrow=key not in ("public", "blind"))
@@ -56,7 +56,7 @@ def groups_of(board: str, lines_with: Mapping[str, int]) -> tuple[Group, ...]:
             if set(everything) <= set(present):
                 found.insert(2, Group("mean", "Mean of all 19 subsets", "All", everything))
             return tuple(found)
-    whole = Group("mean", *_whole_title(present), _shared(present, lines_with))
+    whole = Group("mean", *_whole_title(present), _shared(present, systems_with))
     narrow: list[Group] = []
     if board == "codec-superb":
         for category in ("speech", "audio", "music"):
@@ -70,9 +70,9 @@ def _whole_title(present: Sequence[str]) -> tuple[str, str]:
     return ("Value", "Value") if len(present) == 1 else ("Mean", "Mean")
 
 
-def _shared(present: Sequence[str], lines_with: Mapping[str, int]) -> tuple[str, ...]:
-    most = max((lines_with[name] for name in present), default=0)
-    return tuple(name for name in present if lines_with[name] >= _HALF * most)
+def _shared(present: Sequence[str], systems_with: Mapping[str, int]) -> tuple[str, ...]:
+    most = max((systems_with[name] for name in present), default=0)
+    return tuple(name for name in present if systems_with[name] >= _HALF * most)
 
 
 @cache

@@ -183,7 +183,9 @@ class Snapshot:
 
         def make() -> tuple[Group, ...]:
             panel = self.panel(metric)
-            counts = np.isfinite(panel.measured()).sum(axis=0)
+            # Systems and not lines: one system under twenty distances is one.
+            owners = np.array([self.lines[number].system for number in panel.lines.tolist()])
+            counts = [len(set(owners[there].tolist())) for there in np.isfinite(panel.measured()).T]
             return groups_of(self.board, {name: int(n) for name, n in zip(panel.subsets, counts, strict=True)})
 
         return self.once(("groups", metric), make)

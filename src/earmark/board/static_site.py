@@ -43,7 +43,7 @@ def freeze(store: Store, folder: Path, *, title: str = "Earmark leaderboard") ->
 
     source = Source(
         Snapshots(store),
-        lambda board, slug: store.submissions(board=board, system=slug),
+        lambda board, slug: store.submissions(board=board, system=slug, was_accepted=True),
         lambda board, system: Scores(
             tuple(store.live_scores(board, [system.id]).rows(board, {system.id: system.card.name}))
         ),
@@ -106,6 +106,7 @@ def _board_pages(reader: Reader, board: str) -> Iterator[Page]:
         subsets_page,
     )
     from earmark.board.pages.reading_system import system_file, system_page
+    from earmark.board.subsets import metrics_on
 
     snapshot = reader.source.boards.current(board)
     at, root = board_address(board), f"b/{_name(board)}"
@@ -127,6 +128,8 @@ def _board_pages(reader: Reader, board: str) -> Iterator[Page]:
     for kind in _FORMATS:
         yield f"{at}/pareto.{kind}", f"{root}/pareto.{kind}", partial(pareto_file, reader, board, (), kind)
     for subset in dict.fromkeys(name for metric in snapshot.metrics for name in snapshot.subsets(metric)):
+        if not metrics_on(snapshot, subset):
+            continue
         where, stem = subset_address(board, subset), f"{root}/subsets/{_name(subset or '-')}"
         yield where, f"{stem}.html", partial(subset_page, reader, board, subset)
         for kind in _FORMATS:

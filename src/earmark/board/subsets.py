@@ -67,6 +67,8 @@ def summarise(
         near = did_you_mean(subset, everything)
         raise NotFound(f'The board "{snapshot.board}" has no subset "{subset}".{near}')
     offered = metrics_on(snapshot, subset)
+    if not offered:
+        raise NotFound(f'Nothing was measured on "{subset}" of the board "{snapshot.board}" yet.')
     metric = metric or offered[0]
     if metric not in offered:
         raise UsageError(f'"{subset}" has no {metric}; it has {", ".join(offered)}.')

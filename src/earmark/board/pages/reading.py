@@ -54,7 +54,7 @@ def reading_pages(context: Context) -> APIRouter:
 
     source = Source(
         snapshots,
-        lambda board, slug: store.submissions(board=board, system=slug, limit=_HISTORY),
+        lambda board, slug: store.submissions(board=board, system=slug, was_accepted=True, limit=_HISTORY),
         rows,
         background.latest,
         background.current,

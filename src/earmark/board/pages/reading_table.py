@@ -135,7 +135,9 @@ def _line(page: TablePage, row: TableRow, links: bool) -> str:
         cells += [_fact(read(card), "n" if key and key != "family" else "") for key, _, read in _CARD]
     small = " · ".join([*filter(None, [row.setting.replace("+", " + ")]), *row.provenance])
     # Phones have no room for it: the style sheet leaves it out there.
-    title = f'<span class="title">{escape(plain(card.title, 60))} · </span>' if card.title not in ("", card.name) else ""
+    title = (
+        f'<span class="title">{escape(plain(card.title, 60))} · </span>' if card.title not in ("", card.name) else ""
+    )
     box = f'<input type="checkbox" name="s" value="{escape(row.key)}" aria-label="Compare {name}">' if links else ""
     return (
         f'<tr><td class="pick">{box}</td>{rank_cell(row.rank, row.rank_low, row.rank_high, row.unranked)}'
