@@ -20,6 +20,7 @@ from tests.pipeline import codec_toys
 from tests.pipeline.codec_toys import QUICK, memory, voiced
 
 import earmark
+from earmark.cli import main
 from earmark.codecs.processes import Died, Processes
 from earmark.codecs.submission import read_document
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
@@ -111,6 +112,20 @@ def test_bad_clips_have_a_status_and_no_number(finished: tuple[Any, dict[str, An
     row = run.scores.row("pesq", system="opus@12", subset=run.scores.rows[0].subset, protocol="all")
     assert "3 of 10 not applicable" in row.reason
     assert "1 of 10 failed" in row.reason
+    whole = run.scores.row("overall", system="opus@12", subset=row.subset)
+    assert whole.n == 6
+    assert "6 of 10 have the rarest" in whole.reason
+
+
+def test_the_report_can_be_drawn_again(
+    finished: tuple[Any, dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, _ = finished
+    page = run.folder / "report.html"
+    page.unlink()
+    assert main(["report", str(run.folder), "--quiet"]) == 0
+    assert capsys.readouterr().out.strip() == str(page)
+    assert page.stat().st_size > 10_000
 
 
 def test_a_delay_is_reported_and_both_numbers_are_shown(finished: tuple[Any, dict[str, Any]]) -> None:
@@ -345,6 +360,7 @@ def test_workers_answer_pass_errors_on_and_are_replaced() -> None:
         ({"category": None}, "category"),
         ({"metrics": ["pesk"]}, "pesq"),
         ({"tasks": ["asx"]}, "asx"),
+        ({"tasks": ["content:logmel", "content:mfcc"]}, "same name"),
         ({"categori": "speech"}, "category"),
         ({"loss": [120]}, "loss"),
     ],

@@ -54,7 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     beyond = parser.add_argument_group("beyond the signal")
     beyond.add_argument(
-        "--tasks", type=options.names, metavar="LIST", help="asr, asv, events, emotion; a model as asr:MODEL"
+        "--tasks",
+        type=options.names,
+        metavar="LIST",
+        help="asr, asv, events, emotion, content, fidelity; a model as asr:MODEL",
     )
     beyond.add_argument("--retention", metavar="EXTRACTOR", help="content identity and fidelity of coded clips")
     beyond.add_argument("--tandem", type=int, metavar="N", help="passes through the same codec, up to N")

@@ -123,6 +123,7 @@ def _other(name: str) -> dict[str, Any]:
     blank = dict.fromkeys(("title", "source", "revision", "licence", "citation", "domain", "status", "notes"), "")
     titles = {
         "synth": "embedded default, computed from a seed",
+        "spoken": "read sentences by many voices of a formant synthesiser",
         "voices": "spoken words in many languages by a formant synthesiser",
     }
     known = {"status": "synthetic", "title": titles[name]} if name in titles else {}

@@ -1,6 +1,6 @@
 """Rebuild the tables, figures and HTML page of a run from what its folder and cache hold.
 
-RUN: the folder given to `earmark run --into`. Nothing is measured again.
+RUN: the folder given to `earmark run --into` or `earmark codec run --into`. Nothing is measured again.
 """
 
 from __future__ import annotations
@@ -8,10 +8,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from earmark.pipeline.reporting import report_run
+from earmark.pipeline.codec_folder import is_codec_run
 
 EXAMPLES = """example:
   earmark report run
+  earmark report codec-run
 """
 
 
@@ -23,5 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if not args.quiet:
         print("drawing maps, figures and spectrograms ...", file=sys.stderr)
-    print(report_run(args.run))
+    if is_codec_run(args.run):
+        from earmark.pipeline.codec_report import report_codec_run
+
+        print(report_codec_run(args.run))
+    else:
+        from earmark.pipeline.reporting import report_run
+
+        print(report_run(args.run))
     return 0

@@ -15,7 +15,6 @@ from typing import Any, Literal, get_args, get_type_hints
 
 import numpy as np
 import scipy.fft
-import scipy.signal
 from numpy.typing import NDArray
 
 from earmark.errors import UsageError, did_you_mean
@@ -118,8 +117,10 @@ class MelFrontEnd:
 
     @cached_property
     def _taper(self) -> Floats:
+        from scipy.signal import get_window  # half a second to import, and most callers want no window
+
         shape = "boxcar" if self.taper == "rectangular" else self.taper
-        window = scipy.signal.get_window(shape, self.taper_length, fftbins=True)
+        window = get_window(shape, self.taper_length, fftbins=True)
         left = (self.n_fft - self.taper_length) // 2
         return np.pad(window, (left, self.n_fft - self.taper_length - left)).astype(np.float32)
 

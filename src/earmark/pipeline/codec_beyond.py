@@ -20,7 +20,7 @@ from earmark.codecs.clip_work import opened
 from earmark.codecs.contract import Codec, Waveform
 from earmark.codecs.tasks import Finding, Heard, Task, open_task
 from earmark.corpora.clips import Clip
-from earmark.errors import EarmarkError
+from earmark.errors import EarmarkError, UsageError
 from earmark.pipeline import keys
 from earmark.pipeline.codec_state import CodecWork
 from earmark.pipeline.codec_systems import CodecSystem
@@ -91,7 +91,16 @@ def coded_clips(work: CodecWork, subset: Subset, system: CodecSystem) -> list[Cl
 def open_tasks(specs: Sequence[str], retention: str | None) -> list[NamedTask]:
     """The tasks, opened before the work so that what is missing is told before it."""
     wanted = [*specs, *([f"content:{retention}", f"fidelity:{retention}"] if retention else [])]
-    return [NamedTask(spec, open_task(spec)) for spec in dict.fromkeys(wanted)]
+    tasks = [NamedTask(spec, open_task(spec)) for spec in dict.fromkeys(wanted)]
+    by_name: dict[str, str] = {}
+    for named in tasks:
+        other = by_name.setdefault(named.spec.partition(":")[0], named.spec)
+        if other != named.spec:
+            raise UsageError(
+                f"{other} and {named.spec} would give scores of the same name: run one of them, and the other --into "
+                "another folder."
+            )
+    return tasks
 
 
 def task_rows(work: CodecWork, tasks: Sequence[NamedTask]) -> list[Row]:

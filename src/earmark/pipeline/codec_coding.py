@@ -94,7 +94,8 @@ def code_and_measure(work: CodecWork) -> None:
 def _answering(work: CodecWork) -> Iterator[Answers]:
     """A function that has jobs done, in worker processes or in this one, and gives the answers in order."""
     if work.jobs == 0:
-        yield lambda jobs: ((job, do(job)) for job in jobs)
+        with Workers(1):  # BLAS on one thread, as in a worker: a value must not depend on who computed it
+            yield lambda jobs: ((job, do(job)) for job in jobs)
         return
     # Leaving, processes end before the threads that wait for them: an interrupt is quick.
     with Workers(work.jobs) as threads, Processes(do, work.jobs) as processes:

@@ -32,7 +32,7 @@ from earmark.pipeline.codec_systems import CodecSystem
 from earmark.pipeline.prepare import Subset
 from earmark.scores import Scores
 
-__all__ = ["KIND", "clip_values", "read_cards", "read_codec_record", "write_results"]
+__all__ = ["KIND", "clip_values", "is_codec_run", "read_cards", "read_codec_record", "write_results"]
 
 KIND = "codec"
 MOST_REASONS = 2_000
@@ -173,6 +173,11 @@ def _reasons(one: ClipResult, found: Sequence[Measured | None], titles: Sequence
 
 
 # --- reading a finished run ------------------------------------------------------------------------------------------
+
+
+def is_codec_run(place: str | Path) -> bool:
+    """Whether a folder of a finished run is one of `earmark codec run`."""
+    return bool(folder.read_record(place).get("kind") == KIND)
 
 
 def read_codec_record(place: str | Path) -> dict[str, Any]:

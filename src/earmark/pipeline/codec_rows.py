@@ -186,9 +186,13 @@ class _Rows:
                 counts = self._counts(len(self.results))
                 resampled = {name: resampled_means(values, counts) for name, values in points.items()}
                 low, high = interval(_combined(resampled, combine, self.category))
+            reason = found.reason
+            if found.value is not None and clips < len(self.results):
+                # A codec that fails on hard clips would otherwise seem better without a word.
+                reason = f"each metric over the clips that have it: {clips} of {len(self.results)} have the rarest"
             yield Row(
                 metric=metric, protocol=self.work.protocol, value=found.value, low=low, high=high, n=clips,
-                status=found.status, reason=found.reason,
+                status=found.status, reason=reason,
             )  # fmt: skip
 
     def _points(self, metric: str) -> Floats:
