@@ -175,13 +175,7 @@ def _across(
         n = int(np.isfinite(after[name]).sum())
         low, high = interval(resampled_means(after[name], draws))
         one = Finding(metric, "clean_enrol", means[name], low, high, n=n, distance="cosine")
-        if name in luck:
-            by_luck = luck[name]
-            one = one._replace(
-                baseline=by_luck.mean, lift=means[name] - by_luck.mean, p_value=by_luck.p_value,
-                baseline_low=by_luck.low, baseline_high=by_luck.high,
-            )  # fmt: skip
-        found.append(one)
+        found.append(one.against(luck.get(name)))
         lost = paired_difference(after[name], before[name], draws, groups, max(permutations, 1), seed)
         if lost is not None:
             found.append(Finding(f"{metric}:difference", "clean_enrol", lost.value, lost.low, lost.high, n=lost.n,

@@ -75,7 +75,7 @@ class TorchExtractor:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._torch = require("torch", "These models", "torch")
-        self._device = _device(self._torch, settings.device)
+        self._device = device_of(self._torch, settings.device)
         self._dtype = getattr(self._torch, settings.dtype)
         self._network: Any = None
         self._most = settings.batch or (64 if self._device.type == "cuda" else 8)
@@ -215,7 +215,8 @@ def parameters_of(network: Any) -> int:
     return sum(int(parameter.numel()) for parameter in network.parameters())
 
 
-def _device(torch: Any, name: str) -> Any:
+def device_of(torch: Any, name: str) -> Any:
+    """The device of a name, `auto` being a GPU where there is one; one sentence when there is none such."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:

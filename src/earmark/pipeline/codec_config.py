@@ -10,8 +10,8 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from earmark.codecs.contract import Category
-from earmark.errors import InputError, UsageError, did_you_mean
-from earmark.pipeline.config import CacheOptions, CorpusEntry, Names
+from earmark.errors import UsageError
+from earmark.pipeline.config import CacheOptions, CorpusEntry, Names, explain, read_yaml
 
 __all__ = ["CodecConfig", "load_codec_config", "make_codec_config"]
 
@@ -73,37 +73,10 @@ def make_codec_config(values: Mapping[str, Any], source: str = "The config") -> 
     try:
         return CodecConfig.model_validate(dict(values))
     except ValidationError as error:
-        raise UsageError(f"{source}: {_explain(error)}") from None
+        raise UsageError(f"{source}: {explain(error, lambda _: list(CodecConfig.model_fields))}") from None
 
 
 def load_codec_config(path: str | Path, overrides: Mapping[str, Any] | None = None) -> CodecConfig:
     """A config from a YAML file, with `overrides` (flags) in place of its values."""
     source = Path(path)
-    try:
-        loaded = yaml.safe_load(source.read_text("utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{source} does not exist; check the path.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{source} cannot be read ({error}).") from error
-    except yaml.YAMLError as error:
-        raise UsageError(f"{source} is not valid YAML ({getattr(error, 'problem', error)}).") from error
-    if not isinstance(loaded, Mapping):
-        raise UsageError(f"{source} is not a config: it must hold `key: value` lines such as `codecs: opus@12`.")
-    return make_codec_config({**loaded, **(overrides or {})}, str(source))
-
-
-def _explain(error: ValidationError) -> str:
-    # A misspelt key is the likeliest cause of a missing one: name it first.
-    first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-    place = ".".join(str(part) for part in first["loc"])
-    match first["type"]:
-        case "extra_forbidden":
-            known = list(CodecConfig.model_fields)
-            hint = did_you_mean(place, known) or f" Known: {', '.join(known)}."
-            return f"unknown key {place!r}.{hint}"
-        case "missing":
-            return f"{place!r} is missing; it is needed."
-        case "value_error":
-            return f"{place}: {first['msg'].removeprefix('Value error, ')}"
-        case _:
-            return f"{place}: {first['msg'][:1].lower()}{first['msg'][1:]}, not {first['input']!r}."
+    return make_codec_config({**read_yaml(source, "codecs: opus@12"), **(overrides or {})}, str(source))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -362,6 +362,14 @@ def load_config(path: str | Path, overrides: Mapping[str, Any] | None = None) ->
     Relative corpus paths are taken from the file's folder when they exist there, else from the current one.
     """
     source = Path(path)
+    config = make_config({**read_yaml(source, "corpus: sounds/"), **(overrides or {})}, str(source))
+    if overrides and "corpus" in overrides:
+        return config
+    return config.model_copy(update={"corpus": [_beside(entry, source.parent) for entry in config.corpus]})
+
+
+def read_yaml(source: Path, example: str) -> Mapping[str, Any]:
+    """The mapping that a YAML file holds, or one sentence; `example` is a line as it could stand in the file."""
     try:
         loaded = yaml.safe_load(source.read_text("utf-8"))
     except FileNotFoundError:
@@ -373,11 +381,8 @@ def load_config(path: str | Path, overrides: Mapping[str, Any] | None = None) ->
         where = f", line {place.line + 1}" if place else ""
         raise UsageError(f"{source}{where} is not valid YAML ({getattr(error, 'problem', error)}).") from error
     if not isinstance(loaded, Mapping):
-        raise UsageError(f"{source} is not a config: it must hold `key: value` lines such as `corpus: sounds/`.")
-    config = make_config({**loaded, **(overrides or {})}, str(source))
-    if overrides and "corpus" in overrides:
-        return config
-    return config.model_copy(update={"corpus": [_beside(entry, source.parent) for entry in config.corpus]})
+        raise UsageError(f"{source} is not a config: it must hold `key: value` lines such as `{example}`.")
+    return loaded
 
 
 def _beside(entry: CorpusEntry, folder: Path) -> CorpusEntry:
@@ -387,15 +392,18 @@ def _beside(entry: CorpusEntry, folder: Path) -> CorpusEntry:
     return entry.model_copy(update={"spec": str(there)})
 
 
-def explain(error: ValidationError) -> str:
-    """The first mistake, as one sentence: where it is, what is wrong, and the nearest right word."""
+def explain(error: ValidationError, fields_at: Callable[[Sequence[int | str]], Sequence[str]] | None = None) -> str:
+    """The first mistake, as one sentence: where it is, what is wrong, and the nearest right word.
+
+    `fields_at` tells which keys may stand at a place; by default those of a `RunConfig`.
+    """
     # A misspelt key is the likeliest cause of a missing one: name it first.
     first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
     place = ".".join(str(part) for part in first["loc"])
     match first["type"]:
         case "extra_forbidden":
             key = str(first["loc"][-1])
-            known = _fields_at(first["loc"][:-1])
+            known = (fields_at or _fields_at)(first["loc"][:-1])
             hint = did_you_mean(key, known) or f" Known here: {', '.join(known)}."
             return f"unknown key {place!r}.{hint}"
         case "missing":

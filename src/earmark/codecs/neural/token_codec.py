@@ -25,6 +25,7 @@ from earmark.codecs.neural.naming import told
 from earmark.codecs.neural.options import Options
 from earmark.errors import UsageError, require
 from earmark.extractors.pretrained import Checkpoint
+from earmark.extractors.torch_models import device_of
 
 __all__ = ["TokenCodec"]
 
@@ -79,7 +80,7 @@ class TokenCodec:
             version="; ".join([card.version, *versions, fingerprint(checkpoint)]),
             paper_code=card.paper_code if options.codebooks in (None, card.codebooks) else "",
         )
-        self._device = _device(options.device)
+        self._device = device_of(require("torch", "These codecs", "models"), options.device)
         self._network: Any = None
 
     # --- what a family says ---
@@ -170,16 +171,3 @@ def _check_rate(card: CodecCard, checkpoint: Checkpoint, options: Options, kbps:
             f"{checkpoint.name} sends {kbps:.4g} kbps with {codebooks} codebooks, not the {card.kbps:g} of its name: "
             f"choose the codebooks yourself with ?codebooks={codebooks}, and the name will tell the rate."
         )
-
-
-def _device(name: str) -> str:
-    torch = require("torch", "These codecs", "models")
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise UsageError(f"There is no device {name!r}: give auto, cpu, cuda or cuda:1.") from error
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise UsageError("torch sees no CUDA device here: give device=cpu.")
-    return name

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.calibrate.permutation import Null
 from earmark.codecs.contract import Category
 from earmark.corpora.clips import Clip
 from earmark.errors import InputError
@@ -77,6 +78,15 @@ class Finding(NamedTuple):
     ) -> Finding:
         """A value with its interval."""
         return cls(metric, protocol, value, between[0], between[1], **more)
+
+    def against(self, luck: Null | None) -> Finding:
+        """The same with what shuffled labels reach beside it, where that was computed."""
+        if luck is None:
+            return self
+        return self._replace(
+            baseline=luck.baseline, lift=luck.lift, p_value=luck.p_value,
+            baseline_low=luck.low, baseline_high=luck.high,
+        )  # fmt: skip
 
     @classmethod
     def not_applicable(cls, metric: str, protocol: str, reason: str) -> Finding:

@@ -77,13 +77,7 @@ class EventRetrieval:
             values, kept = _answered(after_values[name])
             one = Finding.measured(metric, _INDEX, means[name], mean_interval(values, draws[:, kept]), n=len(values),
                           reason=pairs.left_out, distance="cosine")  # fmt: skip
-            if name in luck:
-                by_luck = luck[name]
-                one = one._replace(
-                    baseline=by_luck.mean, lift=means[name] - by_luck.mean, p_value=by_luck.p_value,
-                    baseline_low=by_luck.low, baseline_high=by_luck.high,
-                )  # fmt: skip
-            found.append(one)
+            found.append(one.against(luck.get(name)))
         lost, kept = _answered(after_values["ap"] - before_values["ap"])
         found.append(
             Finding.measured(

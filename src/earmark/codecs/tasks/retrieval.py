@@ -16,11 +16,11 @@ alike these are P@1 and GSR of `earmark.evaluate`, to rounding.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.calibrate.permutation import Null, against_null
 from earmark.metrics.separation import gsr
 
 __all__ = ["QUANTITIES", "Floats", "answers", "chance"]
@@ -30,15 +30,6 @@ Codes = NDArray[np.int64]
 
 QUANTITIES = ("hit", "ap", "gsr")
 BLOCK = 256  # queries at once
-
-
-class Chance(NamedTuple):
-    """What shuffled labels reach: the mean of the shuffles' scores, their 95 % interval, and the p-value."""
-
-    mean: float
-    low: float
-    high: float
-    p_value: float
 
 
 def answers(queries: Floats, index: Floats, labels: Codes, wanted: Sequence[str] = QUANTITIES) -> dict[str, Floats]:
@@ -63,19 +54,14 @@ def answers(queries: Floats, index: Floats, labels: Codes, wanted: Sequence[str]
 
 def chance(
     queries: Floats, index: Floats, labels: Codes, scores: Mapping[str, float], permutations: int, seed: int
-) -> dict[str, Chance]:
+) -> dict[str, Null]:
     """What chance reaches for each of the means in `scores`: labels move over clips, coded and clean together."""
     known = np.flatnonzero(labels >= 0)
     mixed = np.tile(labels, (permutations, 1))
     for number in range(permutations):
         mixed[number, known] = np.random.default_rng([seed, 7, number]).permutation(labels[known])
-    found = {}
-    for name, values in answers(queries, index, mixed, tuple(scores)).items():
-        means = np.nanmean(values, axis=1)
-        reached = int((means >= scores[name] - 1e-12).sum())
-        low, high = np.percentile(means, (2.5, 97.5))
-        found[name] = Chance(float(means.mean()), float(low), float(high), (reached + 1) / (permutations + 1))
-    return found
+    shuffled = answers(queries, index, mixed, tuple(scores))
+    return {name: against_null(scores[name], np.nanmean(values, axis=1)) for name, values in shuffled.items()}
 
 
 def _cosine_rows(queries: Floats, index: Floats, rows: Codes, labelled: NDArray[np.bool_]) -> Floats:
