@@ -260,6 +260,37 @@ def test_only_moderators_decide_and_only_owners_withdraw(fresh: Hosted) -> None:
     assert fresh.store.submission(sent).state == "pending"  # type: ignore[union-attr]
 
 
+def test_a_withdrawal_needs_no_body(fresh: Hosted) -> None:
+    sent = fresh.send(document()).json()
+    assert (sent["systems"], sent["names"]) == (["my-model"], ["my model"])
+    done = fresh.client.post(f"/v1/submissions/{sent['id']}/withdraw", headers=fresh.author)
+    assert (done.status_code, done.json()["state"], done.json()["reason"]) == (200, "withdrawn", "")
+
+
+def test_the_audit_trail_parts_a_mark_from_its_reason(fresh: Hosted) -> None:
+    sent = fresh.send(document()).json()["id"]
+    said = {"accept": True, "provenance": "reproduced", "reason": "I ran it"}
+    fresh.client.post(f"/v1/submissions/{sent}/decision", json=said, headers=fresh.moderator)
+    assert fresh.store.events(1)[0].detail == "as reproduced: I ran it"
+
+
+def test_subsets_that_the_board_does_not_have_are_noted(fresh: Hosted) -> None:
+    first = document("first", board="mine")
+    assert fresh.client.post("/v1/submissions/validate", json=plain(first)).json()["warnings"] == []  # a new board
+    fresh.accepted(first)
+    second = plain(document("second", board="mine"))
+    for row, subset in zip(second["scores"], ("BC", "bs 1", "hw1", "otters"), strict=True):
+        row["subset"] = subset
+    notes = [
+        'The subset "bs 1" is written "BS1" on mine, and would be another one; rename it if they are the same.',
+        'The subset "hw1" is written "HW1" on mine, and would be another one; rename it if they are the same.',
+        'mine does not have 1 subset of this: "otters".',
+    ]
+    assert fresh.client.post("/v1/submissions/validate", json=second).json()["warnings"] == notes
+    assert fresh.send(json.dumps(second).encode()).json()["notes"] == notes
+    assert fresh.send(document("third", board="mine")).json()["notes"] == []
+
+
 def test_tokens_are_made_listed_and_revoked(fresh: Hosted) -> None:
     made = fresh.client.post("/v1/tokens", json={"label": "laptop"}, headers=fresh.author)
     assert made.status_code == 201

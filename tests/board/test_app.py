@@ -40,8 +40,12 @@ def test_meters_count_routes_and_not_addresses(board: Hosted) -> None:
     for number in range(5):
         board.client.get(f"/v1/boards/unknown{number}")
         board.client.get(f"/unknown{number}")
+        board.client.get(f"/b/unknown{number}")
+    board.client.get("/b/vocsim/s/my-model", headers={"Accept": "text/html"})
     text = board.client.get("/metrics").text
     assert 'earmark_board_requests_total{method="GET",route="/v1/boards/{board}",status="404"} 5.0' in text
+    assert 'earmark_board_requests_total{method="GET",route="/b/{board}",status="404"} 5.0' in text
+    assert 'earmark_board_requests_total{method="GET",route="/b/{board}/s/{slug}",status="200"} 1.0' in text
     assert 'earmark_board_requests_total{method="GET",route="other",status="404"} 5.0' in text
     assert 'earmark_board_submissions_total{outcome="accepted"} 1.0' in text
     assert f"earmark_board_generation {board.store.generation()}.0" in text

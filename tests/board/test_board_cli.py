@@ -97,9 +97,28 @@ def test_backup_restore_export(run: Run, tmp_path: Path, sqlite_url: str) -> Non
 
 
 def test_a_folder_for_the_file(run: Run, tmp_path: Path) -> None:
-    assert run("users", "--data", tmp_path / "data")[0] == 0
+    assert run("user", "ada", "--data", tmp_path / "data")[0] == 0
     assert (tmp_path / "data" / "earmark-board.sqlite3").exists()
+    assert run("users", "--data", tmp_path / "data")[0] == 0
     assert run("users", "--database", "mysql://x")[0] == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("users",), ("tokens", "ada"), ("submissions",), ("events",), ("backup", "b.gz"), ("export", "--into", "out"),
+     ("freeze", "--into", "site"), ("approve", "x")],
+)  # fmt: skip
+def test_a_board_that_is_not_there_is_not_made_by_reading_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = set(tmp_path.iterdir())
+    code, out, said = run(*words, "--data", tmp_path / "elsewhere")
+    assert (code, out) == (1, "")
+    assert f"There is no board at {tmp_path / 'elsewhere' / 'earmark-board.sqlite3'}; " in said
+    assert "--data" in said
+    assert len(said.splitlines()) == 1
+    assert set(tmp_path.iterdir()) == before
 
 
 def test_freeze_writes_pages_that_open_from_a_folder(run: Run, tmp_path: Path, sqlite_url: str) -> None:

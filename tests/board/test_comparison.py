@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from tests.board.scored import SUBSETS, scores, snapshot
 
 from earmark import published
 from earmark.board.comparison import compare
+from earmark.board.figures import pareto_figure
 from earmark.board.pareto import pareto
 from earmark.board.records import SystemCard
 from earmark.board.snapshot import NoSuchSystem, Snapshot
@@ -98,6 +101,29 @@ def test_codecs_are_placed_by_the_rate_that_rows_or_cards_state() -> None:
     assert {point.system.card.name: point.x for point in found.points}["E5"] == 24.0
     with pytest.raises(UsageError, match="no cost"):
         pareto(whole, "money")
+    # A card that says otherwise than the rows is not believed; one without rows is.
+    rows = [Row(system="only stated", subset=row.subset, metric=row.metric, value=row.value, protocol=row.protocol)
+            for row in published.load("codec-superb") if row.system == "E5" and row.metric != "kbps"]  # fmt: skip
+    cards = {"E5": SystemCard("E5", kbps=1.0), "only stated": SystemCard("only stated", kbps=2.0)}
+    both = Snapshot.of_scores("codec-superb", Scores((*published.load("codec-superb").rows, *rows)), cards)
+    placed = {point.system.card.name: (point.x, point.stated) for point in pareto(both).points}
+    assert placed["E5"] == (24.0, False)
+    assert placed["only stated"] == (2.0, True)
+
+
+def test_a_figure_names_the_front_and_ends_at_the_possible() -> None:
+    cards = {f"model {n}": SystemCard(f"model {n}", parameters_m=float(9 - n)) for n in range(6)}
+    front = pareto(Snapshot.of_scores("mine", scores(), cards), "parameters")
+    drawn = pareto_figure(front)
+    on, others, line = drawn["data"]
+    assert [on["name"], others["name"]] == ["on the front", "others"]
+    assert len(on["x"]) + len(others["x"]) == len(front.points)
+    assert line["text"] == [point.system.card.name for point in front.points if point.front]
+    assert line["textposition"][-1] == "top left"  # into the figure
+    assert drawn["layout"]["showlegend"]
+    assert drawn["layout"]["yaxis"]["maxallowed"] == 100
+    codecs = pareto(Snapshot.of_scores("codec-superb", published.load("codec-superb")))
+    json.dumps(pareto_figure(codecs), allow_nan=False)  # metrics without a limit set none
 
 
 def test_saturation_tells_solved_from_open() -> None:

@@ -89,6 +89,19 @@ def test_latex_is_balanced_whatever_a_system_is_called() -> None:
     assert text.count("&") - text.count(r"\&") == 3 * (len(table(whole, BoardView.parse(whole, [])).columns) + 2)
 
 
+def test_partial_means_are_marked_and_ranks_have_their_columns() -> None:
+    latex = table_latex(_page())
+    assert latex.count(r"\textdagger{}") == 2  # in the one line that lacks a subset, and in the caption
+    assert "dagger" not in table_latex(_page("q=model+1"))
+    rows = (Row(system="a", subset="x", metric="P@1", value=0.5), Row(system="b", subset="y", metric="P@1", value=0.5))
+    whole = Snapshot.of_scores("mine", Scores(rows))
+    page = table(whole, BoardView.parse(whole, []))
+    assert page.field.ranked == 0
+    (header, *lines) = csv.reader(io.StringIO(to_csv(table_records(page))))
+    assert header[:3] == ["rank", "rank_low", "rank_high"]
+    assert [line[:3] for line in lines] == [["", "", ""]] * 2
+
+
 def test_bibtex_of_a_title_with_marks_that_latex_reads() -> None:
     card = SystemCard("s", title="50% of a_b & #1 for $2")
     text = bibtex(System(1, "mine", "s", card, "ada", "", datetime(2026, 1, 2, tzinfo=UTC)), "https://x.org/a_b")

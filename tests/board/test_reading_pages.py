@@ -15,8 +15,11 @@ import pytest
 from tests.board.hosted import Hosted, hosted
 from tests.board.scored import NASTY, cards, scores
 
+from earmark.board.pages import page_templates
 from earmark.board.pages.assets import asset
+from earmark.board.pages.reading_render import Reader, Source
 from earmark.board.records import SystemCard
+from earmark.board.snapshot import Snapshot
 from earmark.board.submission import Document
 from earmark.scores import Row, Scores, load_scores
 
@@ -200,6 +203,40 @@ def test_what_is_not_there_is_a_page_with_a_sentence(board: Hosted, address: str
     answer = board.client.get(address, headers=HTML)
     assert answer.status_code == status
     assert "<script>alert" not in answer.text
+
+
+class Alone:
+    """The boards of one snapshot."""
+
+    def __init__(self, whole: Snapshot) -> None:
+        self._whole = whole
+
+    def boards(self) -> tuple[str, ...]:
+        return (self._whole.board,)
+
+    def current(self, board: str) -> Snapshot:
+        return self._whole
+
+
+def test_a_board_on_which_nobody_is_ranked_says_why_and_offers_each_subset() -> None:
+    rows = tuple(
+        Row(suite="mine", subset=subset, system=system, metric=metric, value=0.5)
+        for system, subset, metric in (("a", "Garden", "P@1"), ("b", "Forest", "P@1"), ("c", "Forest", "CS"))
+    )
+    reader = Reader(Source(Alone(Snapshot.of_scores("mine", Scores(rows)))), page_templates("Our board"))
+    page = Page(reader.board("mine").body.decode())
+    words = " ".join(page.words)
+    assert "Nobody has a rank: no system has all 2 subsets of this mean (Forest, Garden)" in words
+    assert "2 without a rank; 1 more has no P@1 here" in words
+    single = " ".join(Page(reader.board("mine", [("over", "subset:Forest")]).body.decode()).words)
+    assert "higher is better, Forest; 1 without a rank" in single
+
+
+def test_every_page_offers_to_sign_in_and_no_trail_ends_with_a_stroke(board: Hosted) -> None:
+    for path in ("/", "/b/mine", "/b/mine/s/model-1", "/b/mine/pareto", "/b/mine/subsets/cats"):
+        text = board.client.get(path, headers=HTML).text
+        assert {"/sign-in", "/v1/docs"} <= set(Page(text).links)
+        assert not re.search(r"/\s*</p>", text)
 
 
 def test_static_files_are_kept_for_ever_under_their_hash(board: Hosted) -> None:

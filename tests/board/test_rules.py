@@ -37,6 +37,7 @@ def sent(*rows: Row, **card: Any) -> Document:
         (row(-0.2, metric="silhouette"), row(12.0, metric="hub_ratio"), row(1.02, metric="overall")),
         (row(0.5, metric="P@37", protocol="across_groups", correction="icdm"),),
         (row(3.2, metric="pesq", protocol="tandem:3"), row(12.0, metric="kbps")),
+        (row(3.2, metric="pesq"), row(6.5, metric="delay_ms", n=0), row(6.5, metric="delay_ms", subset="", n=None)),
         (row(0.5, baseline=0.1, lift=0.4, p_value=0.001, low=0.4, high=0.6, baseline_low=0.05, baseline_high=0.15),),
         (row(0.3, suite="vocsim", subset="HW3"), row(0.3, suite="vocsim", subset="mean:public")),
         (row(0.3, suite="vocsim", subset="BS1~noise0.05", n=473),),
@@ -213,12 +214,15 @@ def test_warnings_are_said_and_refuse_nothing() -> None:
         )
     )
     assert verdict.problems == []
+    assert check(sent(row(version=""), row(version="", subset="b"))).warnings == [
+        "2 rows of 2 do not say which version measured them."
+    ]
     assert verdict.warnings == [
-        "1 of 4 rows do not say which version measured them.",
-        "1 of 4 rows have no hash of their inputs: they cannot be compared with a run of the same.",
-        "1 of 4 rows have a value outside of its own interval.",
-        "1 of 4 rows are predictions: they are shown as such and ranked nowhere.",
-        "1 of 4 rows are differences: the board computes its own.",
+        "1 of 4 rows does not say which version measured it.",
+        "1 of 4 rows has no hash of its inputs: it cannot be compared with a run of the same.",
+        "1 of 4 rows has a value outside of its interval.",
+        "1 of 4 rows is a prediction: it is shown as such and ranked nowhere.",
+        "1 of 4 rows is a difference: the board computes its own.",
     ]
     part = check(sent(row(0.5, suite="vocsim", subset="BC", n=100), row(0.5, suite="vocsim", subset="BS1", n=473)))
     assert part.warnings == ["BC was measured on 100 of its 3,321 clips."]

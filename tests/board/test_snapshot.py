@@ -111,10 +111,13 @@ def test_what_failed_or_was_predicted_does_not_count() -> None:
 
 def test_a_subset_that_one_author_adds_takes_nobodys_rank() -> None:
     assert groups_of("mine", {"a": 10, "b": 9, "new": 1, "mean": 10, "a~noise0.1": 10})[0].subsets == ("a", "b")
-    assert groups_of("mine", {"a": 2, "b": 1})[0].subsets == ("a", "b")
+    assert groups_of("mine", {"a": 2, "b": 1})[0].subsets == ("a",)
+    assert groups_of("mine", {"a": 3, "b": 2})[0].subsets == ("a", "b")
+    assert groups_of("mine", {"a": 1, "b": 1})[0].subsets == ("a", "b")
     public = dict.fromkeys("BC BS1 BS2 BS3 BS4 BS5 ES1 HP HS1 HS2 HU1 HU2 HW1 HW2 OC1".split(), 3)
     leading, *others = groups_of("vocsim", {**public, "extra": 3})
     assert (leading.key, len(leading.subsets)) == ("public", 15)
+    assert [group.subsets for group in others if group.single] == [(name,) for name in (*public, "extra")]
     assert {group.key for group in others if group.narrow} == {
         "domain:birdsong", "domain:otter_calls", "domain:human_speech", "domain:environmental_sounds"
     }  # fmt: skip

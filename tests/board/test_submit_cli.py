@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from tests.board.hosted import document, listening
 from tests.cli.verbs import runner
@@ -199,3 +200,53 @@ def test_sending_needs_a_token(call: Call, tmp_path: Path, monkeypatch: pytest.M
     code, _, err = call(written(tmp_path), "--to", "http://localhost:1", "--yes")
     assert code == 2
     assert "set EARMARK_TOKEN" in err
+    assert "the host of the board gave you" in err
+    assert "http://localhost:1/sign-up" in err
+
+
+@pytest.mark.parametrize(
+    ("page", "found"),
+    [
+        ("/b/mybirds", "mybirds"),
+        ("/b/mybirds/s/crow", "mybirds"),
+        ("/submit", ""),
+        ("/submissions/3f9c2a7be1d04c55", ""),
+        ("/boards", None),
+        ("", None),
+    ],
+)
+@pytest.mark.parametrize("root", ["https://b.example.org:8000", "http://b", "https://example.org/sounds"])
+def test_the_address_of_a_page_is_that_of_its_board(
+    capsys: pytest.CaptureFixture[str], root: str, page: str, found: str | None
+) -> None:
+    expected = (root + page, "") if found is None else (root, found)
+    assert submit._addressed(root + page, "", quiet=False) == expected
+    assert bool(capsys.readouterr().err) == (found is not None)
+    assert submit._addressed(root + page, "given", quiet=True) == (expected[0], "given")
+
+
+def test_a_copied_page_says_which_board_a_bare_table_is_for(
+    call: Call, board: tuple[str, Store], tmp_path: Path
+) -> None:
+    address, store = board
+    Scores((Row(subset="crow", system="copied", metric="P@1", value=0.5),)).write(tmp_path / "bare.csv")
+    code, _, err = call(tmp_path / "bare.csv", "--to", address, "--dry-run")
+    assert code == 1
+    assert "name it with --board" in err
+    code, _, err = call(tmp_path / "bare.csv", "--to", f"{address}/b/mybirds", "--yes")
+    assert code == 0, err
+    assert f"taken as {address} and the board mybirds" in err
+    assert [one.board for one in store.submissions(system="copied")] == ["mybirds"]
+
+
+def test_a_subset_that_is_new_to_the_board_is_remarked(call: Call, board: tuple[str, Store], tmp_path: Path) -> None:
+    address, store = board
+    moderator = store.create_user("mod", role="moderator")
+    sent = store.submit(document("there", board="pond"), moderator).id
+    bearer = {"Authorization": f"Bearer {store.create_token(moderator)[0]}"}
+    httpx.post(f"{address}/v1/submissions/{sent}/decision", json={"accept": True}, headers=bearer).raise_for_status()
+    Scores((Row(suite="pond", subset="bc", system="new", metric="P@1", value=0.5),)).write(tmp_path / "new.csv")
+    for more in ("--dry-run", "--yes"):
+        code, _, err = call(tmp_path / "new.csv", "--to", address, more)
+        assert code == 0, err
+        assert 'remark   The subset "bc" is written "BC" on pond' in err

@@ -185,5 +185,36 @@ def test_pages_are_parts_of_the_whole() -> None:
     assert _shown(whole, "page=99").view.page == 3
 
 
+def _gardens(**values: tuple[float, ...]) -> Snapshot:
+    """Systems by name, each with its values on subsets; a subset's name says who has it."""
+    rows = tuple(
+        Row(suite="mine", subset=subset, system=system, metric="P@1", value=value)
+        for subset, given in values.items()
+        for system, value in zip("abcd", given, strict=False)
+        if value
+    )
+    return Snapshot.of_scores("mine", Scores(rows))
+
+
+def test_a_system_with_other_subsets_only_stays_in_the_table_and_takes_nobodys_rank() -> None:
+    whole = _gardens(garden=(0.5, 0.6), forest=(0, 0, 0.9))
+    page = _shown(whole, "show=subsets")
+    assert [(row.system.slug, row.rank) for row in page.rows] == [("b", 1), ("a", 2), ("c", 0)]
+    last = page.rows[-1]
+    assert last.cells[0].value is None
+    assert last.unranked == "no rank: 0 of 1 subsets; without garden"
+    assert [cell.value for cell in last.cells[1:]] == [None, 0.9]
+    single = _shown(whole, "over=subset:forest&show=subsets")
+    assert [(row.system.slug, row.rank) for row in single.rows] == [("c", 1), ("a", 0), ("b", 0)]
+    assert [column.key for column in single.columns] == ["mean:subset:forest", "subset:garden"]
+
+
+def test_systems_without_the_metric_are_counted() -> None:
+    rows = (*scores().rows, Row(suite="mine", subset="birds", system="late", metric="CS", value=0.2))
+    whole = Snapshot.of_scores("mine", Scores(rows))
+    assert (_shown(whole, "").elsewhere, _shown(whole, "metric=CS").elsewhere) == (1, 0)
+    assert _shown(whole, "q=model+1").elsewhere == 1
+
+
 def test_facets_offer_what_there_is() -> None:
     assert facets(WHOLE) == (("even", "odd"), ("MIT",), ("self-reported",))

@@ -77,6 +77,10 @@ def test_run_and_compare(command: Callable[..., tuple[int, str, str]], corpus: P
     code, out, _ = command("compare", tmp_path / "run", "--json", "--quiet", "--no-differences")
     assert code == 0
     assert json.loads(out) == []  # one family with two rates has nobody to be compared with
+    code, _, err = command("compare", tmp_path / "run", "--metrics", "pesk")
+    assert code == 2
+    assert "There is no pesk to compare by" in err
+    assert "pesq" in err
 
 
 def test_the_plan_says_what_is_left(command: Callable[..., tuple[int, str, str]], corpus: Path, tmp_path: Path) -> None:
@@ -95,6 +99,8 @@ def test_the_plan_says_what_is_left(command: Callable[..., tuple[int, str, str]]
         (["run", "--codecs", "opus@12"], "--corpus"),
         (["run", "--codecs", "opus@13", "--corpus", "."], "choose from"),
         (["run", "nothing.yaml"], "does not exist"),
+        (["run", "--codecs", "opus@12?foo=1", "--corpus", ".", "--category", "audio"], "has no option foo=1"),
+        (["run", "--codecs", "lyra:/nowhere@3.2", "--corpus", ".", "--category", "audio"], "/nowhere"),
         (["compare", "nowhere"], "run.json"),
         (["compare", "nowhere", "--figure", "a.gif"], ".png"),
         (["list", "nothing"], "no family"),

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from earmark.cli import main
 from earmark.codecs.conformance import CHECKS, check_codec
 from earmark.codecs.contract import CodecCard, Coded
 
@@ -148,6 +149,25 @@ class Fast(Good):
         return np.repeat(super().decode(coded), 2)
 
 
+class Mute(Good):
+    """Takes any sound and plays none."""
+
+    def decode(self, coded: Any) -> Any:
+        return 1e-6 * super().decode(coded)
+
+
+class Hiss(Good):
+    """Plays a sound of its own, whatever it was given."""
+
+    def decode(self, coded: Any) -> Any:
+        return (0.1 * np.random.default_rng(0).standard_normal(coded.samples)).astype(np.float32)
+
+
+class Leaves(Good):
+    def decode(self, coded: Any) -> Any:
+        raise SystemExit("enough")
+
+
 @pytest.mark.parametrize(
     ("bad", "check", "status"),
     [
@@ -164,6 +184,9 @@ class Fast(Good):
         (Choosy, "short_clips", "fail"),
         (Nan, "silence", "fail"),
         (Fast, "round_trips", "fail"),
+        (Mute, "round_trips", "fail"),
+        (Hiss, "round_trips", "fail"),
+        (Leaves, "round_trips", "fail"),
     ],
 )
 def test_each_defect_is_found_by_its_check(bad: type[Good], check: str, status: str) -> None:
@@ -210,3 +233,25 @@ def test_the_command_recognises_a_codec_by_its_methods(tmp_path: Path) -> None:
     findings = json.loads(done.stdout)
     assert [finding["name"] for finding in findings] == [check.__name__ for check in CHECKS]
     assert [finding["name"] for finding in findings if finding["status"] != "pass"] == ["card"]
+
+
+def test_the_command_outlives_a_codec_that_ends_its_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "fleeting.py").write_text(
+        "import os\n"
+        "class MyCodec:\n"
+        "    rate = 8000\n"
+        "    def encode(self, waveform):\n"
+        "        return waveform.tobytes()\n"
+        "    def decode(self, data):\n"
+        "        os._exit(3)\n"
+        "class Half:\n"
+        "    def encode(self, waveform):\n"
+        "        return b''\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert main(["check", "fleeting:MyCodec"]) == 1
+    assert "ended (exit code 3): encode and decode must return." in capsys.readouterr().out
+    assert main(["check", "fleeting:Half"]) == 2
+    assert "fleeting:Half has no `decode`: a codec has `encode` and `decode`." in capsys.readouterr().err

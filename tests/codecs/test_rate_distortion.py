@@ -43,7 +43,8 @@ def test_it_is_what_numeric_integration_gives():
     for _ in range(20):
         rates_a, rates_b = (np.sort(rng.uniform(1, 100, n)) for n in (4, 6))
         scores_a, scores_b = (np.sort(rng.uniform(1, 4.6, n)) for n in (4, 6))
-        if max(scores_a[0], scores_b[0]) >= min(scores_a[-1], scores_b[-1]):
+        shared = min(scores_a[-1], scores_b[-1]) - max(scores_a[0], scores_b[0])
+        if shared < 0.1 * min(np.ptp(scores_a), np.ptp(scores_b)):
             continue
         found = bd_rate(rates_a, scores_a, rates_b, scores_b).value
         assert found == pytest.approx(integrated(rates_a, scores_a, rates_b, scores_b), rel=1e-4)
@@ -63,6 +64,7 @@ def test_the_order_of_the_settings_does_not_matter():
         ([6, 12, 24], [1.9, 3.5, 3.4], "the second curve is not monotone: 3.5 at 12 kbps and 3.4 at 24 kbps"),
         ([6, 12, 24], [1.9, 1.9, 3.4], "not monotone"),
         ([6, 12, 24], [4.5, 4.6, 4.7], "share no range"),
+        ([6, 12, 24], [4.46, 4.7, 5.2], "share only the scores from 4.46 to 4.5, less than 10% of the narrower one"),
         ([6], [3.0], "fewer than 2 points"),
         ([6, 6, 12], [1.0, 2.0, 3.0], "two points with the same rate"),
     ],

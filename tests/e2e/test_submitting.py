@@ -1,4 +1,4 @@
-"""Author and moderator in a real browser: register, send a file, see it pending, accept it, see it ranked, withdraw it.
+"""Author and moderator in a real browser: sign up, send a file, see it pending, accept it, see it ranked, withdraw it.
 
 Once with scripts and once without: forms are plain forms.
 """
@@ -44,9 +44,9 @@ def test_from_a_file_to_a_rank_and_back(board: Serving, open_page: Open, tmp_pat
     author, moderator = open_page(javascript=scripts), open_page(javascript=scripts)
 
     author.goto(f"{board.address}/submit")
-    author.get_by_role("link", name="register").click()
+    author.get_by_role("link", name="sign up").click()
     author.get_by_label("Name").fill(f"ada {scripts}")
-    author.get_by_role("button", name="Register").click()
+    author.get_by_role("button", name="Sign up").click()
     assert author.locator("#new-token").inner_text().startswith("em_")
 
     author.get_by_role("link", name="Submit results").click()
@@ -67,7 +67,10 @@ def test_from_a_file_to_a_rank_and_back(board: Serving, open_page: Open, tmp_pat
     moderator.wait_for_url(re.compile("/moderate"))
     moderator.locator("tbody").first.get_by_role("link").click()
     assert moderator.url == permalink
-    moderator.get_by_role("button", name="Reject").click()  # without a reason
+    moderator.get_by_role("button", name="Reject").click()  # without a reason: the browser does not send it
+    assert moderator.locator("#reason:invalid").count() == 1
+    moderator.locator("#reason").fill(" ")
+    moderator.get_by_role("button", name="Reject").click()  # nor does the board take blanks for one
     assert "reason" in moderator.get_by_role("alert").inner_text().lower()
     moderator.goto(permalink)
     moderator.get_by_label("Provenance").select_option("reproduced")

@@ -93,6 +93,46 @@ class Deadly(Sixteen):
         return super().encode(waveform)
 
 
+class Coarse(Sixteen):
+    """One byte a sample, in steps that can be heard."""
+
+    steps = 31
+
+    def __init__(self, name: str = "coarse") -> None:
+        super().__init__(name)
+
+    def encode(self, waveform: Samples) -> Coded:
+        return Coded(len(waveform), (np.rint(waveform * self.steps).astype(np.int8).tobytes(),))
+
+    def decode(self, coded: Coded) -> Samples:
+        return np.frombuffer(coded.packets[0], np.int8).astype(np.float32) / self.steps
+
+
+class Picky(Coarse):
+    """Better than Coarse, at the same rate, on the clips that it takes: the loud ones."""
+
+    steps = 127
+
+    def __init__(self) -> None:
+        super().__init__("picky")
+
+    def encode(self, waveform: Samples) -> Coded:
+        if np.abs(waveform).max() < 0.4:
+            raise ValueError("too quiet for me")
+        return super().encode(waveform)
+
+
+class Refusing(Coarse):
+    """Takes no clip at all, and does not say its delay."""
+
+    def __init__(self) -> None:
+        super().__init__("refusing")
+        self.card = CodecCard(name="refusing", family="toy", rate=RATE)
+
+    def encode(self, waveform: Samples) -> Coded:
+        raise ValueError("not today")
+
+
 class Counting(Sixteen):
     """Writes a letter for each clip that it encodes, and takes its time."""
 

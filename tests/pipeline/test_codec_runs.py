@@ -20,15 +20,22 @@ from tests.pipeline import codec_toys
 from tests.pipeline.codec_toys import QUICK, memory, voiced
 
 import earmark
+from earmark.board.rules import check
+from earmark.board.submission import read_document as submitted
 from earmark.cli import main
 from earmark.codecs.processes import Died, Processes
-from earmark.codecs.submission import read_document
+from earmark.codecs.submission import Dataset, read_document
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.errors import InputError, UsageError
 from earmark.pipeline import codec_packs
 from earmark.pipeline.cache import Cache
+from earmark.pipeline.codec_compare import open_runs
+from earmark.pipeline.codec_folder import read_cards, read_codec_record
 from earmark.pipeline.codec_packs import Blobs, Packer, Records, read_records
+from earmark.pipeline.codec_report import gather
 from earmark.pipeline.codec_runs import plan_codecs, run_codecs
+from earmark.report.codecs.page import render_codecs
+from earmark.report.codecs.text import run_text
 from earmark.scores import Scores, load_scores
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -236,6 +243,54 @@ def test_a_codec_that_fails_on_everything_is_given_up(tmp_path: Path) -> None:
     corpus = memory(24, seconds=0.3)
     run = earmark.codec([f"{TOYS}:Short"], corpus, **QUICK, category="audio", cache="off", into=tmp_path / "run")
     assert "not tried" in run.scores.row("stft_distance", subset="toy").reason
+
+
+@pytest.fixture(scope="module")
+def survivors(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A codec that is best on three of five clips and fails on the others, one that takes all, one that takes none."""
+    peaks = enumerate((0.5, 0.5, 0.5, 0.3, 0.3))
+    clips = [Clip(f"c{seed}", "k", samples=voiced(seed, peak=peak), rate=16000) for seed, peak in peaks]
+    codecs = [f"{TOYS}:{name}" for name in ("Picky", "Coarse", "Refusing")]
+    place = tmp_path_factory.mktemp("survivors") / "run"
+    corpus = Corpus(CorpusCard("toy"), clips)
+    return earmark.codec(codecs, corpus, **QUICK, category="audio", cache="off", into=place)
+
+
+def test_a_setting_that_failed_on_clips_wins_nothing(survivors: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    values = {name: survivors.scores.value("overall", system=name, subset="toy") for name in ("picky", "coarse")}
+    assert values["picky"] > values["coarse"]  # over its own three clips
+    (found,) = open_runs([survivors.folder]).compared(["overall"], None)
+    assert [point.system for point in found.front] == ["coarse"]
+    assert found.left_out == {"picky": (2, 5)}
+    assert main(["codec", "compare", str(survivors.folder), "--metrics", "overall"]) == 0
+    compared = capsys.readouterr().out
+    assert "failed 2/5" in compared
+    record = read_codec_record(survivors.folder)
+    datasets = [Dataset(**given) for given in record["datasets"]]
+    table = run_text(survivors.scores, read_cards(record), "all", datasets, record["failed"])
+    assert "best overall by rate: coarse up to 128 kbps" in table
+    for text in (compared, table):
+        assert "picky is left out: it failed on 2 of 5 clips" in text
+    (line,) = [line.split() for line in table.splitlines() if line.startswith("  picky ")]
+    assert line[-3:] == ["3", "2/5", "4"]  # two metrics of two clips are missing
+    page = render_codecs(gather([survivors.folder]))
+    assert "<b>coarse</b> has the best" in page
+    assert "picky is left out: it failed on 2 of 5 clips." in page
+
+
+def test_a_delay_that_could_not_be_found_is_no_zero(survivors: Any) -> None:
+    row = survivors.scores.row("delay_ms", system="refusing", subset="toy")
+    assert (row.value, row.status, row.n) == (None, "failed", 0)
+    assert "failed on every clip" in row.reason
+    declared = survivors.scores.row("delay_ms", system="coarse", subset="toy")
+    assert (declared.value, declared.status, declared.n) == (0.0, "ok", None)
+
+
+@pytest.mark.parametrize("name", ["submission.json", "scores.csv"])
+def test_a_board_takes_what_a_run_writes(survivors: Any, finished: tuple[Any, dict[str, Any]], name: str) -> None:
+    for run in (survivors, finished[0]):
+        document = submitted((run.folder / name).read_bytes(), filename=name)
+        assert check(document).problems == []
 
 
 def test_passes_and_losses_have_rows_of_their_own(tmp_path: Path) -> None:

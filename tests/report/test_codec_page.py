@@ -109,6 +109,12 @@ def test_anchors_have_no_curve_to_compare() -> None:
         compared(anchor="goood")
 
 
+def test_a_bd_rate_is_told_with_the_scores_it_is_taken_over() -> None:
+    found = compared()
+    assert [pair.shared for pair in found.bd_rates] == [(3.0, 3.2)]
+    assert "poor against good: over pesq from 3.000 to 3.200" in comparison_text([found])
+
+
 @pytest.fixture(scope="module")
 def page() -> str:
     return render_codecs(report())

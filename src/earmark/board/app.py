@@ -16,6 +16,7 @@ from fastapi import FastAPI
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
 from earmark._version import __version__
 from earmark.board.api import add_api
@@ -65,12 +66,15 @@ def create_app(settings: Settings, *, store: Store | None = None) -> FastAPI:
     app.state.context = context
     add_handlers(app)
     add_api(app)
-    app.include_router(reading_pages(context), include_in_schema=False)
+    pages = reading_pages(context)
+    app.include_router(pages, include_in_schema=False)
     app.include_router(writing_pages(context), include_in_schema=False)
     _add_operation(app, context)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
     app.add_middleware(Guarded, settings=settings, meters=context.meters)
-    app.add_middleware(Observed, meters=context.meters)
+    # Plain routes do not leave their path with the request, as those of FastAPI do.
+    plain = {route.endpoint: route.path for route in pages.routes if isinstance(route, Route)}
+    app.add_middleware(Observed, meters=context.meters, plain_routes=plain)
     return app
 
 

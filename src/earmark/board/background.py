@@ -71,13 +71,14 @@ def matrix_of(snapshot: Snapshot) -> dict[str, Any]:
         return {"board": snapshot.board, "metric": "", "systems": [], "families": [], "subsets": [], "values": []}
     metric = snapshot.metrics[0]
     field_ = snapshot.field(metric, setting=BEST)
+    rows = field_.rows[field_.means.have > 0]
     panel = snapshot.panel(metric)
     group = field_.group
     subsets = list(group.subsets)
     extra = [name for name in snapshot.subsets(metric) if name not in set(subsets)]
     columns = panel.columns([*subsets, *extra])
-    values = panel.measured()[np.ix_(field_.rows, columns)]
-    systems = [snapshot.systems[snapshot.lines[number].system] for number in panel.lines[field_.rows].tolist()]
+    values = panel.measured()[np.ix_(rows, columns)]
+    systems = [snapshot.systems[snapshot.lines[number].system] for number in panel.lines[rows].tolist()]
     return {
         "board": snapshot.board,
         "metric": metric,

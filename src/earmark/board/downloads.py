@@ -37,6 +37,8 @@ Record = dict[str, Any]
 
 PAPERS = "papers"
 """To whom printed results belong: nobody's name."""
+_ALWAYS = {"rank", "rank_low", "rank_high"}
+_PARTIAL = "†"
 
 
 def table_records(page: TablePage) -> list[Record]:
@@ -88,7 +90,8 @@ def pareto_records(front: Front) -> list[Record]:
     return [
         {
             "system": point.system.card.name, "slug": point.system.slug, "setting": point.setting,
-            "family": point.system.card.family, front.axis.key: point.x, "metric": front.metric, "mean": point.y,
+            "family": point.system.card.family, front.axis.key: point.x,
+            "cost_from": "card" if point.stated else "rows", "metric": front.metric, "mean": point.y,
             "low": point.low, "high": point.high, "rank": point.rank, "front": point.front,
         }
         for point in front.points
@@ -120,8 +123,8 @@ def _spread(cell: Cell, key: str) -> Record:
 
 
 def to_csv(records: Sequence[Record]) -> str:
-    """CSV with one header; columns that are empty in every line are left out. Text that a spreadsheet would take for a
-    formula begins with an apostrophe."""
+    """CSV with one header; columns that are empty in every line are left out, except ranks. Text that a spreadsheet
+    would take for a formula begins with an apostrophe."""
     names = _used(records)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -131,8 +134,9 @@ def to_csv(records: Sequence[Record]) -> str:
 
 
 def _used(records: Sequence[Record]) -> list[str]:
-    """The columns that are not empty in every line."""
-    return [name for name in (records[0] if records else ()) if any(one[name] not in (None, "") for one in records)]
+    """The columns that are not empty in every line, and those of ranks: what reads a table may count on them."""
+    named = records[0] if records else ()
+    return [name for name in named if name in _ALWAYS or any(one[name] not in (None, "") for one in records)]
 
 
 def _csv_column(values: list[Any]) -> list[Any]:
@@ -178,6 +182,8 @@ def table_latex(page: TablePage) -> str:
     unit = " (%)" if of.percent else ""
     way = "higher" if of.higher_is_better else "lower"
     caption = f"{page.view.board}: {page.field.metric}{unit}, {way} is better; ranks with 95 % intervals."
+    if any(cell.status == "partial" for row in page.rows for cell in row.cells):
+        caption += f" {_PARTIAL} marks a mean of some of its subsets only, which has no rank."
     return to_latex(header, lines, caption, left=3)
 
 
@@ -198,10 +204,11 @@ def records_latex(records: Sequence[Record], caption: str, metric: str) -> str:
 
 
 def cell_words(cell: Cell, metric: str) -> str:
-    """A cell of a paper's table: 61.2 [58.1, 64.0], ~61.2 for a prediction, – for nothing."""
+    """A cell of a paper's table: 61.2 [58.1, 64.0], ~61.2 for a prediction, 61.2† for a partial mean, – for nothing."""
     if cell.value is None:
         return "failed" if cell.status == "failed" else "–"
     text = ("~" if cell.status == "predicted" else "") + number(cell.value, metric)
+    text += _PARTIAL if cell.status == "partial" else ""
     if cell.low is not None and cell.high is not None:
         text += f" [{number(cell.low, metric)}, {number(cell.high, metric)}]"
     return text
@@ -214,6 +221,7 @@ def _rank(rank: int, low: int, high: int) -> str:
 _LATEX = {
     "\\": r"\textbackslash{}", "~": r"$\sim$", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "|": r"\textbar{}", '"': r"\textquotedbl{}", "–": "--", "−": "$-$", "[": "{[}", "*": "{*}",
+    _PARTIAL: r"\textdagger{}",
 } | {mark: "\\" + mark for mark in "&%$#_{}"}  # fmt: skip
 
 

@@ -6,6 +6,7 @@ Colours of paper, ink and lines are left to the script, which takes them from th
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ __all__ = ["COLOURS", "histogram", "pareto_figure", "profile", "profiles"]
 COLOURS = ("#2b83c4", "#e08a00", "#12997c", "#cf5a1f", "#c06aa0", "#8a78d8", "#4fb0e0")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "triangle-down")
 _LONGEST = 40
+_NAMED = 15  # more names than this would hide each other
 
 
 def profiles(comparison: Comparison) -> dict[str, Any]:
@@ -66,17 +68,20 @@ def pareto_figure(front: Front) -> dict[str, Any]:
     drawn = families if len(families) <= len(COLOURS) else {}
     traces: list[dict[str, Any]] = []
     alone = [point for point in front.points if point.system.card.family not in drawn]
-    for place, (name, points) in enumerate([*drawn.items(), ("others" if drawn else "systems", alone)]):
+    kinds = [*drawn.items(), ("others", alone)]
+    if not drawn:
+        kinds = [("on the front", [p for p in alone if p.front]), ("others", [p for p in alone if not p.front])]
+    for place, (name, points) in enumerate(kinds):
         if not points:
             continue
-        colour = COLOURS[place] if name in drawn else "muted"
+        colour = "muted" if name == "others" else COLOURS[place]
         traces.append(
             {
                 "type": "scatter", "mode": "markers", "name": _label(name), "legendgroup": str(place),
                 "x": [point.x for point in points], "y": [round(scale * point.y, 4) for point in points],
                 "text": [_label(f"{point.system.card.name} {point.setting}".strip()) for point in points],
                 "hovertemplate": "%{text}<br>%{x} · %{y}<extra></extra>",
-                "marker": {"size": 8, "symbol": _SYMBOLS[place % len(_SYMBOLS)], "color": colour},
+                "marker": {"size": 8, "symbol": _SYMBOLS[place % len(_SYMBOLS)], "color": colour}, "cliponaxis": False,
             }
         )  # fmt: skip
         if name in drawn:
@@ -88,25 +93,31 @@ def pareto_figure(front: Front) -> dict[str, Any]:
                     "line": {"width": 1.2, "color": colour}, "hoverinfo": "skip",
                 }
             )  # fmt: skip
+    costs = [point.x for point in front.points if point.x > 0]
+    wide = bool(costs) and len(costs) == len(front.points) and max(costs) > 20 * min(costs)
+    middle = math.sqrt(min(costs) * max(costs)) if wide else max(costs, default=0.0) / 2
+    # Names go towards the middle of the figure, on the side where no step of the front is.
+    beside = ("bottom right", "top left") if facts(front.metric).higher_is_better else ("top right", "bottom left")
     on = [point for point in front.points if point.front]
     traces.append(
         {
-            "type": "scatter", "mode": "lines+markers", "name": "front", "x": [point.x for point in on],
-            "y": [round(scale * point.y, 4) for point in on], "hoverinfo": "skip",
+            "type": "scatter", "mode": f"lines+markers{'+text' if len(on) <= _NAMED else ''}", "name": "front",
+            "x": [point.x for point in on], "y": [round(scale * point.y, 4) for point in on], "hoverinfo": "skip",
+            "text": [_label(point.system.card.name) for point in on],
+            "textposition": [beside[point.x > middle] for point in on],
+            "textfont": {"size": 11, "color": "ink"}, "cliponaxis": False,
             "line": {"shape": "hv", "width": 2, "dash": "dot", "color": "ink"},
             "marker": {"size": 14, "symbol": "circle-open", "color": "ink", "line": {"width": 1.6}},
         }
     )  # fmt: skip
-    costs = [point.x for point in front.points if point.x > 0]
-    wide = bool(costs) and len(costs) == len(front.points) and max(costs) > 20 * min(costs)
     layout = {
         "height": 460,
         "xaxis": {
             "title": {"text": f"{front.axis.words} ({front.axis.unit})"},
             **({"type": "log"} if wide else {"rangemode": "tozero"}),
         },
-        "yaxis": {"title": {"text": _axis(front.metric)}},
-        "showlegend": bool(drawn),
+        "yaxis": {"title": {"text": _axis(front.metric)}, **_possible(front.metric)},
+        "showlegend": True,
         "hovermode": "closest",
     }
     return {"data": traces, "layout": layout}
@@ -181,6 +192,13 @@ def _over_subsets(metric: str, count: int) -> dict[str, Any]:
         "showlegend": True,
         "hovermode": "closest",
     }
+
+
+def _possible(metric: str) -> dict[str, float]:
+    """Percentages end where they can: an axis to 105 % would promise room that there is not."""
+    of = facts(metric)
+    ends = zip(("minallowed", "maxallowed"), of.range, strict=True)
+    return {name: 100 * end for name, end in ends if of.percent and math.isfinite(end)}
 
 
 def _scale(metric: str) -> float:

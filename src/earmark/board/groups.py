@@ -1,8 +1,8 @@
 """Over which subsets a board averages: VocSim's public ones, its domains, Codec-SUPERB's categories, or all.
 
 A mean is compared only among systems that have all its subsets. Where no paper says which belong to it, those belong
-that at least half as many systems have as have the most common one: a subset that one author adds takes nobody's
-rank away.
+that more than half as many systems have as have the most common one: a subset that one author adds takes nobody's
+rank away. Each subset is a group of its own as well, so that a system that lacks some can be ranked on what it has.
 """
 
 from __future__ import annotations
@@ -28,13 +28,20 @@ _HALF = 0.5
 
 
 class Group(NamedTuple):
-    """Subsets to average over. `narrow` groups are domains: a table may show a column for each of them."""
+    """Subsets to average over. `narrow` groups are domains: a table may show a column for each of them. A `single` one
+    is a subset by itself."""
 
     key: str
     title: str
     short: str
     subsets: tuple[str, ...]
     narrow: bool = False
+    single: bool = False
+
+    @property
+    def words(self) -> str:
+        """The title within a sentence."""
+        return self.title if self.single else self.title.lower()
 
 
 def is_single(subset: str) -> bool:
@@ -55,7 +62,7 @@ def groups_of(board: str, systems_with: Mapping[str, int]) -> tuple[Group, ...]:
             everything = tuple(subset.name for subset in VOCSIM_SUBSETS)
             if set(everything) <= set(present):
                 found.insert(2, Group("mean", "Mean of all 19 subsets", "All", everything))
-            return tuple(found)
+            return (*found, *_singles(present))
     whole = Group("mean", *_whole_title(present), _shared(present, systems_with))
     narrow: list[Group] = []
     if board == "codec-superb":
@@ -63,16 +70,25 @@ def groups_of(board: str, systems_with: Mapping[str, int]) -> tuple[Group, ...]:
             members = tuple(name for name in present if codec_categories().get(name) == category)
             if len(members) > 1:
                 narrow.append(Group(category, category.capitalize(), category.capitalize(), members, narrow=True))
-    return (whole, *narrow)
+    return (whole, *narrow, *_singles(present))
 
 
 def _whole_title(present: Sequence[str]) -> tuple[str, str]:
     return ("Value", "Value") if len(present) == 1 else ("Mean", "Mean")
 
 
+def _singles(present: Sequence[str]) -> list[Group]:
+    if len(present) == 1:
+        return []
+    titles = [name or "all clips" for name in present]
+    return [
+        Group(f"subset:{name}", title, title, (name,), single=True) for name, title in zip(present, titles, strict=True)
+    ]
+
+
 def _shared(present: Sequence[str], systems_with: Mapping[str, int]) -> tuple[str, ...]:
     most = max((systems_with[name] for name in present), default=0)
-    return tuple(name for name in present if systems_with[name] >= _HALF * most)
+    return tuple(name for name in present if systems_with[name] > _HALF * most)
 
 
 @cache

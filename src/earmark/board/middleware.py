@@ -18,6 +18,8 @@ import re
 import secrets
 import time
 from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -39,9 +41,10 @@ _UNCOUNTED = ("/healthz", "/readyz", "/metrics", "/static/")
 class Observed:
     """Logs and counts each request, and puts the security headers on each answer."""
 
-    def __init__(self, app: ASGIApp, meters: Meters) -> None:
+    def __init__(self, app: ASGIApp, meters: Meters, plain_routes: Mapping[Any, str] | None = None) -> None:
         self._app = app
         self._meters = meters
+        self._plain_routes = plain_routes or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -68,7 +71,7 @@ class Observed:
 
     def _note(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
         # The route, not the path: a meter for each address ever asked would grow without end.
-        route = getattr(scope.get("route"), "path", "other")
+        route = str(getattr(scope.get("route"), "path", "") or self._plain_routes.get(scope.get("endpoint"), "other"))
         if scope["path"].startswith("/v1/") and not route.startswith("/v1"):
             route = f"/v1{route}" if route != "other" else "/v1/other"
         method = scope["method"] if scope["method"] in (*_READING, "POST", "PUT", "PATCH", "DELETE") else "other"

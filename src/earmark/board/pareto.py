@@ -35,7 +35,8 @@ AXES: dict[str, Axis] = {
 
 
 class Point(NamedTuple):
-    """A system with both numbers. `front`: no other is as cheap and better, or as good and cheaper."""
+    """A system with both numbers. `front`: no other is as cheap and better, or as good and cheaper. `stated`: its card
+    says the cost, and no row measured it."""
 
     system: System
     setting: str
@@ -45,6 +46,7 @@ class Point(NamedTuple):
     high: float | None
     rank: int
     front: bool
+    stated: bool
 
     @property
     def key(self) -> str:
@@ -97,12 +99,13 @@ def pareto(
         if cost is None:
             without += 1
             continue
+        stated = line.system not in _measured(snapshot, chosen.key)
         low, high = field.means.low[at], field.means.high[at]
         found.append(
             Point(
                 snapshot.systems[line.system], line.setting, cost, float(field.means.value[at]),
                 None if low != low else float(low), None if high != high else float(high),
-                int(field.ranks.rank[at]), False,
+                int(field.ranks.rank[at]), False, stated,
             )
         )  # fmt: skip
     found.sort(key=lambda point: (point.x, point.rank))
@@ -124,18 +127,21 @@ def _front(points: Sequence[Point], higher_is_better: bool) -> set[int]:
 
 
 def _cost(snapshot: Snapshot, place: int, axis: Axis) -> float | None:
+    """What was measured; what the card states only where nothing was."""
     stated: float | None = getattr(snapshot.systems[place].card, axis.of_card)
-    if stated is not None or axis.key not in snapshot.panels:
-        return stated
-    measured = snapshot.once(("cost", axis.key), lambda: _measured(snapshot, axis.key))
-    return measured.get(place)
+    return _measured(snapshot, axis.key).get(place, stated)
 
 
 def _measured(snapshot: Snapshot, metric: str) -> dict[int, float]:
-    """The mean of a metric such as kbps for each system, where the card does not say it."""
-    panel = snapshot.panel(metric)
-    found: dict[int, list[float]] = {}
-    for row, number in enumerate(panel.lines.tolist()):
-        values = panel.measured()[row]
-        found.setdefault(snapshot.lines[number].system, []).extend(values[np.isfinite(values)].tolist())
-    return {place: float(np.mean(values)) for place, values in found.items() if values}
+    """The mean of a metric such as kbps for each system that has rows of it."""
+
+    def make() -> dict[int, float]:
+        if metric not in snapshot.panels:
+            return {}
+        panel = snapshot.panel(metric)
+        found: dict[int, list[float]] = {}
+        for line, values in zip(panel.lines.tolist(), panel.measured(), strict=True):
+            found.setdefault(snapshot.lines[line].system, []).extend(values[np.isfinite(values)].tolist())
+        return {place: float(np.mean(values)) for place, values in found.items() if values}
+
+    return snapshot.once(("cost", metric), make)

@@ -43,7 +43,7 @@ class SystemCard:
     authors: tuple[str, ...] = ()
     url: str = ""  # http or https only
     licence: str = ""
-    training_free: bool | None = None
+    training_free: bool | None = None  # nothing was trained on this benchmark's own data
     parameters_m: float | None = None
     real_time_factor: float | None = None  # seconds of work for one second of sound
     kbps: float | None = None
@@ -85,6 +85,7 @@ class Submission:
     digest: str  # SHA-256 of the canonical document
     version: str  # of Earmark, as the document says
     notes: tuple[str, ...] = ()  # warnings of the rules, shown beside the submission
+    names: tuple[str, ...] = ()  # of the systems, in the order of their slugs
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,8 @@ _PAGES = (".csv", ".tex", ".json", ".bib")
 _FORMULAS = ("=", "+", "-", "@")
 _ROUNDING = 1e-6
 _NAME = 200
+_OF_NO_CLIPS = frozenset({"delay_ms", "kbps", "parameters_m", "macs_g"})
+"""Metrics that may be declared or counted of the system itself: 0 clips, or an unknown number, is no contradiction."""
 _MOST = {"subset": _NAME, "system": _NAME, "distance": 60, "correction": 60, "protocol": 60, "metric": 60}
 """The most characters of a name. Databases find rows by these, and do not take long ones."""
 
@@ -234,7 +236,7 @@ def _measurements(rows: tuple[Row, ...]) -> Iterator[Problem]:
                 )
         elif row.lift is not None and abs(row.lift) > _span(row.metric):
             yield Problem(f"/scores/{place}/lift", f"{at}: no lift can be {row.lift:g}; it is value minus baseline.")
-        if row.n == 0 and row.value is not None:
+        if row.n == 0 and row.value is not None and row.metric not in _OF_NO_CLIPS:
             yield Problem(f"/scores/{place}/n", f"{at}: a value that rests on 0 clips; say on how many it rests.")
 
 
@@ -279,26 +281,41 @@ def _warnings(document: Document) -> list[str]:
     measured = [row for row in rows if row.status == "ok"]
     found: list[str] = []
 
-    def note(count: int, what: str) -> None:
-        if count:
-            some = f"{counted(count, 'row')} of {len(rows):,}" if count > 1 else f"1 of {counted(len(rows), 'row')}"
-            found.append(f"{some} {what}")
+    def note(count: int, one: str, several: str) -> None:
+        if count == 1:
+            found.append(f"1 of {counted(len(rows), 'row')} {one}")
+        elif count:
+            found.append(f"{counted(count, 'row')} of {len(rows):,} {several}")
 
-    note(sum(not row.version for row in measured), "do not say which version measured them.")
+    note(
+        sum(not row.version for row in measured),
+        "does not say which version measured it.",
+        "do not say which version measured them.",
+    )
     if document.provenance != "printed":
         hashed = sum(_HASH.fullmatch(row.inputs) is None for row in measured)
-        note(hashed, "have no hash of their inputs: they cannot be compared with a run of the same.")
+        note(
+            hashed,
+            "has no hash of its inputs: it cannot be compared with a run of the same.",
+            "have no hash of their inputs: they cannot be compared with a run of the same.",
+        )
     missed = [
         row
         for row in measured
         if None not in (row.value, row.low, row.high) and not row.low <= row.value <= row.high  # type: ignore[operator]
     ]
-    note(len(missed), "have a value outside of its own interval.")
-    note(sum(row.status == "predicted" for row in rows), "are predictions: they are shown as such and ranked nowhere.")
-    note(sum(row.metric.endswith(":difference") for row in rows), "are differences: the board computes its own.")
+    note(len(missed), "has a value outside of its interval.", "have values outside of their intervals.")
+    note(
+        sum(row.status == "predicted" for row in rows),
+        "is a prediction: it is shown as such and ranked nowhere.",
+        "are predictions: they are shown as such and ranked nowhere.",
+    )
+    differences = sum(row.metric.endswith(":difference") for row in rows)
+    note(differences, "is a difference: the board computes its own.", "are differences: the board computes its own.")
     means = sum(row.subset == "mean" or row.subset.startswith("mean:") for row in rows)
     if document.provenance != "printed":
-        note(means, "are means: the board computes its own, and ranks by those.")
+        ranked = "the board computes its own, and ranks by those."
+        note(means, f"is a mean: {ranked}", f"are means: {ranked}")
     if rows and not any(row.value is not None for row in rows):
         found.append("No row has a value.")
     return found

@@ -262,7 +262,10 @@ class Snapshot:
         return self.once(("rows", metric), make)
 
     def field(self, metric: str, group_key: str = "", protocol: str = "", setting: str = BEST) -> Field:
-        """The lines that a table ranks: one protocol; one setting, each, or the best of each system."""
+        """The lines of a table: one protocol; one setting, each, or the best of each system.
+
+        Lines that have only other subsets than the group's belong to it, without a mean and without a rank.
+        """
         group = self.group(metric, group_key)
         protocol = protocol or self.protocols(metric)[0]
         if setting == EACH or setting in self.settings(metric):
@@ -275,10 +278,12 @@ class Snapshot:
     def _field(self, metric: str, group: Group, protocol: str, setting: str) -> Field:
         panel, of = self.panel(metric), self.means(metric, group)
         better = 1.0 if facts(metric).higher_is_better else -1.0
+        single = panel.columns(self.subsets(metric))
+        measured = np.isfinite(panel.measured()[:, single]).sum(axis=1)
         chosen: dict[object, int] = {}
         for row, number in enumerate(panel.lines.tolist()):
             line = self.lines[number]
-            if line.protocol != protocol or of.have[row] == 0 or setting not in (BEST, EACH, line.setting):
+            if line.protocol != protocol or measured[row] == 0 or setting not in (BEST, EACH, line.setting):
                 continue
             key: object = line.system if setting == BEST else row
             other = chosen.get(key)

@@ -68,8 +68,12 @@ class Document:
         suites = distinct(rows, "suite")
         board = board or (suites[0] if len(suites) == 1 else "")
         if not board:
-            told = f"name {counted(len(suites), 'suite')}" if len(suites) > 1 else "do not say which board they are for"
-            raise InputError(f"The scores {told}; say which board they are for, and send each board its own.")
+            if len(suites) > 1:
+                raise InputError(f"The scores name {counted(len(suites), 'suite')}; send each board its own.")
+            raise InputError(
+                "The scores do not say which board they are for; name it with --board, in the column suite, or in the "
+                "field Board of the form."
+            )
         if set(suites) == {""}:
             rows = tuple(replace(row, suite=board) for row in rows)
         if distinct(rows, "system") == [""] and len(given) == 1:

@@ -84,6 +84,7 @@ class TablePage(NamedTuple):
     total: int  # lines that the filters leave
     pages: int
     lifted: bool  # whether any line has a lift over chance
+    elsewhere: int  # systems of the board without a value of this metric, setting and protocol
 
 
 class Facets(NamedTuple):
@@ -128,6 +129,7 @@ def table(snapshot: Snapshot, view: BoardView) -> TablePage:
         len(order),
         pages,
         bool(np.isfinite(field.means.lift).any()),
+        snapshot.ranked_systems - len({snapshot.lines[line].system for line in lines.tolist()}),
     )
 
 
@@ -245,11 +247,11 @@ def _columns(snapshot: Snapshot, view: BoardView) -> tuple[Column, ...]:
         found += [
             Column(f"mean:{other.key}", other.short, "mean", metric, _help(other.title, other.subsets))
             for other in snapshot.groups(metric)
-            if other.key != group.key
+            if other.key != group.key and not other.single
         ]
     if "subsets" in view.show and len(snapshot.subsets(metric)) > 1:
         inside = set(group.subsets)
-        names = [*group.subsets]
+        names = [] if group.single else [*group.subsets]
         if not group.narrow:
             names += [name for name in snapshot.subsets(metric) if name not in inside]
         found += [
@@ -338,7 +340,7 @@ def mean_cell(of: Means, place: int) -> Cell:
 
 def _mean(value: float, low: float, high: float, lift: float, have: int, heat: int | None, wanted: int) -> Cell:
     if not have:
-        return Cell(None, reason="nothing was measured")
+        return Cell(None, reason="none of its subsets")
     partial = have < wanted
     return Cell(
         value, None if low != low else low, None if high != high else high, None if lift != lift else lift,

@@ -35,6 +35,8 @@ EXAMPLES = """examples:
   earmark board freeze --into site              the reading pages as files, to keep or to put on any web server
 """
 
+_CREATING = ("user", "load-published", "restore")
+"""With these a board begins; on a database that is not there, the others would answer for an empty one."""
 _STATES = ("pending", "accepted", "rejected", "withdrawn")
 
 
@@ -55,8 +57,15 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "restore":
         return _restore(args)
     from earmark.board.storage import Store, open_database
+    from earmark.board.storage.database import missing_file
 
-    store = Store(open_database(_database(args)))
+    database = _database(args)
+    missing = None if args.action in _CREATING else missing_file(database)
+    if missing is not None:
+        raise InputError(
+            f"There is no board at {missing}; name its folder with --data, or begin one with `earmark board user NAME`."
+        )
+    store = Store(open_database(database))
     try:
         return _ACTIONS[args.action][2](args, store)
     finally:
@@ -228,7 +237,7 @@ def _decided(args: argparse.Namespace, sent: Submission) -> int:
     if args.json:
         print(_json(asdict(sent)))
     else:
-        print(f"{sent.id} is {sent.state}: {counted(sent.rows, 'row')} of {', '.join(sent.systems)} on {sent.board}")
+        print(f"{sent.id} is {sent.state}: {counted(sent.rows, 'row')} of {', '.join(sent.names)} on {sent.board}")
     return 0
 
 

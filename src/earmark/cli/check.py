@@ -12,6 +12,7 @@ import argparse
 import json
 import sys
 
+from earmark.errors import UsageError
 from earmark.extractors.catalogue import EXTRACTORS, open_extractor, parse_spec
 from earmark.extractors.conformance import Finding, check_extractor, table
 
@@ -42,16 +43,29 @@ def run(args: argparse.Namespace) -> int:
 
 def _findings(spec: str) -> list[Finding]:
     if _names_codec(spec):
-        from earmark.codecs.catalogue import open_codec
-        from earmark.codecs.conformance import check_codec
+        from earmark.codecs.catalogue import parse_spec as parse_codec
+        from earmark.codecs.processes import Died, Processes
 
-        return check_codec(open_codec(spec), fresh=lambda: open_codec(spec))
+        if not parse_codec(spec).is_path:
+            return _codec_findings(spec)
+        try:
+            with Processes(_codec_findings, 1) as elsewhere:  # a stranger's code may end the process that it is in
+                findings: list[Finding] = elsewhere.call(spec)
+        except Died as error:
+            return [Finding("returns", "fail", f"While it was checked, {error}: encode and decode must return.")]
+        return findings
     return check_extractor(open_extractor(spec))
+
+
+def _codec_findings(spec: str) -> list[Finding]:
+    from earmark.codecs.catalogue import open_codec
+    from earmark.codecs.conformance import check_codec
+
+    return check_codec(open_codec(spec), fresh=lambda: open_codec(spec))
 
 
 def _names_codec(spec: str) -> bool:
     """Whether a spelling is a codec's: one of the list, or an import path to something that encodes and decodes."""
-    from earmark.codecs.adapted import is_codec
     from earmark.codecs.catalogue import FAMILIES
     from earmark.codecs.catalogue import parse_spec as parse_codec
     from earmark.registry import load_path
@@ -64,4 +78,10 @@ def _names_codec(spec: str) -> bool:
     if head in FAMILIES:
         return True
     path = parse_spec(spec).path
-    return ":" in path and is_codec(load_path(path, "extractor or codec"))
+    if ":" not in path:
+        return False
+    thing = load_path(path, "extractor or codec")
+    lacking = [name for name in ("encode", "decode") if not callable(getattr(thing, name, None))]
+    if len(lacking) == 1 and not hasattr(thing, "extract"):
+        raise UsageError(f"{spec} has no `{lacking[0]}`: a codec has `encode` and `decode`.")
+    return not lacking

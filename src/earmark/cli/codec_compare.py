@@ -22,12 +22,14 @@ EXAMPLES = """examples:
   earmark codec compare run --json
 """
 
+DEFAULT = ("overall", "pesq", "stoi", "mel_distance")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+", help="folder of a codec run")
     parser.add_argument(
-        "--metrics", type=options.names, metavar="LIST", default=["overall", "pesq", "stoi", "mel_distance"],
-        help="metrics to compare by (default: overall,pesq,stoi,mel_distance); all: every one that can be",
+        "--metrics", type=options.names, metavar="LIST",
+        help=f"metrics to compare by (default: {','.join(DEFAULT)}); all: every one that can be",
     )  # fmt: skip
     parser.add_argument("--anchor", metavar="FAMILY", help="BD-rates against this family alone (default: every pair)")
     parser.add_argument("--no-differences", action="store_true", help="leave out the comparison clip by clip")
@@ -46,7 +48,10 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"{target}: choose a name that ends in {' or '.join(endings)}.")
     runs = open_runs(args.runs)
     found = runs.compared(None if args.metrics == ["all"] else args.metrics, args.anchor)
-    pairs = [] if args.no_differences else differences(runs, None if args.metrics == ["all"] else args.metrics)
+    if args.metrics is None:
+        found = [one for one in found if one.metric in DEFAULT]
+    wanted = None if args.metrics == ["all"] else args.metrics or DEFAULT
+    pairs = [] if args.no_differences else differences(runs, wanted)
     suite = runs.scores.rows[0].suite if runs.scores.rows else "codec"
     options.deliver(args, comparison_rows(found, pairs, suite), lambda _: comparison_text(found, pairs))
     if args.figure:

@@ -29,7 +29,8 @@ EXAMPLES = """examples:
   earmark codec run --codecs mypackage.mymodule:MyCodec,opus@12 --corpus sounds/ --category speech --into run
   earmark codec run run/config.yaml --plan
 
-Name anchors too: pcm loses nothing and shows the ceiling of every metric, flac what coding without loss costs.
+Name anchors too: pcm loses nothing of 16-bit sound and shows the ceiling of every metric, flac what coding without loss
+costs; quiet 24-bit or float material is rounded to 16 bits, and the ceiling shows it.
 `opus` is every rate of the family, `classical` every classical setting, `all` every setting that can run here.
 """
 
@@ -73,7 +74,9 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--bootstrap", type=int, metavar="N", help="resamples of clips for intervals (default: 1000)")
     group.add_argument("--seed", type=int, help="seed of resamples and lost packets (default: 0)")
     group.add_argument("--jobs", type=int, metavar="N", help="worker processes (default: every core; 0: none)")
-    group.add_argument("--plan", action="store_true", help="say what would run, what is cached and how long it takes")
+    group.add_argument(
+        "--plan", action="store_true", help="say what would run, what is cached and roughly how long it takes"
+    )
     group.add_argument("--no-report", dest="report", action="store_false", default=None, help="write no report.html")
     group.add_argument("--cache", choices=POLICIES, help="finished steps: use, redo or keep none (default: use)")
     group.add_argument("--cache-dir", metavar="URL", help="their place (default: EARMARK_CACHE or ~/.cache/earmark)")
@@ -121,11 +124,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _table(scores: Any, place: Any) -> str:
+    from earmark.codecs.submission import Dataset
     from earmark.pipeline.codec_folder import read_cards, read_codec_record
     from earmark.report.codecs.text import run_text
 
     record = read_codec_record(place)
-    return run_text(scores, read_cards(record), record["protocol"])
+    datasets = [Dataset(**given) for given in record["datasets"]]
+    return run_text(scores, read_cards(record), record["protocol"], datasets, record["failed"])
 
 
 def _remarks(result: Any) -> list[str]:

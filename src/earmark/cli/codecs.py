@@ -23,7 +23,7 @@ EXAMPLES = """examples:
 
 columns:
   kbps    nominal; a run counts what is sent
-  delay   ms, as declared; ? is calibrated in each run; pcm and flac are the anchors that lose nothing
+  delay   ms, as declared; ? is calibrated in each run; pcm and flac are the anchors: they lose nothing of 16 bits
   here    yes: it can run on this machine; else what it needs, in the lines below the table
 """
 

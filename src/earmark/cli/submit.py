@@ -3,7 +3,8 @@
 SCORES is a score table (.csv, .jsonl, .json or .parquet, as `--out` writes it), the JSON of codecs, or a document that
 holds its own cards. Partial results are welcome. What is sent is pending until a moderator accepts it; the permalink
 that is printed says what became of it. When the connection breaks or the board restarts, the same submission is sent
-again and stored once. The token comes from --token or EARMARK_TOKEN.
+again and stored once. The token comes from --token or EARMARK_TOKEN: the host gives you one, or the page /sign-up of a
+board whose registration is open.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Iterable
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from earmark.board.records import SystemCard
     from earmark.board.rules import Verdict
     from earmark.board.submission import Document
+
+_PAGE = re.compile(r"(?<![:/])/(?:b/(?P<board>[^/]+)|submissions/|(?:submit|mine|sign-in|sign-up|how-to-submit)$).*")
 
 EXAMPLES = """examples:
   earmark submit scores.csv --to https://board.example.org --dry-run
@@ -43,8 +47,13 @@ a card (card.yaml), of which only the name is needed:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scores", metavar="SCORES", help="score table, codec JSON, or document")
-    parser.add_argument("--to", metavar="URL", help="address of the board")
-    parser.add_argument("--board", default="", metavar="NAME", help="which board, if the suite column does not say it")
+    parser.add_argument("--to", metavar="URL", help="address of the board, or of a page of it")
+    parser.add_argument(
+        "--board",
+        default="",
+        metavar="NAME",
+        help="which board, where the file does not say it; the JSON of codecs says the name of its run",
+    )
     parser.add_argument("--card", metavar="FILE", help="YAML or JSON: what is to be said of the system, or a list")
     parser.add_argument("--name", default="", metavar="NAME", help="name of the only system, in place of the file's")
     parser.add_argument("--token", metavar="TOKEN", help="better set EARMARK_TOKEN: options are seen by other users")
@@ -61,6 +70,8 @@ def run(args: argparse.Namespace) -> int:
 
     if not args.to and not args.dry_run:
         raise UsageError("Say where to send it: --to URL, or --dry-run to check it only.")
+    if args.to:
+        args.to, args.board = _addressed(args.to, args.board, args.quiet)
     client = _client(args)
     document = _document(args)
     verdict = check(document)
@@ -69,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     if verdict.problems:
         return _refused((one.pointer, one.sentence) for one in verdict.problems)
     if args.dry_run:
-        return _dry_run(client, document, args)
+        return _dry_run(client, document, verdict, args)
     assert client is not None
     receipt = None if args.again else client.find(document.board, document.digest)
     if receipt is not None:
@@ -83,18 +94,38 @@ def run(args: argparse.Namespace) -> int:
             if not refusal.errors:
                 raise
             return _refused(refusal.errors, "the board says: ")
+        if not args.quiet:
+            _note(receipt.notes, verdict)
     print(json.dumps(receipt._asdict(), ensure_ascii=False) if args.json else f"{receipt.permalink} ({receipt.state})")
     return 0
 
 
+def _addressed(text: str, board: str, quiet: bool) -> tuple[str, str]:
+    """The address without the page that was copied with it, and the board: the one whose page it is, or as given."""
+    from earmark.board.client import checked_address
+
+    given = checked_address(text)
+    page = _PAGE.search(given)
+    if page is None:
+        return text, board
+    address, board = given[: page.start()], board or page["board"] or ""
+    if not quiet:
+        taken = f" and the board {board}" if board and board == page["board"] else ""
+        print(f"{given} is a page of a board: taken as {address}{taken}", file=sys.stderr)
+    return address, board
+
+
 def _client(args: argparse.Namespace) -> BoardClient | None:
-    from earmark.board.client import BoardClient, sends_in_the_open
+    from earmark.board.client import BoardClient, checked_address, sends_in_the_open
 
     if not args.to:
         return None
     token = (args.token or os.environ.get("EARMARK_TOKEN", "")).strip()
     if not token and not args.dry_run:
-        raise UsageError("Sending needs a token: set EARMARK_TOKEN; the board's page /mine makes one.")
+        raise UsageError(
+            "Sending needs a token: set EARMARK_TOKEN to the one that the host of the board gave you, or make one at "
+            f"{checked_address(args.to)}/sign-up where registration is open."
+        )
     client = BoardClient(args.to, token, sleep=_Waiting(args.quiet))
     if token and sends_in_the_open(client.address) and not args.quiet:
         print(f"{client.address} is not encrypted: others on the way can read your token", file=sys.stderr)
@@ -207,7 +238,14 @@ def _refused(problems: Iterable[tuple[str, str]], who: str = "") -> int:
     return 1
 
 
-def _dry_run(client: BoardClient | None, document: Document, args: argparse.Namespace) -> int:
+def _note(notes: Iterable[str], verdict: Verdict) -> None:
+    """What the board remarks and we did not know, such as subsets that are new to it, on stderr."""
+    for note in notes:
+        if note not in verdict.warnings:
+            print(f"remark   {note if note.isprintable() else repr(note)[1:-1]}", file=sys.stderr)
+
+
+def _dry_run(client: BoardClient | None, document: Document, verdict: Verdict, args: argparse.Namespace) -> int:
     """Ask the board too, which may be of another version and have other rules."""
     asked = client is not None
     if client is not None:
@@ -215,6 +253,8 @@ def _dry_run(client: BoardClient | None, document: Document, args: argparse.Name
         if answer["problems"]:
             said = ((str(one.get("pointer", "")), str(one.get("detail", ""))) for one in answer["problems"])
             return _refused(said, "the board says: ")
+        if not args.quiet:
+            _note(map(str, answer.get("warnings") or ()), verdict)
     found = {
         "board": document.board,
         "systems": [card.name for card in document.cards],

@@ -15,11 +15,13 @@ from scipy.interpolate import PchipInterpolator
 from earmark.codecs.contract import Measured
 from earmark.errors import InputError
 
-__all__ = ["Curve", "Monotonicity", "Point", "Step", "bd_rate", "curves", "monotonicity", "pareto"]
+__all__ = ["Curve", "Monotonicity", "Point", "Step", "bd_rate", "curves", "monotonicity", "pareto", "shared_range"]
 
 Floats = NDArray[np.float64]
 
 FEWEST = 2
+LEAST_SHARED = 0.1
+"""The part of the narrower curve's scores that two curves must share."""
 
 
 class Point(NamedTuple):
@@ -100,7 +102,8 @@ def bd_rate(rates_a: ArrayLike, scores_a: ArrayLike, rates_b: ArrayLike, scores_
 
     ln rate is a piecewise cubic (PCHIP) of the score, which keeps a monotone curve monotone; two points make it a
     straight line. Not applicable when a curve has fewer than two points, does not move one way with the rate, or
-    shares no scores with the other. Whether higher is better plays no part. Bjøntegaard, VCEG-M33, 2001.
+    shares with the other less than a tenth of the narrower one's scores, which says nothing of the rest. Whether
+    higher is better plays no part. Bjøntegaard, VCEG-M33, 2001.
     """
     logs = []
     for name, rates, scores in (("first", rates_a, scores_a), ("second", rates_b, scores_b)):
@@ -108,12 +111,23 @@ def bd_rate(rates_a: ArrayLike, scores_a: ArrayLike, rates_b: ArrayLike, scores_
         if isinstance(curve, Measured):
             return curve
         logs.append(curve)
-    low = max(curve.x[0] for curve in logs)
-    high = min(curve.x[-1] for curve in logs)
+    low, high = shared_range(scores_a, scores_b)
     if not low < high:
         return Measured.not_applicable("the two curves share no range of scores")
+    narrower = min(float(curve.x[-1] - curve.x[0]) for curve in logs)
+    if high - low < LEAST_SHARED * narrower:
+        return Measured.not_applicable(
+            f"the two curves share only the scores from {low:.4g} to {high:.4g}, less than {LEAST_SHARED:.0%} of the "
+            "narrower one"
+        )
     mean_a, mean_b = (float(curve.integrate(low, high)) / (high - low) for curve in logs)
     return Measured(float(np.expm1(mean_b - mean_a)))
+
+
+def shared_range(scores_a: ArrayLike, scores_b: ArrayLike) -> tuple[float, float]:
+    """The scores that both curves reach, over which a BD-rate is taken: none where the first is not the lower."""
+    a, b = np.asarray(scores_a, np.float64), np.asarray(scores_b, np.float64)
+    return float(max(a.min(), b.min())), float(min(a.max(), b.max()))
 
 
 def pareto(rates: ArrayLike, scores: ArrayLike, higher_is_better: bool) -> NDArray[np.bool_]:

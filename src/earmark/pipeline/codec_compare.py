@@ -5,16 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from earmark._version import __version__
 from earmark.codecs.aggregate import compare
 from earmark.codecs.contract import CodecCard, Measured
 from earmark.codecs.submission import Dataset
-from earmark.errors import InputError, UsageError
+from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.pipeline.codec_folder import clip_values, read_cards, read_codec_record
-from earmark.report.codecs.comparison import Comparison, compare_settings, compared_metrics, value_rows
+from earmark.report.codecs.comparison import (
+    Comparison,
+    Failures,
+    compare_settings,
+    compared_metrics,
+    failing,
+    value_rows,
+)
 from earmark.report.codecs.content import Difference
+from earmark.report.codecs.text import shared_text
 from earmark.report.reading import is_mean
 from earmark.scores import Row, Scores, load_scores, merge
 
@@ -35,19 +44,36 @@ class Runs(NamedTuple):
     protocol: str
     metrics: tuple[str, ...]
     records: tuple[dict[str, Any], ...]
+    failed: Failures = MappingProxyType({})
 
     def subsets(self) -> list[str]:
         return list(dict.fromkeys(row.subset for row in self.scores if not is_mean(row)))
 
     def compared(self, metrics: Sequence[str] | None, anchor: str | None) -> list[Comparison]:
-        """Every metric (or those named) of every subset that has settings to compare."""
+        """Every metric (or those named) of every subset that has settings to compare; UsageError for a wrong name."""
+        known = dict.fromkeys(name for subset in self.subsets() for name, _ in compared_metrics(self.scores, subset))
+        for name in metrics or ():
+            if name not in known:
+                raise UsageError(
+                    f"There is no {name} to compare by: two settings must have a value.{did_you_mean(name, known)} "
+                    f"Known here: {', '.join(known) or 'none'}."
+                )
         found = []
+        described = {dataset.subset: dataset for dataset in self.datasets}
         for subset in self.subsets():
             wanted = compared_metrics(self.scores, subset)
             if metrics is not None:
                 wanted = [(metric, protocol) for metric, protocol in wanted if metric in metrics]
             found += [
-                compare_settings(self.scores, self.cards, subset, metric, protocol=protocol, anchor=anchor)
+                compare_settings(
+                    self.scores,
+                    self.cards,
+                    subset,
+                    metric,
+                    protocol=protocol,
+                    anchor=anchor,
+                    left_out=failing(self.failed, described[subset], metric) if subset in described else {},
+                )
                 for metric, protocol in wanted
             ]
         return found
@@ -64,15 +90,18 @@ def open_runs(places: Sequence[str | Path]) -> Runs:
         )
     datasets: dict[str, Dataset] = {}
     cards: dict[str, CodecCard] = {}
+    failed: dict[str, dict[str, Any]] = {}
     for place, record in zip(folders, records, strict=True):
         for given in record["datasets"]:
             dataset = Dataset(**given)
             if datasets.setdefault(dataset.subset, dataset).digest != dataset.digest:
                 raise InputError(f"{place}: its {dataset.subset} holds other sounds than that of the runs before it.")
         cards |= read_cards(record)
+        for subset, codecs in record.get("failed", {}).items():
+            failed.setdefault(subset, {}).update(codecs)
     scores = merge(*(load_scores(place / "scores.csv") for place in folders), on_conflict="last")
     metrics = tuple(dict.fromkeys(metric for record in records for metric in record["metrics"]))
-    return Runs(folders, scores, cards, tuple(datasets.values()), protocols.pop(), metrics, records)
+    return Runs(folders, scores, cards, tuple(datasets.values()), protocols.pop(), metrics, records, failed)
 
 
 def differences(runs: Runs, metrics: Sequence[str] | None = None, *, resamples: int = 500) -> list[Difference]:
@@ -137,7 +166,7 @@ def comparison_rows(found: Sequence[Comparison], pairs: Sequence[Difference], su
             rows.append(Row(
                 suite=suite, subset=f"{one.subset}:{one.metric}", system=f"{pair.family} - {pair.anchor}",
                 metric="bd_rate", protocol=one.protocol, value=pair.change.value, status=pair.change.status,
-                reason=pair.change.reason, version=__version__,
+                reason=pair.change.reason or shared_text(one, pair), version=__version__,
             ))  # fmt: skip
     for difference in pairs:
         rows.append(Row(

@@ -21,10 +21,11 @@ from earmark.pipeline.cache import Cache
 from earmark.pipeline.codec_systems import CodecSystem
 from earmark.pipeline.entries import Entry
 
-__all__ = ["CLIPS", "KIND", "Sample", "calibrated", "chosen", "known_delay"]
+__all__ = ["CLIPS", "KIND", "UNSUITED", "Sample", "calibrated", "chosen", "known_delay"]
 
 CLIPS = 12
 KIND = "codec-delays"
+UNSUITED = "no clip suits calibration, so no delay is taken out"
 _LEAST_SECONDS = 0.5
 _MOST_SECONDS = 30.0
 _LEAST_LEVEL = 1e-3  # root mean square
@@ -70,7 +71,7 @@ def known_delay(cache: Cache, system: CodecSystem, samples: Sequence[Sample]) ->
     if said is not None:
         return said
     if not samples:
-        return Delay(0.0, "waveform", 0.0, 0, "no clip suits calibration, so no delay is taken out")
+        return Delay(0.0, "waveform", 0.0, 0, UNSUITED)
     entry = cache.get(KIND, system.delay_key([sample.digest for sample in samples]))
     return None if entry is None else Delay(*entry.meta["delay"])
 

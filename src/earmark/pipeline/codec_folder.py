@@ -103,6 +103,7 @@ def _record(work: CodecWork) -> dict[str, Any]:
             for system in work.systems
         ],
         "missing": missing(work),
+        "failed": failed(work),
         "notes": work.notes,
     }
 
@@ -123,6 +124,21 @@ def missing(work: CodecWork) -> list[dict[str, Any]]:
     names = ("subset", "system", "what", "status", "reason")
     ordered = sorted(found.items(), key=lambda item: -len(item[1]))[:MOST_REASONS]
     return [{**dict(zip(names, key, strict=True)), "clips": len(ids), "first": ids[0]} for key, ids in ordered]
+
+
+def failed(work: CodecWork) -> dict[str, dict[str, dict[str, list[str]]]]:
+    """{subset: {codec: {"coding" or a metric: ids of the clips that failed}}}; a codec that never fails has none."""
+    names = {f"{work.protocol} {metric}": metric for metric in work.metrics}
+    found: dict[str, dict[str, dict[str, list[str]]]] = {}
+    for subset in work.subsets:
+        for system in work.systems:
+            own = found.setdefault(subset.name, {}).setdefault(system.name, {})
+            for one in work.results(subset, system):
+                values = {"coding": one.refused} if one.refused is not None else one.values
+                for what, value in values.items():
+                    if value.status == "failed" and (what in names or one.refused is not None):
+                        own.setdefault(names.get(what, what), []).append(one.clip.id)
+    return found
 
 
 # --- clips.csv -------------------------------------------------------------------------------------------------------

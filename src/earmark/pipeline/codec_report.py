@@ -11,6 +11,7 @@ import numpy as np
 from earmark.codecs import harness
 from earmark.codecs.alignment import aligned
 from earmark.codecs.clip_work import opened
+from earmark.codecs.submission import Dataset
 from earmark.corpora.clips import Clip, Corpus
 from earmark.errors import EarmarkError, InputError
 from earmark.pipeline.cache import Cache
@@ -19,7 +20,7 @@ from earmark.pipeline.codec_config import load_codec_config
 from earmark.pipeline.codec_folder import clip_values
 from earmark.pipeline.codec_packs import Blobs, Records, read_records
 from earmark.pipeline.prepare import choose_subsets, open_corpora
-from earmark.report.codecs.comparison import compare_settings, value_rows
+from earmark.report.codecs.comparison import compare_settings, failing, value_rows
 from earmark.report.codecs.content import CodecReport, Failed, Heard, WorstClip
 from earmark.report.codecs.page import write_codecs
 from earmark.scores import metric_facts
@@ -60,6 +61,7 @@ def gather(
         differences=differences(runs, [m for m in ("pesq", "mel_distance") if m in runs.metrics]),
         worst=_worst(runs, sounds),
         failures=[Failed(**one) for one in _missing(runs)],
+        failed=runs.failed,
         versions=record["versions"],
         notes=[note for one in runs.records for note in one["notes"]],
         settings=_settings(runs),
@@ -99,7 +101,7 @@ def _worst(runs: Runs, sounds: _Sounds) -> list[WorstClip]:
                 if subset == dataset.subset and value.value is not None:
                     values.setdefault(system, []).append((clip, value.value))
         sign = 1 if metric_facts(metric).higher_is_better else -1
-        for system in _chosen(runs, dataset.subset, values, max(2, WORST // len(runs.datasets))):
+        for system in _chosen(runs, dataset, values, max(2, WORST // len(runs.datasets))):
             clip, worst = min(values[system], key=lambda one: sign * one[1])
             mean = float(np.mean([value for _, value in values[system]]))
             found.append(
@@ -110,14 +112,17 @@ def _worst(runs: Runs, sounds: _Sounds) -> list[WorstClip]:
     return found
 
 
-def _chosen(runs: Runs, subset: str, values: dict[str, Any], wanted: int) -> list[str]:
+def _chosen(runs: Runs, dataset: Dataset, values: dict[str, Any], wanted: int) -> list[str]:
     """Codecs to listen to: those that no other beats, spread over the rates; others where these are too few."""
-    overall = compare_settings(runs.scores, runs.cards, subset, "overall", protocol=runs.protocol)
+    left_out = failing(runs.failed, dataset, "overall")
+    overall = compare_settings(
+        runs.scores, runs.cards, dataset.subset, "overall", protocol=runs.protocol, left_out=left_out
+    )
     lossy = [name for name in values if not runs.cards[name].lossless]
     front = [point.system for point in overall.front if point.system in lossy]
     if len(front) > wanted:
         front = [front[place] for place in np.linspace(0, len(front) - 1, wanted).round().astype(int)]
-    rates = value_rows(runs.scores, subset, "kbps", "all")
+    rates = value_rows(runs.scores, dataset.subset, "kbps", "all")
     others = sorted((name for name in lossy if name not in front), key=lambda name: rates[name].value or 0.0)
     chosen = [*front, *others[: max(0, wanted - len(front))]]
     return sorted(chosen, key=lambda name: rates[name].value or 0.0)

@@ -22,6 +22,7 @@ from earmark.codecs.tokens import token_statistics
 from earmark.errors import EarmarkError
 from earmark.pipeline import keys
 from earmark.pipeline.codec_coding import names_wanted
+from earmark.pipeline.codec_delays import UNSUITED
 from earmark.pipeline.codec_state import ClipResult, CodecWork
 from earmark.pipeline.codec_systems import CodecSystem
 from earmark.pipeline.entries import Entry
@@ -144,9 +145,12 @@ class _Rows:
     def _delay(self) -> Row:
         found = self.delay
         if found.method == "declared":
-            return Row(metric="delay_ms", value=1000 * found.seconds, n=0, reason="declared on its card")
+            return Row(metric="delay_ms", value=1000 * found.seconds, reason="declared on its card")
+        if not found.n:  # nothing is taken out then, which is no measurement of zero
+            status = "not_applicable" if found.reason == UNSUITED else "failed"
+            return Row(metric="delay_ms", n=0, status=status, reason=found.reason)
         spread = f"by {found.method}, middle half of the clips within {1000 * found.spread_seconds:.2f} ms"
-        reason = "; ".join(filter(None, [spread if found.n else "", found.reason]))
+        reason = "; ".join(filter(None, [spread, found.reason]))
         return Row(metric="delay_ms", value=1000 * found.seconds, n=found.n, reason=reason)
 
     # --- measured ----------------------------------------------------------------------------------------------------

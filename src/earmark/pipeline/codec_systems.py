@@ -101,6 +101,8 @@ def _named(spec: str) -> CodecSystem:
     parsed = parse_spec(spec)
     if parsed.family not in families():
         return _strange(spec, open_codec(spec))
+    if parsed.query or parsed.checkpoint:
+        open_codec(spec)  # a wrong option or folder is told now, not as a failure of every clip
     classical = parsed.family in CLASSICAL
     places = ("codecs/classical/*.py",) if classical else ("codecs/neural/*.py", "codecs/networks/*.py")
     libraries = keys.versions(*(_LIBRARIES if classical else _NEURAL_LIBRARIES))

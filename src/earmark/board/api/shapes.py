@@ -227,6 +227,7 @@ class SubmissionShape(BaseModel):
     digest: str
     version: str
     notes: list[str]
+    names: list[str]
     permalink: str
 
     @classmethod

@@ -19,7 +19,7 @@ from earmark.board.api.shapes import (
     WithdrawalAsked,
 )
 from earmark.board.context import Context
-from earmark.board.receiving import may_read_rows, read_apart, receive
+from earmark.board.receiving import may_read_rows, new_subsets, read_apart, receive
 from earmark.board.records import State, Submission
 from earmark.board.refusals import NotAllowed, NotFound
 from earmark.board.rules import check
@@ -48,7 +48,7 @@ async def validate(request: Request, context: Asked, board: Text = "") -> Respon
             rows=len(document.scores),
             digest=document.digest,
             problems=[ProblemShape(pointer=one.pointer, detail=one.sentence) for one in verdict.problems],
-            warnings=list(verdict.warnings),
+            warnings=[*verdict.warnings, *new_subsets(context, document)],
         )
 
     return sent(await read_apart(request, judged))
@@ -118,9 +118,14 @@ def _found(context: Context, submission: str) -> Submission:
 
 
 @router.post("/{submission}/withdraw", response_model=SubmissionShape)
-def withdraw(submission: Id, asked: WithdrawalAsked, request: Request, context: Asked, user: Author) -> Response:
-    """Take your submission back. Its scores leave the board; that it was there stays on record."""
-    done = context.store.withdraw(submission, user, asked.reason)
+def withdraw(
+    submission: Id, request: Request, context: Asked, user: Author, asked: WithdrawalAsked | None = None
+) -> Response:
+    """Take your submission back. Its scores leave the board; that it was there stays on record.
+
+    The body, with a `reason`, may be left out.
+    """
+    done = context.store.withdraw(submission, user, asked.reason if asked else "")
     context.meters.submissions.labels("withdrawn").inc()
     context.snapshots.refresh()
     return sent(SubmissionShape.of(done, address_of(request)))

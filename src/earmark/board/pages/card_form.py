@@ -34,7 +34,9 @@ FIELDS = (
     Field("authors", "Authors", "separated by commas"),
     Field("url", "Address", "of the code, the weights or the paper", "url"),
     Field("licence", "Licence", "of the weights, such as MIT"),
-    Field("training_free", "Training-free", kind="choice", choices=(("", "not said"), ("yes", "yes"), ("no", "no"))),
+    Field("training_free", "Training-free", "nothing was trained on this benchmark's own data", "choice", (
+        ("", "not said"), ("yes", "yes"), ("no", "no"),
+    )),
     Field("parameters_m", "Parameters", "in millions", "number"),
     Field("real_time_factor", "Real-time factor", "seconds of work for one second of sound", "number"),
     Field("kbps", "Bitrate", "of a codec, in kbps", "number"),

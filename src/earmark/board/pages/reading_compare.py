@@ -94,10 +94,9 @@ def pareto_page(reader: Reader, board: str, items: Items) -> Kept:
     ordered = sorted(front.points, key=lambda point: (not point.front, point.x, point.rank))
     missing = f"{counted(front.without, 'ranked system')} without a stated cost left out." if front.without else ""
     group = snapshot.group(view.metric, view.over)
-    caption = (
-        f"{view.metric}, {group.title.lower()}, against {front.axis.words.lower()}. The dotted line joins the "
-        "front; solid lines join what one family does at several costs."
-    )
+    caption = f"{view.metric}, {group.words}, against {front.axis.words.lower()}. The dotted line joins the front"
+    caption += "; solid lines join what one family does at several costs." if front.families() else "."
+    mixed = not all(point.stated for point in front.points)
     offered = axes_of(snapshot)
     values: dict[str, Any] = {
         "board": board, "axis": front.axis.key, "metric": view.metric, "over": view.over, "setting": view.setting,
@@ -107,7 +106,7 @@ def pareto_page(reader: Reader, board: str, items: Items) -> Kept:
             {
                 "slug": point.system.slug, "name": point.system.card.name, "setting": point.setting,
                 "family": point.system.card.family, "cost": f"{point.x:g}", "rank": point.rank,
-                "front": point.front,
+                "front": point.front, "stated": mixed and point.stated,
                 "mean": Markup(score_cell(Cell(point.y, point.low, point.high, status="ok"), view.metric)),
             }
             for point in ordered[:_MOST_POINTS]

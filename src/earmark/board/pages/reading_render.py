@@ -105,7 +105,7 @@ class Reader:
             page = table(snapshot, BoardView.parse(snapshot, ()))
             shown |= {
                 "metric": page.field.metric,
-                "over": page.field.group.title.lower(),
+                "over": page.field.group.words,
                 "leaders": [
                     {
                         "slug": row.system.slug,
@@ -154,7 +154,7 @@ class Reader:
             "total": shown.total,
             "pages": shown.pages,
             "summary": _summary(shown),
-            "reading": _reading(shown),
+            "reading": _reading(shown, frozen=bool(self.frozen)),
             "opened": bool(in_use or changed),
             "chosen_filters": in_use,
             "download_address": address if not self.frozen else f"{address}/{view.metric}",
@@ -232,11 +232,17 @@ def _summary(shown: TablePage) -> str:
     unit = " (%)" if facts(view.metric).percent else ""
     unranked = len(field.rows) - field.ranked
     rest = f"; {unranked} without a rank" if unranked else ""
-    return f"{first}, {view.metric}{unit}, {way} is better, {field.group.title.lower()}{rest}"
+    if shown.elsewhere:
+        rest += f"; {shown.elsewhere} more {'has' if shown.elsewhere == 1 else 'have'} no {view.metric} here"
+    return f"{first}, {view.metric}{unit}, {way} is better, {field.group.words}{rest}"
 
 
-def _reading(shown: TablePage) -> str:
-    ranks = shown.field.ranks
+def _reading(shown: TablePage, *, frozen: bool) -> str:
+    ranks, group = shown.field.ranks, shown.field.group
+    if not shown.field.ranked:
+        names = ", ".join(group.subsets[:6]) + (", …" if len(group.subsets) > 6 else "")
+        why = f"Nobody has a rank: no system has all {len(group.subsets)} subsets of this mean ({names})."
+        return why if frozen else f"{why} Choose a single subset under “Ranked by” to rank those that have it."
     if ranks.resampled and ranks.shaken.any():
         doubt = "from drawing the subsets again and, where a system's rows have intervals, from those"
     elif ranks.resampled:

@@ -46,7 +46,7 @@ def _caption(page: TablePage) -> str:
     field = page.field
     unit = ", in percent" if facts(field.metric).percent else ""
     way = "higher" if facts(field.metric).higher_is_better else "lower"
-    over = f"{field.group.title.lower()} of {len(field.group.subsets)} subsets"
+    over = f"{field.group.words} of {len(field.group.subsets)} subsets"
     if len(field.group.subsets) == 1:
         over = field.group.subsets[0] or "all clips"
     return (

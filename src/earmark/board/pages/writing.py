@@ -19,8 +19,8 @@ from starlette.responses import RedirectResponse, Response
 from earmark.board.context import Context
 from earmark.board.pages.card_form import FIELDS, document_from
 from earmark.board.problems import ProblemError, status_of
-from earmark.board.receiving import count_stranger, is_own, may_read_rows, read_apart, receive
-from earmark.board.records import User
+from earmark.board.receiving import count_stranger, is_own, may_read_rows, new_subsets, read_apart, receive
+from earmark.board.records import SystemCard, User
 from earmark.board.refusals import NotFound, Problem, Refused
 from earmark.board.rules import check
 from earmark.board.security import (
@@ -39,6 +39,7 @@ __all__ = ["writing_pages"]
 Result = TypeVar("Result")
 router = APIRouter()
 _SHOWN_ROWS = 300
+_SHOWN_CARDS = 20
 _DONE = {
     "sent": "Sent. A moderator will look at it; this page says what became of it.",
     "withdrawn": "Withdrawn. Its scores have left the board; that it was there stays on record.",
@@ -251,7 +252,8 @@ async def submit(request: Request) -> Response:
             if posted.text("action") == "check":
                 what = f"{counted(len(document.scores), 'row')} of {counted(len(document.cards), 'system')}"
                 said = f"{what} can be sent to the board {document.board}."
-                return _submit_page(request, 200, posted.texts, checked=said, warnings=verdict.warnings)
+                warnings = [*verdict.warnings, *new_subsets(context, document)]
+                return _submit_page(request, 200, posted.texts, checked=said, warnings=warnings)
             submission = receive(context, document, user, posted.text("key"))
         except Refused as refused:
             return _submit_page(request, 422, posted.texts, refused.problems)
@@ -279,8 +281,22 @@ def mine_page(request: Request) -> Response:
 # --- one submission -------------------------------------------------------------------------------
 
 
+class CardShown(NamedTuple):
+    """The card of a system as it was sent, and where the system stands."""
+
+    card: SystemCard
+    on_board: bool
+
+
 @router.get("/submissions/{submission}")
 def submission_page(submission: str, request: Request) -> Response:
+    return _submission_page(submission, request)
+
+
+def _submission_page(
+    submission: str, request: Request, status: int = 200, wrong: str = "", texts: Mapping[str, str] | None = None
+) -> Response:
+    """One submission; with a decision that cannot stand, its form as it was sent and what is wrong with it."""
     context = _context(request)
     found = context.store.submission(submission)
     if found is None:
@@ -288,9 +304,15 @@ def submission_page(submission: str, request: Request) -> Response:
     user = visitor_of(request)
     readable = may_read_rows(found, user)
     rows = context.store.rows_of(found.id).rows if readable else ()
+    cards = context.store.cards_of(found.id)[:_SHOWN_CARDS] if readable else ()
     moderates = user is not None and user.role == "moderator"
     return _page(
-        request, "submission", here="", submission=found, rows=rows[:_SHOWN_ROWS], readable=readable,
+        request, "submission", status, here="", submission=found, rows=rows[:_SHOWN_ROWS], readable=readable,
+        systems=list(zip(found.systems, found.names, strict=True)), wrong=wrong, texts=texts or {},
+        cards=[
+            CardShown(card, context.store.system(found.board, slug) is not None)
+            for card, slug in zip(cards, found.systems, strict=False)
+        ],
         may_withdraw=(is_own(found, user) or moderates) and found.state in ("pending", "accepted"),
         may_decide=moderates and found.state == "pending",
     )  # fmt: skip
@@ -335,7 +357,11 @@ async def decide(submission: str, request: Request) -> Response:
         marked = posted.text("provenance") or None
         if choice not in ("accept", "reject") or marked not in (None, "self-reported", "reproduced", "blind"):
             raise ProblemError(422, "Choose accept or reject, and a provenance from the list.")
-        done = context.store.decide(submission, user, choice == "accept", posted.text("reason"), marked)  # type: ignore[arg-type]
+        reason = posted.text("reason")
+        if choice == "reject" and user.role == "moderator" and not reason:
+            wrong = "A rejection needs a reason: say in one sentence what its author can do."
+            return _submission_page(submission, request, 422, wrong, posted.texts)
+        done = context.store.decide(submission, user, choice == "accept", reason, marked)  # type: ignore[arg-type]
         context.meters.submissions.labels(done.state).inc()
         context.snapshots.refresh()
         return _to(f"/submissions/{done.id}?done={done.state}")

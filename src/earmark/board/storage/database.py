@@ -23,7 +23,7 @@ from earmark.board.refusals import Busy
 from earmark.board.storage.migrations import upgrade
 from earmark.errors import InputError, UsageError, require
 
-__all__ = ["connect", "open_database", "reading", "writing"]
+__all__ = ["connect", "missing_file", "open_database", "reading", "writing"]
 
 _WAIT_SECONDS = 30
 _WRITES = "earmark_writes"
@@ -60,6 +60,15 @@ def connect(url: str) -> Engine:
         return _sqlite(address)
     require("psycopg", "PostgreSQL databases", "board")
     return create_engine(address, pool_pre_ping=True, pool_size=5, max_overflow=20, isolation_level="READ COMMITTED")
+
+
+def missing_file(url: str) -> Path | None:
+    """The file of a SQLite database that is not there yet; None when it is, or when the database is elsewhere."""
+    address = _address(url)
+    if address.get_backend_name() != "sqlite":
+        return None
+    place = Path(address.database or "")
+    return None if place.exists() else place
 
 
 def _address(url: str) -> URL:

@@ -54,7 +54,7 @@ def decide(
     if accept:
         _recount(connection, row.id)
     marked = f"as {provenance}" if accept and provenance else ""
-    record(connection, moderator.name, state, public, " ".join(filter(None, (marked, reason))))
+    record(connection, moderator.name, state, public, ": ".join(filter(None, (marked, reason))))
 
 
 def withdraw(connection: Connection, public: str, user: records.User, reason: str) -> None:

@@ -166,19 +166,21 @@ def _submissions() -> Query:
 
 def _with_systems(connection: Connection, rows: Sequence[Sequence[Any]]) -> list[records.Submission]:
     slugs: dict[int, list[str]] = {row[0]: [] for row in rows}
+    names: dict[int, list[str]] = {row[0]: [] for row in rows}
     numbers = list(slugs)
     for start in range(0, len(numbers), 500):
         found = connection.execute(
-            select(SubmissionSystem.submission_id, System.slug)
+            select(SubmissionSystem.submission_id, System.slug, System.name)
             .join(System, System.id == SubmissionSystem.system_id)
             .where(SubmissionSystem.submission_id.in_(numbers[start : start + 500]))
             .order_by(SubmissionSystem.submission_id, SubmissionSystem.place)
         )
-        for number, slug in found:
+        for number, slug, name in found:
             slugs[number].append(slug)
+            names[number].append(name)
     sent: list[records.Submission] = []
     for number, public, board, *said, notes in rows:
-        cells: list[Any] = [public, board, tuple(slugs[number]), *said, tuple(json.loads(notes))]
+        cells: list[Any] = [public, board, tuple(slugs[number]), *said, tuple(json.loads(notes)), tuple(names[number])]
         sent.append(records.Submission(*cells))
     return sent
 

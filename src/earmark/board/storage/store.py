@@ -80,12 +80,14 @@ class Store:
 
     # --- submissions --------------------------------------------------------------------------------------------------
 
-    def submit(self, document: Document, user: records.User, *, idempotency_key: str = "") -> records.Submission:
+    def submit(
+        self, document: Document, user: records.User, *, idempotency_key: str = "", notes: Sequence[str] = ()
+    ) -> records.Submission:
         """Store a document as a pending submission; `Refused` when it breaks the rules.
 
         The same key (or, without one, the same document, as long as nothing newer came) again returns the first
         submission; the same key with another document is a `Conflict`. A system belongs to whoever sent it first, to
-        their team, and to moderators: for others it is `NotAllowed`.
+        their team, and to moderators: for others it is `NotAllowed`. `notes` are kept beside those of the rules.
         """
         key = checked_text(idempotency_key, "The idempotency key", 200)
         verdict = check(document, limits=self.limits)
@@ -96,7 +98,7 @@ class Store:
             sender = accounts.still(connection, user)
             public = arrivals.earlier(connection, document, sender, key)
             if public is None:
-                public = arrivals.add(connection, document, sender, key, verdict.warnings)
+                public = arrivals.add(connection, document, sender, key, [*verdict.warnings, *notes])
             return _there(lookups.submission(connection, public))
 
         return writing(self.engine, work)

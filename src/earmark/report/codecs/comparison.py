@@ -4,15 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
+from types import MappingProxyType
 from typing import NamedTuple
 
 from earmark.codecs.contract import CodecCard, Measured
-from earmark.codecs.rate_distortion import Curve, Monotonicity, Point, bd_rate, curves, monotonicity, pareto
+from earmark.codecs.overall import METRICS_OF
+from earmark.codecs.rate_distortion import (
+    Curve,
+    Monotonicity,
+    Point,
+    bd_rate,
+    curves,
+    monotonicity,
+    pareto,
+    shared_range,
+)
+from earmark.codecs.submission import Dataset
 from earmark.errors import UsageError, did_you_mean
 from earmark.report.reading import facts
 from earmark.scores import Row, Scores
 
-__all__ = ["LADDER", "BdRate", "Comparison", "best_below", "compare_settings", "compared_metrics", "value_rows"]
+__all__ = [
+    "LADDER",
+    "BdRate",
+    "Comparison",
+    "Failing",
+    "Failures",
+    "best_below",
+    "compare_settings",
+    "compared_metrics",
+    "failing",
+    "value_rows",
+]
 
 LADDER = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 """Rates (kbps) for which a winner is named."""
@@ -23,12 +46,24 @@ PREFERRED = (
 """Metrics that are drawn against the rate, in this order, where they were measured."""
 
 
+Failures = Mapping[str, Mapping[str, Mapping[str, Sequence[str]]]]
+"""{subset: {codec: {"coding" or a metric: clips that failed}}}, with every codec of the run."""
+
+
+class Failing(NamedTuple):
+    """Clips that a setting failed on, of all clips."""
+
+    clips: int
+    total: int
+
+
 class BdRate(NamedTuple):
     """How much more rate `family` needs than `anchor` for the same score, on average."""
 
     anchor: str
     family: str
     change: Measured
+    shared: tuple[float, float] | None = None  # the scores that both reach, where there is a value
 
 
 class Comparison(NamedTuple):
@@ -45,6 +80,24 @@ class Comparison(NamedTuple):
     bd_rates: tuple[BdRate, ...]
     rows: dict[str, Row]  # by system, for intervals
     lossless: frozenset[str] = frozenset()  # families that lose nothing: anchors
+    left_out: Mapping[str, Failing] = MappingProxyType({})  # settings that failed where others did not
+
+    @property
+    def whole(self) -> tuple[Point, ...]:
+        """The settings that may win: a mean without the clips that were too hard would win by failing."""
+        return tuple(point for point in self.points if point.system not in self.left_out)
+
+
+def failing(failed: Failures, dataset: Dataset, metric: str) -> dict[str, Failing]:
+    """The settings that failed on clips which another setting did not fail on, for what the metric needs."""
+    parts = METRICS_OF[dataset.category] if metric.startswith("overall") else (metric,)
+    own = {
+        system: {clip for what in ("coding", *parts) for clip in clips.get(what, ())}
+        for system, clips in failed.get(dataset.subset, {}).items()
+    }
+    everybody = set.intersection(*own.values()) if own else set()
+    apart = {system: len(clips - everybody) for system, clips in own.items()}
+    return {system: Failing(clips, dataset.clips) for system, clips in apart.items() if clips}
 
 
 def compare_settings(
@@ -55,8 +108,12 @@ def compare_settings(
     *,
     protocol: str = "all",
     anchor: str | None = None,
+    left_out: Mapping[str, Failing] = MappingProxyType({}),
 ) -> Comparison:
-    """The comparison of all settings; BD-rates of every pair of families, or of each against the anchor."""
+    """The comparison of all settings; BD-rates of every pair of families, or of each against the anchor.
+
+    Settings in `left_out` (see `failing`) keep their values and are neither on the front nor the best at a rate.
+    """
     values = value_rows(scores, subset, metric, protocol)
     rates = value_rows(scores, subset, "kbps", "all")
     points = tuple(
@@ -68,12 +125,14 @@ def compare_settings(
     families = curves(points)
     # An anchor without loss has no rate to trade: it stands in the table and in no comparison of rates.
     lossy = {name: curve for name, curve in families.items() if not _lossless(curve, cards)}
-    kept = pareto([point.kbps for point in points], [point.value for point in points], higher)
-    front = sorted((point for point, stays in zip(points, kept, strict=True) if stays), key=lambda point: point.kbps)
+    whole = [point for point in points if point.system not in left_out]
+    kept = pareto([point.kbps for point in whole], [point.value for point in whole], higher)
+    front = sorted((point for point, stays in zip(whole, kept, strict=True) if stays), key=lambda point: point.kbps)
     return Comparison(
         subset, metric, protocol, higher, points, families, tuple(front),
         monotonicity(lossy, metric, higher_is_better=higher), tuple(_bd_rates(lossy, anchor)), values,
         frozenset(families) - frozenset(lossy),
+        {point.system: left_out[point.system] for point in points if point.system in left_out},
     )  # fmt: skip
 
 
@@ -112,11 +171,13 @@ def _bd_rates(families: Mapping[str, Curve], anchor: str | None) -> Iterable[BdR
         pairs = [(anchor, name) for name in with_curves if name != anchor]
     for first, second in pairs:
         a, b = families[first], families[second]
-        yield BdRate(first, second, bd_rate(a.kbps, a.values, b.kbps, b.values))
+        change = bd_rate(a.kbps, a.values, b.kbps, b.values)
+        shared = None if change.value is None else shared_range(a.values, b.values)
+        yield BdRate(first, second, change, shared)
 
 
 def best_below(found: Comparison, kbps: float) -> Point | None:
     """The best setting that sends at most so much; among equals the one with fewer bits."""
     sign = 1 if found.higher_is_better else -1
-    within = [point for point in found.points if point.kbps <= kbps]
+    within = [point for point in found.whole if point.kbps <= kbps]
     return max(within, key=lambda point: (sign * point.value, -point.kbps), default=None)

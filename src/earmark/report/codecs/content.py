@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from earmark.codecs.contract import CodecCard
 from earmark.codecs.submission import Dataset
+from earmark.report.codecs.comparison import Failures
 from earmark.scores import Scores
 
 __all__ = ["CodecReport", "Difference", "Failed", "Heard", "WorstClip"]
@@ -79,6 +80,7 @@ class CodecReport:
     differences: Sequence[Difference] = ()
     worst: Sequence[WorstClip] = ()
     failures: Sequence[Failed] = ()
+    failed: Failures = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
     settings: Mapping[str, str] = field(default_factory=dict)  # what was asked for, in words

@@ -9,9 +9,9 @@ from earmark._version import __version__
 from earmark.codecs.submission import Dataset
 from earmark.errors import InputError
 from earmark.report.codecs import clips, method, tables
-from earmark.report.codecs.comparison import LADDER, Comparison, best_below, compare_settings, compared_metrics
+from earmark.report.codecs.comparison import LADDER, Comparison, best_below, compare_settings, compared_metrics, failing
 from earmark.report.codecs.content import CodecReport
-from earmark.report.codecs.text import shown_value
+from earmark.report.codecs.text import left_out_text, shown_value
 from earmark.report.correlations import metric_correlations
 from earmark.report.figures.codecs import Line, rate_distortion, steps
 from earmark.report.figures.style import as_svg, library
@@ -33,7 +33,7 @@ def write_codecs(report: CodecReport, path: Path) -> None:
 def render_codecs(report: CodecReport) -> str:
     """The page as HTML text: the same report gives the same text."""
     library()
-    found = {dataset.subset: _compared(report, dataset.subset) for dataset in report.datasets}
+    found = {dataset.subset: _compared(report, dataset) for dataset in report.datasets}
     codecs = len(report.cards)
     families = len({card.family for card in report.cards.values()})
     meta = (
@@ -62,11 +62,14 @@ def _described(dataset: Dataset) -> str:
     return f"{dataset.title or dataset.subset} ({dataset.category}, {counted(dataset.clips, 'clip')})"
 
 
-def _compared(report: CodecReport, subset: str) -> list[Comparison]:
+def _compared(report: CodecReport, dataset: Dataset) -> list[Comparison]:
     return [
-        compare_settings(report.scores, report.cards, subset, metric, protocol=protocol)
-        for metric, protocol in compared_metrics(report.scores, subset)
-    ]
+        compare_settings(
+            report.scores, report.cards, dataset.subset, metric, protocol=protocol,
+            left_out=failing(report.failed, dataset, metric),
+        )
+        for metric, protocol in compared_metrics(report.scores, dataset.subset)
+    ]  # fmt: skip
 
 
 # --- the answer ------------------------------------------------------------------------------------------------------
@@ -80,6 +83,8 @@ def _answers(report: CodecReport, found: dict[str, list[Comparison]]) -> Iterato
             continue
         said = True
         yield paragraph(*_sentence(report, subset, overall))
+        if overall.left_out:
+            yield paragraph(f"{left_out_text(overall)}.")
         yield _ladder(subset, comparisons)
     if not said:
         yield paragraph("Nothing could be compared: fewer than two settings have a value and a rate.")
@@ -90,7 +95,7 @@ def _answers(report: CodecReport, found: dict[str, list[Comparison]]) -> Iterato
 def _sentence(report: CodecReport, subset: str, found: Comparison) -> Iterator[Html | str]:
     """The best that loses something, what it costs, and who is on the front."""
     sign = 1 if found.higher_is_better else -1
-    lossy = [point for point in found.points if not report.cards[point.system].lossless]
+    lossy = [point for point in found.whole if not report.cards[point.system].lossless]
     if not lossy:
         return
     best = max(lossy, key=lambda point: sign * point.value)

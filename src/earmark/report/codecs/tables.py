@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from earmark.report.codecs.comparison import Comparison
 from earmark.report.codecs.content import CodecReport, Failed
-from earmark.report.codecs.text import bd_matrix, shown_value
+from earmark.report.codecs.text import bd_matrix, shared_text, shown_value, without_value
 from earmark.report.html.elements import Html, bullets, folded, join, paragraph, section, table, tag
 from earmark.report.reading import facts
 from earmark.scores import Row
@@ -52,8 +52,7 @@ def _value_cell(row: Row | None) -> Html | str:
     if row is None:
         return ""
     if row.value is None:
-        said = "failed" if row.status == "failed" else "–"
-        return tag("td", said, class_="n quiet", title=row.reason)
+        return tag("td", without_value(row), class_="n quiet", title=row.reason)
     low_high = "" if row.low is None or row.high is None else (
         f"{shown_value(row.low, row.metric)} to {shown_value(row.high, row.metric)}"
     )  # fmt: skip
@@ -163,7 +162,11 @@ def _bd_rates(subset: str, found: Comparison) -> Html:
     unknown = [pair for pair in found.bd_rates if pair.change.value is None]
     why = bullets(f"{pair.family} against {pair.anchor}: {pair.change.reason}" for pair in unknown)
     rest = folded(f"{counted(len(unknown), 'pair')} without a BD-rate", why) if unknown else None
-    return join(table(["", *names], lines, caption=caption, sortable=False), rest)
+    known = [
+        f"{pair.family} against {pair.anchor}: {shared_text(found, pair)}" for pair in found.bd_rates if pair.shared
+    ]
+    ranges = folded("Scores that each pair shares", bullets(known)) if known else None
+    return join(table(["", *names], lines, caption=caption, sortable=False), ranges, rest)
 
 
 def _monotone(found: Mapping[str, Sequence[Comparison]]) -> Html:

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from earmark.codecs.contract import CodecCard
 from earmark.codecs.rate_distortion import Point
-from earmark.report.codecs.comparison import LADDER, Comparison, best_below, compare_settings
+from earmark.codecs.submission import Dataset
+from earmark.report.codecs.comparison import LADDER, BdRate, Comparison, Failures, best_below, compare_settings, failing
 from earmark.report.codecs.content import Difference
 from earmark.report.reading import facts, is_mean, number
 from earmark.scores import Row, Scores
 
-__all__ = ["SHOWN", "aligned", "bd_matrix", "comparison_text", "run_text", "winners"]
+__all__ = [
+    "SHOWN",
+    "aligned",
+    "bd_matrix",
+    "comparison_text",
+    "left_out_text",
+    "run_text",
+    "shared_text",
+    "shown_value",
+    "winners",
+    "without_value",
+]
 
 SHOWN = (
     "kbps", "overall", "overall_unsaturated", "stft_distance", "mel_distance", "pesq", "stoi", "f0_corr",
@@ -24,49 +37,64 @@ _DECIMALS = {"kbps": 2, "delay_ms": 1, "si_sdr": 1, "f0_voicing_error": 1}
 _HEADS = {"overall_unsaturated": "unsat.", "stft_distance": "stft", "mel_distance": "mel", "f0_voicing_error": "v/uv %"}
 
 
-def run_text(scores: Scores, cards: Mapping[str, CodecCard], protocol: str = "all") -> str:
-    """A table for each subset, then a line on who wins."""
+def run_text(
+    scores: Scores,
+    cards: Mapping[str, CodecCard],
+    protocol: str = "all",
+    datasets: Sequence[Dataset] = (),
+    failed: Failures = MappingProxyType({}),
+) -> str:
+    """A table for each subset, then a line on who wins. `datasets` tell the number of clips, `failed` who failed."""
+    described = {dataset.subset: dataset for dataset in datasets}
     parts = []
     for subset in dict.fromkeys(row.subset for row in scores if not is_mean(row)):
         own = [row for row in scores if row.subset == subset]
-        parts.append("\n".join([subset, *_table(own, protocol)]))
+        dataset = described.get(subset)
+        parts.append("\n".join([subset, *_table(own, protocol, dataset, failed.get(subset, {}))]))
         tasks = _task_lines(own)
         if tasks:
             parts.append("\n".join(tasks))
-        said = winners(compare_settings(scores, cards, subset, "overall", protocol=protocol))
+        left_out = failing(failed, dataset, "overall") if dataset else {}
+        said = winners(compare_settings(scores, cards, subset, "overall", protocol=protocol, left_out=left_out))
         if said:
             parts.append(said)
     return "\n\n".join(parts) + "\n"
 
 
-def _table(rows: Sequence[Row], protocol: str) -> list[str]:
+def _table(
+    rows: Sequence[Row], protocol: str, dataset: Dataset | None, failed: Mapping[str, Mapping[str, Sequence[str]]]
+) -> list[str]:
     found = {(row.system, row.metric): row for row in rows if row.protocol in (protocol, "all")}
     systems = list(dict.fromkeys(row.system for row in rows))
     shown = [metric for metric in SHOWN if any((system, metric) in found for system in systems)]
-    heads = ["codec", *(_HEADS.get(metric, metric) for metric in shown), "clips", "missing"]
+    heads = ["codec", *(_HEADS.get(metric, metric) for metric in shown), "clips", "failed", "missing"]
     lines = [heads]
     for system in systems:
         cells = [_cell(found.get((system, metric))) for metric in shown]
-        lines.append(
-            [system, *cells, *_counts([found[system, metric] for metric in shown if (system, metric) in found])]
-        )
+        own = [found[system, metric] for metric in shown if (system, metric) in found]
+        clips = {clip for ids in failed.get(system, {}).values() for clip in ids}
+        lines.append([system, *cells, *_counts(own, dataset, len(clips))])
     return aligned(lines)
 
 
-def _counts(rows: Sequence[Row]) -> list[str]:
-    """Clips that were coded, and how many values of how many metrics are missing."""
-    coded = next((row.n for row in rows if row.metric == "kbps"), None)
+def _counts(rows: Sequence[Row], dataset: Dataset | None, failed: int) -> list[str]:
+    """Clips that were coded, clips that failed of all, and how many values are missing over all metrics and clips."""
+    coded = next((row.n for row in rows if row.metric == "kbps"), None) or 0
+    clips = coded if dataset is None else dataset.clips
     lacking = [row for row in rows if row.metric not in ("kbps", "delay_ms", "overall", "overall_unsaturated")]
-    missing = sum(max(0, (coded or 0) - (row.n or 0)) for row in lacking)
-    return [str(coded if coded is not None else 0), str(missing) if missing else ""]
+    missing = sum(max(0, clips - (row.n or 0)) for row in lacking)
+    return [str(coded), f"{failed}/{clips}" if failed else "", str(missing) if missing else ""]
 
 
 def _cell(row: Row | None) -> str:
     if row is None:
         return ""
-    if row.value is None:
-        return "failed" if row.status == "failed" else "–"
-    return shown_value(row.value, row.metric)
+    return without_value(row) if row.value is None else shown_value(row.value, row.metric)
+
+
+def without_value(row: Row) -> str:
+    """What stands where a value is missing. A delay that could not be found is no failure of its own."""
+    return "failed" if row.status == "failed" and row.metric != "delay_ms" else "–"
 
 
 def shown_value(value: float, metric: str) -> str:
@@ -120,11 +148,19 @@ def winners(found: Comparison) -> str:
         if point is not None:
             best.setdefault(point.system, (point, rate))
     if not best:
-        return ""
+        return left_out_text(found)
     said = [
         f"{name} up to {rate:g} kbps ({shown_value(point.value, found.metric)})" for name, (point, rate) in best.items()
     ]
-    return f"best {found.metric} by rate: {', '.join(said)}"
+    told = f"best {found.metric} by rate: {', '.join(said)}"
+    return "\n".join(filter(None, [told, left_out_text(found)]))
+
+
+def left_out_text(found: Comparison) -> str:
+    """Which settings cannot win because they failed where others did not; nothing when there is none."""
+    return "; ".join(
+        f"{name} is left out: it failed on {one.clips} of {one.total} clips" for name, one in found.left_out.items()
+    )
 
 
 def comparison_text(found: Sequence[Comparison], differences: Sequence[Difference] = ()) -> str:
@@ -134,7 +170,8 @@ def comparison_text(found: Sequence[Comparison], differences: Sequence[Differenc
         if not one.points:
             continue
         direction = "higher" if one.higher_is_better else "lower"
-        parts.append("\n".join([f"{one.subset}: {one.metric} ({direction} is better)", *_curve_lines(one)]))
+        lines = [f"{one.subset}: {one.metric} ({direction} is better)", *_curve_lines(one), left_out_text(one)]
+        parts.append("\n".join(filter(None, lines)))
         if one.bd_rates:
             parts.append(
                 "\n".join(["rate that the line needs for the same score as the column (BD-rate)", *_bd_lines(one)])
@@ -157,6 +194,8 @@ def _curve_lines(found: Comparison) -> list[str]:
                 f"[{shown_value(row.low, row.metric)}, {shown_value(row.high, row.metric)}]"
             )  # fmt: skip
             mark = "front" if point.system in front else ""
+            if point.system in found.left_out:
+                mark = "failed {}/{}".format(*found.left_out[point.system])
             lines.append([point.system, f"{point.kbps:.2f}", shown_value(point.value, found.metric), spread, mark])
     return aligned(lines)
 
@@ -165,7 +204,16 @@ def _bd_lines(found: Comparison) -> list[str]:
     names, cells = bd_matrix(found)
     lines = aligned([["", *names], *([name, *line] for name, line in zip(names, cells, strict=True))])
     unknown = [one for one in found.bd_rates if one.change.value is None]
+    lines += [f"  {one.family} against {one.anchor}: {shared_text(found, one)}" for one in found.bd_rates if one.shared]
     return [*lines, *(f"  –: {one.family} against {one.anchor}: {one.change.reason}" for one in unknown[:MOST_REASONS])]
+
+
+def shared_text(found: Comparison, one: BdRate) -> str:
+    """Over which scores a BD-rate is taken."""
+    if one.shared is None:
+        return ""
+    low, high = (shown_value(value, found.metric) for value in one.shared)
+    return f"over {found.metric} from {low} to {high}"
 
 
 def bd_matrix(found: Comparison) -> tuple[list[str], list[list[str]]]:
