@@ -47,6 +47,8 @@ bench: $(VENV)/.for-bench
 	$(BIN)/python benchmarks/dtw.py
 	$(BIN)/python benchmarks/icdm.py
 	$(BIN)/python benchmarks/analysis.py --quick
+	$(BIN)/python benchmarks/codec_metrics.py
+	$(BIN)/python benchmarks/board.py
 
 docs: $(VENV)/.for-docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -75,7 +77,7 @@ $(VENV)/.created:
 
 # What each purpose installs, and which smaller ones a larger one settles.
 EXTRAS_demo := plots,speech
-EXTRAS_bench := bench
+EXTRAS_bench := bench,board,codecs
 EXTRAS_docs := docs
 EXTRAS_develop = test,lint,docs,audio,board,codecs,hub,parquet,plots,clustering,voices,encoders$(WITH_TORCH)
 # What builds on torch comes where torch is; looked for when the recipe runs, after torch was tried.
