@@ -23,7 +23,7 @@ help:
 	@echo "make demo    synthetic sounds, a few representations, calibrated scores, a report to open"
 	@echo "make test    lint, then every test and every example in the documentation"
 	@echo "make lint    ruff, mypy and the import contracts"
-	@echo "make bench   time and memory, as ratios to scikit-learn, librosa and dtaidistance"
+	@echo "make bench   time and memory, as ratios to scikit-learn, librosa and dtaidistance; the leaderboard under load"
 	@echo "make docs    build the documentation into site/"
 	@echo "make clean   remove .venv, caches and site/"
 	@echo
@@ -47,7 +47,6 @@ bench: $(VENV)/.for-bench
 	$(BIN)/python benchmarks/dtw.py
 	$(BIN)/python benchmarks/icdm.py
 	$(BIN)/python benchmarks/analysis.py --quick
-	$(BIN)/python benchmarks/codec_metrics.py
 	$(BIN)/python benchmarks/board.py
 
 docs: $(VENV)/.for-docs
@@ -77,7 +76,7 @@ $(VENV)/.created:
 
 # What each purpose installs, and which smaller ones a larger one settles.
 EXTRAS_demo := plots,speech
-EXTRAS_bench := bench,board,codecs
+EXTRAS_bench := bench,board
 EXTRAS_docs := docs
 EXTRAS_develop = test,lint,docs,audio,board,codecs,hub,parquet,plots,clustering,voices,encoders$(WITH_TORCH)
 # What builds on torch comes where torch is; looked for when the recipe runs, after torch was tried.
