@@ -4,8 +4,9 @@
 
 Fills a SQLite board through the store, starts `earmark serve` on it, and lets readers (threads of other processes, one
 connection each, gzip, no cache of their own) ask for each page and API list in turn. Every kind of page is asked for in
-many states (sorted, filtered, searched, other systems), so that most answers are not kept from before. Prints the
-median and the 95th percentile in milliseconds, and the server's memory.
+many states (sorted, filtered, searched, other systems). The server keeps what it made: over a few seconds most answers
+were kept, with `--seconds 0.25` most have to be made. Prints the median and the 95th percentile in milliseconds, and
+the server's memory.
 """
 
 from __future__ import annotations
