@@ -42,6 +42,12 @@ class Row:
     inputs: str = ""
     baseline_low: float | None = None
     baseline_high: float | None = None
+    interval: str = ""  # how low and high were made: jackknife, or bootstrap_queries (candidates held fixed)
+    unit: str = ""  # what was left out or drawn: clip or group
+    units: int | None = None
+    comparisons: int | None = None  # of a difference: how many of them its interval and p-value are corrected for
+    shuffle: str = ""  # what the null shuffled: clips, whole_groups, inside_groups or blocks
+    baseline_error: float | None = None  # Monte-Carlo standard error of the baseline
 
     def __post_init__(self) -> None:
         for name in COLUMNS:
@@ -72,6 +78,7 @@ COLUMNS: tuple[str, ...] = tuple(column.name for column in fields(Row))
 KEY: tuple[str, ...] = COLUMNS[:7]
 DEFAULTS: dict[str, Any] = {column.name: column.default for column in fields(Row)}
 NUMBERS = frozenset(name for name in COLUMNS if DEFAULTS[name] is None)
+COUNTS = frozenset({"n", "units", "comparisons"})
 
 
 def checked(name: str, given: object, where: str) -> str | float | int | None:
@@ -90,7 +97,7 @@ def checked(name: str, given: object, where: str) -> str | float | int | None:
         raise InputError(f"{where} holds {given!r}, which is not a finite number.") from None
     if not math.isfinite(number):
         raise InputError(f"{where} holds {number}; leave a missing number empty and give a status and a reason.")
-    if name != "n":
+    if name not in COUNTS:
         return number
     if number != int(number) or abs(number) >= 2**63:  # Parquet counts in 64 bits
         raise InputError(f"{where} holds {given!r}; a count is a whole number under 2^63.")

@@ -236,6 +236,12 @@ class Score(Board):
     inputs: Mapped[str] = mapped_column(Text)
     baseline_low: Mapped[float | None] = mapped_column(Double)
     baseline_high: Mapped[float | None] = mapped_column(Double)
+    interval: Mapped[str] = mapped_column(Text)
+    unit: Mapped[str] = mapped_column(Text)
+    units: Mapped[int | None] = mapped_column(BigInteger)
+    comparisons: Mapped[int | None] = mapped_column(BigInteger)
+    shuffle: Mapped[str] = mapped_column(Text)
+    baseline_error: Mapped[float | None] = mapped_column(Double)
 
 
 class Live(Board):
