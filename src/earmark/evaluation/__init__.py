@@ -16,7 +16,7 @@ from earmark.errors import InputError, UsageError
 from earmark.evaluation.data import check, check_vectors, group_codes
 from earmark.evaluation.hub_study import study_hubness
 from earmark.evaluation.measure import measure
-from earmark.evaluation.options import HUB_K, Options, as_counts, as_names, byte_count, whole
+from earmark.evaluation.options import HUB_K, Options, as_counts, as_names, byte_count, kind_of_intervals, whole
 from earmark.geometry import spaces
 from earmark.geometry.corrections import parse_all
 from earmark.metrics import catalogue
@@ -34,6 +34,7 @@ def evaluate(
     metrics: str | Sequence[str] | None = None,
     k: int | Sequence[int] = (1, 5),
     permutations: int = 0,
+    intervals: str | None = None,
     bootstrap: int = 0,
     groups: Any = None,
     across_groups: bool = False,
@@ -42,6 +43,7 @@ def evaluate(
     hub_k: int = HUB_K,
     seed: int = 0,
     per_point: bool = False,
+    per_unit: bool = False,
     ids: Sequence[str] | None = None,
     correct: str | Sequence[str] = "none",
     device: str = "auto",
@@ -67,6 +69,7 @@ def evaluate(
 
     >>> evaluate(X, labels, distance=["cosine", "euclidean"], permutations=1000).value("P@1", distance="cosine")
     """
+    kind, resamples = kind_of_intervals(intervals, bootstrap)
     options = Options(
         distance=as_names(distance, "distance"),
         correct=parse_all(correct),
@@ -74,7 +77,8 @@ def evaluate(
         k=as_counts(k, "k"),
         hub_k=hub_k,
         permutations=permutations,
-        bootstrap=bootstrap,
+        intervals=kind,
+        bootstrap=resamples,
         across_groups=across_groups,
         min_class_size=min_class_size,
         ties=ties,
@@ -83,6 +87,7 @@ def evaluate(
         threads=thread_count(threads),
         device=device,
         per_point=per_point,
+        per_unit=per_unit,
         progress=progress,
     )
     data = check(vectors, labels, groups, options, ids)
@@ -94,6 +99,7 @@ def evaluate(
         per_point=per_point_values,
         point_ids=data.ids if per_point else None,
         notes=data.notes,
+        per_unit={key: values for part in parts for key, values in part.per_unit.items()},
     )
 
 

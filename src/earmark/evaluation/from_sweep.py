@@ -51,6 +51,7 @@ class Measured:
     resampled: Floats | None = None
     points: Floats | None = None  # per place
     reason: str = ""
+    without: Floats | None = None  # per unit
 
 
 def from_pairs(metric: str) -> bool:

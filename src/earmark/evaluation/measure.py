@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from earmark._version import __version__
 from earmark.calibrate import bootstrap as resampling
-from earmark.calibrate import permutation
+from earmark.calibrate import deletions, permutation
 from earmark.evaluation.data import Data
 from earmark.evaluation.from_sweep import (
     ClassPairs,
@@ -24,6 +24,7 @@ from earmark.evaluation.from_sweep import (
     not_applicable,
     not_under,
 )
+from earmark.evaluation.intervals import IntervalPlan, plan_intervals
 from earmark.evaluation.options import Options
 from earmark.evaluation.progress import progress_bar
 from earmark.geometry import spaces
@@ -112,14 +113,18 @@ def _measure(
     if options.bootstrap:
         counts = resampling.resample(layout.order, layout.groups, options.bootstrap, options.seed)
     protocols = _protocols(options)
+    usable = tuple(name for name in names if name not in refused)
+    intervals = plan_intervals(layout, usable, len(protocols), options)
     pairs = ClassPairs(protocols, layout.classes, options.bootstrap)
     wanted = Wanted(
-        neighbours=_neighbours(layout, ks, needed, options),
+        neighbours=_neighbours(layout, ks, needed, options, intervals),
         farthest="farthest" in needed,
         class_sums="class_sums" in needed,
         across_groups=options.across_groups,
         weights=counts if "class_pairs" in needed else None,
         visit_class=pairs.visit if "class_pairs" in needed else None,
+        units=intervals.units.of if intervals.jackknife else None,
+        keep_sums=intervals.keep_sums and "class_sums" in needed,
     )
     swept: dict[str, Swept] = {}
     if needed - {"kmeans", "density"}:
@@ -128,10 +133,19 @@ def _measure(
                 space, layout, wanted,
                 factors=setting.factors, threads=threads, memory=options.memory, progress=tick,
             )  # fmt: skip
+    without: dict[str, dict[str, Floats]] = {}
+    if swept and intervals.jackknife:
+        with progress_bar(options, 1, f"{setting.title}: intervals", "") as tick:
+            without = deletions.leave_out(
+                space, layout, swept, intervals.units, intervals.metrics, ks, hub_k=options.hub_k,
+                factors=setting.factors, threads=threads, memory=options.memory,
+            )  # fmt: skip
+            tick(1)
     found: dict[str, list[Measured | Row]] = {name: [] for name in protocols}
     for name in protocols:
         if swept:
-            found[name] += from_sweep(swept[name], pairs, name, names, ks, layout, counts, options, refused)
+            measured = from_sweep(swept[name], pairs, name, names, ks, layout, counts, options, refused)
+            found[name] += [_with_deletions(item, without.get(name, {})) for item in measured]
         else:
             found[name] += [not_applicable(metric, why) for metric, why in refused.items() if from_pairs(metric)]
     found["all"] += clusters_of(space, layout, names, options, setting.title, refused)
@@ -145,13 +159,16 @@ def _measure(
                 factors=setting.factors, seed=options.seed, threads=threads, memory=options.memory, progress=tick,
             )  # fmt: skip
     base = _base(data, setting.distance, setting.correction, options, where, time.perf_counter() - started)
-    rows, per_point = [], {}
+    rows, per_point, per_unit = [], {}, {}
     grouped = _labels_follow_groups(layout)
     key = setting.distance, str(setting.correction)
     for name, measured in found.items():
         for item in measured:
-            row = _row(item, name, base, nulls.get(name, {}), setting.notes, grouped)
+            row = _row(item, name, base, nulls.get(name, {}), setting.notes, intervals, grouped)
             rows.append(row)
+            if options.per_unit and isinstance(item, Measured) and item.without is not None:
+                by_row = intervals.units.kind == "clip"
+                per_unit[(*key, name, item.metric)] = layout.to_rows(item.without) if by_row else item.without
             if options.per_point and isinstance(item, Measured) and item.points is not None:
                 values = np.full(data.rows, np.nan)
                 values[data.order] = item.points
@@ -160,7 +177,11 @@ def _measure(
             per_point[(*key, name, "nearest_row")] = _nearest_rows(data, swept[name])
     if keep_lists is not None and swept:
         keep_lists(*key, layout.to_rows(data.order[swept["all"].neighbours.places]))
-    return Scores(rows=tuple(rows), per_point=per_point)
+    return Scores(rows=tuple(rows), per_point=per_point, per_unit=per_unit)
+
+
+def _with_deletions(item: Measured | Row, without: dict[str, Floats]) -> Measured | Row:
+    return item if isinstance(item, Row) else replace(item, without=without.get(item.metric))
 
 
 def _protocols(options: Options) -> tuple[str, ...]:
@@ -184,7 +205,7 @@ def _refused(data: Data, distance: str, correction: Correction, options: Options
     reason = correction.too_few(data.layout.n)
     return Scores(
         tuple(
-            _row(not_applicable(metric, reason), protocol, base, {}, ())
+            _row(not_applicable(metric, reason), protocol, base, {}, (), None)
             for protocol in _protocols(options)
             for metric in (*(f"P@{k}" for k in ks), *names)
             if protocol == "all" or from_pairs(metric)
@@ -200,8 +221,10 @@ def _nearest_rows(data: Data, swept: Swept) -> Floats:
     return rows
 
 
-def _neighbours(layout: Layout, ks: tuple[int, ...], needed: frozenset[str], options: Options) -> int:
-    depth = max((*ks, options.hub_k if "occurrences" in needed else 1))
+def _neighbours(
+    layout: Layout, ks: tuple[int, ...], needed: frozenset[str], options: Options, intervals: IntervalPlan
+) -> int:
+    depth = intervals.depth(max((*ks, options.hub_k if "occurrences" in needed else 1)))
     if options.permutations:
         depth = max(depth, permutation.neighbours_needed(layout))
     return depth
@@ -223,13 +246,12 @@ def _row(
     base: dict[str, Any],
     nulls: dict[str, Floats],
     notes: Iterable[str],
+    intervals: IntervalPlan | None,
     grouped: bool = False,
 ) -> Row:
     if isinstance(item, Row):
         return Row(metric=item.metric, protocol=protocol, status=item.status, reason=item.reason, **base)
-    cells: dict[str, Any] = {}
-    if item.resampled is not None:
-        cells["low"], cells["high"] = resampling.interval(item.resampled)
+    cells, remark = ({}, "") if intervals is None else intervals.cells(item)
     shuffled = nulls.get(item.metric)
     if shuffled is not None and np.isfinite(shuffled).any():
         null = permutation.against_null(
@@ -242,7 +264,7 @@ def _row(
         if grouped:
             # Shuffled clip by clip, labels no longer go with groups: that null is too narrow.
             notes = [*notes, "no p-value: labels go with groups, and shuffling single clips takes groups apart"]
-    reason = "; ".join(filter(None, [*notes, item.reason]))
+    reason = "; ".join(filter(None, [*notes, item.reason, remark]))
     return Row(metric=item.metric, protocol=protocol, value=item.value, n=item.n, reason=reason, **cells, **base)
 
 

@@ -13,6 +13,8 @@ from earmark.geometry import spaces
 from earmark.geometry.corrections import Correction
 
 HUB_K = 5
+INTERVALS = ("jackknife", "bootstrap", "none")
+RESAMPLES = 300
 LEAST = {"permutations": 0, "bootstrap": 0, "min_class_size": 1, "hub_k": 1, "seed": 0, "threads": 1}
 
 
@@ -26,6 +28,7 @@ class Options:
     k: tuple[int, ...] = (1, 5)
     hub_k: int = HUB_K
     permutations: int = 0
+    intervals: str = "jackknife"
     bootstrap: int = 0
     across_groups: bool = False
     min_class_size: int = 2
@@ -35,6 +38,7 @@ class Options:
     threads: int = 1
     device: str = "cpu"
     per_point: bool = False
+    per_unit: bool = False
     progress: bool = False
 
     def __post_init__(self) -> None:
@@ -43,6 +47,8 @@ class Options:
                 raise UsageError(f"Unknown distance {distance!r}: choose from {', '.join(spaces.DISTANCES)}.")
         if not self.distance:
             raise UsageError(f"No distance was asked for: choose from {', '.join(spaces.DISTANCES)}.")
+        if self.intervals not in INTERVALS:
+            raise UsageError(f"Unknown kind of intervals {self.intervals!r}: choose {', '.join(INTERVALS)}.")
         if self.ties not in ("average", "ordinal"):
             raise UsageError(f"Unknown way with ties {self.ties!r}: choose average or ordinal.")
         if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", str(self.device)):
@@ -52,8 +58,31 @@ class Options:
 
     def fingerprint(self) -> str:
         """What of the options a value depends on: not threads, memory, device or progress, which change no result."""
-        skipped = {"memory", "threads", "device", "progress", "per_point", "distance", "correct", "metrics", "k"}
+        skipped = {
+            "memory",
+            "threads",
+            "device",
+            "progress",
+            "per_point",
+            "per_unit",
+            "distance",
+            "correct",
+            "metrics",
+            "k",
+        }
         return repr(sorted((name, value) for name, value in vars(self).items() if name not in skipped))
+
+
+def kind_of_intervals(intervals: str | None, bootstrap: int) -> tuple[str, int]:
+    """The kind of intervals asked for, and the number of resamples: naming a number of resamples asks for them."""
+    bootstrap = whole("bootstrap", bootstrap, 0)
+    if intervals is None:
+        intervals = "bootstrap" if bootstrap else "jackknife"
+    if intervals == "bootstrap":
+        return intervals, bootstrap or RESAMPLES
+    if bootstrap:
+        raise UsageError(f'bootstrap={bootstrap} goes with intervals="bootstrap", not with {intervals!r}.')
+    return intervals, 0
 
 
 def whole(name: str, value: Any, least: int) -> int:

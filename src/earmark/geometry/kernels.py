@@ -88,8 +88,11 @@ def _any_below(values, sign, worst):
 
 
 @compiled
-def _scan(row, c0, low, high, sign, me, groups, across, keys, places, count):
-    """Offer the columns [low, high) of a tile row to a candidate list; sign -1 looks for the farthest."""
+def _scan(row, c0, low, high, sign, me, units, banned, keys, places, count):
+    """Offer the columns [low, high) of a tile row to a candidate list; sign -1 looks for the farthest.
+
+    Points of the two `banned` units are passed over (-1: none).
+    """
     capacity = keys.shape[0]
     for start in range(low - c0, high - c0, BLOCK):
         stop = min(start + BLOCK, high - c0)
@@ -100,16 +103,17 @@ def _scan(row, c0, low, high, sign, me, groups, across, keys, places, count):
             if count == capacity and key >= keys[capacity - 1]:
                 continue
             place = c0 + j
-            if place == me or (across and groups[place] == groups[me]):
+            if place == me or units[place] == banned[0] or units[place] == banned[1]:
                 continue
             count = _insert(keys, places, count, key, place)
     return count
 
 
 @compiled
-def propose(tile, c0, rows, first, last, groups, across, near, keys, places, counts, need_far):
+def propose(tile, c0, rows, first, last, units, banned, near, keys, places, counts, need_far):
     """Feed one tile to the candidate lists of its rows.
 
+    units: of each point; banned: [rows, 2], the units whose points are no candidates of a row.
     keys, places: [rows, 2 * near + far]: nearest of the own class, nearest of the others, farthest of the own.
     first, last: the range of the own class, per point. counts: [rows, 3].
     """
@@ -120,18 +124,20 @@ def propose(tile, c0, rows, first, last, groups, across, near, keys, places, cou
         a, b = max(first[me], c0), min(last[me], c1)
         row = tile[r]
         if a < b:
-            counts[r, 0] = _scan(row, c0, a, b, one, me, groups, across, keys[r, :near], places[r, :near], counts[r, 0])
+            counts[r, 0] = _scan(
+                row, c0, a, b, one, me, units, banned[r], keys[r, :near], places[r, :near], counts[r, 0]
+            )
             if need_far:
                 counts[r, 2] = _scan(
-                    row, c0, a, b, -one, me, groups, across,
+                    row, c0, a, b, -one, me, units, banned[r],
                     keys[r, 2 * near :], places[r, 2 * near :], counts[r, 2],
                 )  # fmt: skip
         other_keys, other_places = keys[r, near : 2 * near], places[r, near : 2 * near]
         left, right = min(first[me], c1), max(last[me], c0)
         if c0 < left:
-            counts[r, 1] = _scan(row, c0, c0, left, one, me, groups, across, other_keys, other_places, counts[r, 1])
+            counts[r, 1] = _scan(row, c0, c0, left, one, me, units, banned[r], other_keys, other_places, counts[r, 1])
         if right < c1:
-            counts[r, 1] = _scan(row, c0, right, c1, one, me, groups, across, other_keys, other_places, counts[r, 1])
+            counts[r, 1] = _scan(row, c0, right, c1, one, me, units, banned[r], other_keys, other_places, counts[r, 1])
 
 
 @compiled
@@ -185,15 +191,30 @@ def _reach(key, margin, doubt):
 
 
 @compiled
+def _nearer(nearest, unit, following, value, its_unit):
+    """The nearest value with its unit, and the nearest of any other unit, after one more (NaN: none yet)."""
+    if not nearest <= value:
+        if its_unit != unit:
+            following = nearest
+        return value, its_unit, following
+    if its_unit != unit and not following <= value:
+        following = value
+    return nearest, unit, following
+
+
+@compiled
 def decide(
     raw, flat, halved, scale, kind, first, second, order, rows, bounds, doubt, keys, places, counts, near, need_far, k,
-    out_places, out_distances, out_other, out_far, certified,
+    units, need_second, out_places, out_distances, out_other, out_far, out_unit, out_second, out_open, certified,
 ):  # fmt: skip
     """Settle proposed candidates in float64; say which rows are certified.
 
     Fills, per row: the k nearest (places and distances, ordered by (distance, row)), the distance of the
     nearest other-class point and of the farthest same-class point (NaN where there is none). Under a correction
     distances are order keys. Where those are differences, `keys` holds the least they can be.
+
+    With `need_second` also the unit of that nearest other-class point, and the distance of the nearest one of any
+    other unit: what stays the nearest when the unit is left out. Where the whole list is of one unit, `out_open`.
     """
     uppers, nearest_upper = np.empty(k), np.empty(1)
     for r in range(rows.shape[0]):
@@ -214,6 +235,15 @@ def decide(
         reach_other = reach_same
         if n_other > 0:
             reach_other = max(reach_other, _reach(np.float64(keys[r, near]), margin, doubt))
+        out_open[r] = False
+        if need_second and n_other > 0:
+            t = 1
+            while t < n_other and units[places[r, near + t]] == units[places[r, near]]:
+                t += 1
+            if t < n_other:
+                reach_other = max(reach_other, _reach(np.float64(keys[r, near + t]), margin, doubt))
+            else:
+                out_open[r] = n_other == near
         if kind >= SHIFT:
             found = _smallest_upper(keys[r, :n_same], places[r, :near], first, doubt, uppers, 0)
             other_keys, other_places = keys[r, near : near + n_other], places[r, near : 2 * near]
@@ -240,7 +270,8 @@ def decide(
                 if kind != PLAIN:
                     value = order_key(value, me, place, halved, kind, first, second)
                 found = _keep(out_distances[r], out_places[r], found, order, value, place, kind, first)
-        nearest = np.nan
+        nearest = following = np.nan
+        unit = -1
         for t in range(n_other):
             if np.float64(keys[r, near + t]) <= reach_other:
                 place = places[r, near + t]
@@ -248,9 +279,8 @@ def decide(
                 if kind != PLAIN:
                     value = order_key(value, me, place, halved, kind, first, second)
                 found = _keep(out_distances[r], out_places[r], found, order, value, place, kind, first)
-                if not nearest <= value:
-                    nearest = value
-        out_other[r] = nearest
+                nearest, unit, following = _nearer(nearest, unit, following, value, units[place])
+        out_other[r], out_unit[r], out_second[r] = nearest, unit, following
         farthest = np.nan
         for t in range(n_far):
             if np.float64(keys[r, 2 * near + t]) <= reach_far:
@@ -264,17 +294,18 @@ def decide(
 
 @compiled
 def exact_rows(
-    raw, flat, halved, scale, kind, first, second, order, rows, starts, stops, groups, across,
-    out_places, out_distances, out_other, out_far,
+    raw, flat, halved, scale, kind, first, second, order, rows, starts, stops, units, banned,
+    out_places, out_distances, out_other, out_far, out_unit, out_second, out_open,
 ):  # fmt: skip
     """The same outputs as `decide` from every pair of the rows, in float64, without a product."""
     n = order.shape[0]
     for r in range(rows.shape[0]):
         me = rows[r]
         found = 0
-        nearest = farthest = np.nan
+        nearest = following = farthest = np.nan
+        unit = -1
         for place in range(n):
-            if place == me or (across and groups[place] == groups[me]):
+            if place == me or units[place] == banned[r, 0] or units[place] == banned[r, 1]:
                 continue
             value = distance(raw, flat, me, place, halved, scale)
             if kind != PLAIN:
@@ -283,9 +314,9 @@ def exact_rows(
             if starts[me] <= place < stops[me]:
                 if not farthest >= value:
                     farthest = value
-            elif not nearest <= value:
-                nearest = value
-        out_other[r] = nearest
+            else:
+                nearest, unit, following = _nearer(nearest, unit, following, value, units[place])
+        out_other[r], out_unit[r], out_second[r], out_open[r] = nearest, unit, following, False
         out_far[r] = farthest
 
 

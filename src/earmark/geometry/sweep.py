@@ -49,7 +49,11 @@ class Neighbours(NamedTuple):
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a sweep is to find. `weights` [B, N] (resampling counts per place) add B rows to class means."""
+    """What a sweep is to find. `weights` [B, N] (resampling counts per place) add B rows to class means.
+
+    With `units` (one per place, 0..U-1) it also finds what would be the nearest point of another class if the unit of
+    the nearest one were left out; `keep_sums` keeps the class sums of every place, [N, C] for each protocol.
+    """
 
     neighbours: int
     farthest: bool = False
@@ -57,6 +61,8 @@ class Wanted:
     across_groups: bool = False
     weights: NDArray[np.uint16] | None = None
     visit_class: ClassVisitor | None = None
+    units: NDArray[np.int64] | None = None
+    keep_sums: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,9 @@ class Swept:
     own_mean: Floats
     own_count: Floats
     other_mean: Floats
+    nearest_unit: NDArray[np.int64]  # of the nearest point of another class; -1 where there is none
+    second_other: Floats  # the distance of the nearest point of another class that is of another unit than that one
+    class_sums: Floats  # [N, C], or [0, C] when they were not to be kept
 
 
 @dataclass
@@ -120,19 +129,43 @@ def sweep(
     if factors is not None and factors.signed and (wanted.class_sums or wanted.farthest):
         raise UsageError("Differences have no meaningful sums: only neighbours can be found under this correction.")
     run = _Run(space, layout, wanted, factors, threads, memory)
-    # Sums of square roots have no closed form: euclidean values come from a float64 product. Corrected ones too.
-    first = np.float64 if factors is not None or (wanted.class_sums and not space.halved) else np.float32
-    precisions: list[type[np.floating[Any]]] = [first] if first is np.float64 else [np.float32, np.float64]
-    open_rows = np.arange(layout.n)
-    with Workers(threads) as workers:
-        for step, dtype in enumerate(precisions):
-            open_rows = run.pass_over(workers, open_rows, dtype, sums=step == 0, progress=progress)
-            progress = None
-            if not len(open_rows):
-                break
-        for _ in workers.map(run.decide_by_every_pair, _blocks(open_rows, 16)):
-            pass
+    run.search(np.arange(layout.n), progress)
+    run.settle_open_seconds()
     return run.found
+
+
+class Without(NamedTuple):
+    """What some places find when a unit is left out: their K nearest, and the distance of the nearest other class."""
+
+    neighbours: Neighbours
+    nearest_other: Floats
+
+
+def search_without(
+    space: Space,
+    layout: Layout,
+    rows: NDArray[np.int64],
+    left_out: NDArray[np.int64],
+    units: NDArray[np.int64],
+    neighbours: int,
+    *,
+    across_groups: bool = False,
+    factors: Factors | None = None,
+    threads: int = 1,
+    memory: int = 2 << 30,
+) -> Without:
+    """Search the candidates of `rows` again, each without the points of one unit (`left_out`, one for each row)."""
+    wanted = Wanted(neighbours, across_groups=across_groups, units=units)
+    run = _Run(space, layout, wanted, factors, threads, memory)
+    run.protocols = ("across_groups",) if across_groups else ("all",)
+    run.left_out = np.full(layout.n, -1)
+    run.left_out[rows] = left_out
+    run.seconds = False
+    run.search(rows, None)
+    swept = run.found[run.protocols[0]]
+    return Without(
+        Neighbours(swept.neighbours.places[rows], swept.neighbours.distances[rows]), swept.nearest_other[rows]
+    )
 
 
 class _Run:
@@ -149,12 +182,51 @@ class _Run:
         self.near, self.far = self.k + SPARE, FAR if wanted.farthest else 1
         self.first, self.last = layout.first, layout.last
         self.groups = layout.groups if layout.groups is not None else np.zeros(1, np.int64)
+        self.units = wanted.units if wanted.units is not None else _own_units(layout)
+        self.seconds = wanted.units is not None and not (factors is not None and factors.signed)
+        self.left_out: NDArray[np.int64] | None = None
         self.protocols = ("all", "across_groups") if wanted.across_groups else ("all",)
-        self.found = {name: _nothing(layout.n, self.k) for name in self.protocols}
+        self.found = {name: _nothing(layout, self.k, wanted) for name in self.protocols}
+        self.open_seconds = {name: np.zeros(layout.n, bool) for name in self.protocols}
         self.sizes = layout.sizes.astype(np.float64)
         self.closed_form = space.halved and factors is None
         if wanted.class_sums and self.closed_form:
-            self.class_operand, self.class_squares = _class_operand(space, layout)
+            self.class_operand, self.class_squares = summed_operand(space, layout.starts)
+
+    def search(self, rows: NDArray[np.int64], progress: Progress | None) -> None:
+        """Find everything wanted of `rows`."""
+        space, wanted = self.space, self.wanted
+        # Sums of square roots have no closed form: euclidean values come from a float64 product. Corrected ones too.
+        wide = self.factors is not None or (wanted.class_sums and not space.halved)
+        precisions: list[type[np.floating[Any]]] = [np.float64] if wide else [np.float32, np.float64]
+        with Workers(self.threads) as workers:
+            for step, dtype in enumerate(precisions):
+                rows = self.pass_over(workers, rows, dtype, sums=step == 0, progress=progress)
+                progress = None
+                if not len(rows):
+                    break
+            for _ in workers.map(self.decide_by_every_pair, _blocks(rows, 16)):
+                pass
+
+    def settle_open_seconds(self) -> None:
+        """Search again where every candidate that was kept of the other classes is of one unit."""
+        for name in self.protocols:
+            rows = np.flatnonzero(self.open_seconds[name])
+            if len(rows):
+                out = self.found[name]
+                out.second_other[rows] = search_without(
+                    self.space, self.layout, rows, out.nearest_unit[rows], self.units, 1,
+                    across_groups=name != "all", factors=self.factors, threads=self.threads, memory=self.memory,
+                ).nearest_other  # fmt: skip
+
+    def banned(self, protocol: str, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The units whose points are no candidates of each row, -1 for none."""
+        units = np.full((len(rows), 2), -1)
+        if protocol != "all":
+            units[:, 0] = self.units[rows]
+        if self.left_out is not None:
+            units[:, 1] = self.left_out[rows]
+        return units
 
     def pass_over(
         self,
@@ -192,29 +264,27 @@ class _Run:
     def decide_by_every_pair(self, rows: NDArray[np.int64]) -> None:
         space, layout = self.space, self.layout
         for name in self.protocols:
-            out = self.found[name]
-            places, distances, other, far = _row_outputs(len(rows), self.k)
+            outputs = _RowOutputs.empty(len(rows), self.k)
             kernels.exact_rows(
                 space.raw, space.flat, space.halved, space.scale, *self.fix, layout.order, rows,
-                self.first, self.last, self.groups, name != "all", places, distances, other, far,
+                self.first, self.last, self.units, self.banned(name, rows), *outputs,
             )  # fmt: skip
-            self._store(out, rows, places, distances, other, far)
+            self._store(name, rows, outputs)
 
-    def _store(
-        self,
-        out: Swept,
-        rows: NDArray[np.int64],
-        places: NDArray[np.int64],
-        distances: Floats,
-        other: Floats,
-        far: Floats,
-    ) -> None:
+    def _store(self, protocol: str, rows: NDArray[np.int64], outputs: _RowOutputs) -> None:
+        places, distances, other, far, unit, second, undecided = outputs
         if self.factors is not None:
-            distances, other, far = (self.factors.distances(keys, rows) for keys in (distances, other, far))
+            distances, other, far, second = (
+                self.factors.distances(keys, rows) for keys in (distances, other, far, second)
+            )
+        out = self.found[protocol]
         out.neighbours.places[rows] = places
         out.neighbours.distances[rows] = distances
         out.nearest_other[rows] = other
         out.farthest_same[rows] = far
+        out.nearest_unit[rows] = unit
+        out.second_other[rows] = second
+        self.open_seconds[protocol][rows] = undecided
 
     def _strip_width(self, dtype: type[np.floating[Any]]) -> int:
         narrow, wide = ORDER_COLUMNS
@@ -233,6 +303,7 @@ class _Run:
         space, layout, n = self.space, self.layout, self.layout.n
         left = space.operands(dtype, rows)
         lists = {name: _Lists.empty(len(rows), self.near, self.far, dtype) for name in self.protocols}
+        banned = {name: self.banned(name, rows) for name in self.protocols}
         class_sums = np.zeros((len(rows), layout.classes if values else 0))
         strip = np.empty((len(rows), min(width, n)), dtype)
         for c0 in range(0, n, width):
@@ -247,7 +318,7 @@ class _Run:
                     pair_kernels.lower_bounds(tile, c0, self.factors.first, self.doubt)
             for name, found in lists.items():
                 kernels.propose(
-                    tile, c0, rows, self.first, self.last, self.groups, name != "all", self.near,
+                    tile, c0, rows, self.first, self.last, self.units, banned[name], self.near,
                     found.keys, found.places, found.counts, self.wanted.farthest,
                 )  # fmt: skip
             if values:
@@ -261,14 +332,14 @@ class _Run:
         certified = np.ones(len(rows), bool)
         for name, found in lists.items():
             sure = np.empty(len(rows), bool)
-            places, distances, other, far = _row_outputs(len(rows), self.k)
+            outputs = _RowOutputs.empty(len(rows), self.k)
             kernels.decide(
                 space.raw, space.flat, space.halved, space.scale, *self.fix, layout.order, rows, bounds, self.doubt,
                 found.keys, found.places, found.counts, found.near, self.wanted.farthest, self.k,
-                places, distances, other, far, sure,
+                self.units, self.seconds, *outputs, sure,
             )  # fmt: skip
             certified &= sure
-            self._store(self.found[name], rows, places, distances, other, far)
+            self._store(name, rows, outputs)
         return certified, class_sums
 
     def _reduce_sums(self, rows: NDArray[np.int64], sums: Floats) -> list[tuple[str, _Pending]]:
@@ -288,6 +359,8 @@ class _Run:
             )  # fmt: skip
             out = self.found[name]
             out.own_mean[rows], out.own_count[rows], out.other_mean[rows] = own_mean, own_count, other_mean
+            if self.wanted.keep_sums:
+                out.class_sums[rows] = sums
             if self.wanted.visit_class is not None:
                 parts += self._class_parts(name, rows, sums, counts)
         return parts
@@ -361,24 +434,70 @@ def _blocks(rows: NDArray[np.int64], height: int) -> Iterator[NDArray[np.int64]]
     return (rows[start : start + height] for start in range(0, len(rows), height))
 
 
-def _row_outputs(rows: int, k: int) -> tuple[NDArray[np.int64], Floats, Floats, Floats]:
-    return np.full((rows, k), -1), np.full((rows, k), np.nan), np.full(rows, np.nan), np.full(rows, np.nan)
+class _RowOutputs(NamedTuple):
+    """What the kernels fill in for each row of a tile."""
+
+    places: NDArray[np.int64]
+    distances: Floats
+    other: Floats
+    far: Floats
+    unit: NDArray[np.int64]
+    second: Floats
+    undecided: NDArray[np.bool_]
+
+    @classmethod
+    def empty(cls, rows: int, k: int) -> _RowOutputs:
+        other, far, second = (np.full(rows, np.nan) for _ in range(3))
+        unit, undecided = np.full(rows, -1), np.zeros(rows, bool)
+        return cls(np.full((rows, k), -1), np.full((rows, k), np.nan), other, far, unit, second, undecided)
 
 
-def _nothing(n: int, k: int) -> Swept:
-    places, distances, other, far = _row_outputs(n, k)
-    return Swept(Neighbours(places, distances), other, far, *(np.full(n, np.nan) for _ in range(3)))
+def _nothing(layout: Layout, k: int, wanted: Wanted) -> Swept:
+    places, distances, other, far, unit, second, _ = _RowOutputs.empty(layout.n, k)
+    own_mean, own_count, other_mean = (np.full(layout.n, np.nan) for _ in range(3))
+    kept = layout.n if wanted.keep_sums else 0
+    return Swept(
+        Neighbours(places, distances), other, far, own_mean, own_count, other_mean, unit, second,
+        np.zeros((kept, layout.classes)),
+    )  # fmt: skip
 
 
-def _class_operand(space: Space, layout: Layout) -> tuple[Floats, Floats]:
-    """Right operand of the closed-form class sums, and each class's mean squared norm.
+def _own_units(layout: Layout) -> NDArray[np.int64]:
+    """The unit of each place: its group, where there are groups."""
+    return np.arange(layout.n) if layout.groups is None else layout.groups
 
-    With a class of m directed points, sum of squares Q, sum vector S and f flat ones,
-    sum over the class of q / 2 = m |z|^2 / 2 + Q / 2 - z . S, plus 1 for each flat point.
+
+def summed_operand(
+    space: Space, starts: NDArray[np.int64], order: NDArray[np.int64] | None = None
+) -> tuple[Floats, Floats]:
+    """Right operand of closed-form sums over sets of points, and each set's mean squared norm.
+
+    Set c holds the places (of `order`, where it is given) from starts[c] to starts[c + 1]. With m directed points, sum
+    of squares Q, sum vector S and f flat ones, the sum over the set of q / 2 = m |z|^2 / 2 + Q / 2 - z . S, plus 1 for
+    each flat point.
     """
-    starts = layout.starts[:-1]
-    flat = np.add.reduceat(space.flat.astype(np.float64), starts)
-    squares = np.add.reduceat(space.squares, starts)
-    directed = layout.sizes - flat
-    operand = np.column_stack([-np.add.reduceat(space.points, starts, axis=0), directed / 2, squares / 2 + flat])
+    points, norms, no_direction = space.points, space.squares, space.flat
+    if order is not None:
+        points, norms, no_direction = points[order], norms[order], no_direction[order]
+    flat = np.add.reduceat(no_direction.astype(np.float64), starts[:-1])
+    squares = np.add.reduceat(norms, starts[:-1])
+    directed = np.diff(starts) - flat
+    operand = np.column_stack([-np.add.reduceat(points, starts[:-1], axis=0), directed / 2, squares / 2 + flat])
     return operand, squares / np.maximum(directed, 1.0)
+
+
+def pair_distances(
+    space: Space, factors: Factors | None, rows: NDArray[np.int64], left: Floats, columns: Floats, c0: int, c1: int
+) -> Floats:
+    """The distances of `rows` to the places c0 to c1, corrected where there are factors, from a float64 product.
+
+    `left` and `columns` are the float64 operands of the space. One block is one product: its last digits are the same
+    whenever rows and bounds are.
+    """
+    tile = product(left, columns[c0:c1], np.empty((len(rows), c1 - c0)))
+    if factors is None:
+        kernels.distances_from_keys(tile, c0, rows, space.squares, space.raw, space.flat, space.halved, space.scale)
+    else:
+        order_keys(tile, c0, rows, space, factors)
+        pair_kernels.corrected_from_keys(tile, c0, rows, factors.code)
+    return tile

@@ -26,14 +26,16 @@ class Scores:
     """An ordered table of rows, with per-point values when they were asked for.
 
     `per_point` maps (distance, correction, protocol, metric) to one float64 value for each point, NaN where
-    the point was excluded; `point_ids` names the points. Both stay in memory: files hold the rows. Two tables
-    are equal when their rows are.
+    the point was excluded; `point_ids` names the points. `per_unit` maps the same keys to the metric's value without
+    each unit: each clip, in the order given, or each group, in the order of their names. All three stay in memory:
+    files hold the rows. Two tables are equal when their rows are.
     """
 
     rows: tuple[Row, ...] = ()
     per_point: Mapping[PointKey, NDArray[np.float64]] = field(default_factory=dict)
     point_ids: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
+    per_unit: Mapping[PointKey, NDArray[np.float64]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", tuple(self.rows))
@@ -73,7 +75,8 @@ class Scores:
         rows = tuple(row for row in self.rows if _matches(row, filters))
         kept = {(row.distance, row.correction, row.protocol, row.metric) for row in rows}
         per_point = {key: values for key, values in self.per_point.items() if key in kept}
-        return replace(self, rows=rows, per_point=per_point)
+        per_unit = {key: values for key, values in self.per_unit.items() if key in kept}
+        return replace(self, rows=rows, per_point=per_point, per_unit=per_unit)
 
     def row(self, metric: str | None = None, **filters: object) -> Row:
         """The one row that matches; UsageError when there is none, or several, saying what they differ in."""

@@ -1,0 +1,407 @@
+"""Compiled kernels of the jackknife: what each metric becomes when one unit is left out, without a second sweep.
+
+A unit is a clip, or a whole group. Leaving it out takes its points away as queries and as candidates:
+
+    neighbours      the next ones move up                        lists a little deeper than k
+    nearest other   the nearest of another unit takes its place  found by the sweep
+    farthest own    likewise                                     found here, in the own class
+    class sums      lose the distances to the unit's points      found here, in the own class and in those that
+                                                                 could become the nearest class
+
+Every kernel adds *changes*: totals[u] is what leaving out u adds to the metric's sum, counts[u] to its number of terms.
+A term that cannot be measured any more (no partner left) is taken away with its count.
+"""
+# mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
+
+from __future__ import annotations
+
+import numpy as np
+
+from earmark.geometry.kernels import compiled
+
+
+@compiled
+def _balance(near, wide, epsilon):
+    return ((near - wide) / (near + wide + epsilon) + 1.0) / 2.0
+
+
+@compiled
+def _silhouette(own, other):
+    largest = max(own, other)
+    return (other - own) / largest if largest > 0.0 else 0.0
+
+
+@compiled
+def _farther(far, unit, second, value, its_unit):
+    """The farthest value with its unit, and the farthest of any other unit, after one more (NaN: none yet)."""
+    if not far >= value:
+        if its_unit != unit:
+            second = far
+        return value, its_unit, second
+    if its_unit != unit and not second >= value:
+        second = value
+    return far, unit, second
+
+
+@compiled
+def farthest_of_two_units(block, rows, c0, codes, starts, units, across, far, far_unit, second_far):
+    """Take the distances `block` of `rows` to the places from c0 on into their two farthest of the own class."""
+    c1 = c0 + block.shape[1]
+    for r in range(rows.shape[0]):
+        me = rows[r]
+        for place in range(max(c0, starts[codes[me]]), min(c1, starts[codes[me] + 1])):
+            if place == me or (across and units[place] == units[me]):
+                continue
+            far[me], far_unit[me], second_far[me] = _farther(
+                far[me], far_unit[me], second_far[me], block[r, place - c0], units[place]
+            )
+
+
+@compiled
+def leave_out_clips(
+    block, rows, c0, codes, starts, near, own_sum, class_sums, lowest, second_lowest, lowest_class, needed, epsilon,
+    want_gsr, want_silhouette, gsr, gsr_count, silhouette, silhouette_count,
+):  # fmt: skip
+    """Changes of GSR and silhouette when a place from c0 on is left out of the classes of `rows`.
+
+    needed: [rows, C], the classes that could be or become the nearest other class of a row (want_silhouette).
+    """
+    c1 = c0 + block.shape[1]
+    for r in range(rows.shape[0]):
+        me = rows[r]
+        mine = codes[me]
+        row = block[r]
+        partners = starts[mine + 1] - starts[mine] - 1
+        own = own_sum[me] / partners if partners > 0 else np.nan
+        place = c0
+        while place < c1:
+            code = codes[place]
+            stop = min(starts[code + 1], c1)
+            if code == mine and partners > 0:
+                has_gsr = want_gsr and np.isfinite(near[me])
+                has_silhouette = want_silhouette and np.isfinite(lowest[me])
+                before = _balance(near[me], own, epsilon) if has_gsr else 0.0
+                width = _silhouette(own, lowest[me]) if has_silhouette else 0.0
+                for u in range(place, stop):
+                    if u == me:
+                        continue
+                    if partners == 1:
+                        if has_gsr:
+                            gsr[u] -= before
+                            gsr_count[u] -= 1.0
+                        if has_silhouette:
+                            silhouette[u] -= width
+                            silhouette_count[u] -= 1.0
+                        continue
+                    left = max(own_sum[me] - row[u - c0], 0.0) / (partners - 1)
+                    if has_gsr:
+                        gsr[u] += _balance(near[me], left, epsilon) - before
+                    if has_silhouette:
+                        silhouette[u] += _silhouette(left, lowest[me]) - width
+            elif want_silhouette and code != mine and needed[r, code] and partners > 0 and np.isfinite(lowest[me]):
+                size = starts[code + 1] - starts[code]
+                other = second_lowest[me] if code == lowest_class[me] else lowest[me]
+                width = _silhouette(own, lowest[me])
+                for u in range(place, stop):
+                    left = other
+                    if size > 1:
+                        left = min(other, max(class_sums[me, code] - row[u - c0], 0.0) / (size - 1))
+                    if left < np.inf:
+                        silhouette[u] += _silhouette(own, left) - width
+                    else:
+                        silhouette[u] -= width
+                        silhouette_count[u] -= 1.0
+            place = stop
+
+
+@compiled
+def add_cell_sums(block, c0, cells, sums):
+    """sums[r, cell] += the distances of row r to the points of a cell (a class and a unit) from c0 on."""
+    for r in range(block.shape[0]):
+        for j in range(block.shape[1]):
+            sums[r, cells[c0 + j]] += block[r, j]
+
+
+@compiled
+def leave_out_groups(
+    cell_sums, rows, codes, units, cell_starts, cell_units, cell_counts, across, near, near_unit, second_near,
+    class_sums, needed, epsilon, want_gsr, want_silhouette, gsr, gsr_count, silhouette, silhouette_count,
+):  # fmt: skip
+    """Changes of GSR and silhouette when a group is left out, from the sums of each row over the cells.
+
+    cell_starts: [C + 1], the cells of each class; class_sums: [N, C], under the protocol; needed as above.
+    """
+    size = gsr.shape[0]
+    own_left, own_sum, lows, values = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    for r in range(rows.shape[0]):
+        me = rows[r]
+        mine, unit = codes[me], units[me]
+        partners = -1.0  # itself
+        total = 0.0
+        for cell in range(cell_starts[mine], cell_starts[mine + 1]):
+            if across and cell_units[cell] == unit:
+                partners += 1.0
+                continue
+            partners += cell_counts[cell]
+            total += cell_sums[r, cell]
+        if partners <= 0.0:
+            continue
+        own_left[:], own_sum[:] = partners, total
+        for cell in range(cell_starts[mine], cell_starts[mine + 1]):
+            own_left[cell_units[cell]] -= cell_counts[cell]
+            own_sum[cell_units[cell]] -= cell_sums[r, cell]
+        own = total / partners
+        if want_gsr and np.isfinite(near[me]):
+            before = _balance(near[me], own, epsilon)
+            for u in range(size):
+                nearest = second_near[me] if near_unit[me] == u else near[me]
+                if u == unit or own_left[u] <= 0.0 or not np.isfinite(nearest):
+                    gsr[u] -= before
+                    gsr_count[u] -= 1.0
+                elif own_left[u] < partners or near_unit[me] == u:
+                    gsr[u] += _balance(nearest, max(own_sum[u], 0.0) / own_left[u], epsilon) - before
+        if not want_silhouette:
+            continue
+        lowest = np.inf
+        lows[:] = np.inf
+        for code in range(cell_starts.shape[0] - 1):
+            if code == mine or not needed[r, code]:
+                continue
+            count = 0.0
+            for cell in range(cell_starts[code], cell_starts[code + 1]):
+                if not (across and cell_units[cell] == unit):
+                    count += cell_counts[cell]
+            if count <= 0.0:
+                continue
+            mean = class_sums[me, code] / count
+            lowest = min(lowest, mean)
+            values[:] = mean
+            for cell in range(cell_starts[code], cell_starts[code + 1]):
+                u = cell_units[cell]
+                if u != unit:
+                    left = count - cell_counts[cell]
+                    values[u] = max(class_sums[me, code] - cell_sums[r, cell], 0.0) / left if left > 0.0 else np.inf
+            for u in range(size):
+                lows[u] = min(lows[u], values[u])
+        if lowest == np.inf:
+            continue
+        width = _silhouette(own, lowest)
+        for u in range(size):
+            if u == unit or own_left[u] <= 0.0 or lows[u] == np.inf:
+                silhouette[u] -= width
+                silhouette_count[u] -= 1.0
+            else:
+                silhouette[u] += _silhouette(max(own_sum[u], 0.0) / own_left[u], lows[u]) - width
+
+
+@compiled
+def leave_out_of_lists(places, rows, codes, units, answerable, sole, k, hits, counts, unresolved):
+    """Changes of the summed hits among the first k neighbours of `rows` when a unit is left out of their lists.
+
+    places: [rows, K], K > k, -1 past the last candidate. sole: the unit that holds all partners of a place, or -1.
+    unresolved: the unit without which a list is too short to tell, or -1.
+    """
+    depth = places.shape[1]
+    for r in range(places.shape[0]):
+        me = rows[r]
+        unresolved[r] = -1
+        if not answerable[me] or places[r, k - 1] < 0:
+            continue
+        found = 0
+        for t in range(k):
+            found += codes[places[r, t]] == codes[me]
+        hits[units[me]] -= found
+        counts[units[me]] -= 1.0
+        if sole[me] >= 0:
+            hits[sole[me]] -= found
+            counts[sole[me]] -= 1.0
+        for t in range(k):
+            u = units[places[r, t]]
+            seen = u == units[me] or u == sole[me]
+            for s in range(t):
+                seen |= units[places[r, s]] == u
+            if seen:
+                continue
+            left = taken = s = 0
+            while s < depth and places[r, s] >= 0 and taken < k:
+                if units[places[r, s]] != u:
+                    taken += 1
+                    left += codes[places[r, s]] == codes[me]
+                s += 1
+            if taken == k:
+                hits[u] += left - found
+            elif s < depth:
+                hits[u] -= found  # there are no more candidates
+                counts[u] -= 1.0
+            else:
+                unresolved[r] = u
+
+
+@compiled
+def leave_out_pairs(
+    first, last, unit_starts, unit_members, codes, class_sums, shared_sums, pair_sums, pair_counts, sizes, own_counts,
+    across, rounding, overlap, confused, pairs, overlap_terms, confused_terms, pair_terms, changed, sums, shared,
+):  # fmt: skip
+    """CS and CSCF without each of the units first..last: `overlap`, `confused` and `pairs` are their sums of terms.
+
+    pair_sums, pair_counts: [C, C], of all points; overlap_terms, confused_terms and pair_terms: [C, C], what each
+    ordered pair of classes contributes now. own_counts: [C] scratch; sums, shared: [C, C] scratch.
+    """
+    classes = sizes.shape[0]
+    for u in range(first, last):
+        touched = 0
+        for t in range(unit_starts[u], unit_starts[u + 1]):
+            code = codes[unit_members[t]]
+            if own_counts[code] == 0.0:
+                changed[touched] = code
+                touched += 1
+                sums[code] = 0.0
+                shared[code] = 0.0
+            own_counts[code] += 1.0
+            sums[code] += class_sums[unit_members[t]]
+            if shared_sums.shape[0] > 0 and not across:
+                shared[code] += shared_sums[unit_members[t]]
+        for i in range(touched):
+            a = changed[i]
+            for b in range(classes):
+                if b != a:
+                    _replace_pair(
+                        u, a, b, classes, own_counts, sums, shared, pair_sums, pair_counts, sizes, across, rounding,
+                        overlap, confused, pairs, overlap_terms, confused_terms, pair_terms,
+                    )  # fmt: skip
+                    if own_counts[b] == 0.0:
+                        _replace_pair(
+                            u, b, a, classes, own_counts, sums, shared, pair_sums, pair_counts, sizes, across,
+                            rounding, overlap, confused, pairs, overlap_terms, confused_terms, pair_terms,
+                        )  # fmt: skip
+        for i in range(touched):
+            own_counts[changed[i]] = 0.0
+
+
+@compiled
+def _mean_without(a, b, own_counts, sums, shared, pair_sums, pair_counts, sizes, across):
+    """The mean distance of classes a and b without the unit in hand; -1 where no pair is left."""
+    total, count = pair_sums[a, b], pair_counts[a, b]
+    left_a, left_b = sizes[a] - own_counts[a], sizes[b] - own_counts[b]
+    if own_counts[a] > 0.0:
+        total -= sums[a, b]
+        count -= own_counts[a] * left_b if across else 0.0
+    if own_counts[b] > 0.0:
+        total -= sums[b, a]
+        count -= own_counts[b] * left_a if across else 0.0
+    if not across:
+        if own_counts[a] > 0.0 and own_counts[b] > 0.0:
+            total += shared[a, b]
+        count = left_a * (left_b - 1.0) if a == b else left_a * left_b
+    return max(total, 0.0) / count if count > 0.5 else -1.0
+
+
+@compiled
+def _replace_pair(
+    u, a, b, classes, own_counts, sums, shared, pair_sums, pair_counts, sizes, across, rounding,
+    overlap, confused, pairs, overlap_terms, confused_terms, pair_terms,
+):  # fmt: skip
+    overlap[u] -= overlap_terms[a, b]
+    confused[u] -= confused_terms[a, b]
+    pairs[u] -= pair_terms[a, b]
+    intra = _mean_without(a, a, own_counts, sums, shared, pair_sums, pair_counts, sizes, across)
+    inter = _mean_without(a, b, own_counts, sums, shared, pair_sums, pair_counts, sizes, across)
+    if intra >= 0.0 and inter >= 0.0:
+        pairs[u] += 1.0
+        overlap[u] += intra / (intra + inter) if intra + inter > 0.0 else 0.5
+        confused[u] += 1.0 if inter < intra * (1.0 - rounding) else 0.0
+
+
+@compiled
+def occurrence_events(places, k, units, next_units, next_places, next_steps, unresolved):
+    """List, for every place, which k-occurrences fall or rise by one when a unit is left out: [N, 2 k] each.
+
+    A query that goes takes its k neighbours' counts along; where a neighbour goes, the next in the list gains one.
+    unresolved as in `leave_out_of_lists`; such a list gives no rises here.
+    """
+    depth = places.shape[1]
+    for me in range(places.shape[0]):
+        filled = 0
+        unresolved[me] = -1
+        for t in range(k):
+            if places[me, t] >= 0:
+                next_units[me, filled], next_places[me, filled], next_steps[me, filled] = units[me], places[me, t], -1
+                filled += 1
+        for t in range(k):
+            if places[me, t] < 0:
+                break
+            u = units[places[me, t]]
+            seen = u == units[me]
+            for s in range(t):
+                seen |= units[places[me, s]] == u
+            if seen:
+                continue
+            lost = 0
+            for s in range(t, k):
+                lost += places[me, s] >= 0 and units[places[me, s]] == u
+            s = k
+            start = filled
+            while s < depth and places[me, s] >= 0 and lost > 0:
+                if units[places[me, s]] != u:
+                    next_units[me, filled], next_places[me, filled], next_steps[me, filled] = u, places[me, s], 1
+                    filled += 1
+                    lost -= 1
+                s += 1
+            if lost > 0 and s == depth:
+                filled = start
+                unresolved[me] = u
+
+
+@compiled
+def leave_out_occurrences(
+    unit_starts, unit_members, occurrences, event_starts, event_places, event_steps, histogram, top_share, k,
+    ratio, antihubs, skew, hood,
+):  # fmt: skip
+    """The measures of hubness without each unit, from the changes of k-occurrences that leaving it out brings.
+
+    histogram: zeros, longer than any k-occurrence can become.
+    """
+    n = occurrences.shape[0]
+    counts = occurrences.copy()
+    for i in range(n):
+        histogram[occurrences[i]] += 1
+    for u in range(unit_starts.shape[0] - 1):
+        for e in range(event_starts[u], event_starts[u + 1]):
+            place = event_places[e]
+            histogram[counts[place]] -= 1
+            counts[place] += event_steps[e]
+            histogram[counts[place]] += 1
+        for t in range(unit_starts[u], unit_starts[u + 1]):
+            histogram[counts[unit_members[t]]] -= 1
+        left = n - (unit_starts[u + 1] - unit_starts[u])
+        total = 0.0
+        highest = 0
+        for value in range(histogram.shape[0]):
+            total += value * histogram[value]
+            if histogram[value] > 0:
+                highest = value
+        if left > k and total > 0.0:
+            mean = total / left
+            second = third = spread = 0.0
+            for value in range(highest + 1):
+                gap = value - mean
+                second += histogram[value] * gap * gap
+                third += histogram[value] * gap * gap * gap
+                spread += histogram[value] * abs(gap)
+            second, third = second / left, third / left
+            skew[u] = third / second**1.5 if second > 0.0 else 0.0
+            antihubs[u] = histogram[0] / left
+            hood[u] = 0.5 * spread / total
+            top = int(np.ceil(top_share * left))
+            taken, summed, value = 0, 0.0, highest
+            while taken < top and value >= 0:
+                take = min(top - taken, histogram[value])
+                taken, summed, value = taken + take, summed + take * value, value - 1
+            ratio[u] = summed / top / k
+        for t in range(unit_starts[u], unit_starts[u + 1]):
+            histogram[counts[unit_members[t]]] += 1
+        for e in range(event_starts[u], event_starts[u + 1]):
+            place = event_places[e]
+            histogram[counts[place]] -= 1
+            counts[place] -= event_steps[e]
+            histogram[counts[place]] += 1
