@@ -338,7 +338,7 @@ class _Work:
             lost = most * self._reach(rows)[:, None]
             least = np.where(counts > most, np.maximum(sums - lost, 0.0) / (counts - most), 0.0)
             if self.clips:
-                second, nearest = self._runner_up
+                nearest = self._runner_up[1]
                 limit = self.swept["all"].other_mean[rows]
                 needed = (least < limit[:, None]) & (counts > 1)
                 needed[lines, nearest[rows]] = True
@@ -435,7 +435,7 @@ class _Work:
         return change.mean(points)
 
     def _balances_left(self, protocol: str) -> Iterator[tuple[Ints, Floats, Floats]]:
-        """(unit, NID and MID of a place without it) for every unit that changes them; -1 for none, NaN for nothing left."""
+        """(unit, NID and MID of a place without it) for every unit that changes them; -1 for none, NaN: nothing left."""
         swept, mine = self.swept[protocol], self.units.of
         near, second, unit = swept.nearest_other, swept.second_other, swept.nearest_unit
         far, second_far, far_unit = self.far[protocol], self.second_far[protocol], self.far_unit[protocol]

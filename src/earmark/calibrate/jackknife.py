@@ -83,7 +83,8 @@ def difference(
     width = ends[1] - ends[0]
     error = standard_error(without)
     if error == 0.0 and abs(value) <= EQUAL:
-        return Difference(0.0, 0.0, 0.0, 1.0, units, f"no {unit} tells the two apart")
+        # Two systems at the same end of a range agree in every deletion and may differ elsewhere: that is no interval.
+        return Difference(0.0, None, None, 1.0, units, f"no interval: no {unit} tells the two apart")
     low, high = _bounds(value, error, units, (-width, width), _quantile(units, comparisons))
     draws = _draws(value, error, units, (-width, width))
     statistic = abs(value) / width * math.sqrt(draws) if draws is not None else abs(value) / error

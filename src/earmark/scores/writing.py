@@ -62,7 +62,9 @@ def _encode_json(rows: Sequence[Row]) -> bytes:
 def _encode_parquet(rows: Sequence[Row]) -> bytes:
     arrow = require("pyarrow", "Parquet files", "parquet")
     parquet = require("pyarrow.parquet", "Parquet files", "parquet")
-    types = {name: arrow.float64() if name in NUMBERS else arrow.string() for name in COLUMNS} | dict.fromkeys(COUNTS, arrow.int64())
+    types = {name: arrow.float64() if name in NUMBERS else arrow.string() for name in COLUMNS} | dict.fromkeys(
+        COUNTS, arrow.int64()
+    )
     columns = [arrow.array([getattr(row, name) for row in rows], type=types[name]) for name in COLUMNS]
     out = io.BytesIO()
     parquet.write_table(arrow.table(columns, schema=arrow.schema(list(types.items()))), out)

@@ -1,0 +1,159 @@
+"""Two or more embeddings of the same clips: which differences would another set of clips show again?"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+from earmark._version import __version__
+from earmark.calibrate import jackknife
+from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.evaluation.data import check_vectors
+from earmark.evaluation.evaluate import evaluate
+from earmark.geometry import spaces
+from earmark.geometry.corrections import parse_all
+from earmark.scores import Row, Scores, metric_facts
+
+METRICS = ("P@k", "GSR", "CSR", "CSR_pointwise", "CS", "CSCF", "silhouette")
+
+
+def compare(
+    a: Any,
+    b: Any = None,
+    labels: Any = None,
+    *,
+    distance: str | Sequence[str] = "cosine",
+    metrics: str | Sequence[str] | None = None,
+    k: int | Sequence[int] = (1, 5),
+    groups: Any = None,
+    across_groups: bool = False,
+    reference: str | None = None,
+    min_class_size: int = 2,
+    ties: spaces.Ties = "average",
+    correct: str = "none",
+    device: str = "auto",
+    memory: str | int = "2GB",
+    threads: int | None = None,
+    names: tuple[str, str] = ("A", "B"),
+    subset: str = "",
+    suite: str = "",
+    progress: bool = False,
+    bootstrap: int | None = None,
+    permutations: int | None = None,
+    seed: int = 0,
+) -> Scores:
+    """Compare embeddings of the same clips: rows "P@1:difference" (the first minus the second) and so on.
+
+    Give two embeddings and the labels, or a mapping of names to embeddings and the labels: `compare({"wavlm": X,
+    "logmel": Y, "mfcc": Z}, labels)` compares every pair, and with `reference="logmel"` every other system with that
+    one. Interval and two-sided p-value come from leaving out each clip (each group, when `groups` are given) of both
+    systems at once, as query and as candidate. With m comparisons both are corrected for m, metric by metric
+    (Bonferroni), so an interval excludes 0 exactly when p < 0.05. `metrics` defaults to P@k, GSR, CSR, CSR_pointwise,
+    CS, CSCF and silhouette. One hubness correction may be asked for; it applies to all.
+
+    `bootstrap`, `permutations` and `seed` are accepted and do nothing: nothing is drawn at random.
+
+    >>> compare(X, Y, labels, groups=speakers).row("P@1:difference").p_value
+    """
+    if isinstance(a, Mapping):
+        systems, labels = dict(a), b if labels is None else labels
+    else:
+        systems = {names[0]: a, names[1]: b}
+        if len(systems) < 2:
+            raise UsageError(f"Both systems are called {names[0]!r}: give them different names.")
+    if labels is None:
+        raise UsageError("compare needs the labels of the clips: compare(a, b, labels) or compare({...}, labels).")
+    if len(systems) < 2:
+        raise UsageError("There is nothing to compare: give at least two systems.")
+    corrections = parse_all(correct)
+    if len(corrections) > 1:
+        raise UsageError(f"compare takes one correction at a time, not {', '.join(map(str, corrections))}.")
+    pairs = _pairs(list(systems), reference)
+    checked = {name: check_vectors(vectors, name) for name, vectors in systems.items()}
+    first, size = next((name, len(vectors)) for name, vectors in checked.items())
+    for name, vectors in checked.items():
+        if len(vectors) != size:
+            raise InputError(
+                f"{first} has {size} vectors and {name} has {len(vectors)}: compare embeddings of the same clips."
+            )
+    started = time.perf_counter()
+    scored = {
+        name: evaluate(
+            vectors, labels, distance=distance, metrics=METRICS if metrics is None else metrics, k=k, groups=groups,
+            across_groups=across_groups, min_class_size=min_class_size, ties=ties, correct=corrections, device=device,
+            intervals="jackknife", per_unit=True, memory=memory, threads=threads, progress=progress, system=name,
+        )
+        for name, vectors in checked.items()
+    }  # fmt: skip
+    seconds = time.perf_counter() - started
+    rows = [row for pair in pairs for row in differences(scored[pair[0]], scored[pair[1]], len(pairs), seconds)]
+    order = {key: place for place, key in enumerate(dict.fromkeys(_setting(row) for row in rows))}
+    rows.sort(key=lambda row: order[_setting(row)])
+    labelled = tuple(replace(row, suite=suite, subset=subset) for row in rows)
+    return Scores(rows=labelled, notes=next(iter(scored.values())).notes)
+
+
+def differences(a: Scores, b: Scores, comparisons: int = 1, seconds: float | None = None) -> list[Row]:
+    """The rows of one system minus another from two evaluations of the same clips that kept `per_unit`."""
+    rows = []
+    for row_a in a.rows:
+        row_b = b.row(row_a.metric, distance=row_a.distance, correction=row_a.correction, protocol=row_a.protocol)
+        inputs = hashlib.sha256(f"{row_a.inputs} {row_b.inputs} {comparisons}".encode()).hexdigest()
+        cells: dict[str, Any] = {
+            "system": f"{row_a.system} - {row_b.system}", "distance": row_a.distance, "correction": row_a.correction,
+            "protocol": row_a.protocol, "metric": f"{row_a.metric}:difference", "seconds": seconds,
+            "version": __version__, "inputs": inputs,
+        }  # fmt: skip
+        if row_a.value is None or row_b.value is None:
+            worse = row_a if row_a.value is None else row_b
+            rows.append(Row(status=worse.status, reason=worse.reason, **cells))
+            continue
+        key = (row_a.distance, row_a.correction, row_a.protocol, row_a.metric)
+        if key not in a.per_unit or key not in b.per_unit:
+            value = row_a.value - row_b.value
+            rows.append(Row(value=value, n=_least(row_a.n, row_b.n), reason=row_a.reason or row_b.reason, **cells))
+            continue
+        unit = row_a.unit or row_b.unit or "clip"
+        outcome = jackknife.difference(
+            row_a.value, row_b.value, a.per_unit[key], b.per_unit[key], metric_facts(row_a.metric).range,
+            unit=unit, comparisons=comparisons,
+        )  # fmt: skip
+        if outcome.p_value is not None:
+            cells |= {"interval": "jackknife", "unit": unit, "units": outcome.units, "comparisons": comparisons}
+        rows.append(
+            Row(
+                value=outcome.value, low=outcome.low, high=outcome.high, p_value=outcome.p_value,
+                n=_least(row_a.n, row_b.n), reason="; ".join(filter(None, [_remarks(row_a, row_b), outcome.reason])),
+                **cells,
+            )
+        )  # fmt: skip
+    return rows
+
+
+def _pairs(names: list[str], reference: str | None) -> list[tuple[str, str]]:
+    if reference is None:
+        return list(combinations(names, 2))
+    if reference not in names:
+        raise UsageError(f"There is no system {reference!r} to compare with.{did_you_mean(reference, names)}")
+    return [(name, reference) for name in names if name != reference]
+
+
+def _setting(row: Row) -> tuple[str, ...]:
+    return row.distance, row.correction, row.protocol, row.metric
+
+
+def _least(*counts: int | None) -> int | None:
+    known = [count for count in counts if count is not None]
+    return min(known) if known else None
+
+
+def _remarks(a: Row, b: Row) -> str:
+    """What is said of the first row, and of the second where it is something else; intervals of their own apart."""
+    remarks = dict.fromkeys(
+        part for row in (a, b) for part in row.reason.split("; ") if not part.startswith("no interval")
+    )
+    return "; ".join(filter(None, remarks))

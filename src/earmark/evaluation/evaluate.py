@@ -1,0 +1,97 @@
+"""From vectors and labels to scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from earmark.evaluation.data import check
+from earmark.evaluation.measure import measure
+from earmark.evaluation.options import HUB_K, Options, as_counts, as_names, byte_count, kind_of_intervals
+from earmark.geometry import spaces
+from earmark.geometry.corrections import parse_all
+from earmark.scores import Scores
+from earmark.workers import thread_count
+
+
+def evaluate(
+    vectors: Any,
+    labels: Any,
+    *,
+    distance: str | Sequence[str] = "cosine",
+    metrics: str | Sequence[str] | None = None,
+    k: int | Sequence[int] = (1, 5),
+    permutations: int = 0,
+    intervals: str | None = None,
+    bootstrap: int = 0,
+    groups: Any = None,
+    across_groups: bool = False,
+    min_class_size: int = 2,
+    ties: spaces.Ties = "average",
+    hub_k: int = HUB_K,
+    seed: int = 0,
+    per_point: bool = False,
+    per_unit: bool = False,
+    ids: Sequence[str] | None = None,
+    correct: str | Sequence[str] = "none",
+    device: str = "auto",
+    memory: str | int = "2GB",
+    threads: int | None = None,
+    system: str = "",
+    subset: str = "",
+    suite: str = "",
+    progress: bool = False,
+) -> Scores:
+    """Measure how well `vectors` [N, D] keep clips of one label together; returns Scores.
+
+    labels: one per row; None, NaN or "" means unlabelled (dropped and counted). Classes under `min_class_size`
+    are dropped from queries and candidates alike. `distance` is one or several of cosine, euclidean, spearman.
+    `metrics` defaults to all but UMAP + HDBSCAN purity. `permutations` shuffles of the labels give each score a
+    chance baseline, a lift and a p-value.
+
+    `intervals` is "jackknife" (the default: each clip, or each group when `groups` are given, is left out as query and
+    as candidate), "bootstrap" (`bootstrap` resamples of the queries; the candidates stay as they are, so the interval
+    is about other queries in this collection, and too narrow for another collection) or "none".
+
+    With `groups` and `across_groups`, every metric is also computed with same-group pairs left out, as protocol
+    "across_groups". `per_point` keeps the value of every point in `Scores.per_point`, `per_unit` the value without
+    each clip or group in `Scores.per_unit`.
+
+    `correct` is one or several hubness corrections: none, sphere, ls, nicdm, icdm, csls, mp, dsl, with parameters as
+    in "icdm:k=20,iterations=5". Each gives rows of its own, from distances corrected on the fly. `device` is where the
+    neighbours that a correction rests on are searched: cpu, cuda, or auto (a GPU if there is one and it pays).
+
+    >>> evaluate(X, labels, distance=["cosine", "euclidean"], permutations=1000).value("P@1", distance="cosine")
+    """
+    kind, resamples = kind_of_intervals(intervals, bootstrap)
+    options = Options(
+        distance=as_names(distance, "distance"),
+        correct=parse_all(correct),
+        metrics=None if metrics is None else as_names(metrics, "metrics"),
+        k=as_counts(k, "k"),
+        hub_k=hub_k,
+        permutations=permutations,
+        intervals=kind,
+        bootstrap=resamples,
+        across_groups=across_groups,
+        min_class_size=min_class_size,
+        ties=ties,
+        seed=seed,
+        memory=byte_count(memory),
+        threads=thread_count(threads),
+        device=device,
+        per_point=per_point,
+        per_unit=per_unit,
+        progress=progress,
+    )
+    data = check(vectors, labels, groups, options, ids)
+    where = {"suite": suite, "subset": subset, "system": system}
+    parts = [part for name in options.distance for part in measure(data, name, options, where)]
+    per_point_values = {key: values for part in parts for key, values in part.per_point.items()}
+    return Scores(
+        rows=tuple(row for part in parts for row in part.rows),
+        per_point=per_point_values,
+        point_ids=data.ids if per_point else None,
+        notes=data.notes,
+        per_unit={key: values for part in parts for key, values in part.per_unit.items()},
+    )
