@@ -24,7 +24,11 @@ VERBS = {
     "check": ("earmark.cli.check", "does your own extractor keep its promises? a table to paste"),
     "cost": ("earmark.cli.cost", "what a model costs: parameters, multiplications, memory, time on this machine"),
     "evaluate": ("earmark.cli.evaluate", "vectors + labels -> every training-free metric, calibrated"),
-    "compare": ("earmark.cli.compare", "two embeddings of the same clips -> differences with intervals and p-values"),
+    "compare": ("earmark.cli.compare", "systems on the same clips -> differences with intervals and p-values"),
+    "calibrate": (
+        "earmark.cli.calibrate",
+        "can intervals and p-values be trusted? coverage, error rate and power by simulation",
+    ),
     "hubness": ("earmark.cli.hubness", "how unevenly vectors appear in each other's neighbour lists"),
     "fidelity": ("earmark.cli.fidelity", "real + generated vectors or sounds -> fidelity and coverage; sanity checks"),
     "codec": ("earmark.cli.codec", "what codecs keep of a sound, and at what rate: list, run, compare"),

@@ -2,9 +2,9 @@
 
 A vector is a point of its class, shifted by its group, with noise:
 
-    x = separation * centre[class] + spread * shift[group] + noise
+    x = separation * centre[class] + spread * shift[group] + width[class] * noise
 
-Centres belong to the design; shifts and noise are drawn anew for every data set, so that a metric's expectation over
+Centres and widths belong to the design; shifts and noise are drawn anew for every data set, so that a metric's expectation over
 data sets is what an interval should cover. Two systems hear the same clips: half of the variance of their shifts and
 noise is common. They are equal in distribution when they have the same separation.
 """
@@ -23,6 +23,7 @@ from earmark.errors import UsageError, did_you_mean
 Floats = NDArray[np.float64]
 
 DIMENSIONS = 12
+WIDTHS = (0.6, 1.4)  # of the narrowest and the widest class: without such differences no two classes are confused
 COMMON = 0.5  # share of the variance that two systems have in common
 
 
@@ -36,7 +37,7 @@ class Design:
     classes: int
     groups: int
     lay_out: Callable[[Design, np.random.Generator], tuple[NDArray[np.int64], NDArray[np.int64] | None]]
-    separation: float = 0.9
+    separation: float = 0.5
     spread: float = 0.6
 
     @property
@@ -113,16 +114,19 @@ def design_named(name: str) -> Design:
 def draw(design: Design, seed: int, repeat: int, *, separation_b: float | None = None, null: bool = False) -> Sample:
     """Data set number `repeat` of a design; `null`: labels that say nothing about the vectors."""
     centres = np.random.default_rng([seed, 1]).standard_normal((design.classes, DIMENSIONS))
+    widths = np.linspace(*WIDTHS, design.classes)
     rng = np.random.default_rng([seed, 2, repeat])
     labels, groups = design.lay_out(design, rng)
     values: dict[str, Any] = {}
     common = rng.standard_normal((design.clips, DIMENSIONS))
     common_shift = rng.standard_normal((max(design.groups, 1), DIMENSIONS))
+    if null:
+        centres, widths = np.zeros_like(centres), np.ones_like(widths)
     for name, separation in (("a", design.separation), ("b", separation_b)):
-        strength = 0.0 if null else design.separation if separation is None else separation
+        strength = design.separation if separation is None else separation
         noise = _mixed(common, rng)
         shift = _mixed(common_shift, rng)
-        values[name] = strength * centres[labels] + noise
+        values[name] = strength * centres[labels] + widths[labels][:, None] * noise
         if groups is not None:
             values[name] += design.spread * shift[groups]
     return Sample(values["a"], values["b"], labels, groups)
