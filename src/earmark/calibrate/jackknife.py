@@ -85,6 +85,8 @@ def difference(
     if error == 0.0 and abs(value) <= EQUAL:
         # Two systems at the same end of a range agree in every deletion and may differ elsewhere: that is no interval.
         return Difference(0.0, None, None, 1.0, units, f"no interval: no {unit} tells the two apart")
+    if error == 0.0 and not _at_end(value, (-width, width)):
+        return Difference(value, None, None, None, units, f"no interval: no {unit} changes the difference")
     low, high = _bounds(value, error, units, (-width, width), _quantile(units, comparisons))
     draws = _draws(value, error, units, (-width, width))
     statistic = abs(value) / width * math.sqrt(draws) if draws is not None else abs(value) / error

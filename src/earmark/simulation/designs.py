@@ -4,9 +4,9 @@ A vector is a point of its class, shifted by its group, with noise:
 
     x = separation * centre[class] + spread * shift[group] + width[class] * noise
 
-Centres and widths belong to the design; shifts and noise are drawn anew for every data set, so that a metric's expectation over
-data sets is what an interval should cover. Two systems hear the same clips: half of the variance of their shifts and
-noise is common. They are equal in distribution when they have the same separation.
+Centres and widths belong to the design; shifts and noise are drawn anew for every data set, so that a metric's
+expectation over data sets is what an interval should cover. Two systems hear the same clips: half of the variance of
+their shifts and noise is common. They are equal in distribution when they have the same separation.
 """
 
 from __future__ import annotations
