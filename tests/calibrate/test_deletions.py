@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-
 import numpy as np
 import pytest
 from tests import brute
 from tests.cases import CASES, DISTANCES
-
 
 from earmark.calibrate.deletions import CLASS_SUMS, depth_needed, leave_out, units_of
 from earmark.geometry import spaces

@@ -435,7 +435,7 @@ class _Work:
         return change.mean(points)
 
     def _balances_left(self, protocol: str) -> Iterator[tuple[Ints, Floats, Floats]]:
-        """(unit, NID and MID of a place without it) for every unit that changes them; -1 for none, NaN: nothing left."""
+        """(unit, NID and MID of a place without it) for every unit that changes them; -1: none, NaN: nothing left."""
         swept, mine = self.swept[protocol], self.units.of
         near, second, unit = swept.nearest_other, swept.second_other, swept.nearest_unit
         far, second_far, far_unit = self.far[protocol], self.second_far[protocol], self.far_unit[protocol]
