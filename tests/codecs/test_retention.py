@@ -9,7 +9,7 @@ from tests.codecs.tasks import toys
 import earmark
 from earmark.codecs.retention import CodedFidelity, Content, coded_fidelity, content_identity
 from earmark.codecs.tasks import Finding
-from earmark.codecs.tasks.retrieval import answers
+from earmark.codecs.tasks.retrieval import answers, answers_without
 from earmark.corpora.clips import Clip
 
 
@@ -27,7 +27,7 @@ def vectors(seed: int = 0) -> tuple[np.ndarray, np.ndarray, list[Clip]]:
 
 def test_both_enrolments_are_what_the_rooms_below_say() -> None:
     clean, coded, clips = vectors()
-    found = by_key(content_identity(clean, coded, clips, permutations=30, bootstrap=30))
+    found = by_key(content_identity(clean, coded, clips, permutations=30))
     labels = [clip.label for clip in clips]
     inside = earmark.evaluate(coded, labels, metrics=("P@1", "GSR"), k=1)
     before = earmark.evaluate(clean, labels, metrics=("P@1", "GSR"), k=1)
@@ -47,9 +47,34 @@ def test_both_enrolments_are_what_the_rooms_below_say() -> None:
     assert found["P@1", "clean_enrol"].baseline == pytest.approx(7 / 47, abs=0.05)
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_answers_without_a_unit_are_those_of_the_rest(grouped) -> None:
+    clean, coded, _ = vectors(3)
+    codes = np.repeat(np.arange(6), 8)
+    codes[[5, 11]] = -1  # no label
+    codes[40:47] = np.arange(20, 27)  # alone in their classes
+    codes[46] = 25  # and a class of two
+    units = np.arange(48) % 7 if grouped else np.random.default_rng(0).permutation(48)
+    without = answers_without(coded, clean, codes, units)
+    for unit in range(units.max() + 1):
+        kept = units != unit
+        right = answers(coded[kept], clean[kept], codes[kept])
+        for name in ("hit", "gsr"):
+            assert without[name][unit] == pytest.approx(np.nanmean(right[name]), abs=1e-12), (name, unit)
+
+
+def test_intervals_of_what_is_kept_rest_on_groups() -> None:
+    clean, coded, clips = vectors()
+    found = by_key(content_identity(clean, coded, clips, permutations=0))
+    for row in found.values():
+        assert (row.interval, row.unit, row.units) == ("jackknife", "group", 8)
+    alone = content_identity(clean, coded, [Clip(clip.id, clip.label) for clip in clips], permutations=0)
+    assert {(row.unit, row.units) for row in alone} == {("clip", 48)}
+
+
 def test_no_codec_loses_nothing() -> None:
     clean, _, clips = vectors()
-    found = by_key(content_identity(clean, clean, clips, permutations=10, bootstrap=10))
+    found = by_key(content_identity(clean, clean, clips, permutations=10))
     assert found["P@1:difference", "coded_enrol"].value == 0.0
     assert found["P@1:difference", "clean_enrol"].value == 0.0
     assert found["P@1", "clean_enrol"].value == pytest.approx(found["P@1", "coded_enrol"].value or 0.0)

@@ -6,7 +6,8 @@ Content. Does a coded clip still lie with its own kind?
     clean_enrol   a coded clip looks among the clean ones, its own left out (`tasks.retrieval`)
 
 Each has a baseline from shuffled labels and a lift; `P@1:difference` and `GSR:difference` are coded minus clean on the
-same clips, with an interval and a p-value from swapping the two. GSR is not monotone in quality: a codec that blurs
+same clips. Intervals and p-values come from leaving out each clip (each group, where clips have groups), coded and
+clean, as query and as candidate. GSR is not monotone in quality: a codec that blurs
 everything alike may raise it, so P@1 is to be read first.
 
 Fidelity. Is the coded set like the clean one, and does it cover it? `earmark.fidelity` with the clean clips as the
@@ -21,14 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.calibrate.bootstrap import interval, resampled_means
-from earmark.calibrate.paired import paired_difference
+from earmark.calibrate import jackknife
 from earmark.codecs.tasks.catalogue import CARDS
 from earmark.codecs.tasks.contract import RESAMPLES, Finding, Heard, TaskCard, paired
 from earmark.codecs.tasks.encoding import encode_clips, heard_by, open_encoder, same_width, vectors_of
 from earmark.codecs.tasks.events import PERMUTATIONS, label_codes
-from earmark.codecs.tasks.resampling import draws_of, group_codes
-from earmark.codecs.tasks.retrieval import answers, chance
+from earmark.codecs.tasks.resampling import group_codes
+from earmark.codecs.tasks.retrieval import answers, answers_without, chance
 from earmark.corpora.clips import Clip
 from earmark.errors import EarmarkError
 from earmark.evaluation import compare, evaluate
@@ -45,17 +45,16 @@ _QUANTITY = {"P@1": "hit", "GSR": "gsr"}
 
 
 def content_identity(
-    clean: NDArray[Any], coded: NDArray[Any], clips: Sequence[Clip], *, permutations: int = PERMUTATIONS,
-    bootstrap: int = RESAMPLES, seed: int = 0,
-) -> list[Finding]:  # fmt: skip
+    clean: NDArray[Any], coded: NDArray[Any], clips: Sequence[Clip], *, permutations: int = PERMUTATIONS, seed: int = 0
+) -> list[Finding]:
     """P@1 and GSR of coded vectors [N, D] and their differences to clean ones [N, D] of the same clips, row by row."""
     codes = label_codes(clips)
     clean, coded = same_width(clean, coded)
     if len(codes) == 0 or np.bincount(codes[codes >= 0], minlength=1).max() < 2:
         return _nothing("no two clips share a label")
     return [
-        *_inside(clean, coded, clips, permutations, bootstrap, seed),
-        *_across(clean, coded, clips, codes, permutations, bootstrap, seed),
+        *_inside(clean, coded, clips, permutations, seed),
+        *_across(clean, coded, clips, codes, permutations, seed),
     ]
 
 
@@ -95,20 +94,18 @@ class Content(_WithExtractor):
     card = CARDS["content"]
 
     def __init__(
-        self, model: str | Extractor = "", *, permutations: int = PERMUTATIONS, bootstrap: int = RESAMPLES,
-        pool: str = "", **options: Any,
-    ) -> None:  # fmt: skip
+        self, model: str | Extractor = "", *, permutations: int = PERMUTATIONS, pool: str = "", **options: Any
+    ) -> None:
+        options.pop("bootstrap", None)  # version 0.1.0 drew queries; nothing is drawn any more
         super().__init__(model or self.card.model, pool, options)
-        self.permutations, self.bootstrap = permutations, bootstrap
+        self.permutations = permutations
 
     def score(self, clips: Sequence[Clip], clean: Heard, coded: Heard, *, seed: int = 0) -> list[Finding]:
         pairs = paired(clips, clean, coded)
         if not pairs.clips:
             return _nothing(pairs.left_out or "there are no clips")
         before, after = vectors_of(pairs, clean, coded, self.card.name)
-        found = content_identity(
-            before, after, pairs.clips, permutations=self.permutations, bootstrap=self.bootstrap, seed=seed
-        )
+        found = content_identity(before, after, pairs.clips, permutations=self.permutations, seed=seed)
         return [_noted(one, pairs.left_out) for one in found]
 
 
@@ -144,15 +141,12 @@ class CodedFidelity(_WithExtractor):
 
 
 def _inside(
-    clean: NDArray[Any], coded: NDArray[Any], clips: Sequence[Clip], permutations: int, bootstrap: int, seed: int
+    clean: NDArray[Any], coded: NDArray[Any], clips: Sequence[Clip], permutations: int, seed: int
 ) -> list[Finding]:
     labels, groups = [clip.label for clip in clips], group_codes(clips)
-    common: dict[str, Any] = {"groups": groups, "bootstrap": bootstrap, "seed": seed}
-    alone = evaluate(coded, labels, metrics=_METRICS, k=1, permutations=permutations, **common)
-    difference = compare(coded, clean, labels, k=1, permutations=max(permutations, 1), **common)
-    wanted = [f"{name}:difference" for name in _METRICS]
-    rows = [*alone.rows, *(row for row in difference.rows if row.metric in wanted)]
-    return [_from_row(row, "coded_enrol") for row in rows]
+    alone = evaluate(coded, labels, metrics=_METRICS, k=1, groups=groups, permutations=permutations, seed=seed)
+    difference = compare(coded, clean, labels, metrics=_METRICS, k=1, groups=groups)
+    return [_from_row(row, "coded_enrol") for row in (*alone.rows, *difference.rows)]
 
 
 # --- coded clips among clean ones -------------------------------------------------------------------------------
@@ -160,11 +154,13 @@ def _inside(
 
 def _across(
     clean: NDArray[Any], coded: NDArray[Any], clips: Sequence[Clip], codes: NDArray[np.int64], permutations: int,
-    bootstrap: int, seed: int,
+    seed: int,
 ) -> list[Finding]:  # fmt: skip
     wanted = tuple(_QUANTITY.values())
     after, before = answers(coded, clean, codes, wanted), answers(clean, clean, codes, wanted)
-    draws, groups = draws_of(clips, bootstrap, seed), group_codes(clips)
+    groups = group_codes(clips)
+    unit, units = ("clip", np.arange(len(clips))) if groups is None else ("group", groups)
+    after_without, before_without = (answers_without(queries, clean, codes, units) for queries in (coded, clean))
     means = {name: float(np.nanmean(after[name])) for name in wanted if np.isfinite(after[name]).any()}
     luck = chance(coded, clean, codes, means, permutations, seed) if permutations else {}
     found = []
@@ -173,14 +169,22 @@ def _across(
             found.append(Finding.not_applicable(metric, "clean_enrol", "one label only: nothing to tell apart"))
             continue
         n = int(np.isfinite(after[name]).sum())
-        low, high = interval(resampled_means(after[name], draws))
-        one = Finding(metric, "clean_enrol", means[name], low, high, n=n, distance="cosine")
+        around = jackknife.interval(means[name], after_without[name], (0.0, 1.0), unit)
+        one = Finding(metric, "clean_enrol", means[name], around.low, around.high, n=n, distance="cosine",
+                      reason=around.reason, **_rests_on(around.low, unit, around.units))  # fmt: skip
         found.append(one.against(luck.get(name)))
-        lost = paired_difference(after[name], before[name], draws, groups, max(permutations, 1), seed)
-        if lost is not None:
-            found.append(Finding(f"{metric}:difference", "clean_enrol", lost.value, lost.low, lost.high, n=lost.n,
-                                 p_value=lost.p_value, distance="cosine"))  # fmt: skip
+        lost = jackknife.difference(
+            means[name], float(np.nanmean(before[name])), after_without[name], before_without[name], (0.0, 1.0),
+            unit=unit,
+        )  # fmt: skip
+        found.append(Finding(f"{metric}:difference", "clean_enrol", lost.value, lost.low, lost.high, n=n,
+                             p_value=lost.p_value, distance="cosine", reason=lost.reason,
+                             **_rests_on(lost.low, unit, lost.units)))  # fmt: skip
     return found
+
+
+def _rests_on(low: float | None, unit: str, units: int) -> dict[str, Any]:
+    return {} if low is None else {"interval": "jackknife", "unit": unit, "units": units}
 
 
 # --- small things -----------------------------------------------------------------------------------------------
@@ -195,7 +199,8 @@ def _from_row(row: Row, protocol: str) -> Finding:
     return Finding(
         row.metric, protocol, row.value, row.low, row.high, n=row.n, status=row.status, reason=row.reason,
         baseline=row.baseline, lift=row.lift, p_value=row.p_value, distance=row.distance, correction=row.correction,
-        baseline_low=row.baseline_low, baseline_high=row.baseline_high,
+        baseline_low=row.baseline_low, baseline_high=row.baseline_high, interval=row.interval, unit=row.unit,
+        units=row.units, comparisons=row.comparisons, shuffle=row.shuffle, baseline_error=row.baseline_error,
     )  # fmt: skip
 
 

@@ -136,6 +136,12 @@ class _Result(_Part):
     inputs: _Name
     baseline_low: _Number | None = None
     baseline_high: _Number | None = None
+    interval: str = ""
+    unit: str = ""
+    units: int | None = None
+    comparisons: int | None = None
+    shuffle: str = ""
+    baseline_error: _Number | None = None
 
 
 class _Dataset(_Part):

@@ -71,6 +71,12 @@ class Finding(NamedTuple):
     correction: str = "none"
     baseline_low: float | None = None
     baseline_high: float | None = None
+    interval: str = ""
+    unit: str = ""
+    units: int | None = None
+    comparisons: int | None = None
+    shuffle: str = ""
+    baseline_error: float | None = None
 
     @classmethod
     def measured(

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from earmark.calibrate.permutation import Null, against_null
 from earmark.metrics.separation import gsr
 
-__all__ = ["QUANTITIES", "Floats", "answers", "chance"]
+__all__ = ["QUANTITIES", "Floats", "answers", "answers_without", "chance"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -50,6 +50,65 @@ def answers(queries: Floats, index: Floats, labels: Codes, wanted: Sequence[str]
             for name in wanted:
                 found[name][shuffle, rows] = values[name]
     return found if np.ndim(labels) == 2 else {name: values[0] for name, values in found.items()}
+
+
+def answers_without(queries: Floats, index: Floats, labels: Codes, units: Codes) -> dict[str, Floats]:
+    """The means of `hit` and `gsr` without each unit: its clips neither ask, coded, nor answer, clean.
+
+    `units` [N] numbers the clip or the group of each clip, 0..U-1. NaN where no question is left.
+    """
+    queries, index = _directions(queries), _directions(index)
+    size, n = int(units.max()) + 1, len(labels)
+    clips = size == n
+    member = np.eye(0) if clips else np.equal.outer(units, np.arange(size)).astype(np.float64)
+    totals = {name: np.zeros(size) for name in ("hit", "gsr")}
+    counts = {name: np.zeros(size) for name in ("hit", "gsr")}
+    for start in range(0, n, BLOCK):
+        rows = np.arange(start, min(start + BLOCK, n))
+        distances = _cosine_rows(queries, index, rows, labels >= 0)
+        same = (labels[rows, None] == labels[None, :]) & np.isfinite(distances)
+        own = np.where(same, distances, 0.0)
+        # Of the query's own kind, how many and how far in each unit.
+        shared, sums = (own_part[:, np.argsort(units)] for own_part in (same, own)) if clips else (
+            same @ member, own @ member
+        )  # fmt: skip
+        left = same.sum(axis=1, keepdims=True) - shared
+        asked = (left > 0) & (labels[rows] >= 0)[:, None] & (units[rows, None] != np.arange(size))
+        first, second, unit = _two_nearest(distances, units)
+        right = np.where(first >= 0, same[np.arange(len(rows)), first], False)
+        next_right = np.where(second >= 0, same[np.arange(len(rows)), second], False)
+        gone = unit[:, None] == np.arange(size)
+        _add(totals, counts, "hit", np.where(gone, next_right[:, None], right[:, None]), asked)
+        others = np.where(same, np.inf, distances)
+        first, second, unit = _two_nearest(others, units)
+        lines = np.arange(len(rows))
+        near = np.where(first >= 0, others[lines, first], np.inf)
+        next_near = np.where(second >= 0, others[lines, second], np.inf)
+        nearest = np.where(unit[:, None] == np.arange(size), next_near[:, None], near[:, None])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = np.maximum(own.sum(axis=1, keepdims=True) - sums, 0.0) / left
+            values = gsr(nearest, means)
+        _add(totals, counts, "gsr", values, asked & np.isfinite(nearest))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return {name: np.where(counts[name] > 0, totals[name] / counts[name], np.nan) for name in totals}
+
+
+def _two_nearest(distances: Floats, units: Codes) -> tuple[Codes, Codes, Codes]:
+    """Of each row: the nearest, the nearest of another unit than that one's, and the first one's unit; -1: none."""
+    lines = np.arange(len(distances))
+    first = distances.argmin(axis=1)
+    some = np.isfinite(distances[lines, first])
+    unit = np.where(some, units[first], -1)
+    rest = np.where(units[None, :] == unit[:, None], np.inf, distances)
+    second = rest.argmin(axis=1)
+    return np.where(some, first, -1), np.where(np.isfinite(rest[lines, second]), second, -1), unit
+
+
+def _add(
+    totals: dict[str, Floats], counts: dict[str, Floats], name: str, values: Floats, valid: NDArray[np.bool_]
+) -> None:
+    totals[name] += np.where(valid, values, 0.0).sum(axis=0)
+    counts[name] += valid.sum(axis=0)
 
 
 def chance(
