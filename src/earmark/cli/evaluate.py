@@ -11,12 +11,13 @@ import argparse
 from earmark import vectors
 from earmark.cli import options
 from earmark.evaluation import evaluate
+from earmark.evaluation.options import INTERVALS
 from earmark.report.points import write_points
 from earmark.report.tables import long_text
 
 EXAMPLES = """examples:
   earmark evaluate vectors.npy labels.txt
-  earmark evaluate vectors.npz clips.csv --label-column species --distance cosine,spearman --permutations --bootstrap
+  earmark evaluate vectors.npz clips.csv --label-column species --distance cosine,spearman --permutations
   earmark evaluate vectors.npy clips.csv --groups recording --across-groups --per-point points.csv --out scores.csv
   earmark evaluate vectors.npy labels.txt --correct none,icdm --distance euclidean
 """
@@ -35,8 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="shuffle the labels N times: chance baseline, lift, p-value (1000 when N is left out)",
     )  # fmt: skip
     group.add_argument(
+        "--intervals", choices=INTERVALS,
+        help="how 95 %% intervals are made: jackknife leaves out each clip, or group, as query and as candidate (the "
+        "default); bootstrap draws queries and holds the candidates",
+    )  # fmt: skip
+    group.add_argument(
         "--bootstrap", type=int, nargs="?", const=300, default=0, metavar="N",
-        help="95 %% intervals from N resamples of queries, or of groups (300 when N is left out)",
+        help="the same as --intervals bootstrap, with N resamples (300 when N is left out)",
     )  # fmt: skip
     group.add_argument("--hub-k", type=int, default=5, metavar="K", help="neighbours that hubness counts (default: 5)")
     group.add_argument(
@@ -65,6 +71,7 @@ def run(args: argparse.Namespace) -> int:
         metrics=args.metrics,
         k=args.k,
         permutations=args.permutations,
+        intervals=args.intervals,
         bootstrap=args.bootstrap,
         across_groups=args.across_groups,
         min_class_size=args.min_class_size,
