@@ -1,8 +1,8 @@
 """Measure how well vectors keep clips of one label together.
 
 VECTORS: .npy, .npz, .parquet, .csv or .pt, one row per clip. LABELS: .csv, .txt, .npy, .npz or .parquet, one per
-clip; joined by id when both files have an id column. Without LABELS, labels inside VECTORS are used. Labels, groups, ids
-and an index are never dimensions of the vectors, in whichever file they lie; what was used is printed on stderr.
+clip; joined by id when both files have an id column. Without LABELS, labels inside VECTORS are used. Labels, groups,
+ids and an index are never dimensions of the vectors, in whichever file they lie; stderr says what was used as what.
 """
 
 from __future__ import annotations

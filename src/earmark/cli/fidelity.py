@@ -244,8 +244,8 @@ def _in_order(generated: Vectors, real: Vectors) -> Vectors:
         return generated
     if len(set(there)) < len(there) or sorted(there) != sorted(wanted):
         raise InputError(
-            f"{real.source} and {generated.source} have other columns ({shortened(wanted)}; {shortened(there)}): choose "
-            "those that they share with --dimensions."
+            f"{real.source} and {generated.source} have other columns ({shortened(wanted)}; {shortened(there)}): "
+            "choose those that they share with --dimensions."
         )
     places = [there.index(name) for name in wanted]
     return replace(generated, values=np.ascontiguousarray(generated.values[:, places]), columns=wanted)

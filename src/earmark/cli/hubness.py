@@ -34,7 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--figure", metavar="FILE", help="draw lists and a hub's neighbourhood: .png, .svg or .pdf")
     parser.add_argument("--html", metavar="FILE", help="write the same as a page, with all hubs and antihubs by name")
     parser.add_argument(
-        "--label-column", metavar="NAME", help="column of VECTORS that holds the label, named beside hubs (default: label)"
+        "--label-column",
+        metavar="NAME",
+        help="column of VECTORS that holds the label, named beside hubs (default: label)",
     )
     options.add_vectors(parser, correct=",".join(CORRECTIONS))
     options.add_output(parser)

@@ -76,8 +76,8 @@ def add_vectors(parser: argparse.ArgumentParser, correct: str = "none") -> None:
 def add_dimensions(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--dimensions", type=names, default=[], metavar="LIST",
-        help="columns of .csv and .parquet files to use, by name or pattern as in 'f*,energy' (default: all but labels, "
-        "groups, ids, an index, and names such as class, speaker_id or fold)",
+        help="columns of .csv and .parquet files to use, by name or pattern as in 'f*,energy' (default: all but "
+        "labels, groups, ids, an index, and names such as class, speaker_id or fold)",
     )  # fmt: skip
 
 

@@ -65,8 +65,9 @@ def check_vectors(vectors: Any, name: str = "The vectors") -> Array:
     bad = suspects[[not np.isfinite(values[row]).all() for row in suspects]] if len(suspects) else suspects
     if len(bad):
         listed = ", ".join(str(row) for row in bad[:5]) + (", ..." if len(bad) > 5 else "")
+        what = "masked entries, NaN or infinity" if np.ma.isMaskedArray(vectors) else "NaN or infinity"
         raise InputError(
-            f"{name} hold NaN{', masked entries' if np.ma.isMaskedArray(vectors) else ''} or infinity in {len(bad)} of {len(values)} rows (first: {listed}; counted from 0): "
+            f"{name} hold {what} in {len(bad)} of {len(values)} rows (first: {listed}; counted from 0): "
             "remove or repair those rows."
         )
     return np.ascontiguousarray(values)
@@ -130,13 +131,11 @@ def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequenc
     return Data(values, layout, kept, n, _ids(ids, n), tuple(notes), digest)
 
 
-def _with_groups(
-    groups: Any, n: int, usable: NDArray[np.bool_], across: bool
-) -> tuple[NDArray[np.bool_], list[str]]:
+def _with_groups(groups: Any, n: int, usable: NDArray[np.bool_], across: bool) -> tuple[NDArray[np.bool_], list[str]]:
     """The rows that stay, and what is to be said of those without a group.
 
-    Nobody knows whether such a clip shares its speaker with another. Across groups it can be neither query nor candidate;
-    elsewhere it is a group of its own, never of one group with the others.
+    Nobody knows whether such a clip shares its speaker with another. Across groups it can be neither query nor
+    candidate; elsewhere it is a group of its own, never of one group with the others.
     """
     texts = _texts(groups, n, "Groups", "groups")
     without = np.array([text is None for text in texts], dtype=bool) & usable

@@ -112,7 +112,9 @@ def write_tables(work: Work, place: Path) -> None:
     cards = {system.model.name: system.model.card.context_seconds for system in work.systems}
     contexts = {name: limit for name, limit in cards.items() if limit is not None}
     facts = work.facts()
-    found = outcomes(work.subsets, work.failures, work.config.min_class_size, contexts, facts, work.config.across_groups)
+    found = outcomes(
+        work.subsets, work.failures, work.config.min_class_size, contexts, facts, work.config.across_groups
+    )
     folder.write_failures(place, work.failures)
     folder.write_clips(place, work.subsets, facts, found)
 

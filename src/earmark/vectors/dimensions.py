@@ -11,7 +11,6 @@ Columns of whole numbers among columns of fractions are suspicious. Where all ot
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -108,7 +107,8 @@ def without_index(values: NDArray[Any], names: Sequence[str] | None, source: Pat
     holds = f"column {shown} holds" if len(whole) == 1 else f"columns {shown} hold"
     others = [place for place in kept if place not in whole]
     stem = None if names is None else family([names[place] for place in others])
-    if names is not None and stem is not None and family([names[others[0]], *(names[place] for place in whole)]) is None:
+    odd = names is not None and family([names[others[0]], *(names[place] for place in whole)]) is None
+    if names is not None and stem is not None and odd:
         pattern = f"{stem}*" if stem else "[0-9]*"
         both = ",".join([pattern, *(names[place] for place in whole)])
         raise InputError(

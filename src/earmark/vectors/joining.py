@@ -46,25 +46,22 @@ def read_labelled(
     file of the vectors. Columns used as labels, groups or ids are never dimensions, in whichever file they are named.
     """
     if labels is None:
-        return join(
-            read_vectors(vectors, key=key, label_column=label_column, groups=groups, dimensions=dimensions)
-        )
-    in_vectors = None
+        return join(read_vectors(vectors, key=key, label_column=label_column, groups=groups, dimensions=dimensions))
+    elsewhere = None
     try:
         found = read_labels(labels, column=label_column, groups=groups)
     except (MissingColumn, NamelessColumns) as error:
         if groups is None or getattr(error, "wanted", groups) != groups:
             raise
-        found = read_labels(labels, column=label_column)
-        in_vectors = groups
+        found = replace(read_labels(labels, column=label_column), groups=None)
+        elsewhere = error
+    in_vectors = None if elsewhere is None else groups
     try:
         loaded = read_vectors(vectors, key=key, groups=in_vectors, dimensions=dimensions, apart=found.columns)
     except (MissingColumn, NamelessColumns) as error:
         if in_vectors is None or getattr(error, "wanted", groups) != groups:
             raise
-        raise InputError(f'Neither {labels} nor {vectors} has a column "{groups}" of groups; check its name.') from error
-    if in_vectors is not None:
-        found = replace(found, groups=None)
+        raise (elsewhere if isinstance(elsewhere, MissingColumn) else error) from None
     return join(loaded, found)
 
 

@@ -97,7 +97,9 @@ def pick_columns(names: Sequence[str], label: str | None, groups: str | None, so
 def refuse_columns(source: Path, label: str | None, groups: str | None) -> None:
     """For formats that hold one nameless list of labels."""
     if label is not None or groups is not None:
-        raise NamelessColumns(f"{source} has no named columns; give a .csv, .npz or .parquet file to choose one by name.")
+        raise NamelessColumns(
+            f"{source} has no named columns; give a .csv, .npz or .parquet file to choose one by name."
+        )
 
 
 def is_index_name(name: str) -> bool:

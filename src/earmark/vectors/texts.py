@@ -32,7 +32,7 @@ def is_missing(item: object) -> bool:
     if isinstance(item, str | bytes | int):
         return False
     try:
-        unequal = item != item  # noqa: PLR0124 (what every NaN is to itself)
+        unequal = item != item  # as every NaN is to itself
     except Exception:  # a type that cannot be compared is no number
         return False
     return isinstance(unequal, bool | np.bool_) and bool(unequal)
