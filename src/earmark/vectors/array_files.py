@@ -89,7 +89,7 @@ def npz_labels(source: Path, column: str | None, groups: str | None) -> Labels:
             raise InputError(f"{source} has no 1-D array; its arrays are {', '.join(archive.files) or 'none'}.")
         roles = pick_columns(lists, column, groups, source)
         texts = {role: _array_texts(_npz_array(archive, name, source), source) for role, name in roles.items()}
-    return labels_of(texts, source, columns=roles.values())
+    return labels_of(texts, source, roles=roles)
 
 
 def _load_npy(source: Path) -> NDArray[Any]:

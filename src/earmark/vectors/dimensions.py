@@ -83,10 +83,12 @@ def _matching(names: Sequence[str], patterns: Sequence[str], taken: Collection[i
 
 
 class Numbered(NamedTuple):
-    """The places of the dimensions that stay, those of an index, and what a reader should know."""
+    """The places of the dimensions that stay, those of an index, those that may be labels by what they hold, and what
+    a reader should know."""
 
     kept: list[int]
     index: list[int]
+    doubtful: list[int]
     notes: tuple[str, ...]
 
 
@@ -95,14 +97,14 @@ def without_index(values: NDArray[Any], names: Sequence[str] | None, source: Pat
     width = values.shape[1]
     everything = list(range(width))
     if len(values) < _FEW_ROWS or width < 2:
-        return Numbered(everything, [], ())
+        return Numbered(everything, [], [], ())
     index = _counting(values)
     kept = [place for place in everything if place not in index]
     if not kept:  # all of them: a pattern, not an index beside vectors
-        return Numbered(everything, [], ())
+        return Numbered(everything, [], [], ())
     whole = _whole_among_fractions(values, kept)
     if not whole:
-        return Numbered(kept, index, ())
+        return Numbered(kept, index, [], ())
     shown = ", ".join(f'"{names[place]}"' if names else f"{place + 1}" for place in whole)
     holds = f"column {shown} holds" if len(whole) == 1 else f"columns {shown} hold"
     others = [place for place in kept if place not in whole]
@@ -117,7 +119,7 @@ def without_index(values: NDArray[Any], names: Sequence[str] | None, source: Pat
         )
     remedy = "leave it out with --dimensions" if names else "write it to a file of its own"
     note = f"{source}: {holds} whole numbers among fractions; if that is a label or an id, {remedy}."
-    return Numbered(kept, index, (note,))
+    return Numbered(kept, index, whole, (note,))
 
 
 def _counting(values: NDArray[Any]) -> list[int]:

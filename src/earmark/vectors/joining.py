@@ -57,7 +57,9 @@ def read_labelled(
         elsewhere = error
     in_vectors = None if elsewhere is None else groups
     try:
-        loaded = read_vectors(vectors, key=key, groups=in_vectors, dimensions=dimensions, apart=found.columns)
+        loaded = read_vectors(
+            vectors, key=key, groups=in_vectors, dimensions=dimensions, apart=tuple(found.roles.values())
+        )
     except (MissingColumn, NamelessColumns) as error:
         if in_vectors is None or getattr(error, "wanted", groups) != groups:
             raise
@@ -76,6 +78,7 @@ def join(vectors: Vectors, labels: Labels | None = None) -> Joined:
             there = f", or name one of its columns ({', '.join(vectors.left_out)})" if vectors.left_out else ""
             raise InputError(f"{vectors.source} holds no labels; give a file of labels{there}.")
         groups = None if vectors.groups is None else list(vectors.groups)
+        _refuse_leaks(vectors, vectors.labels, groups)
         return Joined(
             vectors.values, list(vectors.labels), groups, vectors.ids, vectors.notes, vectors.columns, vectors.summary
         )
@@ -101,7 +104,23 @@ def join(vectors: Vectors, labels: Labels | None = None) -> Joined:
         found = [labels.groups[row] for row in order]
     ids = labels.ids if vectors.ids is None else vectors.ids
     groups = None if found is None else list(found)
-    return Joined(vectors.values, chosen, groups, ids, tuple(notes), vectors.columns, vectors.summary)
+    _refuse_leaks(vectors, chosen, groups)
+    where = "" if _same_file(labels.source, vectors.source) else labels.source
+    summary = vectors.summary_with(labels.roles, where)
+    return Joined(vectors.values, chosen, groups, ids, tuple(notes), vectors.columns, summary)
+
+
+def _refuse_leaks(vectors: Vectors, labels: Sequence[str | None], groups: Sequence[str | None] | None) -> None:
+    """Refuse vectors of which one dimension is the label or the group under other names."""
+    for place in vectors.doubtful:
+        name = vectors.columns[place] if vectors.columns else str(place + 1)
+        for texts, what in ((labels, "labels"), (groups or (), "groups")):
+            pairs = {(number, text) for number, text in zip(vectors.values[:, place], texts, strict=False) if text}
+            apart = len({number for number, _ in pairs}), len({text for _, text in pairs})
+            if apart == (len(pairs), len(pairs)) and len(pairs) > 1:
+                raise InputError(
+                    f'{vectors.source}: column "{name}" numbers the {what}, and so is no dimension; take it out.'
+                )
 
 
 def _same_file(one: str, other: str) -> bool:

@@ -60,7 +60,7 @@ def parquet_labels(source: Path, column: str | None, groups: str | None) -> Labe
     index = _index_names(table) - {column, groups}
     names = [name for name in table.column_names if not _is_list(table.schema.field(name).type, types)]
     roles = pick_columns([name for name in names if name not in index], column, groups, source)
-    return labels_of(_texts(table, roles), source, columns=roles.values())
+    return labels_of(_texts(table, roles), source, roles=roles)
 
 
 def _texts(table: Any, roles: Mapping[str, str]) -> dict[str, Texts]:

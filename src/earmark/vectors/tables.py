@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -36,22 +36,31 @@ class Vectors:
     roles: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    doubtful: tuple[int, ...] = ()  # places of dimensions that may be labels by what they hold
 
     @property
     def summary(self) -> str:
         """Which columns were used as what: `f.csv: 128 columns f0 … f127; label: class; left out: index`."""
+        return self.summary_with({})
+
+    def summary_with(self, roles: Mapping[str, str], source: str = "") -> str:
+        """The summary where labels, groups or ids come from another place: from `source`, or from this same file."""
         width = counted(self.values.shape[1], "column")
         parts = [f"{self.source}: {width}" + (f" {shortened(self.columns)}" if self.columns else "")]
-        parts += [f"{role}: {self.roles[role]}" for role in ("label", "group", "id") if role in self.roles]
-        parts += [f"left out: {shortened(self.left_out)}"] if self.left_out else []
-        return "; ".join(parts)
+        for role in ("label", "group", "id"):
+            if role in roles:
+                parts.append(f"{role}: {roles[role]}" + (f" of {source}" if source else ""))
+            elif role in self.roles:
+                parts.append(f"{role}: {self.roles[role]}")
+        rest = [name for name in self.left_out if source or name not in roles.values()]
+        return "; ".join([*parts, f"left out: {shortened(rest)}"] if rest else parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
     """A label for each clip; None is unlabelled. `header` is the heading they stood under, if not `label`.
 
-    `columns` names the columns or arrays that were taken as labels, groups and ids.
+    `roles` says which columns or arrays were taken as labels, groups and ids.
     """
 
     values: Texts
@@ -59,7 +68,7 @@ class Labels:
     groups: Texts | None = None
     source: str = "The labels"
     header: str | None = None
-    columns: tuple[str, ...] = ()
+    roles: Mapping[str, str] = field(default_factory=dict)
 
 
 def vectors_of(
@@ -77,7 +86,7 @@ def vectors_of(
     `chosen` says that the caller chose the dimensions, so that what they hold is not judged.
     """
     everything = list(range(values.shape[1]))
-    judged = Numbered(everything, [], ()) if chosen else without_index(values, names, source)
+    judged = Numbered(everything, [], [], ()) if chosen else without_index(values, names, source)
     if judged.index:
         values = np.ascontiguousarray(values[:, judged.kept])
         left_out = [*left_out, *(names[place] if names else f"column {place + 1}" for place in judged.index)]
@@ -91,11 +100,12 @@ def vectors_of(
         roles=roles or {},
         left_out=tuple(name.strip() or "(unnamed)" for name in left_out),
         notes=judged.notes,
+        doubtful=tuple(judged.kept.index(place) for place in judged.doubtful),
     )
 
 
 def labels_of(
-    texts: Mapping[str, Texts], source: Path, header: str | None = None, columns: Iterable[str] = ()
+    texts: Mapping[str, Texts], source: Path, header: str | None = None, roles: Mapping[str, str] | None = None
 ) -> Labels:
     """Labels from texts by their meaning; `label` is one of them."""
     return Labels(
@@ -104,7 +114,7 @@ def labels_of(
         groups=settled(texts["group"]) if "group" in texts else None,
         source=str(source),
         header=header,
-        columns=tuple(columns),
+        roles=roles or {},
     )
 
 

@@ -113,7 +113,7 @@ def csv_labels(source: Path, column: str | None, groups: str | None) -> Labels:
         roles["id"] = names[0]
     texts = {role: [as_text(cells[names.index(name)]) for _, cells in body] for role, name in roles.items()}
     heading = roles["label"] if header and role_of(roles["label"]) != "label" else None
-    return labels_of(texts, source, heading, roles.values() if header else ())
+    return labels_of(texts, source, heading, roles if header else None)
 
 
 def txt_labels(source: Path, column: str | None, groups: str | None) -> Labels:
