@@ -134,12 +134,19 @@ def test_ranks_and_short_tables_are_no_index(tmp_path: Path) -> None:
     assert read_vectors(tmp_path / "short.npy").values.shape == (4, 2)
 
 
-def test_an_index_of_names_joins_as_ids(tmp_path: Path) -> None:
+@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize("labels", ["y.csv", "y.parquet"])
+def test_an_index_of_names_joins_as_ids(tmp_path: Path, write: Callable[..., Path], labels: str) -> None:
     frame = noise()
     frame.index = [f"clip{row:03d}" for row in range(ROWS)]
-    table = as_csv(frame, tmp_path)
-    pandas.DataFrame({"kind": CLASSES}, index=frame.index).iloc[::-1].to_csv(tmp_path / "y.csv")
-    joined = read_labelled(table, tmp_path / "y.csv")
+    table = write(frame, tmp_path)
+    turned = pandas.DataFrame({"kind": CLASSES}, index=frame.index).iloc[::-1]
+    if labels == "y.csv":
+        turned.to_csv(tmp_path / labels)
+    else:
+        pytest.importorskip("pyarrow", reason="Parquet files need pyarrow")
+        turned.to_parquet(tmp_path / labels)
+    joined = read_labelled(table, tmp_path / labels)
     assert joined.labels == [str(number) for number in CLASSES]
     assert joined.ids is not None
     assert joined.ids[3] == "clip003"
@@ -179,8 +186,10 @@ def test_whole_numbers_in_a_nameless_matrix_are_noted_and_refused_where_they_are
 
 @pytest.mark.parametrize(
     "name",
-    ["class", "Class", "target", "speaker", "speaker_id", "speakerId", "fold", "cv_fold", "split", "clip_id", "uuid"]
-    + ["file_name", "class_name", "start", "end_time", "session", "row number", "true_label"],
+    [
+        *("class", "Class", "target", "speaker", "speaker_id", "speakerId", "fold", "cv_fold", "split", "clip_id"),
+        *("uuid", "file_name", "class_name", "start", "end_time", "session", "row number", "true_label"),
+    ],
 )
 def test_names_that_tell_rows_apart(tmp_path: Path, name: str) -> None:
     frame = noise()

@@ -23,7 +23,7 @@ _WARM_UP = 0.25
 _PADDING = 4096
 
 _UNSAID = 0xFFFFFFFF
-_LAST_PAGE = 4
+_FIRST_PAGE, _LAST_PAGE = 2, 4
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 _W64_RIFF = bytes.fromhex("726966662e91cf11a5d628db04c10000")
 _W64_DATA = bytes.fromhex("64617461f3acd3118cd100c04f8edb8a")
@@ -78,7 +78,7 @@ def _promised(container: Any, stream: Any) -> int | None:
     whole, if it holds nothing but this stream."""
     stated = _stated(container, stream)
     if stated is None and "matroska" in container.format.name and len(container.streams) == 1 and container.duration:
-        return round(container.duration / 1_000_000 * int(stream.rate))
+        return round(float(container.duration) / 1_000_000 * int(stream.rate))
     return stated
 
 
@@ -240,9 +240,10 @@ def ogg_damage(handle: Any) -> str:
             return ""  # the end of the file, which is not looked at here
         if _ogg_checksum(header[:22] + bytes(4) + header[26:] + table + body) != checksum:
             return f"page {number + 1} does not match its checksum"
-        if number != numbers.get(serial, number - 1) + 1:
+        if not kind & _FIRST_PAGE and number != numbers.get(serial, number - 1) + 1:
             return f"pages {numbers[serial] + 2} to {number} are missing"
         numbers[serial] = number
+        ended.discard(serial)
         if kind & _LAST_PAGE:
             ended.add(serial)
     return ""

@@ -13,14 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from earmark import vectors
 from earmark.cli import options
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.fidelity.api import CORRECTIONS, READINGS, Fidelity, fidelity
 from earmark.vectors import Vectors
 from earmark.vectors.roles import shortened
+from earmark.vectors.tables import take_columns
 from earmark.wording import counted
 
 if TYPE_CHECKING:
@@ -248,7 +247,7 @@ def _in_order(generated: Vectors, real: Vectors) -> Vectors:
             "choose those that they share with --dimensions."
         )
     places = [there.index(name) for name in wanted]
-    return replace(generated, values=np.ascontiguousarray(generated.values[:, places]), columns=wanted)
+    return replace(generated, values=take_columns(generated.values, places), columns=wanted)
 
 
 def _holds_vectors(place: str) -> bool:

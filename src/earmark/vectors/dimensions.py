@@ -87,7 +87,7 @@ class Numbered(NamedTuple):
     a reader should know."""
 
     kept: list[int]
-    index: list[int]
+    counting: list[int]
     doubtful: list[int]
     notes: tuple[str, ...]
 
@@ -147,7 +147,7 @@ def _whole_among_fractions(values: NDArray[Any], places: Sequence[int]) -> list[
     if len(likely) > max(2, len(places) // 8):  # many: nothing is special about them
         return []
     whole = []
-    for place in (places[number] for number in likely):
+    for place in (places[int(number)] for number in likely):
         column = values[:, place]
         if (column == np.rint(column)).all():
             whole.append(place)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +35,12 @@ def parquet_vectors(source: Path, key: str | None, asked: Asked) -> Vectors:
             raise UsageError(f'{source} has its vectors in the column "{lists[0]}"; dimensions choose among columns.')
         values = _list_column(table.column(lists[0]), lists[0], source)
         others = [name for name in names if name != lists[0]]
-        roles = named(others, asked.label, asked.groups, source)
+        roles = {**_named_rows(table, index, types), **named(others, asked.label, asked.groups, source)}
         return vectors_of(values, _texts(table, roles), source, roles=roles)
     if key is not None:
         raise InputError(f'{source}: column "{key}" does not hold lists of numbers; name a column of vectors.')
     columns = choose_columns(names, asked, source, index)
-    roles = {role: names[place] for role, place in columns.roles.items()}
+    roles = {**_named_rows(table, index, types), **{role: names[place] for role, place in columns.roles.items()}}
     dimensions = [names[place] for place in columns.dimensions]
     return vectors_of(
         _number_columns(table, dimensions, types, source),
@@ -48,7 +48,7 @@ def parquet_vectors(source: Path, key: str | None, asked: Asked) -> Vectors:
         source,
         names=dimensions,
         roles=roles,
-        left_out=[names[place] for place in columns.left_out],
+        left_out=[names[place] for place in columns.left_out if names[place] not in roles.values()],
         chosen=bool(asked.dimensions),
     )
 
@@ -57,9 +57,10 @@ def parquet_labels(source: Path, column: str | None, groups: str | None) -> Labe
     types = require("pyarrow.types", *_PARQUET)
     table = _parquet_table(source)
     # A file with vectors may hold the labels too: its list columns are no candidates, and neither is its index.
-    index = _index_names(table) - {column, groups}
+    index = {name for name in _index_names(table) if name not in (column, groups)}
     names = [name for name in table.column_names if not _is_list(table.schema.field(name).type, types)]
     roles = pick_columns([name for name in names if name not in index], column, groups, source)
+    roles = {**_named_rows(table, index, types), **roles}
     return labels_of(_texts(table, roles), source, roles=roles)
 
 
@@ -73,12 +74,19 @@ def _parquet_table(source: Path) -> Any:
         return parquet.ParquetFile(stream).read()
 
 
-def _index_names(table: Any) -> set[str | None]:
+def _index_names(table: Any) -> set[str]:
     """Columns in which pandas keeps the row index of a frame; those with a name of a meaning are used as that."""
     stored = (table.schema.pandas_metadata or {}).get("index_columns", ())
     names = {name for name in stored if isinstance(name, str)}  # a plain range is stored as a description
     names |= {name for name in table.column_names if re.fullmatch(r"__index_level_\d+__", name)}
     return {name for name in names if role_of(name) is None}
+
+
+def _named_rows(table: Any, index: Collection[str], types: Any) -> dict[str, str]:
+    """The index of a frame as ids, where it holds names."""
+    texts = [name for name in index if types.is_string(table.schema.field(name).type)]
+    texts += [name for name in index if types.is_large_string(table.schema.field(name).type)]
+    return {"id": texts[0]} if len(texts) == 1 else {}
 
 
 def _is_list(kind: Any, types: Any) -> bool:

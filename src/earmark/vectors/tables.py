@@ -87,9 +87,9 @@ def vectors_of(
     """
     everything = list(range(values.shape[1]))
     judged = Numbered(everything, [], [], ()) if chosen else without_index(values, names, source)
-    if judged.index:
-        values = np.ascontiguousarray(values[:, judged.kept])
-        left_out = [*left_out, *(names[place] if names else f"column {place + 1}" for place in judged.index)]
+    if judged.counting:
+        values = take_columns(values, judged.kept)
+        left_out = [*left_out, *(names[place] if names else f"column {place + 1}" for place in judged.counting)]
     return Vectors(
         _ids(texts["id"], source) if "id" in texts else None,
         values,
@@ -102,6 +102,11 @@ def vectors_of(
         notes=judged.notes,
         doubtful=tuple(judged.kept.index(place) for place in judged.doubtful),
     )
+
+
+def take_columns(values: Matrix, places: Sequence[int]) -> Matrix:
+    """Some columns of a matrix, in the order given."""
+    return values.take(list(places), axis=1)
 
 
 def labels_of(
