@@ -15,6 +15,7 @@ import soundfile
 from numpy.typing import NDArray
 
 from earmark import audio
+from earmark import audio_containers as containers
 from earmark.corpora.clips import Clip
 from earmark.errors import EarmarkError, InputError, MissingExtra, UsageError
 
@@ -224,6 +225,79 @@ def test_damage_in_the_middle(tmp_path: Path) -> None:
     data[middle : middle + 2000] = b"\xff" * 2000
     (tmp_path / "broken.flac").write_bytes(data)
     assert "damaged or cut short" in refusal(tmp_path / "broken.flac")
+
+
+def pages(data: bytes) -> list[int]:
+    """Where the pages of an OGG file start."""
+    starts, place = [], 0
+    while place < len(data):
+        starts.append(place)
+        place += 27 + data[place + 26] + sum(data[place + 27 : place + 27 + data[place + 26]])
+    return starts
+
+
+@pytest.mark.parametrize("kind", ["ogg", "ogg-opus"])
+@pytest.mark.parametrize("harm", ["cut between pages", "a page is gone", "one byte", "noise", "a page unmarked"])
+def test_an_ogg_that_loses_samples(tmp_path: Path, kind: str, harm: str) -> None:
+    rng = np.random.default_rng(0)
+    whole = tmp_path / "whole.ogg"
+    loud = 0.3 * rng.normal(size=10 * 48_000)  # noise fills many pages
+    soundfile.write(whole, loud, 48_000, format="OGG", subtype="OPUS" if kind == "ogg-opus" else "VORBIS")
+    assert len(audio.read(whole)[0]) == len(loud)
+    data = bytearray(whole.read_bytes())
+    starts = pages(bytes(data))
+    assert len(starts) > 6
+    middle = len(starts) // 2
+    if harm == "cut between pages":
+        del data[starts[middle] :]
+    elif harm == "a page is gone":
+        del data[starts[middle] : starts[middle + 1]]
+    elif harm == "one byte":
+        data[starts[middle] + 300] ^= 0xFF
+    elif harm == "noise":
+        data[starts[middle] :] = rng.bytes(len(data) - starts[middle])
+    else:
+        data[starts[middle]] = 0
+    harmed = tmp_path / "harmed.ogg"
+    harmed.write_bytes(data)
+    text = refusal(harmed)
+    assert "is damaged: " in text or "is cut short: " in text
+    with pytest.raises(InputError, match=r"is damaged|is cut short"):
+        audio.read_bytes(bytes(data), "harmed")
+    if "cut" not in harm and harm != "noise":
+        assert "is damaged" in refusal(harmed, start=0.1, end=0.2)
+
+
+def test_an_ogg_with_tags_behind_it_is_whole(tmp_path: Path) -> None:
+    path = make(tmp_path, "ogg")
+    length = len(audio.read(path)[0])
+    path.write_bytes(path.read_bytes() + b"TAG" + bytes(125))
+    assert len(audio.read(path)[0]) == length
+
+
+def test_ogg_streams_behind_each_other_are_whole(tmp_path: Path) -> None:
+    path = make(tmp_path, "ogg")
+    assert not containers.ogg_damage(io.BytesIO(path.read_bytes()))
+    assert not containers.ogg_damage(io.BytesIO(path.read_bytes() * 2))
+
+
+@pytest.mark.parametrize("kind", ["AIFF", "AU", "CAF", "W64", "RF64", "WAV"])
+@pytest.mark.parametrize("subtype", ["PCM_16", "FLOAT"])
+def test_containers_that_promise_more_than_they_hold(tmp_path: Path, kind: str, subtype: str) -> None:
+    path = tmp_path / f"tone.{kind.lower()}"
+    soundfile.write(path, chirp(8000)[:12_001], 8000, format=kind, subtype=subtype)
+    assert len(audio.read(path)[0]) == 12_001
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    assert "cut short: its header promises" in refusal(path)
+
+
+def test_a_matroska_file_that_ends_early(tmp_path: Path) -> None:
+    path = encode(tmp_path / "tone.mka", chirp(48_000, 6.0), 48_000, "aac", "matroska")
+    assert abs(len(audio.read(path)[0]) - 6 * 48_000) < 4096
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    refusal(path)
 
 
 def test_no_samples(tmp_path: Path) -> None:

@@ -229,8 +229,6 @@ def test_csv_of_one_column_or_one_row(tmp_path: Path) -> None:
         ("a,b\n", "a heading but no rows"),
         ("\n\n", "is empty"),
         ("id,label\na,b\n", "no number columns (id, label)"),
-        (",0,1\n0,1.5,2\n", "column 1 has no name; name it `id`"),
-        ("Unnamed: 0,a\n0,1.5\n", "column 1 has no name"),
         ("a;b\n1;2\n", "not separated by commas"),
         ("1\t2\n", "not separated by commas"),
         ('a,b\n1,"2\n', "line 2 is not readable as CSV"),

@@ -103,6 +103,10 @@ def probe(path: str | os.PathLike[str]) -> Probe:
 def _decoded(handle: Any, name: str, rate: int | None, start: float | None, end: float | None) -> tuple[Samples, int]:
     sound = _libsndfile(handle, name)
     if sound is None:
+        if start is None and end is None:
+            _check_whole(handle, name)
+        if _rewound(handle).read(4) == b"OggS":
+            _check_pages(handle, name)
         with _pyav_errors(name):
             samples, native = containers.decode(_rewound(handle), name, start, end, SLACK)
     else:
@@ -128,6 +132,8 @@ def _read_span(sound: Any, handle: Any, name: str, start: float | None, end: flo
     last = min(last, total)
     if start is None and end is None:
         _check_whole(handle, name)
+    if sound.format == "OGG":
+        _check_pages(handle, name)
     try:
         lead = first - _seek(sound, handle, first)
         samples = _read_blocks(sound, last - first + lead)[lead:]
@@ -207,8 +213,28 @@ def _check_whole(handle: Any, name: str) -> None:
         raise InputError(f"{name} is cut short: {missing}; replace it or leave it out.")
 
 
+_damages: dict[tuple[str, int, int], str] = {}
+
+
+def _check_pages(handle: Any, name: str) -> None:
+    """Refuse an OGG file with damaged or missing pages: a decoder passes over them, and time shifts behind them.
+
+    What was found is remembered in this process while size and time of change stay the same: spans of one long
+    recording are read one by one.
+    """
+    damage = containers.ogg_damage(handle) if isinstance(handle, io.BytesIO) else None
+    if damage is None:
+        status = os.fstat(handle.fileno())
+        key = (str(Path(name).resolve()), status.st_size, status.st_mtime_ns)
+        if key not in _damages:
+            _damages[key] = containers.ogg_damage(handle)
+        damage = _damages[key]
+    if damage:
+        raise InputError(f"{name} is damaged: {damage}; replace it or leave it out.")
+
+
 def _cut_short(handle: Any) -> str:
-    """Why the container is incomplete, or ''. libsndfile quietly takes what is left of a WAV or OGG file."""
+    """Why the container is incomplete, or ''. libsndfile quietly takes what is left of some."""
     place = handle.tell()
     try:
         return containers.cut_short(handle)

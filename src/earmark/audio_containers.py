@@ -1,9 +1,10 @@
-"""What libsndfile leaves open: formats that only PyAV decodes, and WAV and OGG files that end too early."""
+"""What libsndfile leaves open: formats that only PyAV decodes, and files that lack a part of their sound."""
 
 from __future__ import annotations
 
 import math
 import struct
+import zlib
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,12 @@ _FORMATS = "aac,ac3,aiff,amr,ape,asf,au,caf,dsf,eac3,flac,matroska,webm,mov,mp4,
 # A lossy decoder needs a few packets before its output is right.
 _WARM_UP = 0.25
 _PADDING = 4096
+
+_UNSAID = 0xFFFFFFFF
+_FIRST_PAGE, _LAST_PAGE = 2, 4
+_REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+_W64_RIFF = bytes.fromhex("726966662e91cf11a5d628db04c10000")
+_W64_DATA = bytes.fromhex("64617461f3acd3118cd100c04f8edb8a")
 
 
 def frame_at(seconds: float, rate: int) -> int:
@@ -66,6 +73,15 @@ def _stated(container: Any, stream: Any) -> int | None:
     return round(float(stream.duration * stream.time_base) * int(stream.rate))
 
 
+def _promised(container: Any, stream: Any) -> int | None:
+    """The number of samples that should come out, to within a packet: as stated, or what a Matroska file says of the
+    whole, if it holds nothing but this stream."""
+    stated = _stated(container, stream)
+    if stated is None and "matroska" in container.format.name and len(container.streams) == 1 and container.duration:
+        return round(float(container.duration) / 1_000_000 * int(stream.rate))
+    return stated
+
+
 def decode(
     handle: Any, name: str, start: float | None, end: float | None, slack: float
 ) -> tuple[NDArray[np.float32], int]:
@@ -73,6 +89,7 @@ def decode(
     container, stream = _open(handle, name)
     with container:
         rate, base, stated = int(stream.rate), stream.time_base, _stated(container, stream)
+        promised = _promised(container, stream)
         origin = float((stream.start_time or 0) * base)
         first = frame_at(start or 0.0, rate)
         last = None if end is None else frame_at(end, rate)
@@ -95,9 +112,9 @@ def decode(
                 break
     found = np.concatenate(pieces) if pieces else np.empty(0, np.float32)
     there = position or 0
-    if start is None and end is None and stated is not None and there < stated - 0.1 * rate:
+    if start is None and end is None and promised is not None and there < promised - 0.1 * rate:
         raise InputError(
-            f"{name} is cut short: its header promises {stated / rate:.2f} s and {there / rate:.2f} s are there; "
+            f"{name} is cut short: its header promises {promised / rate:.2f} s and {there / rate:.2f} s are there; "
             "replace it or leave it out."
         )
     if end is None and stated is not None and 0 < there - stated <= _PADDING:
@@ -123,15 +140,30 @@ def _mono(frame: Any) -> NDArray[np.float32]:
     return averaged
 
 
-# --- files that end too early -------------------------------------------------------------------------------
+# --- files that lack a part -------------------------------------------------------------------------------
 
 
 def cut_short(handle: Any) -> str:
-    """Say what is missing from a WAV or OGG file, or '' when nothing is, or nothing is known."""
+    """Say what is missing from the end of a file, or '' when nothing is, or nothing is known.
+
+    libsndfile quietly takes what is left of the sound of these containers.
+    """
     handle.seek(0)
-    head = handle.read(12)
+    head = handle.read(40)
     if head[:4] == b"RIFF" and head[8:12] == b"WAVE":
-        return _wav_missing(handle)
+        return _chunk_missing(handle, 12, "<4sI", b"data", 1)
+    if head[:4] == b"RF64" and head[8:12] == b"WAVE":
+        stated = struct.unpack_from("<Q", head, 28)[0] if head[12:16] == b"ds64" else None
+        return _chunk_missing(handle, 12, "<4sI", b"data", 1, stated)
+    if head[:4] == b"FORM" and head[8:12] in (b"AIFF", b"AIFC"):
+        return _chunk_missing(handle, 12, ">4sI", b"SSND", 1)
+    if head[:4] == b"caff":
+        return _chunk_missing(handle, 8, ">4sq", b"data", 0)
+    if head[:4] == b".snd":
+        start, length = struct.unpack_from(">II", head, 4)
+        return "" if length == _UNSAID else _missing(_size(handle) - start, length)
+    if head[:16] == _W64_RIFF:
+        return _chunk_missing(handle, 40, "<16sQ", _W64_DATA, 7)
     if head[:4] == b"OggS":
         return _ogg_missing(handle)
     return ""
@@ -142,24 +174,37 @@ def _size(handle: Any) -> int:
     return int(handle.tell())
 
 
-def _wav_missing(handle: Any) -> str:
-    """Compare the length of the data chunk with what follows it."""
-    size, place = _size(handle), 12
-    while place + 8 <= size:
+def _missing(there: int, promised: int) -> str:
+    if promised <= there:
+        return ""
+    return f"its header promises {promised} bytes of sound and {max(there, 0)} are there"
+
+
+def _chunk_missing(handle: Any, place: int, form: str, wanted: bytes, padding: int, stated: int | None = None) -> str:
+    """Walk over the chunks to the one with the sound, and compare its length, or what is `stated`, with what follows.
+
+    A chunk of Wave64 counts its own head. Chunks start at even places, those of Wave64 at multiples of eight.
+    """
+    size, head = _size(handle), struct.calcsize(form)
+    own = head if wanted == _W64_DATA else 0
+    while place + head <= size:
         handle.seek(place)
-        name, length = struct.unpack("<4sI", handle.read(8))
-        if name == b"data":
-            there = size - place - 8
+        name, length = struct.unpack(form, handle.read(head))
+        if name == wanted:
             # Programs that write to a pipe cannot come back for the length and leave one of these.
-            if length in (0, 0x7FFFFFFF, 0xFFFFFFFF) or length >= 0x7FFFF000:
+            unsaid = length in (-1, 0, _UNSAID) or (head == 8 and length >= 0x7FFFF000)
+            if unsaid and not stated:
                 return ""
-            return f"its header promises {length} bytes of sound and {there} are there" if length > there else ""
-        place += 8 + length + length % 2
+            return _missing(size - place - head, stated or length - own)
+        if length < own:
+            return ""
+        place += head + length - own
+        place += -place & padding if own else length & padding
     return ""
 
 
 def _ogg_missing(handle: Any) -> str:
-    """The last page of a whole file is there to its last byte."""
+    """The last page of a whole file is there to its last byte, and is marked as the last of its stream."""
     tail = _ogg_tail(handle)
     page = _page_before(tail, len(tail))
     if page < 0:
@@ -167,7 +212,47 @@ def _ogg_missing(handle: Any) -> str:
     header = tail[page : page + 27]
     table = tail[page + 27 : page + 27 + header[26]] if len(header) == 27 else b""
     whole = len(header) == 27 and len(table) == header[26] and page + 27 + len(table) + sum(table) <= len(tail)
-    return "" if whole else "its last page is incomplete"
+    if not whole:
+        return "its last page is incomplete"
+    return "" if header[5] & _LAST_PAGE else "its last page is not marked as the end"
+
+
+def ogg_damage(handle: Any) -> str:
+    """Say which page of an OGG file is damaged or missing, or ''. A decoder passes over such pages without a word.
+
+    Every page has a checksum and a number, and starts where the one before it ends; what follows the marked last page
+    may be anything, as tags of other programs are.
+    """
+    handle.seek(0)
+    numbers: dict[int, int] = {}
+    ended: set[int] = set()
+    while len(header := handle.read(27)) == 27:
+        if header[:5] != b"OggS\0":
+            return (
+                ""
+                if ended >= numbers.keys()
+                else f"what follows page {sum(numbers.values()) + len(numbers)} is no page"
+            )
+        kind, _, serial, number, checksum = struct.unpack_from("<BqIII", header, 5)
+        table = handle.read(header[26])
+        body = handle.read(sum(table))
+        if len(table) < header[26] or len(body) < sum(table):
+            return ""  # the end of the file, which is not looked at here
+        if _ogg_checksum(header[:22] + bytes(4) + header[26:] + table + body) != checksum:
+            return f"page {number + 1} does not match its checksum"
+        if not kind & _FIRST_PAGE and number != numbers.get(serial, number - 1) + 1:
+            return f"pages {numbers[serial] + 2} to {number} are missing"
+        numbers[serial] = number
+        ended.discard(serial)
+        if kind & _LAST_PAGE:
+            ended.add(serial)
+    return ""
+
+
+def _ogg_checksum(data: bytes) -> int:
+    """CRC-32 of the OGG format: the polynomial of zlib with bits in the other order, and nothing inverted."""
+    other = ~zlib.crc32(data.translate(_REVERSED), 0xFFFFFFFF) & 0xFFFFFFFF
+    return int(f"{other:032b}"[::-1], 2)
 
 
 def ogg_last_page(handle: Any) -> int:

@@ -102,6 +102,25 @@ def test_the_subset_column_names_the_part() -> None:
     assert [clip.id for clip in kept] == ["1", "3"]
 
 
+def test_the_most_frequent_languages_are_kept(tmp_path: Path) -> None:
+    for number, language in enumerate(sorted(f"l{k:02d}" for k in range(14))):
+        for clip in range(20 - number if number % 2 else 3 + number):
+            (tmp_path / "dev" / language).mkdir(parents=True, exist_ok=True)
+            (tmp_path / "dev" / language / f"{clip}.wav").write_bytes(b"x")
+    sizes = {f"l{k:02d}": 20 - k if k % 2 else 3 + k for k in range(14)}
+    largest = set(sorted(sizes, key=lambda name: (-sizes[name], name))[:10])
+    corpus = open_corpus(f"codec_superb:voxlingua107?from={tmp_path}")
+    assert {clip.label for clip in corpus} == largest
+    assert len(corpus) == sum(sizes[name] for name in largest)
+    assert "ten most frequent languages" in corpus.card.notes
+    assert ", ".join(sorted(largest)) in corpus.notes[-1]
+    few = codec_superb.select(
+        [Clip(f"{k}", label=label) for k, label in enumerate(["et", "fi", None])],
+        codec_superb.DATASETS["voxlingua107"].partition,
+    )
+    assert [clip.label for clip in few] == ["et", "fi"]
+
+
 def test_opening_a_copy(tmp_path: Path) -> None:
     for name in ("test-clean/1.wav", "train/2.wav"):
         (tmp_path / name).parent.mkdir()

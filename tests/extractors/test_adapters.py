@@ -154,6 +154,10 @@ def test_files_that_are_not_there_or_not_onnx(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be opened as an ONNX model"):
         open_extractor(f"onnx:{tmp_path / 'text.onnx'}")
     wave_model(tmp_path / "wave.onnx", ["samples"])
+    for text in ("rate: yes", "rate: 020000", "front_end: {mels: on}"):
+        (tmp_path / "wave.yaml").write_text(text)
+        with pytest.raises(UsageError, match=r"numbers, not yes or no|not a plain number|cannot be yes or no"):
+            open_extractor(f"onnx:{tmp_path / 'wave.onnx'}")
     (tmp_path / "wave.yaml").write_text("ratte: 8000")
     with pytest.raises(UsageError, match=r"wave.yaml: unknown key 'ratte'. Did you mean \"rate\""):
         open_extractor(f"onnx:{tmp_path / 'wave.onnx'}")

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from earmark.errors import InputError, UsageError
+from earmark.pipeline.codec_config import load_codec_config
 from earmark.pipeline.config import RunConfig, load_config, make_config
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,6 +102,56 @@ def test_files_that_are_no_config(tmp_path: Path) -> None:
     (tmp_path / "list.yaml").write_text("- 1\n")
     with pytest.raises(UsageError, match="not a config"):
         load_config(tmp_path / "list.yaml")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("permutations: yes", "bootstrap: on", "seed: true", "k: [1, yes]", "k: no", "layers: yes", "hub_k: True"),
+        *("dtw: {radius: yes}", "label_noise: [on]", "workers: yes", "pca: yes"),
+    ],
+)
+def test_a_truth_value_is_no_number(tmp_path: Path, line: str) -> None:
+    (tmp_path / "run.yaml").write_text(f"corpus: sounds\nextractors: logmel\n{line}\n")
+    with pytest.raises(UsageError, match="is a number, not yes or no; write it in digits") as caught:
+        load_config(tmp_path / "run.yaml")
+    assert str(caught.value).count(line.split(":")[0]) >= 1
+
+
+@pytest.mark.parametrize("number", ["010", "0o10", "08", "1_000", "1:30", "0x10", "0b11", "+017", "1:30.5", "1_0.5"])
+def test_numbers_of_yaml_that_people_read_otherwise(tmp_path: Path, number: str) -> None:
+    for key in ("permutations", "into", "extractors"):
+        value = f"[{{name: a, parameters: {{bands: {number}}}}}]" if key == "extractors" else number
+        rest = "".join(f"{name}: sounds\n" for name in ("corpus", "extractors") if name != key)
+        (tmp_path / "run.yaml").write_text(f"{rest}{key}: {value}\n")
+        try:
+            load_config(tmp_path / "run.yaml")
+        except UsageError as error:
+            text = str(error)
+        else:  # 0o10 is a text for YAML 1.1, and may name a folder
+            assert number == "0o10"
+            continue
+        assert number in text
+        assert "number" in text or "integer" in text
+
+
+def test_plain_numbers_and_switches_are_read(tmp_path: Path) -> None:
+    (tmp_path / "run.yaml").write_text(
+        "corpus: sounds\nextractors: logmel\npermutations: 100\nlabel_noise: [0.1, 2.5e-1]\nacross_groups: yes\n"
+        "dtw: on\npca: [none, 30]\nseed: 0\ninto: '010'\nmemory: 500MB\n"
+    )
+    config = load_config(tmp_path / "run.yaml")
+    assert (config.permutations, config.label_noise, config.across_groups) == (100, [0.1, 0.25], True)
+    assert (config.pca, config.seed, config.into) == ([None, 30], 0, "010")
+    assert config.dtw is not None
+    assert make_config(yaml.safe_load(config.to_yaml())) == config
+
+
+@pytest.mark.parametrize("line", ["bootstrap: yes", "loss: on", "tandem: yes", "limit: 010", "jobs: yes"])
+def test_codec_configs_refuse_the_same(tmp_path: Path, line: str) -> None:
+    (tmp_path / "run.yaml").write_text(f"corpus: sounds\ncodecs: opus@12\n{line}\n")
+    with pytest.raises(UsageError, match="number"):
+        load_codec_config(tmp_path / "run.yaml")
 
 
 def test_a_corpus_is_found_beside_its_config(tmp_path: Path) -> None:

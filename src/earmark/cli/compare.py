@@ -38,8 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     options.check_out(args)
-    labels = vectors.read_labels(args.labels, column=args.label_column, groups=args.groups)
-    a, b = (vectors.join(vectors.read_vectors(path, key=args.key), labels) for path in (args.a, args.b))
+    a, b = (
+        vectors.read_labelled(
+            path, args.labels,
+            key=args.key, label_column=args.label_column, groups=args.groups, dimensions=args.dimensions,
+        )
+        for path in (args.a, args.b)
+    )  # fmt: skip
     if a.ids is not None and b.ids is not None and a.ids != b.ids:
         if set(a.ids) != set(b.ids):
             raise InputError(f"{args.a} and {args.b} hold different ids: compare embeddings of the same clips.")
@@ -69,5 +74,6 @@ def run(args: argparse.Namespace) -> int:
         suite=args.suite,
         progress=not args.quiet,
     )
+    options.tell_columns(args, a, b)
     options.deliver(args, scores, long_text)
     return 0

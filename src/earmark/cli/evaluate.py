@@ -1,7 +1,8 @@
 """Measure how well vectors keep clips of one label together.
 
 VECTORS: .npy, .npz, .parquet, .csv or .pt, one row per clip. LABELS: .csv, .txt, .npy, .npz or .parquet, one per
-clip; joined by id when both files have an id column. Without LABELS, labels inside VECTORS are used.
+clip; joined by id when both files have an id column. Without LABELS, labels inside VECTORS are used. Labels, groups,
+ids and an index are never dimensions of the vectors, in whichever file they lie; stderr says what was used as what.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ EXAMPLES = """examples:
   earmark evaluate vectors.npy labels.txt
   earmark evaluate vectors.npz clips.csv --label-column species --distance cosine,spearman --permutations
   earmark evaluate vectors.npy clips.csv --groups recording --across-groups --per-point points.csv --out scores.csv
+  earmark evaluate table.csv --label-column class --groups speaker --dimensions "f*"
   earmark evaluate vectors.npy labels.txt --correct none,icdm --distance euclidean
 """
 
@@ -57,11 +59,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     options.check_out(args)
-    loaded = vectors.read_vectors(args.vectors, key=args.key)
-    labels = None
-    if args.labels is not None:
-        labels = vectors.read_labels(args.labels, column=args.label_column, groups=args.groups)
-    joined = vectors.join(loaded, labels)
+    joined = vectors.read_labelled(
+        args.vectors, args.labels,
+        key=args.key, label_column=args.label_column, groups=args.groups, dimensions=args.dimensions,
+    )  # fmt: skip
     scores = evaluate(
         joined.values,
         joined.labels,
@@ -90,5 +91,6 @@ def run(args: argparse.Namespace) -> int:
     )
     if args.per_point:
         write_points(scores, joined.labels, joined.groups, args.per_point)
+    options.tell_columns(args, joined)
     options.deliver(args, scores, long_text)
     return 0 if any(row.status == "ok" for row in scores) else 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from earmark.cli import options
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.fidelity.api import CORRECTIONS, READINGS, Fidelity, fidelity
 from earmark.vectors import Vectors
+from earmark.vectors.roles import shortened
+from earmark.vectors.tables import take_columns
 from earmark.wording import counted
 
 if TYPE_CHECKING:
@@ -122,6 +125,7 @@ def _add_resources(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--memory", default="2GB", help="budget for tiles, beside the vectors (default: 2GB)")
     group.add_argument("--threads", type=int, metavar="N", help="worker threads (default: every core)")
     group.add_argument("--key", metavar="NAME", help="the array to take from .npz, .parquet or .pt files")
+    options.add_dimensions(group)
     group.add_argument("--system", default="", metavar="NAME", help="name of the generator, for the system column")
     group.add_argument("--subset", default="", metavar="NAME", help="name of the data, for the subset column")
     group.add_argument("--suite", default="", metavar="NAME", help="name of the suite, for the suite column")
@@ -173,6 +177,7 @@ def run(args: argparse.Namespace) -> int:
     sizes = f"{counted(len(generated.values), 'generated point')}, {len(real.values)} real"
     from earmark.report.fidelity import to_text
 
+    options.tell_columns(args, real, generated)
     options.deliver(args, scores, lambda found: to_text(scores, f"{title} · {sizes}", args.worst))
     written = _write(args, scores, title)
     return 0 if written and any(row.status == "ok" for row in scores) else 1
@@ -209,7 +214,7 @@ def _read(args: argparse.Namespace) -> tuple[Vectors, Vectors]:
         if model is None and Path(place).is_dir():
             raise UsageError(f"{place} is a folder: name a model with --extractor to turn its sounds into vectors.")
         if model is None or _holds_vectors(place):
-            found.append(vectors.read_vectors(place, key=args.key))
+            found.append(vectors.read_vectors(place, key=args.key, dimensions=args.dimensions))
             continue
         from earmark.embed.embedding import embed_audio
 
@@ -225,7 +230,24 @@ def _read(args: argparse.Namespace) -> tuple[Vectors, Vectors]:
             f"{pool or model.card.pooling}: a pooling that follows time is as long as the longest clip of its set; use "
             "--pool mean_time."
         )
-    return found[0], found[1]
+    return found[0], _in_order(found[1], found[0])
+
+
+def _in_order(generated: Vectors, real: Vectors) -> Vectors:
+    """The generated vectors with their columns in the order of the real ones, where both have the same names.
+
+    Names that have nothing in common say nothing about each other: the columns are then taken as they stand.
+    """
+    there, wanted = generated.columns, real.columns
+    if there is None or wanted is None or there == wanted or not set(there) & set(wanted):
+        return generated
+    if len(set(there)) < len(there) or sorted(there) != sorted(wanted):
+        raise InputError(
+            f"{real.source} and {generated.source} have other columns ({shortened(wanted)}; {shortened(there)}): "
+            "choose those that they share with --dimensions."
+        )
+    places = [there.index(name) for name in wanted]
+    return replace(generated, values=take_columns(generated.values, places), columns=wanted)
 
 
 def _holds_vectors(place: str) -> bool:

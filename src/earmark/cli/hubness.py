@@ -33,6 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--top", type=int, default=5, metavar="N", help="how many hubs to name (default: 5)")
     parser.add_argument("--figure", metavar="FILE", help="draw lists and a hub's neighbourhood: .png, .svg or .pdf")
     parser.add_argument("--html", metavar="FILE", help="write the same as a page, with all hubs and antihubs by name")
+    parser.add_argument(
+        "--label-column",
+        metavar="NAME",
+        help="column of VECTORS that holds the label, named beside hubs (default: label)",
+    )
     options.add_vectors(parser, correct=",".join(CORRECTIONS))
     options.add_output(parser)
 
@@ -45,7 +50,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{args.figure}: a figure is written as .png, .svg or .pdf; choose one of these suffixes.")
     if args.figure or args.html:
         library()  # a missing one is told before the work, not after it
-    loaded = vectors.read_vectors(args.vectors, key=args.key)
+    loaded = vectors.read_vectors(
+        args.vectors, key=args.key, label_column=args.label_column, dimensions=args.dimensions
+    )
     study = study_hubness(
         loaded.values,
         ids=loaded.ids,
@@ -61,6 +68,7 @@ def run(args: argparse.Namespace) -> int:
         suite=args.suite,
         progress=not args.quiet,
     )
+    options.tell_columns(args, loaded)
     options.deliver(args, study.scores, to_text)
     view = HubView(
         title=args.system or str(args.vectors), scores=study.scores, lists=study.lists, k=args.k,

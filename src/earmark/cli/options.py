@@ -9,6 +9,7 @@ from pathlib import Path
 
 from earmark.errors import InputError
 from earmark.scores import Scores
+from earmark.vectors import Joined, Vectors
 
 
 def names(text: str) -> list[str]:
@@ -66,15 +67,24 @@ def add_vectors(parser: argparse.ArgumentParser, correct: str = "none") -> None:
     )
     group.add_argument("--threads", type=int, metavar="N", help="worker threads (default: every core)")
     group.add_argument("--key", metavar="NAME", help="the array to take from .npz, .parquet or .pt files")
+    add_dimensions(group)
     group.add_argument("--system", default="", metavar="NAME", help="name of the model, for the system column")
     group.add_argument("--subset", default="", metavar="NAME", help="name of the data, for the subset column")
     group.add_argument("--suite", default="", metavar="NAME", help="name of the suite, for the suite column")
 
 
+def add_dimensions(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--dimensions", type=names, default=[], metavar="LIST",
+        help="columns of .csv and .parquet files to use, by name or pattern as in 'f*,energy' (default: all but "
+        "labels, groups, ids, an index, and names such as class, speaker_id or fold)",
+    )  # fmt: skip
+
+
 def add_labels(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("labels and groups")
-    group.add_argument("--label-column", metavar="NAME", help="column of LABELS that holds the label (default: label)")
-    group.add_argument("--groups", metavar="COLUMN", help="column of LABELS that holds the speaker, bird or recording")
+    group.add_argument("--label-column", metavar="NAME", help="column that holds the label (default: label)")
+    group.add_argument("--groups", metavar="COLUMN", help="column that holds the speaker, bird or recording")
     group.add_argument(
         "--across-groups", action="store_true",
         help="also leave out all pairs of one group, as protocol across_groups",
@@ -97,6 +107,17 @@ def check_out(args: argparse.Namespace) -> None:
         folder = Path(target or ".").resolve().parent
         if target and not folder.is_dir():
             raise InputError(f"{target}: the folder {folder} does not exist; create it first.")
+
+
+def tell_columns(args: argparse.Namespace, *read: Joined | Vectors) -> None:
+    """Say on stderr which columns were used as what, and what a reader should know of the files."""
+    if args.quiet:
+        return
+    for one in read:
+        if one.columns is not None or "; " in one.summary:
+            print(one.summary, file=sys.stderr)
+        for note in one.notes:
+            print(f"note: {note}", file=sys.stderr)
 
 
 def deliver(args: argparse.Namespace, scores: Scores, render: Callable[[Scores], str]) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import UsageError
+from earmark.vectors.texts import as_text
 
 Samples = NDArray[np.float32]
 Status = Literal["public", "blind", "synthetic", "local"]
@@ -56,6 +57,13 @@ class Clip:
     rate: int | None = None
     make: Callable[[], tuple[Samples, int]] | None = field(default=None, repr=False)
     recipe: str = ""
+
+    def __post_init__(self) -> None:
+        # A table of another library may give 3.0, NaN or pandas.NA: one spelling, and None for what is missing.
+        for name in ("label", "group"):
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, str):
+                object.__setattr__(self, name, as_text(given))
 
     def read(self, rate: int | None = None) -> tuple[Samples, int]:
         """Mono float32 samples and their rate, resampled to `rate` when given; not peak-normalised."""

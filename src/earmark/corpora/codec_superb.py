@@ -3,13 +3,15 @@
     codec_superb:librispeech?from=copies/LibriSpeech      the evaluation part of a local copy
 
 The recordings are not distributed here. A rule is applied to a local copy: parts are names that a clip's subset or
-one of the folders in its id must have, a pattern is looked for in the id. Names are compared without regard to case.
+one of the folders in its id must have, a pattern is looked for in the id, and of the labels only the most frequent may
+be kept. Names are compared without regard to case.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,11 +26,15 @@ _PAPER = "Codec-SUPERB: an in-depth analysis of sound codec models"
 
 @dataclass(frozen=True)
 class Partition:
-    """Which clips are evaluated, in words, and as names of parts or a pattern; neither means all of them."""
+    """Which clips are evaluated, in words, and as names of parts, a pattern or a number of labels; without, all.
+
+    `most_frequent` labels are those with most clips in the copy at hand; among equals, the first by name.
+    """
 
     rule: str = "the whole dataset"
     parts: tuple[str, ...] = ()
     pattern: str = ""
+    most_frequent: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,7 @@ DATASETS: dict[str, Dataset] = {
         Dataset("quesst", "QUESST 2014", "speech", "six low-resource languages, 8 kHz", "free for research",
                 "Anguera et al. 2015"),
         Dataset("voxlingua107", "VoxLingua107 Top 10", "speech", "languages, from videos", "CC BY 4.0",
-                "Valk & Alumäe 2021", Partition("the ten most frequent languages of the 107")),
+                "Valk & Alumäe 2021", Partition("the ten most frequent languages of the 107", most_frequent=10)),
         Dataset("audio_snips", "Audio SNIPS", "speech", "synthesised commands, several accents", "CC0 1.0",
                 "Lai et al. 2021", _test("test", "valid")),
         Dataset("iemocap", "IEMOCAP", "speech", "acted emotions in dialogue", "SAIL agreement", "Busso et al. 2008"),
@@ -130,7 +136,12 @@ def select(clips: Iterable[Clip], partition: Partition) -> list[Clip]:
         names = {clip.subset.lower(), *clip.subset.lower().split("/"), *clip.id.lower().split("/")[:-1]}
         return (not parts or not parts.isdisjoint(names)) and (pattern is None or pattern.search(clip.id) is not None)
 
-    return [clip for clip in clips if keeps(clip)]
+    kept = [clip for clip in clips if keeps(clip)]
+    if not partition.most_frequent:
+        return kept
+    sizes = Counter(clip.label for clip in kept if clip.label is not None)
+    largest = sorted(sizes, key=lambda label: (-sizes[label], label))[: partition.most_frequent]
+    return [clip for clip in kept if clip.label in largest]
 
 
 def open_codec_superb(spec: str = "") -> Corpus:
@@ -156,5 +167,15 @@ def open_codec_superb(spec: str = "") -> Corpus:
             f"{place}: none of its {len(found)} clips is in the part that Codec-SUPERB uses of {dataset.title} "
             f"({dataset.partition.rule}); name the part in the subset column or in a folder."
         )
-    note = f"{dataset.title}: {len(kept)} of {len(found)} clips kept ({dataset.partition.rule})."
-    return Corpus(_card(dataset, place), kept, (*found.notes, note))
+    notes = [f"{dataset.title}: {len(kept)} of {len(found)} clips kept ({dataset.partition.rule})."]
+    if dataset.partition.most_frequent:
+        notes += _label_notes(kept, dataset)
+    return Corpus(_card(dataset, place), kept, (*found.notes, *notes))
+
+
+def _label_notes(kept: Sequence[Clip], dataset: Dataset) -> list[str]:
+    """Which labels were taken for the most frequent: they are counted in the copy at hand, which may be a part."""
+    labels = sorted({clip.label for clip in kept if clip.label is not None})
+    wanted = dataset.partition.most_frequent
+    few = f", {wanted} were wanted" if len(labels) < wanted else ""
+    return [f"{dataset.title}: the most frequent labels of this copy are {', '.join(labels)}{few}."]

@@ -3,6 +3,7 @@
     root/robin/a.wav           label robin
     root/field/robin/a.wav     label robin, subset field
     root/a.wav                 no label
+    root/train/a.wav           no label, subset train, where all folders with sounds are splits
 
 Hidden files and folders are passed over; files that are not audio by their name are counted and noted.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from earmark.audio import SUFFIXES
@@ -19,7 +21,14 @@ from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.corpora.manifest import read_card
 from earmark.errors import InputError
 
-__all__ = ["read_file", "read_folder"]
+__all__ = ["SPLITS", "files_under", "read_file", "read_folder"]
+
+SPLITS = {
+    **dict.fromkeys(("train", "training"), "train"),
+    **dict.fromkeys(("validation", "valid", "val", "dev"), "validation"),
+    **dict.fromkeys(("test", "testing", "eval", "evaluation"), "test"),
+}
+"""Folders that divide a corpus, with the name that stands for each: what lies in them is of no class for it."""
 
 
 def read_folder(path: str | os.PathLike[str]) -> Corpus:
@@ -29,7 +38,7 @@ def read_folder(path: str | os.PathLike[str]) -> Corpus:
         raise InputError(f"{root} is not a folder: check the path.")
     clips: list[Clip] = []
     skipped: Counter[str] = Counter()
-    for file in _files(root):
+    for file in files_under(root):
         if file.suffix.lower() in SUFFIXES:
             clips.append(_clip(file, root))
         else:
@@ -38,7 +47,12 @@ def read_folder(path: str | os.PathLike[str]) -> Corpus:
         found = f"its {skipped.total()} files are of other kinds" if skipped else "it holds no files"
         raise InputError(f"{root} holds no audio: {found}; give a folder of folders with WAV, FLAC, OGG or MP3 files.")
     clips.sort(key=lambda clip: clip.id)
-    return Corpus(read_card(root, root.absolute().name, str(root)), clips, tuple(_notes(root, clips, skipped)))
+    labels = {clip.label for clip in clips}
+    divided = None not in labels and all(str(label).lower() in SPLITS for label in labels)
+    if divided:
+        clips = [replace(clip, label=None, subset=f"{clip.subset}/{clip.label}".strip("/")) for clip in clips]
+    notes = _notes(root, clips, skipped, divided)
+    return Corpus(read_card(root, root.absolute().name, str(root)), clips, tuple(notes))
 
 
 def read_file(path: str | os.PathLike[str]) -> Corpus:
@@ -48,7 +62,7 @@ def read_file(path: str | os.PathLike[str]) -> Corpus:
     return Corpus(CorpusCard(name=name, source=str(file)), [Clip(id=name, path=str(file))])
 
 
-def _files(root: Path) -> Iterator[Path]:
+def files_under(root: Path) -> Iterator[Path]:
     """Files that are not hidden. Links to folders are followed, each folder once, so that a loop ends."""
     visited: set[tuple[int, int]] = set()
 
@@ -81,13 +95,15 @@ def _readable(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "replace")
 
 
-def _notes(root: Path, clips: list[Clip], skipped: Counter[str]) -> Iterator[str]:
+def _notes(root: Path, clips: list[Clip], skipped: Counter[str], divided: bool) -> Iterator[str]:
     if skipped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(skipped.items()))
         yield f"{root.name}: files that are not audio by their name were passed over ({kinds})."
     loose = sum(clip.label is None for clip in clips)
-    if loose:
+    if divided:
+        yield f"{root.name}: its folders are splits, which are subsets and no labels; give the labels in a manifest."
+    elif loose:
         yield f"{root.name}: {loose} of {len(clips)} clips lie in no folder and have no label."
     nested = sorted({clip.subset for clip in clips if clip.subset})
-    if nested:
+    if nested and not divided:
         yield f"{root.name}: nested folders are read as subset/label (subsets: {', '.join(nested[:8])})."

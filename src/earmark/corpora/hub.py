@@ -1,4 +1,4 @@
-"""Hugging Face datasets: by hub id, saved with `save_to_disk`, or a folder of Parquet files.
+"""Hugging Face datasets: by hub id, saved with `save_to_disk`, a folder of Parquet files, or an AudioFolder.
 
     hub:owner/name    hub:owner/name?config=clean&split=test&revision=main    hub:path/to/saved?label=species
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,19 +22,12 @@ from urllib.parse import parse_qsl, urlsplit
 from urllib.request import getproxies
 
 from earmark import audio
+from earmark.corpora.audio_folder import COLUMNS, choose_column, metadata_files, read_audio_folder
 from earmark.corpora.clips import Clip, Corpus, CorpusCard, Samples
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean, require
+from earmark.vectors.texts import column_texts
 
 __all__ = ["HubAudio", "HubDataset", "open_hub", "parse"]
-
-# Names that a column goes by, the first that is there is taken.
-COLUMNS: dict[str, tuple[str, ...]] = {
-    "audio": ("audio",),
-    "label": ("label",),
-    "subset": ("subset",),
-    "group": ("group", "speaker", "speaker_id", "individual", "bird", "recording"),
-    "id": ("id",),
-}
 
 
 @dataclass(frozen=True)
@@ -103,6 +96,9 @@ def parse(spec: str) -> tuple[HubDataset, dict[str, str]]:
 def open_hub(spec: str) -> Corpus:
     """Open a dataset from the hub or from disk; labels are read, audio stays where it is until it is needed."""
     dataset, options = parse(spec)
+    folder = Path(dataset.place)
+    if folder.is_dir() and not is_saved(folder) and metadata_files(folder):
+        return read_audio_folder(folder, options)
     splits = _splits(dataset)
     wanted = options.pop("split", "")
     if wanted and wanted not in splits:
@@ -119,7 +115,7 @@ def open_hub(spec: str) -> Corpus:
 
 
 def _clips(dataset: HubDataset, split: str, table: Any, options: Mapping[str, str]) -> list[Clip]:
-    chosen = {role: _column(role, table.column_names, options, dataset.place) for role in COLUMNS}
+    chosen = {role: choose_column(role, table.column_names, options, dataset.place) for role in COLUMNS}
     sound = chosen.pop("audio")
     if sound is None:
         raise InputError(
@@ -139,14 +135,6 @@ def _clips(dataset: HubDataset, split: str, table: Any, options: Mapping[str, st
     ]
 
 
-def _column(role: str, there: Sequence[str], options: Mapping[str, str], place: str) -> str | None:
-    if role in options:
-        if options[role] not in there:
-            raise InputError(f"{place} has no column {options[role]!r} (columns: {', '.join(there)}).")
-        return options[role]
-    return next((name for name in COLUMNS[role] if name in there), None)
-
-
 def _values(table: Any, column: str | None) -> list[str | None]:
     """A column as text. Class numbers become the names that the dataset gives them."""
     if column is None:
@@ -156,7 +144,7 @@ def _values(table: Any, column: str | None) -> list[str | None]:
     named = getattr(table.features[column], "int2str", None)
     if named is not None:
         return [None if value is None or value < 0 else str(named(value)) for value in values]
-    return [None if value is None else str(value).strip() or None for value in values]
+    return column_texts(values)
 
 
 @lru_cache(maxsize=8)
@@ -220,10 +208,15 @@ def _resolves(host: str) -> bool:
 
 
 def _why(error: Exception, dataset: HubDataset) -> str:
-    detail = str(error).strip().splitlines()[0].rstrip(". ") if str(error).strip() else type(error).__name__
+    links = _chain(error)
+    lacking = next((link for link in links if isinstance(link, ImportError)), None)
+    if lacking is not None:
+        return f"{dataset.place} cannot be opened, since a package is missing ({_first_line(lacking)}): install it."
+    # `datasets` wraps what went wrong in sentences that say only that something did.
+    detail = _first_line(links[-1] if dataset.local else error)
     if dataset.local:
         return f"{dataset.place} is not a dataset that can be opened ({detail}): save it again or give Parquet files."
-    chain = [type(link).__name__ for link in _chain(error)]
+    chain = [type(link).__name__ for link in links]
     offline = any(os.environ.get(name, "").upper() in ("1", "TRUE", "YES", "ON")
                   for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE"))  # fmt: skip
     if offline or any("Connect" in name or "Offline" in name or "Timeout" in name for name in chain):
@@ -232,6 +225,10 @@ def _why(error: Exception, dataset: HubDataset) -> str:
             "download it where it is and give the folder as hub:path/to/folder."
         )
     return f"{dataset.place} cannot be opened from the Hugging Face hub ({detail}): check the name and your access."
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0].rstrip(". ") if str(error).strip() else type(error).__name__
 
 
 def _chain(error: BaseException | None) -> list[BaseException]:

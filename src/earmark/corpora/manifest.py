@@ -20,15 +20,29 @@ from typing import Any, NamedTuple
 from earmark.atomic import write_whole
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.errors import InputError, did_you_mean, require
+from earmark.vectors.texts import as_text, settled
 
-__all__ = ["COLUMNS", "SUFFIXES", "read_card", "read_manifest", "write_card", "write_manifest"]
+__all__ = [
+    "COLUMNS",
+    "SUFFIXES",
+    "Row",
+    "clip_of",
+    "missing_files",
+    "read_card",
+    "read_manifest",
+    "read_rows",
+    "unlabelled_note",
+    "with_missing",
+    "write_card",
+    "write_manifest",
+]
 
 COLUMNS = ("path", "label", "subset", "group", "start", "end", "id")
 SUFFIXES = (".csv", ".tsv", ".parquet")
 CARD = "card.json"
 
 
-class _Row(NamedTuple):
+class Row(NamedTuple):
     """A row as text, and where it stands ("clips.csv, line 7")."""
 
     where: str
@@ -45,12 +59,12 @@ def read_manifest(path: str | os.PathLike[str]) -> Corpus:
     missing files are noted and fail later as clips; when every file is missing, that is an error here.
     """
     source = Path(path)
-    rows, header = _read_parquet(source) if source.suffix.lower() == ".parquet" else _read_text(source)
+    rows, header = read_rows(source)
     ignored = _check_header(header, source)
     clips: list[Clip] = []
     seen: dict[str, str] = {}
-    for row in rows:
-        clip = _clip(row, source.parent, "id" in header)
+    for row in with_missing(rows):
+        clip = clip_of(row, source.parent, "id" in header)
         if clip.id in seen:
             remedy = "give each clip its own" if "id" in header else "remove one, or add an id column"
             raise InputError(f"{row.where}: the id {clip.id!r} was used before, in {seen[clip.id]}; {remedy}.")
@@ -59,11 +73,27 @@ def read_manifest(path: str | os.PathLike[str]) -> Corpus:
     if not clips:
         raise InputError(f"{source} lists no clips: add a row for each clip.")
     notes = [f"{source.name}: columns ignored: {', '.join(ignored)}."] if ignored else []
-    notes += _missing_files(clips, source) + _unlabelled(clips, source)
+    notes += missing_files(clips, source) + unlabelled_note(clips, source)
     return Corpus(read_card(source.parent, _name(source), str(source)), clips, tuple(notes))
 
 
-def _read_text(source: Path) -> tuple[Iterator[_Row], list[str]]:
+def read_rows(source: Path) -> tuple[Iterator[Row], list[str]]:
+    """The rows of a CSV, TSV or Parquet table as text, and its column names in lower case."""
+    return _read_parquet(source) if source.suffix.lower() == ".parquet" else _read_text(source)
+
+
+def with_missing(rows: Iterable[Row]) -> list[Row]:
+    """Rows in which a label or a group that another program wrote as NaN or <NA> is missing, as in files of labels."""
+    listed = list(rows)
+    for name in ("label", "group"):
+        texts = settled([row.cells.get(name) for row in listed])
+        for row, text in zip(listed, texts, strict=True):
+            if name in row.cells:
+                row.cells[name] = text
+    return listed
+
+
+def _read_text(source: Path) -> tuple[Iterator[Row], list[str]]:
     try:
         text = source.read_bytes().decode("utf-8-sig")
     except FileNotFoundError as error:
@@ -83,7 +113,7 @@ def _read_text(source: Path) -> tuple[Iterator[_Row], list[str]]:
     return _text_rows(reader, header, source), header
 
 
-def _text_rows(reader: Any, header: Sequence[str], source: Path) -> Iterator[_Row]:
+def _text_rows(reader: Any, header: Sequence[str], source: Path) -> Iterator[Row]:
     while True:
         # A quoted cell may hold line breaks: the row starts one line after the row before it ended.
         where = f"{source}, line {reader.line_num + 1}"
@@ -99,10 +129,10 @@ def _text_rows(reader: Any, header: Sequence[str], source: Path) -> Iterator[_Ro
             raise InputError(
                 f"{where} has {len(cells)} cells and the header {len(header)}; quote cells that hold a comma."
             )
-        yield _Row(where, {name: cell.strip() or None for name, cell in zip(header, cells, strict=True)})
+        yield Row(where, {name: cell.strip() or None for name, cell in zip(header, cells, strict=True)})
 
 
-def _read_parquet(source: Path) -> tuple[Iterator[_Row], list[str]]:
+def _read_parquet(source: Path) -> tuple[Iterator[Row], list[str]]:
     parquet = require("pyarrow.parquet", "Parquet files", "parquet")
     if not source.is_file():
         raise InputError(f"{source} does not exist: check the path.")
@@ -111,24 +141,16 @@ def _read_parquet(source: Path) -> tuple[Iterator[_Row], list[str]]:
     except Exception as error:  # pyarrow raises many types for a damaged file
         raise InputError(f"{source} is not a readable Parquet file: {str(error).splitlines()[0]}.") from error
     header = [name.strip().lower() for name in table.column_names]
-    wanted = {name: column for name, column in zip(header, table.columns, strict=True) if name in COLUMNS}
+    # A column of vectors or of sounds is no text, and large.
+    wanted = {name: column for name, column in zip(header, table.columns, strict=True) if column.type.num_fields == 0}
     columns = {name: column.to_pylist() for name, column in wanted.items()}
     return _parquet_rows(columns, table.num_rows, source), header
 
 
-def _parquet_rows(columns: dict[str, list[Any]], count: int, source: Path) -> Iterator[_Row]:
+def _parquet_rows(columns: dict[str, list[Any]], count: int, source: Path) -> Iterator[Row]:
     for index in range(count):
-        cells = {name: _text(values[index]) for name, values in columns.items()}
-        yield _Row(f"{source}, row {index + 1}", cells)
-
-
-def _text(value: Any) -> str | None:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return None
-    if isinstance(value, float) and value.is_integer():
-        # A whole number that became a float because another cell of its column is empty.
-        value = int(value)
-    return str(value).strip() or None
+        cells = {name: as_text(values[index]) for name, values in columns.items()}
+        yield Row(f"{source}, row {index + 1}", cells)
 
 
 def _check_header(header: Sequence[str], source: Path) -> list[str]:
@@ -146,7 +168,8 @@ def _check_header(header: Sequence[str], source: Path) -> list[str]:
     return [name or "(unnamed)" for name in header if name not in COLUMNS]
 
 
-def _clip(row: _Row, root: Path, has_ids: bool) -> Clip:
+def clip_of(row: Row, root: Path, has_ids: bool) -> Clip:
+    """The clip of a row; relative paths start at `root`."""
     cells = row.cells
     path = cells.get("path")
     if path is None:
@@ -177,7 +200,7 @@ def span_text(start: float | None, end: float | None) -> str:
     return f"#{start or 0:g}-{'' if end is None else format(end, 'g')}"
 
 
-def _seconds(row: _Row, name: str) -> float | None:
+def _seconds(row: Row, name: str) -> float | None:
     cell = row.cells.get(name)
     if cell is None:
         return None
@@ -190,7 +213,8 @@ def _seconds(row: _Row, name: str) -> float | None:
     return value
 
 
-def _missing_files(clips: Sequence[Clip], source: Path) -> list[str]:
+def missing_files(clips: Sequence[Clip], source: Path) -> list[str]:
+    """A note when some files are not there, and an error when none is."""
     known: dict[str, bool] = {}
     for clip in clips:
         if clip.path is not None and clip.path not in known:
@@ -206,7 +230,7 @@ def _missing_files(clips: Sequence[Clip], source: Path) -> list[str]:
     return [f"{source.name}: {len(missing)} of {len(known)} files are missing (first: {missing[0]})."]
 
 
-def _unlabelled(clips: Sequence[Clip], source: Path) -> list[str]:
+def unlabelled_note(clips: Sequence[Clip], source: Path) -> list[str]:
     count = sum(clip.label is None for clip in clips)
     return [f"{source.name}: {count} of {len(clips)} clips have no label."] if count else []
 

@@ -3,7 +3,7 @@
 synth            a registered name; `vocsim:BS1` passes what follows the colon to it
 hub:owner/name   a Hugging Face dataset
 clips.csv        a manifest (.csv, .tsv, .parquet)
-recordings/      a folder: with a manifest in it, a saved dataset, or a folder of folders
+recordings/      a folder: with a manifest in it, an AudioFolder with metadata, a saved dataset, or a folder of folders
 one.wav          a single file
 mypackage:birds  an import path to a Corpus, or to a function that returns one
 """
@@ -65,13 +65,15 @@ def open_corpus(spec: str) -> Corpus:
 
 
 def _open_place(place: Path) -> Corpus:
-    from earmark.corpora import folder, hub
+    from earmark.corpora import audio_folder, folder, hub
 
     suffix = place.suffix.lower()
     if place.is_dir():
         for name in ("manifest.csv", "manifest.tsv", "manifest.parquet"):
             if (place / name).is_file():
                 return _with_strays(manifest.read_manifest(place / name), place, name)
+        if not hub.is_saved(place) and audio_folder.metadata_files(place):
+            return audio_folder.read_audio_folder(place)
         if hub.is_saved(place) or any(place.glob("*.parquet")) or any(place.glob("data/*.parquet")):
             return hub.open_hub(str(place))
         return folder.read_folder(place)

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from earmark.errors import InputError, UsageError
 from earmark.evaluation.options import Options
 from earmark.geometry.layout import Layout, lay_out, one_class
+from earmark.vectors.roles import is_index_name, role_of, telling
+from earmark.vectors.texts import as_array, column_texts
 from earmark.wording import counted
 
 Array = NDArray[Any]
@@ -37,10 +39,11 @@ class Data:
 
 
 def check_vectors(vectors: Any, name: str = "The vectors") -> Array:
-    """A finite 2-D float array, or an error that says which rows are not."""
+    """A finite 2-D float array, or an error that says which rows are not. A masked entry counts as NaN."""
+    _refuse_telling_columns(vectors, name)
     try:
-        values = np.asarray(vectors)
-    except ValueError:
+        values = np.ma.asarray(vectors) if np.ma.isMaskedArray(vectors) else np.asarray(as_array(vectors))
+    except (ValueError, TypeError, RuntimeError):  # rows of unequal length, a sparse tensor, ...
         raise InputError(f"{name} are not a table: every row must have the same number of values.") from None
     if values.dtype == object or values.dtype.kind in "USVOM":
         raise InputError(f"{name} are of type {values.dtype}, not numbers: give a numeric array [clips, dimensions].")
@@ -54,17 +57,30 @@ def check_vectors(vectors: Any, name: str = "The vectors") -> Array:
         raise InputError(f"{name} are empty (shape {values.shape[0]} x {values.shape[1]}).")
     if values.dtype not in (np.float32, np.float64):
         values = values.astype(np.float32 if values.dtype == np.float16 else np.float64)
+    if isinstance(values, np.ma.MaskedArray):
+        values = values.filled(np.nan)
     # One pass: the sum of a row is finite unless an entry is not (or the sum overflows, settled below).
     with np.errstate(over="ignore", invalid="ignore"):
         suspects = np.flatnonzero(~np.isfinite(values.sum(axis=1)))
     bad = suspects[[not np.isfinite(values[row]).all() for row in suspects]] if len(suspects) else suspects
     if len(bad):
         listed = ", ".join(str(row) for row in bad[:5]) + (", ..." if len(bad) > 5 else "")
+        what = "masked entries, NaN or infinity" if np.ma.isMaskedArray(vectors) else "NaN or infinity"
         raise InputError(
-            f"{name} hold NaN or infinity in {len(bad)} of {len(values)} rows (first: {listed}; counted from 0): "
+            f"{name} hold {what} in {len(bad)} of {len(values)} rows (first: {listed}; counted from 0): "
             "remove or repair those rows."
         )
     return np.ascontiguousarray(values)
+
+
+def _refuse_telling_columns(vectors: Any, name: str) -> None:
+    """A data frame says what its columns are: those that are labels, ids or an index are no dimensions."""
+    columns = [str(column) for column in getattr(vectors, "columns", ())]
+    wrong = [column for column in columns if role_of(column) or is_index_name(column) or telling(column)]
+    if wrong:
+        raise InputError(
+            f"{name} are a data frame with the column {wrong[0]!r}, which is no dimension: give the frame without it."
+        )
 
 
 def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequence[str] | None) -> Data:
@@ -76,11 +92,16 @@ def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequenc
         raise UsageError("across_groups needs groups: give the group (speaker, bird, recording) of each row.")
     numbered = None if groups is None else group_codes(groups, n)
     notes = []
-    labelled = np.flatnonzero(names != "")
-    if len(labelled) < n:
-        notes.append(f"{counted(n - len(labelled), 'unlabelled row')} dropped")
-    if not len(labelled):
+    usable = names != ""
+    if not usable.any():
         raise InputError("No row has a label: nothing to evaluate.")
+    if not usable.all():
+        notes.append(f"{counted(n - int(usable.sum()), 'unlabelled row')} dropped")
+    if groups is not None:
+        usable, told = _with_groups(groups, n, usable, options.across_groups)
+        notes += told
+    notes += _doubtful_words(names[usable], "label")
+    labelled = np.flatnonzero(usable)
     found, codes, sizes = np.unique(names[labelled], return_inverse=True, return_counts=True)
     small = sizes < options.min_class_size
     if small.any():
@@ -110,53 +131,67 @@ def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequenc
     return Data(values, layout, kept, n, _ids(ids, n), tuple(notes), digest)
 
 
+def _with_groups(groups: Any, n: int, usable: NDArray[np.bool_], across: bool) -> tuple[NDArray[np.bool_], list[str]]:
+    """The rows that stay, and what is to be said of those without a group.
+
+    Nobody knows whether such a clip shares its speaker with another. Across groups it can be neither query nor
+    candidate; elsewhere it is a group of its own, never of one group with the others.
+    """
+    texts = _texts(groups, n, "Groups", "groups")
+    without = np.array([text is None for text in texts], dtype=bool) & usable
+    told = _doubtful_words(np.array([text or "" for text in texts])[usable], "group")
+    if not without.any():
+        return usable, told
+    rows = counted(int(without.sum()), "row")
+    if not across:
+        return usable, [f"{rows} without a group counted as groups of their own", *told]
+    if not (usable & ~without).any():
+        raise InputError("No labelled row has a group: across groups there is nothing to evaluate.")
+    return usable & ~without, [f"{rows} without a group dropped, since across groups cannot be known", *told]
+
+
+def _doubtful_words(names: NDArray[Any], what: str) -> list[str]:
+    """A remark where a missing value was probably turned into the word `nan` on the way here."""
+    count = int(np.isin(names, ("nan", "None")).sum())
+    if not count:
+        return []
+    return [f"{counted(count, 'row')} with the word nan or None for a {what}: give None where that means missing"]
+
+
 def _label_names(labels: Any, n: int) -> NDArray[Any]:
     """Labels as text, "" where there is none."""
-    array = labels if isinstance(labels, np.ndarray) else _object_array(labels, "Labels")
-    if array.ndim != 1:
-        raise InputError(f"Labels have {array.ndim} dimensions: give one label per row.")
-    if len(array) != n:
-        raise InputError(f"There are {n} vectors and {len(array)} labels: they must pair up one to one.")
-    if array.dtype.kind in "iub":
-        return array.astype(str)
-    return np.array([_label_text(label) for label in array], dtype=str)
+    return np.array([text or "" for text in _texts(labels, n, "Labels", "labels")], dtype=str)
 
 
-def _object_array(given: Any, what: str) -> NDArray[Any]:
-    """A 1-D array of whatever the sequence holds, also when its items are sequences themselves."""
+def _texts(given: Any, n: int, what: str, counted_as: str) -> list[str | None]:
+    """One text for each row, None where it is missing."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise InputError(f"{what} must be a sequence with one entry per row, not {given!r}.")
-    items = list(given)
-    array = np.empty(len(items), object)
-    array[:] = items
-    return array
-
-
-def _label_text(label: Any) -> str:
-    if label is None or (isinstance(label, float | np.floating) and np.isnan(label)):
-        return ""
-    if isinstance(label, float | np.floating) and float(label).is_integer():
-        return str(int(label))
-    return str(label).strip()
+    dimensions = getattr(given, "ndim", 1)
+    if dimensions != 1:
+        raise InputError(f"{what} have {dimensions} dimensions: give one {counted_as.removesuffix('s')} per row.")
+    texts = column_texts(given)
+    if len(texts) != n:
+        raise InputError(f"There are {n} vectors and {len(texts)} {counted_as}: they must pair up one to one.")
+    return texts
 
 
 def group_codes(groups: Any, n: int) -> NDArray[np.int64]:
     """Group numbers; a row without a group is a group of its own."""
-    names = _object_array(groups, "Groups")
-    if len(names) != n:
-        raise InputError(f"There are {n} vectors and {len(names)} groups: they must pair up one to one.")
-    texts = [_label_text(name) for name in names]
-    unique = np.array([text if text else f"\x00alone {row}" for row, text in enumerate(texts)])
+    texts = _texts(groups, n, "Groups", "groups")
+    unique = np.array([f"\x00alone {row}" if text is None else text for row, text in enumerate(texts)])
     return np.asarray(np.unique(unique, return_inverse=True)[1], np.int64)
 
 
 def _ids(ids: Sequence[str] | None, n: int) -> tuple[str, ...] | None:
     if ids is None:
         return None
-    ids = list(_object_array(ids, "Ids"))
-    if len(ids) != n:
-        raise InputError(f"There are {n} vectors and {len(ids)} ids: they must pair up one to one.")
-    return tuple(str(name) for name in ids)
+    if isinstance(ids, str) or not isinstance(ids, Iterable):
+        raise InputError(f"Ids must be a sequence with one entry per row, not {ids!r}.")
+    names = tuple(str(name) for name in ids)
+    if len(names) != n:
+        raise InputError(f"There are {n} vectors and {len(names)} ids: they must pair up one to one.")
+    return names
 
 
 def _hash(*arrays: Array | None) -> str:

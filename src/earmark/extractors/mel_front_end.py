@@ -54,6 +54,8 @@ class MelFrontEnd:
                 get_args(hints[field.name]) if field.name in ("scale", "height", "taper", "padding", "log") else ()
             )
             value = getattr(self, field.name)
+            if isinstance(value, bool):
+                raise UsageError(f"A front end's {field.name} cannot be yes or no; give its value.")
             if choices and value not in choices:
                 raise UsageError(
                     f"A front end's {field.name} cannot be {value!r}: choose from {', '.join(choices)}."

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, field_validator
 
 from earmark.codecs.contract import Category
 from earmark.errors import UsageError
-from earmark.pipeline.config import CacheOptions, CorpusEntry, Names, explain, read_yaml
+from earmark.pipeline.config import CacheOptions, CorpusEntry, Names, Section, explain, read_yaml
 
 __all__ = ["CodecConfig", "load_codec_config", "make_codec_config"]
 
@@ -29,10 +29,8 @@ def _listed(given: object) -> object:
 Percents: TypeAlias = Annotated[list[Annotated[float, Field(gt=0, lt=100)]], BeforeValidator(_listed)]
 
 
-class CodecConfig(BaseModel):
+class CodecConfig(Section):
     """Everything about a codec run: which codecs, which sounds, what is measured, and where results go."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
     codecs: Annotated[Names, Field(min_length=1)]
     corpus: Annotated[list[CorpusEntry], BeforeValidator(_entries), Field(min_length=1)]
@@ -40,14 +38,14 @@ class CodecConfig(BaseModel):
     limit: int | None = Field(None, ge=1)  # clips of each subset, spread evenly over it
     # what is measured
     metrics: Names | None = None  # None: the core
-    extras: Names = []
+    extras: Names = Field([])
     definitions: Literal["mended", "reference"] = "mended"
     gain_match: bool = False
     unaligned: bool = True  # codecs with a delay once more without taking it out, as protocol `unaligned`
-    tasks: Names = []  # asr, asv, events, emotion, with a model behind a colon; or an import path
+    tasks: Names = Field([])  # asr, asv, events, emotion, with a model behind a colon; or an import path
     retention: str | None = None  # an extractor: content identity and fidelity of the coded set
     tandem: int = Field(0, ge=0, le=20)  # passes
-    loss: Percents = []  # percent of packets
+    loss: Percents = Field([])  # percent of packets
     bootstrap: int = Field(1000, ge=0)
     seed: int = Field(0, ge=0)
     # results and resources

@@ -13,7 +13,7 @@ import csv
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import yaml
 from pydantic import (
@@ -33,6 +33,7 @@ from earmark.evaluation.options import HUB_K, byte_count
 from earmark.geometry.corrections import parse_all
 from earmark.geometry.spaces import DISTANCES
 from earmark.metrics import catalogue
+from earmark.plain_yaml import load_yaml
 
 STEPS = ("prepare", "embed", "evaluate", "report")
 EXECUTORS = ("local", "dask", "shard")
@@ -99,11 +100,37 @@ Shares: TypeAlias = Annotated[list[Annotated[float, Field(gt=0, lt=1)]], BeforeV
 Counts: TypeAlias = Annotated[list[Annotated[int, Field(ge=1)]], BeforeValidator(_listed)]
 
 
-class _Section(BaseModel):
+class Section(BaseModel):
+    """A part of a config: unknown keys and truth values where numbers belong are refused."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _no_switches(cls, given: Any) -> Any:
+        """YAML reads yes, on and true as a truth value, which Python counts as 1."""
+        if isinstance(given, Mapping):
+            for name, value in given.items():
+                field = cls.model_fields.get(name)
+                values = value if isinstance(value, list | tuple) else [value]
+                if field and any(isinstance(one, bool) for one in values) and _means_number(field.annotation):
+                    raise ValueError(f"{name} is a number, not yes or no; write it in digits.")
+        return given
 
-class CorpusEntry(_Section):
+
+def _means_number(annotation: Any) -> bool:
+    """Whether a field holds numbers and no truth value."""
+    kinds = {annotation}
+    while any(get_args(kind) for kind in kinds):
+        kinds = {inner for kind in kinds for inner in (get_args(kind) or (kind,)) if _hashable(inner)}
+    return bool(kinds & {int, float}) and bool not in kinds
+
+
+def _hashable(kind: object) -> bool:
+    return getattr(type(kind), "__hash__", None) is not None
+
+
+class CorpusEntry(Section):
     """A corpus: what to open, which of its subsets to take (all when empty), and its name in the scores."""
 
     spec: str
@@ -116,7 +143,7 @@ class CorpusEntry(_Section):
         return {"spec": str(given)} if isinstance(given, str | Path) else given
 
 
-class ExtractorEntry(_Section):
+class ExtractorEntry(Section):
     """A model and the variants of its vectors to score.
 
     `spec` is a registered name or an import path (`mypackage.mymodule:MyModel`), `parameters` go to its
@@ -156,7 +183,7 @@ class ExtractorEntry(_Section):
         return None if given is None else [_distance(name) for name in given]
 
 
-class DtwOptions(_Section):
+class DtwOptions(Section):
     """DTW re-ranking: how many of the nearest by `distance` are compared again, frame by frame."""
 
     candidates: int = Field(200, ge=1)
@@ -171,7 +198,7 @@ class DtwOptions(_Section):
         return _distance(given)
 
 
-class CacheOptions(_Section):
+class CacheOptions(Section):
     """Where finished steps lie (any fsspec URL; empty: EARMARK_CACHE or ~/.cache/earmark) and whether to use them."""
 
     url: str = ""
@@ -189,7 +216,7 @@ class CacheOptions(_Section):
         return given
 
 
-class RunConfig(_Section):
+class RunConfig(Section):
     """Everything about a run: what is measured, how, and where results and finished steps go."""
 
     suite: Literal["full", "lite"] = "full"  # lite: VocSim's representative subsets alone
@@ -371,7 +398,7 @@ def load_config(path: str | Path, overrides: Mapping[str, Any] | None = None) ->
 def read_yaml(source: Path, example: str) -> Mapping[str, Any]:
     """The mapping that a YAML file holds, or one sentence; `example` is a line as it could stand in the file."""
     try:
-        loaded = yaml.safe_load(source.read_text("utf-8"))
+        loaded = load_yaml(source.read_text("utf-8"), str(source))
     except FileNotFoundError:
         raise InputError(f"{source} does not exist; check the path.") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -409,13 +436,13 @@ def explain(error: ValidationError, fields_at: Callable[[Sequence[int | str]], S
         case "missing":
             return f"{place!r} is missing; it is needed."
         case "value_error":
-            return f"{place}: {first['msg'].removeprefix('Value error, ')}"
+            return f"{place}: {first['msg'].removeprefix('Value error, ')}".removeprefix(": ")
         case _:
             return f"{place}: {first['msg'][:1].lower()}{first['msg'][1:]}, not {first['input']!r}."
 
 
 def _fields_at(place: Sequence[int | str]) -> list[str]:
-    sections: dict[str, type[_Section]] = {
+    sections: dict[str, type[Section]] = {
         "corpus": CorpusEntry,
         "extractors": ExtractorEntry,
         "dtw": DtwOptions,

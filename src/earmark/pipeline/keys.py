@@ -39,6 +39,7 @@ EVALUATION_CODE = (
     "pipeline/sequences.py",
     "pipeline/steps.py",
     "scores/facts.py",
+    "vectors/texts.py",
 )
 EVALUATION_LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "umap-learn")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from earmark._version import __version__
-from earmark.corpora.clips import Corpus
+from earmark.corpora.clips import Corpus, groups_of
 from earmark.errors import EarmarkError
 from earmark.pipeline import folder, models
 from earmark.pipeline.cache import Cache
@@ -70,6 +70,7 @@ def outcomes(
     min_class_size: int,
     contexts: Mapping[str, float],
     facts: Mapping[str, Facts],
+    across_groups: bool = False,
 ) -> dict[Where, str]:
     """What happened to each clip that was not simply used, in words. `contexts`: what each model hears at most."""
     found: dict[Where, list[str]] = {}
@@ -78,11 +79,16 @@ def outcomes(
         found.setdefault((failure.suite, failure.subset, failure.id), []).append(f"{said}: {failure.reason}")
     for subset in subsets:
         where = [(subset.suite, subset.name, clip.id) for clip in subset.clips]
-        sizes = Counter(clip.label for clip, at in zip(subset.clips, where, strict=True) if at not in found)
+        # Across groups, a clip of no known group is left out of the whole measurement (see `evaluation.data`).
+        needed = across_groups and groups_of(subset.clips) is not None
+        usable = [clip for clip, at in zip(subset.clips, where, strict=True) if at not in found]
+        sizes = Counter(clip.label for clip in usable if clip.group is not None or not needed)
         for clip, digest, at in zip(subset.clips, subset.digests, where, strict=True):
             if at in found:
                 continue
             said = _left_out(clip.label, sizes[clip.label], min_class_size)
+            if needed and clip.label and clip.group is None:
+                said = "not scored: no group, so that across groups cannot be known"
             cut = [
                 f"truncated to {limit:g} s by {model}"
                 for model, limit in contexts.items()
@@ -106,7 +112,9 @@ def write_tables(work: Work, place: Path) -> None:
     cards = {system.model.name: system.model.card.context_seconds for system in work.systems}
     contexts = {name: limit for name, limit in cards.items() if limit is not None}
     facts = work.facts()
-    found = outcomes(work.subsets, work.failures, work.config.min_class_size, contexts, facts)
+    found = outcomes(
+        work.subsets, work.failures, work.config.min_class_size, contexts, facts, work.config.across_groups
+    )
     folder.write_failures(place, work.failures)
     folder.write_clips(place, work.subsets, facts, found)
 

@@ -1,7 +1,8 @@
 """Vectors and labels from files, and the join of the two.
 
 Vectors: .npy, .npz, .csv, .parquet, .pt. Labels: .csv, .txt, .npy, .npz, .parquet. A file that holds both may
-be given twice. Names with a meaning, in any case, singular or plural: `id`, `label`, `group`.
+be given twice. Names with a meaning, in any case, singular or plural: `id`, `label`, `group`. Columns that say what a
+row is never become dimensions: `Vectors.summary` says what was used as what.
 
 Every failure is an InputError that names the file and the remedy. Whether the numbers are finite is not
 looked at here: the evaluation does, and can then say which clips are affected.
@@ -9,8 +10,8 @@ looked at here: the evaluation does, and can then say which clips are affected.
 
 from __future__ import annotations
 
-from earmark.vectors.joining import Joined, join
+from earmark.vectors.joining import Joined, join, read_labelled
 from earmark.vectors.reading import read_labels, read_vectors
 from earmark.vectors.tables import Labels, Matrix, Vectors
 
-__all__ = ["Joined", "Labels", "Matrix", "Vectors", "join", "read_labels", "read_vectors"]
+__all__ = ["Joined", "Labels", "Matrix", "Vectors", "join", "read_labelled", "read_labels", "read_vectors"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,39 +11,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.errors import InputError, did_you_mean, require
-from earmark.vectors.tables import (
-    Labels,
-    Texts,
-    Vectors,
-    as_matrix,
-    as_text,
-    labels_of,
-    pick_columns,
-    refuse_columns,
-    role_of,
-    roles_of,
-    vectors_of,
-)
+from earmark.errors import InputError, UsageError, did_you_mean, require
+from earmark.vectors.dimensions import Asked
+from earmark.vectors.roles import named, pick_columns, refuse_columns, role_of
+from earmark.vectors.tables import Labels, Vectors, as_matrix, labels_of, vectors_of
+from earmark.vectors.texts import Texts, as_text
 
 
-def npy_vectors(source: Path, _key: str | None) -> Vectors:
-    return Vectors(None, as_matrix(_load_npy(source), source), source=str(source))
+def npy_vectors(source: Path, _key: str | None, asked: Asked) -> Vectors:
+    refuse_columns(source, asked.label, asked.groups)
+    _refuse_dimensions(source, asked)
+    return vectors_of(as_matrix(_load_npy(source), source), {}, source)
 
 
-def npz_vectors(source: Path, key: str | None) -> Vectors:
+def npz_vectors(source: Path, key: str | None, asked: Asked) -> Vectors:
+    _refuse_dimensions(source, asked)
     with _open_npz(source) as archive:
         chosen = _choose_array({name: _npz_ndim(source, name) for name in archive.files}, key, source)
         values = as_matrix(_npz_array(archive, chosen, source), source)
-        texts = {
-            role: _array_texts(_npz_array(archive, name, source), source)
-            for role, name in roles_of(archive.files, source).items()
-            if name != chosen
-        }
-    return vectors_of(values, texts, source)
+        roles = _beside(archive.files, chosen, asked, source)
+        texts = {role: _array_texts(_npz_array(archive, name, source), source) for role, name in roles.items()}
+    return vectors_of(values, texts, source, roles=roles)
 
 
-def pt_vectors(source: Path, key: str | None) -> Vectors:
+def pt_vectors(source: Path, key: str | None, asked: Asked) -> Vectors:
+    _refuse_dimensions(source, asked)
     torch = require("torch", "Torch .pt files", "torch")
     try:
         # weights_only: tensors and plain containers, never code.
@@ -58,24 +50,36 @@ def pt_vectors(source: Path, key: str | None) -> Vectors:
     if not isinstance(held, Mapping):
         if key is not None:
             raise InputError(f"{source} holds one tensor; leave the key out.")
-        return Vectors(None, as_matrix(_from_tensor(held, torch, source), source), source=str(source))
+        refuse_columns(source, asked.label, asked.groups)
+        return vectors_of(as_matrix(_from_tensor(held, torch, source), source), {}, source)
     ndims = {str(name): item.ndim if torch.is_tensor(item) else 0 for name, item in held.items()}
     by_name = {str(name): item for name, item in held.items()}
     chosen = _choose_array(ndims, key, source)
+    roles = _beside(list(by_name), chosen, asked, source)
     texts = {}
-    for role, name in roles_of(by_name, source).items():
+    for role, name in roles.items():
         item = by_name[name]
-        if name != chosen:
-            listed = item.tolist() if torch.is_tensor(item) else item
-            if not isinstance(listed, list | tuple):
-                raise InputError(f"{source}: `{name}` is not a list; give one entry for each vector.")
-            texts[role] = [as_text(entry) for entry in listed]
-    return vectors_of(as_matrix(_from_tensor(by_name[chosen], torch, source), source), texts, source)
+        listed = item.tolist() if torch.is_tensor(item) else item
+        if not isinstance(listed, list | tuple):
+            raise InputError(f"{source}: `{name}` is not a list; give one entry for each vector.")
+        texts[role] = [as_text(entry) for entry in listed]
+    return vectors_of(as_matrix(_from_tensor(by_name[chosen], torch, source), source), texts, source, roles=roles)
+
+
+def _beside(names: Sequence[str], chosen: str, asked: Asked, source: Path) -> dict[str, str]:
+    """The arrays that hold labels, groups and ids beside the matrix `chosen`."""
+    others = [name for name in names if name != chosen]
+    return named(others, asked.label, asked.groups, source)
+
+
+def _refuse_dimensions(source: Path, asked: Asked) -> None:
+    if asked.dimensions:
+        raise UsageError(f"{source} has no named columns to choose dimensions from; choose the array with a key.")
 
 
 def npy_labels(source: Path, column: str | None, groups: str | None) -> Labels:
     refuse_columns(source, column, groups)
-    return Labels(_array_texts(_load_npy(source), source), source=str(source))
+    return labels_of({"label": _array_texts(_load_npy(source), source)}, source)
 
 
 def npz_labels(source: Path, column: str | None, groups: str | None) -> Labels:
@@ -83,11 +87,9 @@ def npz_labels(source: Path, column: str | None, groups: str | None) -> Labels:
         lists = [name for name in archive.files if role_of(name) or _npz_ndim(source, name) == 1 or name == column]
         if not lists:
             raise InputError(f"{source} has no 1-D array; its arrays are {', '.join(archive.files) or 'none'}.")
-        texts = {
-            role: _array_texts(_npz_array(archive, name, source), source)
-            for role, name in pick_columns(lists, column, groups, source).items()
-        }
-    return labels_of(texts, source)
+        roles = pick_columns(lists, column, groups, source)
+        texts = {role: _array_texts(_npz_array(archive, name, source), source) for role, name in roles.items()}
+    return labels_of(texts, source, roles=roles)
 
 
 def _load_npy(source: Path) -> NDArray[Any]:

@@ -2,23 +2,69 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from earmark.errors import InputError
-from earmark.vectors.tables import Labels, Matrix, Texts, Vectors
+from earmark.vectors.reading import read_labels, read_vectors
+from earmark.vectors.roles import MissingColumn, NamelessColumns
+from earmark.vectors.tables import Labels, Matrix, Vectors
+from earmark.vectors.texts import Texts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Joined:
-    """Vectors and labels row by row, in the order of the vectors. `notes` says what a reader should know."""
+    """Vectors and labels row by row, in the order of the vectors. `notes` says what a reader should know.
+
+    `columns` names the dimensions, where the file names them, and `summary` says what every column was used as.
+    """
 
     values: Matrix
     labels: Texts
     groups: Texts | None
     ids: tuple[str, ...] | None
     notes: tuple[str, ...]
+    columns: tuple[str, ...] | None = None
+    summary: str = ""
+
+
+def read_labelled(
+    vectors: str | os.PathLike[str],
+    labels: str | os.PathLike[str] | None = None,
+    *,
+    key: str | None = None,
+    label_column: str | None = None,
+    groups: str | None = None,
+    dimensions: str | Sequence[str] = (),
+) -> Joined:
+    """Read vectors with their labels, from one file or from two, and join them.
+
+    `label_column` is a column or array of the file that holds the labels. `groups` is looked for there, and then in the
+    file of the vectors. Columns used as labels, groups or ids are never dimensions, in whichever file they are named.
+    """
+    if labels is None:
+        return join(read_vectors(vectors, key=key, label_column=label_column, groups=groups, dimensions=dimensions))
+    elsewhere = None
+    try:
+        found = read_labels(labels, column=label_column, groups=groups)
+    except (MissingColumn, NamelessColumns) as error:
+        if groups is None or getattr(error, "wanted", groups) != groups:
+            raise
+        found = replace(read_labels(labels, column=label_column), groups=None)
+        elsewhere = error
+    in_vectors = None if elsewhere is None else groups
+    try:
+        loaded = read_vectors(
+            vectors, key=key, groups=in_vectors, dimensions=dimensions, apart=tuple(found.roles.values())
+        )
+    except (MissingColumn, NamelessColumns) as error:
+        if in_vectors is None or getattr(error, "wanted", groups) != groups:
+            raise
+        raise (elsewhere if isinstance(elsewhere, MissingColumn) else error) from None
+    return join(loaded, found)
 
 
 def join(vectors: Vectors, labels: Labels | None = None) -> Joined:
@@ -29,11 +75,15 @@ def join(vectors: Vectors, labels: Labels | None = None) -> Joined:
     """
     if labels is None:
         if vectors.labels is None:
-            raise InputError(f"{vectors.source} holds no labels; give a file of labels.")
+            there = f", or name one of its columns ({', '.join(vectors.left_out)})" if vectors.left_out else ""
+            raise InputError(f"{vectors.source} holds no labels; give a file of labels{there}.")
         groups = None if vectors.groups is None else list(vectors.groups)
-        return Joined(vectors.values, list(vectors.labels), groups, vectors.ids, ())
-    notes = []
-    if vectors.labels is not None and labels.source != vectors.source:
+        _refuse_leaks(vectors, vectors.labels, groups)
+        return Joined(
+            vectors.values, list(vectors.labels), groups, vectors.ids, vectors.notes, vectors.columns, vectors.summary
+        )
+    notes = list(vectors.notes)
+    if vectors.labels is not None and not _same_file(labels.source, vectors.source):
         notes.append(f"Labels come from {labels.source}; those in {vectors.source} are not used.")
     if vectors.ids is not None and labels.ids is not None:
         order = _by_id(vectors.ids, labels.ids, vectors.source, labels.source)
@@ -53,7 +103,28 @@ def join(vectors: Vectors, labels: Labels | None = None) -> Joined:
     if labels.groups is not None:
         found = [labels.groups[row] for row in order]
     ids = labels.ids if vectors.ids is None else vectors.ids
-    return Joined(vectors.values, chosen, None if found is None else list(found), ids, tuple(notes))
+    groups = None if found is None else list(found)
+    _refuse_leaks(vectors, chosen, groups)
+    where = "" if _same_file(labels.source, vectors.source) else labels.source
+    summary = vectors.summary_with(labels.roles, where)
+    return Joined(vectors.values, chosen, groups, ids, tuple(notes), vectors.columns, summary)
+
+
+def _refuse_leaks(vectors: Vectors, labels: Sequence[str | None], groups: Sequence[str | None] | None) -> None:
+    """Refuse vectors of which one dimension is the label or the group under other names."""
+    for place in vectors.doubtful:
+        name = vectors.columns[place] if vectors.columns else str(place + 1)
+        for texts, what in ((labels, "labels"), (groups or (), "groups")):
+            pairs = {(number, text) for number, text in zip(vectors.values[:, place], texts, strict=False) if text}
+            apart = len({number for number, _ in pairs}), len({text for _, text in pairs})
+            if apart == (len(pairs), len(pairs)) and len(pairs) > 1:
+                raise InputError(
+                    f'{vectors.source}: column "{name}" numbers the {what}, and so is no dimension; take it out.'
+                )
+
+
+def _same_file(one: str, other: str) -> bool:
+    return one == other or Path(one).absolute() == Path(other).absolute()
 
 
 def _by_id(ids: Sequence[str], label_ids: Sequence[str], source: str, label_source: str) -> list[int]:

@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from earmark.errors import InputError, did_you_mean, require
-from earmark.vectors.tables import (
-    Labels,
-    Matrix,
-    Vectors,
-    as_matrix,
-    as_text,
-    labels_of,
-    pick_columns,
-    roles_of,
-    vectors_of,
-)
+from earmark.errors import InputError, UsageError, did_you_mean, require
+from earmark.vectors.dimensions import Asked, choose_columns
+from earmark.vectors.roles import named, pick_columns, role_of
+from earmark.vectors.tables import Labels, Matrix, Vectors, as_matrix, labels_of, vectors_of
+from earmark.vectors.texts import Texts, as_text
 
 _PARQUET = ("Parquet files", "parquet")
 _LIST_COLUMNS = ("vector", "vectors", "embedding", "embeddings")
 
 
-def parquet_vectors(source: Path, key: str | None) -> Vectors:
+def parquet_vectors(source: Path, key: str | None, asked: Asked) -> Vectors:
     types = require("pyarrow.types", *_PARQUET)
     table = _parquet_table(source)
-    names = _parquet_names(table)
-    roles = roles_of(names, source)
+    names = list(table.column_names)
+    index = _index_names(table)
     if key is not None and key not in names:
         raise InputError(f'{source} has no column "{key}"; it has {", ".join(names)}.{did_you_mean(key, names)}')
     lists = [key] if key is not None else [name for name in names if name.lower() in _LIST_COLUMNS]
@@ -38,23 +31,41 @@ def parquet_vectors(source: Path, key: str | None) -> Vectors:
     if len(lists) > 1:
         raise InputError(f"{source} has the vector columns {', '.join(lists)}; keep one of them.")
     if lists:
+        if asked.dimensions:
+            raise UsageError(f'{source} has its vectors in the column "{lists[0]}"; dimensions choose among columns.')
         values = _list_column(table.column(lists[0]), lists[0], source)
-    elif key is not None:
+        others = [name for name in names if name != lists[0]]
+        roles = {**_named_rows(table, index, types), **named(others, asked.label, asked.groups, source)}
+        return vectors_of(values, _texts(table, roles), source, roles=roles)
+    if key is not None:
         raise InputError(f'{source}: column "{key}" does not hold lists of numbers; name a column of vectors.')
-    else:
-        values = _number_columns(table, [name for name in names if name not in roles.values()], types, source)
-    texts = {role: [as_text(item) for item in table.column(name).to_pylist()] for role, name in roles.items()}
-    return vectors_of(values, texts, source)
+    columns = choose_columns(names, asked, source, index)
+    roles = {**_named_rows(table, index, types), **{role: names[place] for role, place in columns.roles.items()}}
+    dimensions = [names[place] for place in columns.dimensions]
+    return vectors_of(
+        _number_columns(table, dimensions, types, source),
+        _texts(table, roles),
+        source,
+        names=dimensions,
+        roles=roles,
+        left_out=[names[place] for place in columns.left_out if names[place] not in roles.values()],
+        chosen=bool(asked.dimensions),
+    )
 
 
 def parquet_labels(source: Path, column: str | None, groups: str | None) -> Labels:
     types = require("pyarrow.types", *_PARQUET)
     table = _parquet_table(source)
-    # A file with vectors may hold the labels too: its list columns are no candidates.
-    names = [name for name in _parquet_names(table) if not _is_list(table.schema.field(name).type, types)]
-    roles = pick_columns(names, column, groups, source)
-    texts = {role: [as_text(item) for item in table.column(name).to_pylist()] for role, name in roles.items()}
-    return labels_of(texts, source)
+    # A file with vectors may hold the labels too: its list columns are no candidates, and neither is its index.
+    index = {name for name in _index_names(table) if name not in (column, groups)}
+    names = [name for name in table.column_names if not _is_list(table.schema.field(name).type, types)]
+    roles = pick_columns([name for name in names if name not in index], column, groups, source)
+    roles = {**_named_rows(table, index, types), **roles}
+    return labels_of(_texts(table, roles), source, roles=roles)
+
+
+def _texts(table: Any, roles: Mapping[str, str]) -> dict[str, Texts]:
+    return {role: [as_text(item) for item in table.column(name).to_pylist()] for role, name in roles.items()}
 
 
 def _parquet_table(source: Path) -> Any:
@@ -63,9 +74,19 @@ def _parquet_table(source: Path) -> Any:
         return parquet.ParquetFile(stream).read()
 
 
-def _parquet_names(table: Any) -> list[str]:
-    # pandas keeps a row index of its own as a column with this name.
-    return [name for name in table.column_names if not re.fullmatch(r"__index_level_\d+__", name)]
+def _index_names(table: Any) -> set[str]:
+    """Columns in which pandas keeps the row index of a frame; those with a name of a meaning are used as that."""
+    stored = (table.schema.pandas_metadata or {}).get("index_columns", ())
+    names = {name for name in stored if isinstance(name, str)}  # a plain range is stored as a description
+    names |= {name for name in table.column_names if re.fullmatch(r"__index_level_\d+__", name)}
+    return {name for name in names if role_of(name) is None}
+
+
+def _named_rows(table: Any, index: Collection[str], types: Any) -> dict[str, str]:
+    """The index of a frame as ids, where it holds names."""
+    texts = [name for name in index if types.is_string(table.schema.field(name).type)]
+    texts += [name for name in index if types.is_large_string(table.schema.field(name).type)]
+    return {"id": texts[0]} if len(texts) == 1 else {}
 
 
 def _is_list(kind: Any, types: Any) -> bool:

@@ -13,13 +13,14 @@ from typing import TypeVar
 
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.vectors.array_files import npy_labels, npy_vectors, npz_labels, npz_vectors, pt_vectors
+from earmark.vectors.dimensions import Asked
 from earmark.vectors.parquet_files import parquet_labels, parquet_vectors
 from earmark.vectors.tables import Labels, Vectors
 from earmark.vectors.text_files import csv_labels, csv_vectors, txt_labels
 
 _Reader = TypeVar("_Reader")
 
-_VECTOR_READERS: dict[str, Callable[[Path, str | None], Vectors]] = {
+_VECTOR_READERS: dict[str, Callable[[Path, str | None, Asked], Vectors]] = {
     ".npy": npy_vectors,
     ".npz": npz_vectors,
     ".csv": csv_vectors,
@@ -35,7 +36,15 @@ _LABEL_READERS: dict[str, Callable[[Path, str | None, str | None], Labels]] = {
 }
 
 
-def read_vectors(path: str | os.PathLike[str], *, key: str | None = None) -> Vectors:
+def read_vectors(
+    path: str | os.PathLike[str],
+    *,
+    key: str | None = None,
+    label_column: str | None = None,
+    groups: str | None = None,
+    dimensions: str | Sequence[str] = (),
+    apart: Sequence[str] = (),
+) -> Vectors:
     """Read a matrix of vectors, one row for each clip, by the suffix of the file.
 
     .npy      a 2-D array
@@ -44,14 +53,21 @@ def read_vectors(path: str | os.PathLike[str], *, key: str | None = None) -> Vec
     .parquet  number columns, or one list column `vector` or `embedding`; with `id`, `label`, `group` if there
     .pt       a 2-D tensor, or a dictionary as in .npz
 
-    `key` names the array, list column or dictionary entry to take. float32 and float64 stay as they are,
-    float16 becomes float32, and whole numbers become float64.
+    `key` names the array, list column or dictionary entry to take. `label_column` and `groups` name the columns or
+    arrays that hold labels and groups. Of a .csv or .parquet file, labels, groups, ids, an index and columns whose
+    name tells rows apart (class, speaker_id, fold, …) are no dimensions, and neither are the names in `apart`;
+    `dimensions` chooses the columns instead, by name or pattern (`f*`). `Vectors.columns` and `Vectors.summary` say
+    which were used. A column that counts the rows is left out of any file.
+
+    float32 and float64 stay as they are, float16 becomes float32, and whole numbers become float64.
     """
     source = Path(path)
     if key is not None and source.suffix.lower() in (".npy", ".csv"):
         raise UsageError(f"{source} holds one matrix; a key chooses an array of .npz, .parquet or .pt files.")
+    patterns = (dimensions,) if isinstance(dimensions, str) else tuple(dimensions)
+    asked = Asked(label_column, groups, tuple(apart), patterns)
     with _readable(source):
-        found = _reader(source, _VECTOR_READERS, "vectors")(source, key)
+        found = _reader(source, _VECTOR_READERS, "vectors")(source, key, asked)
     beside = {"ids": found.ids, "labels": found.labels, "groups": found.groups}
     _same_length(len(found.values), "vectors", beside, source)
     return found
@@ -65,8 +81,9 @@ def read_labels(path: str | os.PathLike[str], *, column: str | None = None, grou
     .txt .npy      one label a line; a 1-D array
 
     `groups` names the column of groups; without it a column `group` is taken if there. Surrounding spaces are
-    dropped, and whole numbers lose their fraction, so that 3 and 3.0 are one label. In text files the word
-    NaN means unlabelled, and so does nan where all other labels are numbers; elsewhere nan is a word.
+    dropped, and whole numbers lose their fraction, so that 3 and 3.0 are one label, also as text where every label
+    is a number. The words NaN, NaT and <NA> mean unlabelled, and so do nan, None, null and NA where all other labels
+    are numbers; elsewhere these are words.
     """
     source = Path(path)
     with _readable(source):

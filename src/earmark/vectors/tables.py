@@ -1,66 +1,125 @@
-"""Vectors and labels as tables, and how the names, texts and arrays of any file become them.
-
-Names with a meaning, in any case, singular or plural: `id`, `label`, `group`.
-"""
+"""Vectors and labels as tables, and how the texts and arrays of any file become them."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.errors import InputError, did_you_mean
+from earmark.errors import InputError
+from earmark.vectors.dimensions import Numbered, without_index
+from earmark.vectors.roles import shortened
+from earmark.vectors.texts import Texts, settled
+from earmark.wording import counted
 
 Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
-Texts: TypeAlias = list[str | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:
-    """A matrix with a row for each clip, float32 or float64, and what the file says of each row."""
+    """A matrix with a row for each clip, float32 or float64, and what the file says of each row.
+
+    `columns` names the dimensions, where the file names them; `roles` says which columns or arrays gave the labels, the
+    groups and the ids; `left_out` names columns that are neither. `notes` says what a reader should know.
+    """
 
     ids: tuple[str, ...] | None
     values: Matrix
     labels: tuple[str | None, ...] | None = None
     groups: tuple[str | None, ...] | None = None
     source: str = "The vectors"
+    columns: tuple[str, ...] | None = None
+    roles: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    doubtful: tuple[int, ...] = ()  # places of dimensions that may be labels by what they hold
+
+    @property
+    def summary(self) -> str:
+        """Which columns were used as what: `f.csv: 128 columns f0 … f127; label: class; left out: index`."""
+        return self.summary_with({})
+
+    def summary_with(self, roles: Mapping[str, str], source: str = "") -> str:
+        """The summary where labels, groups or ids come from another place: from `source`, or from this same file."""
+        width = counted(self.values.shape[1], "column")
+        parts = [f"{self.source}: {width}" + (f" {shortened(self.columns)}" if self.columns else "")]
+        for role in ("label", "group", "id"):
+            if role in roles:
+                parts.append(f"{role}: {roles[role]}" + (f" of {source}" if source else ""))
+            elif role in self.roles:
+                parts.append(f"{role}: {self.roles[role]}")
+        rest = [name for name in self.left_out if source or name not in roles.values()]
+        return "; ".join([*parts, f"left out: {shortened(rest)}"] if rest else parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """A label for each clip; None is unlabelled. `header` is the heading they stood under, if not `label`."""
+    """A label for each clip; None is unlabelled. `header` is the heading they stood under, if not `label`.
+
+    `roles` says which columns or arrays were taken as labels, groups and ids.
+    """
 
     values: Texts
     ids: tuple[str, ...] | None = None
     groups: Texts | None = None
     source: str = "The labels"
     header: str | None = None
+    roles: Mapping[str, str] = field(default_factory=dict)
 
 
-def vectors_of(values: Matrix, texts: Mapping[str, Texts], source: Path) -> Vectors:
-    """A matrix with the texts that stand beside it, by their meaning."""
+def vectors_of(
+    values: Matrix,
+    texts: Mapping[str, Texts],
+    source: Path,
+    *,
+    names: Sequence[str] | None = None,
+    roles: Mapping[str, str] | None = None,
+    left_out: Sequence[str] = (),
+    chosen: bool = False,
+) -> Vectors:
+    """A matrix with the texts that stand beside it, by their meaning; a column that counts the rows is taken out.
+
+    `chosen` says that the caller chose the dimensions, so that what they hold is not judged.
+    """
+    everything = list(range(values.shape[1]))
+    judged = Numbered(everything, [], [], ()) if chosen else without_index(values, names, source)
+    if judged.counting:
+        values = take_columns(values, judged.kept)
+        left_out = [*left_out, *(names[place] if names else f"column {place + 1}" for place in judged.counting)]
     return Vectors(
         _ids(texts["id"], source) if "id" in texts else None,
         values,
-        labels=tuple(texts["label"]) if "label" in texts else None,
-        groups=tuple(texts["group"]) if "group" in texts else None,
+        labels=tuple(settled(texts["label"])) if "label" in texts else None,
+        groups=tuple(settled(texts["group"])) if "group" in texts else None,
         source=str(source),
+        columns=None if names is None else tuple(names[place] for place in judged.kept),
+        roles=roles or {},
+        left_out=tuple(name.strip() or "(unnamed)" for name in left_out),
+        notes=judged.notes,
+        doubtful=tuple(judged.kept.index(place) for place in judged.doubtful),
     )
 
 
-def labels_of(texts: Mapping[str, Texts], source: Path, header: str | None = None) -> Labels:
+def take_columns(values: Matrix, places: Sequence[int]) -> Matrix:
+    """Some columns of a matrix, in the order given."""
+    return values.take(list(places), axis=1)
+
+
+def labels_of(
+    texts: Mapping[str, Texts], source: Path, header: str | None = None, roles: Mapping[str, str] | None = None
+) -> Labels:
     """Labels from texts by their meaning; `label` is one of them."""
     return Labels(
-        texts["label"],
+        settled(texts["label"]),
         ids=_ids(texts["id"], source) if "id" in texts else None,
-        groups=texts.get("group"),
+        groups=settled(texts["group"]) if "group" in texts else None,
         source=str(source),
         header=header,
+        roles=roles or {},
     )
 
 
@@ -69,46 +128,6 @@ def _ids(texts: Texts, source: Path) -> tuple[str, ...]:
         if text is None:
             raise InputError(f"{source}: row {row} has no id; give every row one, or remove the ids.")
     return tuple(text for text in texts if text is not None)
-
-
-def role_of(name: str) -> str | None:
-    """`id`, `label` or `group` when a column or array has that meaning."""
-    singular = name.strip().lower().removesuffix("s")
-    return singular if singular in ("id", "label", "group") else None
-
-
-def roles_of(names: Iterable[str], source: Path) -> dict[str, str]:
-    """Meaning → name of the column or array that has it."""
-    found: dict[str, str] = {}
-    for name in names:
-        role = role_of(name)
-        if role is not None and found.setdefault(role, name) != name:
-            raise InputError(f"{source} has both `{found[role]}` and `{name}`; remove one of them.")
-    return found
-
-
-def pick_columns(names: Sequence[str], column: str | None, groups: str | None, source: Path) -> dict[str, str]:
-    """Which columns or arrays hold the labels, the groups and the ids."""
-    roles = roles_of(names, source)
-    for wanted, role in ((column, "label"), (groups, "group")):
-        if wanted is None:
-            continue
-        if wanted not in names:
-            hint = did_you_mean(wanted, names)
-            raise InputError(f'{source} has no column "{wanted}"; it has {", ".join(names)}.{hint}')
-        roles[role] = wanted
-    if "label" not in roles:
-        others = [name for name in names if name not in roles.values()]
-        if len(others) != 1:
-            raise InputError(f"{source} has the columns {', '.join(names)}; name the one with the labels `label`.")
-        roles["label"] = others[0]
-    return roles
-
-
-def refuse_columns(source: Path, column: str | None, groups: str | None) -> None:
-    """For formats that hold one nameless list of labels."""
-    if column is not None or groups is not None:
-        raise InputError(f"{source} has no named columns; give a .csv, .npz or .parquet file to choose one by name.")
 
 
 def as_matrix(array: NDArray[Any], source: Path) -> Matrix:
@@ -129,14 +148,3 @@ def as_matrix(array: NDArray[Any], source: Path) -> Matrix:
     if single:
         return np.ascontiguousarray(array, dtype=np.float32)
     return np.ascontiguousarray(array, dtype=np.float64)
-
-
-def as_text(item: object) -> str | None:
-    """A label or group as text; None when it says nothing."""
-    if item is None or (isinstance(item, float) and math.isnan(item)):
-        return None
-    if isinstance(item, bytes):
-        item = item.decode()
-    if isinstance(item, float) and item.is_integer():
-        item = int(item)
-    return str(item).strip() or None

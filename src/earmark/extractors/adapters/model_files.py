@@ -32,6 +32,7 @@ from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
 from earmark.extractors.contract import ExtractorCard
 from earmark.extractors.mel_front_end import MelFrontEnd
 from earmark.extractors.windows import SHORTEST, cover, windows
+from earmark.plain_yaml import load_yaml
 
 __all__ = ["ModelFile", "Setup", "input_layout", "read_setup"]
 
@@ -58,6 +59,8 @@ class Setup:
 
     def __post_init__(self) -> None:
         lengths = [length for length in (self.seconds, self.hop) if length is not None]
+        if any(isinstance(number, bool) for number in (self.rate, self.shortest, *lengths)):
+            raise UsageError("rate, seconds, hop and shortest of a model file are numbers, not yes or no.")
         if self.rate < 1 or any(not length > 0 for length in lengths) or not self.shortest >= 0:
             raise UsageError("rate, seconds and hop of a model file must be positive, and shortest at least 0.")
         for axes, known in ((self.layout, INPUT_AXES), (self.output_layout, OUTPUT_AXES)):
@@ -92,7 +95,7 @@ def read_setup(model: Path, given: Mapping[str, Any]) -> Setup:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        found = yaml.safe_load(file.read_text("utf-8")) or {}
+        found = load_yaml(file.read_text("utf-8"), str(file)) or {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(f"{file} cannot be read ({' '.join(str(error).split())}).") from error
     if not isinstance(found, dict):
