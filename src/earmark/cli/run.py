@@ -15,7 +15,7 @@ from typing import Any
 
 from earmark.cli import options
 from earmark.errors import UsageError
-from earmark.pipeline.config import EXECUTORS, POLICIES, STEPS, RunConfig, load_config, make_config
+from earmark.pipeline.config import COPIES, EXECUTORS, POLICIES, STEPS, RunConfig, load_config, make_config
 from earmark.pipeline.plan import plan_text
 from earmark.pipeline.runs import Run, plan
 from earmark.pipeline.runs import run as run_pipeline
@@ -70,6 +70,10 @@ def _add_measures(parser: argparse.ArgumentParser) -> None:
         help="also leave out all pairs of one group (speaker, bird, recording), as protocol across_groups",
     )  # fmt: skip
     group.add_argument("--min-class-size", type=int, metavar="N", help="drop classes with fewer clips (default: 2)")
+    group.add_argument(
+        "--copies", choices=COPIES,
+        help="clips that are one sound: drop all but the first (default), keep them, or refuse to run",
+    )  # fmt: skip
     group.add_argument("--label-noise", type=options.names, metavar="LIST", help="ablation: shares of labels to flip")
     group.add_argument("--dtw", action="store_true", default=None, help="ablation: re-rank neighbours frame by frame")
     group.add_argument("--seed", type=int, help="seed of shuffles, resamples and flips (default: 0)")
@@ -97,6 +101,7 @@ def config_of(args: argparse.Namespace) -> RunConfig:
         "correct": args.correct, "layers": args.layers,
         "metrics": args.metrics, "k": args.k, "ties": args.ties, "permutations": args.permutations,
         "bootstrap": args.bootstrap, "across_groups": args.across_groups, "min_class_size": args.min_class_size,
+        "copies": args.copies,
         "label_noise": args.label_noise, "dtw": args.dtw, "seed": args.seed, "into": args.into, "steps": args.steps,
         "executor": args.executor, "workers": args.workers, "threads": args.threads, "batch": args.batch,
         "memory": args.memory,

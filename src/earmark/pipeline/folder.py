@@ -37,7 +37,7 @@ from earmark.pipeline.config import load_config
 from earmark.pipeline.packs import Facts
 from earmark.pipeline.prepare import Failure, Subset, choose_subsets, open_corpora
 
-CLIP_COLUMNS = tuple("suite subset id label group path start end seconds rate channels digest outcome".split())
+CLIP_COLUMNS = tuple("suite subset id label group path start end seconds rate channels digest outcome copy_of".split())
 FORMAT = 1
 
 
@@ -94,9 +94,10 @@ def write_clips(
         folder / "clips.csv",
         CLIP_COLUMNS,
         (
-            _clip_line(subset, clip, digest, facts.get(digest or ""), outcomes)
+            [*_clip_line(subset, clip, digest, facts.get(digest or ""), outcomes), copy_of.get(clip.id)]
             for subset in subsets
-            for clip, digest in zip(subset.clips, subset.digests, strict=True)
+            for copy_of in [{id: copies.ids[0] for copies in subset.copies for id in copies.ids[1:]}]
+            for clip, digest in subset.listed
         ),
     )
 

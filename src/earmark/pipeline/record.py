@@ -18,6 +18,7 @@ from earmark.errors import EarmarkError
 from earmark.pipeline import folder, models
 from earmark.pipeline.cache import Cache
 from earmark.pipeline.config import RunConfig
+from earmark.pipeline.copies import describe_copies
 from earmark.pipeline.models import Model, System
 from earmark.pipeline.noise import clean_name
 from earmark.pipeline.packs import Facts, Index
@@ -77,6 +78,8 @@ def outcomes(
         said = f"failed for {failure.extractor}" if failure.extractor else "failed"
         found.setdefault((failure.suite, failure.subset, failure.id), []).append(f"{said}: {failure.reason}")
     for subset in subsets:
+        for item in subset.left_out:
+            found[subset.suite, subset.name, item.clip.id] = [item.reason]
         where = [(subset.suite, subset.name, clip.id) for clip in subset.clips]
         sizes = Counter(clip.label for clip, at in zip(subset.clips, where, strict=True) if at not in found)
         for clip, digest, at in zip(subset.clips, subset.digests, where, strict=True):
@@ -117,8 +120,7 @@ def keep_finished(work: Work, before: folder.Finished) -> None:
         return
     now = {
         (subset.suite, subset.name): [
-            (clip.id, clip.label or "", clip.group or "", digest or "")
-            for clip, digest in zip(subset.clips, subset.digests, strict=True)
+            (clip.id, clip.label or "", clip.group or "", digest or "") for clip, digest in subset.listed
         ]
         for subset in work.subsets
     }
@@ -151,7 +153,13 @@ def write_record(work: Work, place: Path) -> None:
             "corpora": [
                 {**asdict(corpus.card), "clips": len(corpus), "remarks": list(corpus.notes)} for corpus in work.corpora
             ],
-            "subsets": [describe(subset, facts, work.config.min_class_size) for subset in work.subsets],
+            "subsets": [
+                {
+                    **describe(subset, facts, work.config.min_class_size),
+                    "copies": describe_copies(subset, work.config.copies),
+                }
+                for subset in work.subsets
+            ],
             "systems": [models.card_of(system) for system in work.systems],
             "vectors": work.vectors,
             "evaluations": work.evaluations,

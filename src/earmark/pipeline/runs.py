@@ -18,10 +18,11 @@ from earmark.pipeline import embedding, folder, models, packs, sequences, steps
 from earmark.pipeline import plan as planning
 from earmark.pipeline.cache import open_cache
 from earmark.pipeline.config import RunConfig, load_config, make_config
+from earmark.pipeline.copies import note_on_copies, remark_on_copies, settle_copies
 from earmark.pipeline.models import Model, System
 from earmark.pipeline.noise import noisy_name
 from earmark.pipeline.packs import Index
-from earmark.pipeline.prepare import Failure, Subset, clip_count, open_corpora, portable, prepare, twins
+from earmark.pipeline.prepare import Failure, Subset, clip_count, open_corpora, portable, prepare
 from earmark.pipeline.record import Work, keep_finished, write_record, write_report, write_tables
 from earmark.report.reading import listed
 from earmark.scores import Row, Scores, load_scores
@@ -137,8 +138,9 @@ def _prepare(work: Work) -> None:
     wanted = [entry.subsets for entry in work.config.corpus]
     with _bar(work, "prepare", clip_count(work.corpora, wanted), "clip") as tick:
         work.subsets = prepare(work.corpora, wanted, workers=work.workers, tick=tick)
+    work.subsets = settle_copies(work.subsets, work.config.copies, threads=work.workers)
     work.notes += [note for corpus in work.corpora for note in corpus.notes]
-    work.notes += [note for subset in work.subsets for note in twins(subset)]
+    work.notes += [note for subset in work.subsets for note in note_on_copies(subset)]
     work.failures += [failure for subset in work.subsets for failure in subset.failures]
     work.count("prepare", clips=sum(len(subset.clips) for subset in work.subsets), failed=len(work.failures))
     read: dict[str, Index] = {}
@@ -269,12 +271,10 @@ def _attempt(work: Work, subset: Subset, system: System, tick: Any) -> list[Row]
     config, cache, index = work.config, work.cache, work.index(system.model, subset)
     vectors = steps.vectors_of(subset, system, index)
     if not vectors.rows:
-        return steps.failed_rows(
-            subset,
-            system,
-            config,
-            f"{system.model.name} has no vector of any clip of {subset.name}{_why(work, subset, system)}",
-        )
+        reason = f"{system.model.name} has no vector of any clip of {subset.name}{_why(work, subset, system)}"
+        if not subset.clips:
+            reason = f"no clip of {subset.name} is left to score: {remark_on_copies(subset)}"
+        return steps.failed_rows(subset, system, config, reason)
     loaded: Any = None
     rows: list[Row] = []
     done: list[dict[str, Any]] = []
@@ -343,7 +343,8 @@ def _placed(work: Work, vectors: steps.Vectors) -> dict[str, Any]:
         "clips": len(vectors.rows),
         "dimension": reduced.arrays["values"]["shape"][1] if reduced else width,
         "truncated": steps.truncated(vectors.digests, index, system.model),
-        "left_out": [clip.id for row, clip in enumerate(subset.clips) if row not in used],
+        "left_out": [clip.id for row, clip in enumerate(subset.clips) if row not in used]
+        + [item.clip.id for item in subset.left_out],
     }
 
 

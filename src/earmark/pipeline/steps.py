@@ -26,6 +26,7 @@ from earmark.metrics import catalogue
 from earmark.pipeline import keys, packs, sequences
 from earmark.pipeline.cache import Cache
 from earmark.pipeline.config import RunConfig
+from earmark.pipeline.copies import remark_on_copies
 from earmark.pipeline.entries import Entry
 from earmark.pipeline.models import Model, System
 from earmark.pipeline.noise import flip_labels, noisy_name
@@ -269,8 +270,8 @@ def named_rows(job: Job, entry: Entry, index: Index) -> list[Row]:
 
 
 def remarks_on(vectors: Vectors, index: Index) -> list[str]:
-    """Clips that failed and clips that the model does not hear to their end."""
-    remarks = []
+    """Copies, clips that failed and clips that the model does not hear to their end."""
+    remarks = [*filter(None, [remark_on_copies(vectors.subset)])]
     failed = len(vectors.subset.clips) - len(vectors.rows)
     if failed:
         remarks.append(f"{counted(failed, 'clip')} failed and {'is' if failed == 1 else 'are'} left out")
