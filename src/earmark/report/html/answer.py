@@ -94,10 +94,8 @@ def _over_all_cells(finding: answer.Finding) -> list[Html | str]:
     here = finding.other_across
     fall = f"{number(here.value, here.metric)} across groups" if here is not None and here.value is not None else ""
     name = tag("small", finding.other.label)
-    cell = tag(
-        "td", number(other.value, other.metric), name, tag("small", fall), class_="n", data_value=repr(other.value)
-    )
-    return [mine, cell]
+    shown = number(other.value, other.metric)
+    return [mine, tag("td", shown, name, tag("small", fall), class_="n", data_value=repr(other.value))]
 
 
 # --- both protocols -----------------------------------------------------------------------------------------------
@@ -193,9 +191,7 @@ def on_copies(notes: Sequence[CopyNote]) -> Html | None:
 
 
 def _on_copies(note: CopyNote) -> Html:
-    count = (
-        f"{counted(note.clips, 'clip')} of {note.subset} are copies of one another ({counted(note.sounds, 'sound')})"
-    )
+    count = f"{counted(note.clips, 'clip')} of {note.subset} are copies of {counted(note.sounds, 'sound')}"
     mixed = note.under_several_labels
     labels = f", {counted(mixed, 'sound')} under more than one label" if mixed else ""
     if note.policy == "drop":

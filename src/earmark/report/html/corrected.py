@@ -37,9 +37,8 @@ def before_and_after(scores: Scores) -> Html | None:
         caption += f" The first {_DRAWN} of {len(lines)} are drawn; the table has all."
     if main == ACROSS:
         caption += " Neighbours come from other groups."
-    picture = figures.as_svg(
-        before_after(scores, protocol=main), "before and after", "Scores before and after correction"
-    )
+    figure = before_after(scores, protocol=main)
+    picture = figures.as_svg(figure, "before and after", "Scores before and after correction")
     made = [_table(lines, others, names)]
     if len(lines) > _OPEN:
         made = [folded(f"All {len(lines)} representations before and after", *made)]
