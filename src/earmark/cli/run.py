@@ -142,13 +142,15 @@ def run(args: argparse.Namespace) -> int:
     result = run_pipeline(config, progress=not args.quiet)
     if result.scores.rows:
         options.deliver(args, result.scores, _table)
+    for line in result.lost:  # also with --quiet: it is why the command fails
+        print(f"earmark: {line}", file=sys.stderr)
     if not args.quiet:
         for line in remarks(result):
             print(line, file=sys.stderr)
         if config.suite == "lite":
             print(f"`earmark predict {result.folder / 'scores.csv'}` predicts the other subsets", file=sys.stderr)
     measured = not result.scores.rows or any(row.status == "ok" for row in result.scores.rows)
-    return 0 if measured else 1
+    return 0 if measured and not result.lost else 1
 
 
 def _table(scores: Scores) -> str:
@@ -159,7 +161,8 @@ def _table(scores: Scores) -> str:
 
 def remarks(result: Run) -> list[str]:
     """What a person should know after a run, beside the table."""
-    lines = [f"note: {note}" for note in result.notes]
+    lines = [" ".join(result.answer).replace("\N{NO-BREAK SPACE}", " ")] if result.answer else []
+    lines += [f"note: {note}" for note in result.notes]
     for step in ("embed", "pca", "evaluate"):
         if step in result.counts:
             computed, cached = (result.counts[step].get(name, 0) for name in ("computed", "cached"))

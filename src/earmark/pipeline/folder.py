@@ -1,7 +1,8 @@
 """The run folder: what a run leaves for people and for reports.
 
     config.yaml    the config as resolved; `earmark run RUN/config.yaml` does it again
-    scores.csv     the score table
+    scores.csv     the score table: every system on the clips it has
+    comparisons.csv  systems on the clips they share, where they differ in theirs, and differences between them
     clips.csv      every clip and what happened to it
     failures.csv   clips that could not be used, with the reason
     run.json       corpora, subsets, systems, where vectors lie, times, versions

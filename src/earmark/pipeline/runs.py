@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from earmark._version import __version__
 from earmark.atomic import write_whole
 from earmark.corpora.clips import Corpus, groups_of
 from earmark.errors import EarmarkError, InputError
-from earmark.pipeline import embedding, folder, models, packs, sequences, steps
+from earmark.pipeline import comparisons, embedding, folder, models, packs, sequences, steps
 from earmark.pipeline import plan as planning
 from earmark.pipeline.cache import open_cache
 from earmark.pipeline.config import RunConfig, load_config, make_config
@@ -23,7 +23,7 @@ from earmark.pipeline.models import Model, System
 from earmark.pipeline.noise import noisy_name
 from earmark.pipeline.packs import Index
 from earmark.pipeline.prepare import Failure, Subset, clip_count, open_corpora, portable, prepare
-from earmark.pipeline.record import Work, keep_finished, write_record, write_report, write_tables
+from earmark.pipeline.record import Work, keep_finished, placed, record_of, write_record, write_report, write_tables
 from earmark.report.reading import listed
 from earmark.scores import Row, Scores, load_scores
 from earmark.wording import counted
@@ -42,6 +42,10 @@ class Run:
     counts: dict[str, dict[str, float]]
     report: Path | None
     notes: tuple[str, ...] = ()
+    answer: tuple[str, ...] = ()
+    """What the scores say, as the report opens: a sentence each."""
+    lost: tuple[str, ...] = ()
+    """A sentence for each system that lost more than half of the clips of a subset; a command ends with status 1."""
 
 
 def run(
@@ -76,7 +80,8 @@ def run(
         report = _report(work, place) if "report" in config.steps and scores.rows else None
         write_record(work, place)
         log.info("finished: %d rows, %d failures", len(scores), len(work.failures))
-    return Run(scores, place, tuple(work.failures), work.counts, report, tuple(work.notes))
+        answer, lost = comparisons.told(record_of(work), scores, place) if scores.rows else ((), ())
+    return Run(scores, place, tuple(work.failures), work.counts, report, tuple(work.notes), answer, lost)
 
 
 def plan(
@@ -127,7 +132,8 @@ def _steps(work: Work, place: Path) -> Scores:
         work.notes += _groupless(work)
         with _timed(work, "evaluate"):
             scores = Scores(tuple(_evaluate(work)))
-        scores.write(place / "scores.csv")
+            scores.write(place / "scores.csv")
+            _compare(work, scores, place)
     write_tables(work, place)
     return scores
 
@@ -251,10 +257,29 @@ def _evaluate(work: Work) -> Iterator[Row]:
             yield from _evaluate_system(work, subset, system, tick)
 
 
-def _evaluate_system(work: Work, subset: Subset, system: System, tick: Any) -> list[Row]:
+def _compare(work: Work, scores: Scores, place: Path) -> None:
+    """Systems against each other, on the clips they share: comparisons.csv."""
+    rows: list[Row] = []
+    for subset in work.subsets:
+        having = {
+            system.name: (system, steps.vectors_of(subset, system, work.index(system.model, subset)).rows)
+            for system in work.systems
+        }
+        rows += comparisons.rows_on_shared_clips(
+            subset, having, lambda where, system, shared: _evaluate_system(work, where, system, lambda _: None, shared)
+        )
+    ranking = comparisons.ranking_of(record_of(work), scores, Scores(tuple(rows)))
+    rows += comparisons.differences(ranking, [*work.comparisons, *work.evaluations], work.cache)
+    comparisons.write_comparisons(place, rows)
+
+
+def _evaluate_system(
+    work: Work, subset: Subset, system: System, tick: Any, only: tuple[int, ...] | None = None
+) -> list[Row]:
+    """The rows of a system over a subset, or over some of its clips."""
     for attempt in range(3):
         try:
-            return _attempt(work, subset, system, tick)
+            return _attempt(work, subset, system, tick, only)
         except packs.LostPacks as lost:
             if attempt == 2 or "embed" not in work.config.steps:
                 raise InputError(f"The cache {work.cache.url} keeps losing vectors: check its disk.") from lost
@@ -267,9 +292,9 @@ def _evaluate_system(work: Work, subset: Subset, system: System, tick: Any) -> l
     raise AssertionError("unreachable")
 
 
-def _attempt(work: Work, subset: Subset, system: System, tick: Any) -> list[Row]:
+def _attempt(work: Work, subset: Subset, system: System, tick: Any, only: tuple[int, ...] | None) -> list[Row]:
     config, cache, index = work.config, work.cache, work.index(system.model, subset)
-    vectors = steps.vectors_of(subset, system, index)
+    vectors = steps.vectors_of(subset, system, index, only=only)
     if not vectors.rows:
         reason = f"{system.model.name} has no vector of any clip of {subset.name}{_why(work, subset, system)}"
         if not subset.clips:
@@ -279,6 +304,8 @@ def _attempt(work: Work, subset: Subset, system: System, tick: Any) -> list[Row]
     rows: list[Row] = []
     done: list[dict[str, Any]] = []
     for job in steps.jobs_of(vectors, config):
+        if only is not None and job.noise:
+            continue  # an ablation ranks nothing
         entry = cache.get(steps.SCORES_KIND, job.key)
         cached = entry is not None
         if entry is None:
@@ -314,8 +341,12 @@ def _attempt(work: Work, subset: Subset, system: System, tick: Any) -> list[Row]
             }
         )
         tick(1)
+    if only is not None:
+        work.comparisons += done
+        shared = f"on the {len(only)} clips that all compared systems have"
+        return [replace(row, reason="; ".join(filter(None, [shared, row.reason]))) for row in rows]
     work.evaluations += done
-    work.vectors.append(_placed(work, vectors))
+    work.vectors.append(placed(work, vectors))
     return rows
 
 
@@ -325,27 +356,6 @@ def _why(work: Work, subset: Subset, system: System) -> str:
         if (failure.suite, failure.subset, failure.extractor) == (subset.suite, subset.name, system.model.name):
             return f" (first: {failure.reason})"
     return ""
-
-
-def _placed(work: Work, vectors: steps.Vectors) -> dict[str, Any]:
-    """Where vectors lie, for the record."""
-    subset, system, index = vectors.subset, vectors.system, work.index(vectors.system.model, vectors.subset)
-    used = set(vectors.rows)
-    width = sum(max(index.length(part, digest) for digest in vectors.digests) for part in system.parts)
-    reduced = work.cache.peek(steps.PCA_KIND, vectors.pca_key) if vectors.pca_key else None
-    return {
-        "suite": subset.suite,
-        "subset": subset.name,
-        "system": system.name,
-        "extractor_key": system.model.key(subset),
-        "parts": list(system.parts),
-        "pca_key": vectors.pca_key,
-        "clips": len(vectors.rows),
-        "dimension": reduced.arrays["values"]["shape"][1] if reduced else width,
-        "truncated": steps.truncated(vectors.digests, index, system.model),
-        "left_out": [clip.id for row, clip in enumerate(subset.clips) if row not in used]
-        + [item.clip.id for item in subset.left_out],
-    }
 
 
 # --- the report ----------------------------------------------------------------------------------------------
@@ -365,7 +375,8 @@ def _report_only(place: Path) -> Run:
     scores, record = load_scores(place / "scores.csv"), folder.read_record(place)
     report, note = write_report(place)
     failures = tuple(folder.read_failures(place))
-    return Run(scores, place, failures, record["steps"], report, (note,) if note else ())
+    answer, lost = comparisons.told(record, scores, place)
+    return Run(scores, place, failures, record["steps"], report, (note,) if note else (), answer, lost)
 
 
 # --- progress ------------------------------------------------------------------------------------------------

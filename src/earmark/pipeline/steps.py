@@ -75,16 +75,24 @@ class Made(NamedTuple):
 
 
 def vectors_of(
-    subset: Subset, system: System, index: Index, *, assume: bool = False, failed: Collection[str] = ()
+    subset: Subset,
+    system: System,
+    index: Index,
+    *,
+    assume: bool = False,
+    failed: Collection[str] = (),
+    only: Collection[int] | None = None,
 ) -> Vectors:
     """The vectors that are there; with `assume`, those that will be there when every readable clip is embedded.
 
-    `failed` are ids of clips that are known to fail, and will again.
+    `failed` are ids of clips that are known to fail, and will again; `only` the places of the clips to take.
     """
+    chosen = None if only is None else frozenset(only)
     rows = tuple(
         row
         for row, digest in enumerate(subset.digests)
         if digest is not None
+        and (chosen is None or row in chosen)
         and (not index.lacks(digest, system.parts) or (assume and subset.clips[row].id not in failed))
     )
     raw = keys.fingerprint(system.model.key(subset), system.parts, [subset.digests[row] for row in rows])
@@ -274,7 +282,8 @@ def remarks_on(vectors: Vectors, index: Index) -> list[str]:
     remarks = [*filter(None, [remark_on_copies(vectors.subset)])]
     failed = len(vectors.subset.clips) - len(vectors.rows)
     if failed:
-        remarks.append(f"{counted(failed, 'clip')} failed and {'is' if failed == 1 else 'are'} left out")
+        lost = ", more than half: not ranked" if 2 * len(vectors.rows) < len(vectors.subset.clips) else ""
+        remarks.append(f"{counted(failed, 'clip')} failed and {'is' if failed == 1 else 'are'} left out{lost}")
     cut = truncated(vectors.digests, index, vectors.system.model)
     if cut:
         limit = vectors.system.model.card.context_seconds

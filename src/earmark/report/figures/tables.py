@@ -101,8 +101,8 @@ def _draw_heatmap(
             _heat_cell(axes, rows.get(line), place, column, scale((colours[place, column] - low) / (high - low)))
     for column in range(len(columns)):
         best = np.flatnonzero(np.isclose(table[:, column], np.nanmax(table[:, column]), rtol=0, atol=5e-4))
-        rows = list(cells[column].values())
-        comparable = reading.same_clips(rows) and reading.subset(rows[0]) not in unranked
+        rivals = list(cells[column].values())
+        comparable = reading.same_clips(rivals) and reading.subset(rivals[0]) not in unranked
         if comparable and len(lines) > 1 and len(best) < np.isfinite(table[:, column]).sum():
             _frame(axes, best, column)
     axes.set_xticks(range(len(columns)), [name_of(name, 16) for name in columns])
