@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
 from dataclasses import asdict
 from typing import Any
 
@@ -35,6 +36,9 @@ EXAMPLES = """examples:
 
 SHOWN = ("P@1", "P@5", "GSR", "CSR", "CS", "CSCF", "silhouette", "NMI")
 """Metrics of the table on stdout, where they were measured; scores.csv holds them all."""
+
+
+WIDTH = 110
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -159,10 +163,14 @@ def _table(scores: Scores) -> str:
     return to_text(scores, metrics=shown or None)
 
 
+def answer(result: Run) -> list[str]:
+    """What the scores say, as lines for a terminal."""
+    return textwrap.wrap(" ".join(result.answer), WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
 def remarks(result: Run) -> list[str]:
     """What a person should know after a run, beside the table."""
-    lines = [" ".join(result.answer).replace("\N{NO-BREAK SPACE}", " ")] if result.answer else []
-    lines += [f"note: {note}" for note in result.notes]
+    lines = [*answer(result), *(f"note: {note}" for note in result.notes)]
     for step in ("embed", "pca", "evaluate"):
         if step in result.counts:
             computed, cached = (result.counts[step].get(name, 0) for name in ("computed", "cached"))

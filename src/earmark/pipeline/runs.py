@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -327,7 +327,7 @@ def _attempt(work: Work, subset: Subset, system: System, tick: Any, only: tuple[
                 entry.meta["seconds"],
             )
         work.count("evaluate", computed=int(not cached), cached=int(cached))
-        rows += steps.named_rows(job, entry, index)
+        rows += steps.named_rows(job, entry, index, shared=only is not None)
         done.append(
             {
                 "suite": subset.suite,
@@ -343,8 +343,7 @@ def _attempt(work: Work, subset: Subset, system: System, tick: Any, only: tuple[
         tick(1)
     if only is not None:
         work.comparisons += done
-        shared = f"on the {len(only)} clips that all compared systems have"
-        return [replace(row, reason="; ".join(filter(None, [shared, row.reason]))) for row in rows]
+        return rows
     work.evaluations += done
     work.vectors.append(placed(work, vectors))
     return rows

@@ -256,10 +256,13 @@ def failed_rows(subset: Subset, system: System, config: RunConfig, reason: str) 
     ]
 
 
-def named_rows(job: Job, entry: Entry, index: Index) -> list[Row]:
-    """The rows of a job as they stand in the score table: named, with everything a reader should know of n."""
+def named_rows(job: Job, entry: Entry, index: Index, *, shared: bool = False) -> list[Row]:
+    """The rows of a job as they stand in the score table: named, with everything a reader should know of n.
+
+    `shared` says that the clips were chosen because several systems have them.
+    """
     subset, system = job.vectors.subset, job.vectors.system
-    remarks = [*remarks_on(job.vectors, index), *filter(None, [entry.meta["note"]])]
+    remarks = [*remarks_on(job.vectors, index, shared=shared), *filter(None, [entry.meta["note"]])]
     if job.noise:
         remarks.append(f"label noise {job.noise:.3g}")
     rows = []
@@ -277,11 +280,15 @@ def named_rows(job: Job, entry: Entry, index: Index) -> list[Row]:
     return rows
 
 
-def remarks_on(vectors: Vectors, index: Index) -> list[str]:
+def remarks_on(vectors: Vectors, index: Index, *, shared: bool = False) -> list[str]:
     """Copies, clips that failed and clips that the model does not hear to their end."""
     remarks = [*filter(None, [remark_on_copies(vectors.subset)])]
     failed = len(vectors.subset.clips) - len(vectors.rows)
-    if failed:
+    if shared:
+        remarks.append(
+            f"on the {len(vectors.rows)} of {len(vectors.subset.clips)} clips that all compared systems have"
+        )
+    elif failed:
         lost = ", more than half: not ranked" if 2 * len(vectors.rows) < len(vectors.subset.clips) else ""
         remarks.append(f"{counted(failed, 'clip')} failed and {'is' if failed == 1 else 'are'} left out{lost}")
     cut = truncated(vectors.digests, index, vectors.system.model)
