@@ -114,7 +114,8 @@ def note_on_copies(subset: Subset) -> list[str]:
     """What a person should know after a run: how many copies there are, and what became of them."""
     if not subset.copies:
         return []
-    return [f"{_counts(subset)}; {remark_on_copies(subset)} (first: {subset.copies[0].text})"]
+    outcome = remark_on_copies(subset) if subset.left_out else "all are kept, and find each other"
+    return [f"{_counts(subset)}; {outcome} (first: {subset.copies[0].text})"]
 
 
 def remark_on_copies(subset: Subset) -> str:
