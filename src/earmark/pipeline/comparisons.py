@@ -11,15 +11,23 @@ is measured again: `earmark.report.ranking` has the rule, and makes the ranking 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from math import comb
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.pipeline import steps
 from earmark.pipeline.cache import Cache
 from earmark.pipeline.models import System
 from earmark.pipeline.prepare import Subset
+from earmark.report import reading
 from earmark.report.answer import lead
 from earmark.report.ranking import ClipCount, Ranking, SharedClips, lost_said, rank
-from earmark.scores import Row, Scores, load_scores
+from earmark.scores import KEY, Row, Scores, load_scores, metric_facts
 
 FILE = "comparisons.csv"
 
@@ -49,11 +57,71 @@ def differences(ranking: Ranking, evaluations: Sequence[Mapping[str, Any]], cach
     """The best representation of each subset and protocol against each other one, on the same clips.
 
     Rows `P@1:difference` stand under the other representation's name (system, distance, correction): the value of the
-    best minus its own, with low, high, p_value, unit, units, and comparisons, which they are corrected for. They are
-    paired by what each evaluation holds per unit; `evaluations` says under which key each lies in the cache, those of
-    shared clips before those of all. Where there are none, the report decides by the intervals of the two values.
+    best minus its own, paired unit by unit. `evaluations` says under which key each measurement lies in the cache,
+    those of shared clips first; one that holds no values without each unit has no row, and the report then decides by
+    intervals. The best was picked among all, so interval and p-value are corrected for the number of all pairs.
     """
-    return []
+    metric = reading.headline(ranking.scores)
+    keys: dict[tuple[str, ...], str] = {}
+    for one in evaluations:
+        keys.setdefault(tuple(one[name] for name in KEY[:5]), one["key"])
+    rows: list[Row] = []
+    for protocol in reading.protocols(ranking.scores):
+        for place, found in reading.values(ranking.scores, metric, protocol).items():
+            if len(found) < 2 or ranking.hindrance(place, list(found.values())):
+                continue
+            (best, first), *others = reading.ranked(found)
+            without = _without(first, keys, cache)
+            for line, row in others if without is not None else []:
+                name = f"{best.label} minus {line.label}"
+                rows += _difference(first, row, without, _without(row, keys, cache), comb(len(found), 2), name)
+    return rows
+
+
+def _without(row: Row, keys: Mapping[tuple[str, ...], str], cache: Cache) -> NDArray[np.float64] | None:
+    """The value of a row without each unit, as its evaluation left it in the cache."""
+    key = keys.get(row.key[:5])
+    entry = cache.get(steps.SCORES_KIND, key) if key else None
+    values = None if entry is None else entry.arrays.get(steps.without_each(row.protocol, row.metric))
+    return None if values is None else np.asarray(values, np.float64)
+
+
+def _difference(
+    best: Row,
+    other: Row,
+    without: NDArray[np.float64] | None,
+    others: NDArray[np.float64] | None,
+    comparisons: int,
+    name: str,
+) -> list[Row]:
+    if without is None or others is None or len(without) != len(others):
+        return []
+    jackknife = import_module("earmark.calibrate.jackknife")
+    unit = best.unit or "clip"
+    found = jackknife.difference(
+        best.value, other.value, without, others, metric_facts(best.metric).range, unit=unit, comparisons=comparisons
+    )
+    return [
+        replace(
+            other,
+            metric=f"{other.metric}:difference",
+            value=found.value,
+            low=found.low,
+            high=found.high,
+            baseline=None,
+            lift=None,
+            p_value=found.p_value,
+            baseline_low=None,
+            baseline_high=None,
+            baseline_error=None,
+            shuffle="",
+            interval="jackknife",
+            unit=unit,
+            units=found.units,
+            comparisons=comparisons,
+            reason="; ".join(filter(None, [name, found.reason])),
+        )
+    ]
 
 
 # --- what a run folder says -----------------------------------------------------------------------------------------

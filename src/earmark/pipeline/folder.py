@@ -247,7 +247,8 @@ def load_points(
     entry = cache.get(steps.SCORES_KIND, job["key"])
     if entry is None:
         raise _lost(folder, cache)
-    return {(name.split(" ", 1)[0], name.split(" ", 1)[1]): np.array(points) for name, points in entry.arrays.items()}
+    names = [name for name in entry.arrays if " without " not in name]
+    return {(name.split(" ", 1)[0], name.split(" ", 1)[1]): np.array(entry.arrays[name]) for name in names}
 
 
 def open_clips(folder: str | Path) -> dict[tuple[str, str], dict[str, Clip]]:

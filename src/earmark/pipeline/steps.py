@@ -41,6 +41,11 @@ KEPT_POINTS = ("nearest_row", "P@1", "GSR", "hub_ratio")
 """Per-point values that reports need: which clip was nearest to each, and how well each was placed."""
 
 
+def without_each(protocol: str, metric: str) -> str:
+    """The name under which an evaluation keeps the values of a metric without each unit."""
+    return f"{protocol} without {metric}"
+
+
 @dataclass(frozen=True)
 class Vectors:
     """The vectors of one system over one subset, by what they depend on; nothing is loaded."""

@@ -67,10 +67,10 @@ def separated(best: Row, other: Row, difference: Row | None) -> bool | None:
     """Whether the best is surely better than another: the one place where that is decided. None: it cannot be told.
 
     By the paired difference on the same clips, where it was tested: its p-value, corrected for the number of
-    comparisons, is at most .05. Else by the two intervals, which must not overlap.
+    comparisons, is below .05. Else by the two intervals, which must not overlap.
     """
     if difference is not None and difference.p_value is not None:
-        return difference.p_value <= SURE
+        return difference.p_value < SURE
     close = overlap(best, other)
     return None if close is None else not close
 
