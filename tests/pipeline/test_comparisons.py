@@ -18,9 +18,14 @@ from earmark import cli
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.extractors.contract import ExtractorCard, Frames
 from earmark.pipeline import run
-from earmark.pipeline.comparisons import clip_counts, read_comparisons, shared_clips
+from earmark.pipeline.cache import Cache
+from earmark.pipeline.comparisons import clip_counts, differences, read_comparisons, shared_clips
+from earmark.pipeline.entries import Entry
 from earmark.pipeline.folder import load_vectors, read_record
-from earmark.scores import validate
+from earmark.pipeline.steps import SCORES_KIND, without_each
+from earmark.report.answer import findings
+from earmark.report.ranking import rank
+from earmark.scores import Row, Scores, validate
 
 
 class Picky(sounds.Bands):
@@ -190,3 +195,26 @@ def test_the_report_names_the_best_across_groups_and_the_other_one_over_all_pair
     page = (tmp_path / "run" / "report.html").read_text()
     assert page.index(f"<b>{best} · cosine</b>") < page.index("Both protocols side by side")
     assert f"words: {best} · cosine (across groups)</h3>" in page
+
+
+def test_the_best_is_tested_against_each_other_one_on_the_same_clips(tmp_path: Path) -> None:
+    pytest.importorskip("earmark.calibrate.jackknife")
+    cache, evaluations, rows = Cache(str(tmp_path)), [], []
+    rng = np.random.default_rng(0)
+    hits = {"a": rng.random(40) < 0.9, "b": rng.random(40) < 0.85, "c": rng.random(40) < 0.2}
+    for system, found in hits.items():
+        rows.append(Row(subset="s", system=system, distance="cosine", metric="P@1", value=float(found.mean()), n=40))
+        without = (found.sum() - found) / 39
+        cache.put(SCORES_KIND, system, Entry({"rows": []}, {without_each("all", "P@1"): without}))
+        where = {"suite": "", "subset": "s", "system": system, "distance": "cosine", "correction": "none"}
+        evaluations.append({**where, "key": system})
+    ranking = rank(Scores(tuple(rows)))
+    tested = {row.system: row for row in differences(ranking, evaluations, cache)}
+    assert set(tested) == {"b", "c"}
+    assert tested["c"].value == pytest.approx(hits["a"].mean() - hits["c"].mean())
+    assert (tested["c"].comparisons, tested["c"].units, tested["c"].metric) == (3, 40, "P@1:difference")
+    assert tested["c"].reason == "a · cosine minus c · cosine"
+    assert validate(list(tested.values())) == []
+    (finding,) = findings(rank(Scores(tuple(rows)), Scores(tuple(tested.values()))))
+    assert (finding.tested, [line.system for line in finding.rivals]) == ("clip", ["b"])
+    assert differences(ranking, evaluations[:1], cache) == []

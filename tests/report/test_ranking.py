@@ -180,7 +180,8 @@ def test_a_paired_difference_decides_before_intervals_do() -> None:
     assert answer.separated(best, other, difference) is True
     assert answer.separated(best, other, replace(difference, p_value=0.2)) is False
     (found,) = answer.findings(rank(Scores((best, other)), Scores((difference,))))
-    assert found.tested
+    assert found.tested == "clip"
+    assert "larger than a change of clips explains" in opening([best, other], Scores((difference,)))
     assert answer.verdict(found) == "clear of the other one"
 
 

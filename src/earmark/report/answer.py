@@ -46,7 +46,7 @@ class Finding:
     rivals: list[Representation]
     others: int
     judged: bool
-    tested: bool = False
+    tested: str = ""  # what was left out to test the differences (clip or group); empty where intervals decide
     hindrance: str = ""
     over_all: Row | None = None
     other: Representation | None = None
@@ -97,7 +97,7 @@ def findings(ranking: Ranking) -> list[Finding]:
                 rivals=[line for line, clear in verdicts.items() if clear is False],
                 others=len(rest),
                 judged=bool(verdicts) and None not in verdicts.values(),
-                tested=bool(rest) and None not in differences.values(),
+                tested=_unit(list(differences.values())),
                 hindrance=ranking.hindrance(place, list(rows.values())),
                 over_all=over_all.get(place, {}).get(best) if there else None,
                 other=other,
@@ -106,6 +106,12 @@ def findings(ranking: Ranking) -> list[Finding]:
             )
         )
     return found
+
+
+def _unit(differences: list[Row | None]) -> str:
+    """What the differences to all others were tested by; empty where one was not."""
+    tested = [row for row in differences if row is not None and row.p_value is not None]
+    return (tested[0].unit or "clip") if tested and len(tested) == len(differences) else ""
 
 
 def above_chance(row: Row) -> bool | None:
@@ -304,9 +310,10 @@ def _sureness(found: list[Finding]) -> str:
     if not judged:
         return "There are no intervals, so which differences between representations are real cannot be judged."
     close = [finding for finding in judged if finding.rivals]
-    tested = all(finding.tested for finding in judged)
-    larger = "larger than chance explains, clip by clip" if tested else "larger than the intervals"
-    smaller = "no larger than chance explains, clip by clip" if tested else "smaller than the intervals"
+    units = {finding.tested for finding in judged}
+    unit = units.pop() if len(units) == 1 else ""
+    larger = f"larger than a change of {unit}s explains" if unit else "larger than the intervals"
+    smaller = f"no larger than a change of {unit}s explains" if unit else "smaller than the intervals"
     if not close:
         return f"Its lead over every other representation is {larger}." if len(judged) == 1 else (
             f"In each subset the lead of the best over all others is {larger}."

@@ -70,7 +70,12 @@ def _caution(found: Sequence[answer.Finding]) -> str:
             f" The best of {most} was picked on the clips it is scored on, which flatters it a little; p is not"
             " corrected for that."
         )
-        if not all(finding.tested for finding in found if finding.others):
+        if all(finding.tested for finding in found if finding.others):
+            said += (
+                " Whether it is ahead of the others was tested on the same clips, with a correction for the number of"
+                " pairs; “comparisons.csv” holds the differences."
+            )
+        else:
             said += " Overlapping intervals leave a difference open; “earmark compare” settles it clip by clip."
     return said
 
