@@ -432,7 +432,9 @@ def test_a_model_that_always_fails_gives_failed_rows(tmp_path: Path) -> None:
     for kind in "ab":
         (root / kind).mkdir(parents=True)
         for number in range(3):
-            soundfile.write(root / kind / f"{number}.wav", sounds.tone(300, number)[:399], sounds.RATE)
+            soundfile.write(
+                root / kind / f"{number}.wav", sounds.tone(300, number + 9 * (kind == "b"))[:399], sounds.RATE
+            )
     models = [{"name": "fussy", "spec": sounds.FUSSY}, {"name": "bands", "spec": sounds.BANDS}]
     result = run(sounds.config(root, tmp_path, extractors=models))
     assert {row.status for row in result.scores.select(system="fussy mean_time")} == {"failed"}

@@ -142,7 +142,7 @@ def _aligned(lines: list[list[str]]) -> str:
 
 
 def _describe(args: argparse.Namespace) -> int:
-    from earmark.corpora.describe import describe, draw, table
+    from earmark.corpora.describe import copies_text, describe, draw, table
 
     options.check_out(args)
     if args.out and Path(args.out).suffix.lower() not in (".csv", ".json"):
@@ -155,10 +155,12 @@ def _describe(args: argparse.Namespace) -> int:
         draw(found, args.figure, title=corpus.card.title or corpus.name)
     if args.json:
         print(json.dumps({"card": vars(corpus.card), "subsets": found.as_dicts(),
-                          "unreadable": [{"id": name, "reason": why} for name, why in found.unreadable]},
+                          "unreadable": [{"id": name, "reason": why} for name, why in found.unreadable],
+                          "copies": [{"subset": name, "ids": one.ids, "labels": one.labels}
+                                     for name, sets in found.copies.items() for one in sets]},
                          ensure_ascii=False, indent=2))  # fmt: skip
     else:
-        sys.stdout.write(table(found.rows))
+        sys.stdout.write(table(found.rows) + copies_text(found))
     if not args.quiet:
         _list_failures(found.unreadable, "could not be read")
         for written in (args.out, args.figure):

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from earmark.cli.run import answer
 from earmark.extractors.availability import is_ready
 from earmark.extractors.catalogue import CARDS
 from earmark.pipeline import make_config
@@ -56,6 +57,7 @@ def demo_config(size: str, into: str) -> dict[str, Any]:
 def run(args: argparse.Namespace) -> int:
     result = run_pipeline(make_config(demo_config(args.size, args.into)), progress=not args.quiet)
     sys.stdout.write(by_subset(result.scores, "P@1"))
+    print("", *answer(result), sep="\n")
     for note in result.notes:
         print(f"note: {note}", file=sys.stderr)
     report = result.report or result.folder

@@ -10,12 +10,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
 from dataclasses import asdict
 from typing import Any
 
 from earmark.cli import options
 from earmark.errors import UsageError
-from earmark.pipeline.config import EXECUTORS, POLICIES, STEPS, RunConfig, load_config, make_config
+from earmark.pipeline.config import COPIES, EXECUTORS, POLICIES, STEPS, RunConfig, load_config, make_config
 from earmark.pipeline.plan import plan_text
 from earmark.pipeline.runs import Run, plan
 from earmark.pipeline.runs import run as run_pipeline
@@ -35,6 +36,9 @@ EXAMPLES = """examples:
 
 SHOWN = ("P@1", "P@5", "GSR", "CSR", "CS", "CSCF", "silhouette", "NMI")
 """Metrics of the table on stdout, where they were measured; scores.csv holds them all."""
+
+
+WIDTH = 110
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,6 +74,10 @@ def _add_measures(parser: argparse.ArgumentParser) -> None:
         help="also leave out all pairs of one group (speaker, bird, recording), as protocol across_groups",
     )  # fmt: skip
     group.add_argument("--min-class-size", type=int, metavar="N", help="drop classes with fewer clips (default: 2)")
+    group.add_argument(
+        "--copies", choices=COPIES,
+        help="clips that are one sound: drop all but the first (default), keep them, or refuse to run",
+    )  # fmt: skip
     group.add_argument("--label-noise", type=options.names, metavar="LIST", help="ablation: shares of labels to flip")
     group.add_argument("--dtw", action="store_true", default=None, help="ablation: re-rank neighbours frame by frame")
     group.add_argument("--seed", type=int, help="seed of shuffles, resamples and flips (default: 0)")
@@ -97,6 +105,7 @@ def config_of(args: argparse.Namespace) -> RunConfig:
         "correct": args.correct, "layers": args.layers,
         "metrics": args.metrics, "k": args.k, "ties": args.ties, "permutations": args.permutations,
         "bootstrap": args.bootstrap, "across_groups": args.across_groups, "min_class_size": args.min_class_size,
+        "copies": args.copies,
         "label_noise": args.label_noise, "dtw": args.dtw, "seed": args.seed, "into": args.into, "steps": args.steps,
         "executor": args.executor, "workers": args.workers, "threads": args.threads, "batch": args.batch,
         "memory": args.memory,
@@ -137,13 +146,15 @@ def run(args: argparse.Namespace) -> int:
     result = run_pipeline(config, progress=not args.quiet)
     if result.scores.rows:
         options.deliver(args, result.scores, _table)
+    for line in result.lost:  # also with --quiet: it is why the command fails
+        print(f"earmark: {line}", file=sys.stderr)
     if not args.quiet:
         for line in remarks(result):
             print(line, file=sys.stderr)
         if config.suite == "lite":
             print(f"`earmark predict {result.folder / 'scores.csv'}` predicts the other subsets", file=sys.stderr)
     measured = not result.scores.rows or any(row.status == "ok" for row in result.scores.rows)
-    return 0 if measured else 1
+    return 0 if measured and not result.lost else 1
 
 
 def _table(scores: Scores) -> str:
@@ -152,9 +163,14 @@ def _table(scores: Scores) -> str:
     return to_text(scores, metrics=shown or None)
 
 
+def answer(result: Run) -> list[str]:
+    """What the scores say, as lines for a terminal."""
+    return textwrap.wrap(" ".join(result.answer), WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
 def remarks(result: Run) -> list[str]:
     """What a person should know after a run, beside the table."""
-    lines = [f"note: {note}" for note in result.notes]
+    lines = [*answer(result), *(f"note: {note}" for note in result.notes)]
     for step in ("embed", "pca", "evaluate"):
         if step in result.counts:
             computed, cached = (result.counts[step].get(name, 0) for name in ("computed", "cached"))

@@ -19,14 +19,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from earmark.corpora.clips import Clip, Corpus
+from earmark.corpora.copies import CopySet, find_copies
 from earmark.corpora.passes import each
 from earmark.errors import EarmarkError, InputError, UsageError, require
+from earmark.wording import counted
 
-__all__ = ["Description", "SubsetStatistics", "describe", "draw", "dynamic_range_index", "table"]
+__all__ = ["Description", "SubsetStatistics", "copies_text", "describe", "draw", "dynamic_range_index", "table"]
 
 RATE = 16_000
 _FRAME, _HOP = 480, 240
 _SILENCE = 1e-12
+_NAMED = 5  # sets of copies that are named
 _BLUE, _SAND = "#4477AA", "#CCBB44"
 
 
@@ -48,15 +51,18 @@ class SubsetStatistics:
     longest: float | None
     total_seconds: float
     dri: float | None
+    copies: int = 0  # clips that are the same sound as another clip of the subset
+    under_several_labels: int = 0  # sounds that stand under more than one label
 
 
 class Description(NamedTuple):
-    """Statistics by subset, what a figure needs, and why clips could not be read ((id, reason) pairs)."""
+    """Statistics by subset, what a figure needs, why clips could not be read ((id, reason) pairs), and copies."""
 
     rows: list[SubsetStatistics]
     class_sizes: dict[str, list[int]]
     durations: dict[str, list[float]]
     unreadable: list[tuple[str, str]]
+    copies: dict[str, list[CopySet]]
 
     def as_dicts(self) -> list[dict[str, Any]]:
         return [asdict(row) for row in self.rows]
@@ -65,11 +71,13 @@ class Description(NamedTuple):
 class _Measured(NamedTuple):
     seconds: float
     dri: float | None
+    digest: str
 
 
 def describe(corpus: Corpus, *, dri: bool = True, threads: int | None = None, progress: bool = False) -> Description:
     """Measure every clip. Without `dri` only headers are read. Clips that cannot be read are counted, not fatal."""
     measured: dict[str, list[_Measured]] = {}
+    readable: dict[str, list[Clip]] = {}
     unreadable: list[tuple[str, str]] = []
     failed: Counter[str] = Counter()
     work = _measure if dri else _duration
@@ -79,22 +87,30 @@ def describe(corpus: Corpus, *, dri: bool = True, threads: int | None = None, pr
             failed[clip.subset] += 1
         else:
             measured.setdefault(clip.subset, []).append(result)
+            readable.setdefault(clip.subset, []).append(clip)
     subsets = corpus.subsets()
+    copies = {name: _copies(clips, measured[name], threads) for name, clips in readable.items()}
     sizes = {name: _class_sizes(clips) for name, clips in subsets.items()}
     rows = [
-        _statistics(name, clips, sizes[name], measured.get(name, []), failed[name]) for name, clips in subsets.items()
+        _statistics(name, clips, sizes[name], measured.get(name, []), failed[name], copies.get(name, []))
+        for name, clips in subsets.items()
     ]
     durations = {name: [one.seconds for one in measured.get(name, [])] for name in subsets}
-    return Description(rows, sizes, durations, unreadable)
+    return Description(rows, sizes, durations, unreadable, {name: found for name, found in copies.items() if found})
+
+
+def _copies(clips: Sequence[Clip], measured: Sequence[_Measured], threads: int | None) -> list[CopySet]:
+    digests, seconds = [one.digest for one in measured], [one.seconds for one in measured]
+    return find_copies(clips, digests, seconds, threads=threads or min(8, os.cpu_count() or 1))
 
 
 def _measure(clip: Clip) -> _Measured:
     samples, rate = clip.read(RATE)
-    return _Measured(len(samples) / rate, dynamic_range_index(samples))
+    return _Measured(len(samples) / rate, dynamic_range_index(samples), clip.digest())
 
 
 def _duration(clip: Clip) -> _Measured:
-    return _Measured(clip.seconds(), None)
+    return _Measured(clip.seconds(), None, clip.digest())
 
 
 def _class_sizes(clips: Iterable[Clip]) -> list[int]:
@@ -103,7 +119,12 @@ def _class_sizes(clips: Iterable[Clip]) -> list[int]:
 
 
 def _statistics(
-    name: str, clips: Sequence[Clip], sizes: Sequence[int], measured: Sequence[_Measured], failed: int
+    name: str,
+    clips: Sequence[Clip],
+    sizes: Sequence[int],
+    measured: Sequence[_Measured],
+    failed: int,
+    copies: Sequence[CopySet],
 ) -> SubsetStatistics:
     seconds = [one.seconds for one in measured]
     ranges = [one.dri for one in measured if one.dri is not None]
@@ -122,6 +143,8 @@ def _statistics(
         longest=max(seconds, default=None),
         total_seconds=float(np.sum(seconds)),
         dri=float(np.mean(ranges)) if ranges else None,
+        copies=sum(len(found.ids) for found in copies),
+        under_several_labels=sum(found.conflicting for found in copies),
     )
 
 
@@ -156,6 +179,19 @@ def table(rows: Sequence[SubsetStatistics]) -> str:
                   for column, (cell, width) in enumerate(zip(line, widths, strict=True))).rstrip()
         for line in lines
     ) + "\n"  # fmt: skip
+
+
+def copies_text(description: Description) -> str:
+    """A line for each subset that holds copies: how many, and the first of them. Nothing where there are none."""
+    lines = []
+    for row in description.rows:
+        sets = sorted(description.copies.get(row.subset, []), key=lambda found: not found.conflicting)
+        if sets:
+            mixed = f", {counted(row.under_several_labels, 'sound')} under more than one label"
+            said = f"{counted(row.copies, 'clip')} are copies of one another{mixed if row.under_several_labels else ''}"
+            more = "; ..." if len(sets) > _NAMED else ""
+            lines.append(f"{row.subset or '(all)'}: {said}: {'; '.join(one.text for one in sets[:_NAMED])}{more}\n")
+    return "".join(lines)
 
 
 def _cells(row: SubsetStatistics) -> tuple[str, ...]:

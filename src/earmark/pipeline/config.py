@@ -38,6 +38,7 @@ from earmark.plain_yaml import load_yaml
 STEPS = ("prepare", "embed", "evaluate", "report")
 EXECUTORS = ("local", "dask", "shard")
 POLICIES = ("use", "refresh", "off")
+COPIES = ("drop", "keep", "refuse")
 
 Policy: TypeAlias = Literal["use", "refresh", "off"]
 
@@ -237,6 +238,7 @@ class RunConfig(Section):
     bootstrap: int = Field(0, ge=0)
     across_groups: bool = False
     min_class_size: int = Field(2, ge=1)
+    copies: Literal["drop", "keep", "refuse"] = "drop"  # clips that are one sound: the first alone, all, or an error
     seed: int = Field(0, ge=0)
     # ablations
     label_noise: Shares = []

@@ -1,7 +1,8 @@
 """The run folder: what a run leaves for people and for reports.
 
     config.yaml    the config as resolved; `earmark run RUN/config.yaml` does it again
-    scores.csv     the score table
+    scores.csv     the score table: every system on the clips it has
+    comparisons.csv  systems on the clips they share, where they differ in theirs, and differences between them
     clips.csv      every clip and what happened to it
     failures.csv   clips that could not be used, with the reason
     run.json       corpora, subsets, systems, where vectors lie, times, versions
@@ -37,7 +38,7 @@ from earmark.pipeline.config import load_config
 from earmark.pipeline.packs import Facts
 from earmark.pipeline.prepare import Failure, Subset, choose_subsets, open_corpora
 
-CLIP_COLUMNS = tuple("suite subset id label group path start end seconds rate channels digest outcome".split())
+CLIP_COLUMNS = tuple("suite subset id label group path start end seconds rate channels digest outcome copy_of".split())
 FORMAT = 1
 
 
@@ -94,9 +95,10 @@ def write_clips(
         folder / "clips.csv",
         CLIP_COLUMNS,
         (
-            _clip_line(subset, clip, digest, facts.get(digest or ""), outcomes)
+            [*_clip_line(subset, clip, digest, facts.get(digest or ""), outcomes), copy_of.get(clip.id)]
             for subset in subsets
-            for clip, digest in zip(subset.clips, subset.digests, strict=True)
+            for copy_of in [{id: copies.ids[0] for copies in subset.copies for id in copies.ids[1:]}]
+            for clip, digest in subset.listed
         ),
     )
 
@@ -245,7 +247,8 @@ def load_points(
     entry = cache.get(steps.SCORES_KIND, job["key"])
     if entry is None:
         raise _lost(folder, cache)
-    return {(name.split(" ", 1)[0], name.split(" ", 1)[1]): np.array(points) for name, points in entry.arrays.items()}
+    names = [name for name in entry.arrays if " without " not in name]
+    return {(name.split(" ", 1)[0], name.split(" ", 1)[1]): np.array(entry.arrays[name]) for name in names}
 
 
 def open_clips(folder: str | Path) -> dict[tuple[str, str], dict[str, Clip]]:

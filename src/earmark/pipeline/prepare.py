@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
+from earmark.corpora.copies import CopySet
 from earmark.corpora.source import CORPORA, open_corpus
 from earmark.embed.hearing import length_of
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
@@ -37,10 +38,21 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """A clip that is in the corpus and not in the run: its place among all clips of its subset, and why."""
+
+    place: int
+    clip: Clip
+    digest: str | None
+    reason: str
+
+
+@dataclass(frozen=True)
 class Subset:
     """The clips that are scored together. `digests` has None where a clip's sound cannot be read at all.
 
-    `seconds` are the lengths of the readable clips as their headers say, 0 where they do not.
+    `seconds` are the lengths of the readable clips as their headers say, 0 where they do not. `copies` are the sets of
+    clips that are one sound, `left_out` those of them that are not scored.
     """
 
     suite: str
@@ -50,6 +62,15 @@ class Subset:
     digests: tuple[str | None, ...]
     seconds: tuple[float, ...]
     failures: tuple[Failure, ...]
+    copies: tuple[CopySet, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def listed(self) -> list[tuple[Clip, str | None]]:
+        """Every clip of the corpus with its digest, those left out in their places."""
+        others = {item.place: (item.clip, item.digest) for item in self.left_out}
+        used = zip(self.clips, self.digests, strict=True)
+        return [others[place] if place in others else next(used) for place in range(len(self.clips) + len(others))]
 
     @property
     def readable(self) -> list[tuple[Clip, str]]:
@@ -143,19 +164,6 @@ def _hashed(corpus: Corpus, name: str, clips: list[Clip], workers: int, tick: Ca
     return Subset(
         corpus.name, name, corpus.card_of(name), tuple(clips), tuple(digests), tuple(seconds), tuple(failures)
     )
-
-
-def twins(subset: Subset) -> list[str]:
-    """A note when clips are the same sound to the last bit: copies find each other and raise a score."""
-    labels: dict[str, list[str | None]] = {}
-    for clip, digest in subset.readable:
-        labels.setdefault(digest, []).append(clip.label)
-    copies = [found for found in labels.values() if len(found) > 1]
-    if not copies:
-        return []
-    mixed = sum(len(set(found)) > 1 for found in copies)
-    said = f"{subset.name}: {counted(sum(map(len, copies)), 'clip')} are copies of one another"
-    return [said + (f", {counted(mixed, 'sound')} under more than one label" if mixed else "")]
 
 
 def _known(clip: Clip) -> tuple[str, float] | Exception:

@@ -15,9 +15,10 @@ from typing import Any
 from earmark._version import __version__
 from earmark.corpora.clips import Corpus, groups_of
 from earmark.errors import EarmarkError
-from earmark.pipeline import folder, models
+from earmark.pipeline import folder, models, steps
 from earmark.pipeline.cache import Cache
 from earmark.pipeline.config import RunConfig
+from earmark.pipeline.copies import describe_copies
 from earmark.pipeline.models import Model, System
 from earmark.pipeline.noise import clean_name
 from earmark.pipeline.packs import Facts, Index
@@ -44,6 +45,7 @@ class Work:
     counts: dict[str, dict[str, float]] = field(default_factory=dict)
     vectors: list[dict[str, Any]] = field(default_factory=list)
     evaluations: list[dict[str, Any]] = field(default_factory=list)
+    comparisons: list[dict[str, Any]] = field(default_factory=list)  # evaluations on the clips that systems share
     figures: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -78,6 +80,8 @@ def outcomes(
         said = f"failed for {failure.extractor}" if failure.extractor else "failed"
         found.setdefault((failure.suite, failure.subset, failure.id), []).append(f"{said}: {failure.reason}")
     for subset in subsets:
+        for item in subset.left_out:
+            found[subset.suite, subset.name, item.clip.id] = [item.reason]
         where = [(subset.suite, subset.name, clip.id) for clip in subset.clips]
         # Across groups, a clip of no known group is left out of the whole measurement (see `evaluation.data`).
         needed = across_groups and groups_of(subset.clips) is not None
@@ -125,8 +129,7 @@ def keep_finished(work: Work, before: folder.Finished) -> None:
         return
     now = {
         (subset.suite, subset.name): [
-            (clip.id, clip.label or "", clip.group or "", digest or "")
-            for clip, digest in zip(subset.clips, subset.digests, strict=True)
+            (clip.id, clip.label or "", clip.group or "", digest or "") for clip, digest in subset.listed
         ]
         for subset in work.subsets
     }
@@ -137,36 +140,67 @@ def keep_finished(work: Work, before: folder.Finished) -> None:
 
     work.vectors = [one for one in before.record["vectors"] if same(one)]
     work.evaluations = [one for one in before.record["evaluations"] if same(one)]
+    work.comparisons = [one for one in before.record.get("comparisons", []) if same(one)]
     if work.vectors:
         work.counts.update({step: counts for step, counts in before.record["steps"].items() if step not in work.counts})
 
 
+def placed(work: Work, vectors: steps.Vectors) -> dict[str, Any]:
+    """Where vectors lie, for the record."""
+    subset, system, index = vectors.subset, vectors.system, work.index(vectors.system.model, vectors.subset)
+    used = set(vectors.rows)
+    width = sum(max(index.length(part, digest) for digest in vectors.digests) for part in system.parts)
+    reduced = work.cache.peek(steps.PCA_KIND, vectors.pca_key) if vectors.pca_key else None
+    return {
+        "suite": subset.suite,
+        "subset": subset.name,
+        "system": system.name,
+        "extractor_key": system.model.key(subset),
+        "parts": list(system.parts),
+        "pca_key": vectors.pca_key,
+        "clips": len(vectors.rows),
+        "dimension": reduced.arrays["values"]["shape"][1] if reduced else width,
+        "truncated": steps.truncated(vectors.digests, index, system.model),
+        "left_out": [clip.id for row, clip in enumerate(subset.clips) if row not in used]
+        + [item.clip.id for item in subset.left_out],
+    }
+
+
 def write_record(work: Work, place: Path) -> None:
     """run.json."""
+    folder.write_record(place, record_of(work))
+
+
+def record_of(work: Work) -> dict[str, Any]:
+    """What run.json says."""
     facts = work.facts()
     libraries = {name: sys.modules[name].__version__ for name in ("numpy", "scipy", "numba") if name in sys.modules}
-    folder.write_record(
-        place,
-        {
-            "format": folder.FORMAT,
-            "earmark": __version__,
-            "started": work.started.isoformat(timespec="seconds"),
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "versions": {"python": platform.python_version(), **libraries},
-            "platform": platform.platform(),
-            "cache": work.cache.url if work.config.cache.policy != "off" else None,
-            "steps": work.counts,
-            "corpora": [
-                {**asdict(corpus.card), "clips": len(corpus), "remarks": list(corpus.notes)} for corpus in work.corpora
-            ],
-            "subsets": [describe(subset, facts, work.config.min_class_size) for subset in work.subsets],
-            "systems": [models.card_of(system) for system in work.systems],
-            "vectors": work.vectors,
-            "evaluations": work.evaluations,
-            "figures": work.figures,
-            "failures": len(work.failures),
-        },
-    )
+    return {
+        "format": folder.FORMAT,
+        "earmark": __version__,
+        "started": work.started.isoformat(timespec="seconds"),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version(), **libraries},
+        "platform": platform.platform(),
+        "cache": work.cache.url if work.config.cache.policy != "off" else None,
+        "steps": work.counts,
+        "corpora": [
+            {**asdict(corpus.card), "clips": len(corpus), "remarks": list(corpus.notes)} for corpus in work.corpora
+        ],
+        "subsets": [
+            {
+                **describe(subset, facts, work.config.min_class_size),
+                "copies": describe_copies(subset, work.config.copies),
+            }
+            for subset in work.subsets
+        ],
+        "systems": [models.card_of(system) for system in work.systems],
+        "vectors": work.vectors,
+        "evaluations": work.evaluations,
+        "comparisons": work.comparisons,
+        "figures": work.figures,
+        "failures": len(work.failures),
+    }
 
 
 def write_report(place: Path) -> tuple[Path | None, str]:

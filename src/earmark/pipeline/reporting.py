@@ -13,12 +13,12 @@ from earmark.corpora.clips import Clip, CorpusCard
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.extractors.contract import ExtractorCard
 from earmark.extractors.overlap import audit
-from earmark.pipeline import folder, sequences
+from earmark.pipeline import comparisons, folder, sequences
 from earmark.pipeline.config import RunConfig, load_config
-from earmark.report.content import CloseUp, Durations, FileNote, OverlapNote, ReportData, SubsetFacts, Timing
+from earmark.report.content import CloseUp, CopyNote, Durations, FileNote, OverlapNote, ReportData, SubsetFacts, Timing
 from earmark.report.correlations import metric_correlations
 from earmark.report.html import write_report
-from earmark.report.reading import listed
+from earmark.report.reading import listed, values
 from earmark.report.tables import to_latex, to_markdown
 from earmark.scores import Row, Scores, load_scores
 
@@ -51,7 +51,9 @@ def report_run(place: str | Path) -> Path:
 def gather(place: Path, record: Mapping[str, Any], scores: Scores, tables: Mapping[str, str]) -> ReportData:
     """Everything the report says of a run."""
     config = load_config(place / "config.yaml")
-    close_ups, missing = _close_ups(place, scores, config)
+    compared = comparisons.read_comparisons(place)
+    ranking = comparisons.ranking_of(record, scores, compared)
+    close_ups, missing = _close_ups(place, ranking.scores, config)
     names = [corpus["title"] or corpus["name"] for corpus in record["corpora"]]
     return ReportData(
         title=" + ".join(dict.fromkeys(names)) or "Earmark report",
@@ -72,7 +74,20 @@ def gather(place: Path, record: Mapping[str, Any], scores: Scores, tables: Mappi
         tables={**tables, **{title: path for title, path in _figures(record) if (place / path).exists()}},
         close_ups=close_ups,
         overlaps=_overlaps(record),
+        compared=compared,
+        counts=ranking.counts,
+        shared=ranking.shared,
+        copies=[_copy_note(subset) for subset in record["subsets"] if subset.get("copies")],
         seed=config.seed,
+    )
+
+
+def _copy_note(subset: Mapping[str, Any]) -> CopyNote:
+    known = subset["copies"]
+    return CopyNote(
+        subset=subset["subset"],
+        examples=[(one["ids"], one["labels"]) for one in known["examples"]],
+        **{name: known[name] for name in ("policy", "sounds", "clips", "left_out", "under_several_labels")},
     )
 
 
@@ -181,6 +196,7 @@ def _settings(config: RunConfig) -> dict[str, str]:
         "bootstrap",
         "across_groups",
         "min_class_size",
+        "copies",
         "k",
         "seed",
     )
@@ -200,9 +216,9 @@ def _words(value: Any) -> str:
 def _close_ups(place: Path, scores: Scores, config: RunConfig) -> tuple[list[CloseUp], list[str]]:
     """The close-ups, and sentences about those that cannot be had."""
     best: dict[tuple[str, str], Row] = {}
-    for row in scores.select(metric=["P@1"], protocol=["all"], status=["ok"]):
+    for row in [row for rows in values(scores, "P@1").values() for row in rows.values()]:
         where = row.suite, row.subset
-        if "~noise" in row.subset or row.distance.endswith(sequences.SUFFIX):
+        if row.distance.endswith(sequences.SUFFIX):
             continue  # an ablation: it has no neighbours of its own to show
         if where not in best or _closer(row) > _closer(best[where]):
             best[where] = row
@@ -211,7 +227,7 @@ def _close_ups(place: Path, scores: Scores, config: RunConfig) -> tuple[list[Clo
     missing: dict[str, list[str]] = {}
     for row in list(best.values())[:CLOSE_UPS]:
         try:
-            made.append(_close_up(place, row, scores, clips, config))
+            made.append(_close_up(place, row, clips, config))
         except EarmarkError as error:  # its vectors are not in the cache, or the run's record knows none
             missing.setdefault(_why(error, place), []).append(row.subset)
     return made, [f"There is no closer look at {listed(names)}. {why}" for why, names in missing.items()]
@@ -235,16 +251,11 @@ def _heard_again(place: Path) -> Clips:
         return {}  # the recordings have moved: the report goes without sounds
 
 
-def _close_up(place: Path, best: Row, scores: Scores, clips: Clips, config: RunConfig) -> CloseUp:
+def _close_up(place: Path, best: Row, clips: Clips, config: RunConfig) -> CloseUp:
     found = folder.load_vectors(place, best.subset, best.system, best.suite)
     points = folder.load_points(place, best.subset, best.system, best.distance, best.suite, best.correction)
-    # Across groups is the stricter question; its failures are the ones worth hearing.
-    asked = scores.select(
-        suite=best.suite, subset=best.subset, system=best.system, distance=best.distance,
-        correction=best.correction, protocol="across_groups", metric="P@1", status="ok",
-    )  # fmt: skip
-    protocol = "across_groups" if len(asked) else "all"
-    values = {metric: one for (name, metric), one in points.items() if name == protocol and metric != "nearest_row"}
+    protocol = best.protocol
+    per_point = {metric: one for (name, metric), one in points.items() if name == protocol and metric != "nearest_row"}
     nearest = points.get((protocol, "nearest_row"), np.full(len(found.ids), np.nan))
     return CloseUp(
         subset=best.subset,
@@ -258,7 +269,7 @@ def _close_up(place: Path, best: Row, scores: Scores, clips: Clips, config: RunC
         groups=found.groups if any(found.groups) else None,
         nearest=nearest,
         vectors=found.values if best.correction == "none" else None,  # no points lie at corrected distances
-        per_point=values,
+        per_point=per_point,
         ties=config.ties,
         hub_k=config.hub_k,
         fetch=_fetcher(clips.get((best.suite, best.subset), {}), found.ids),
@@ -272,7 +283,10 @@ def _fetcher(clips: Mapping[str, Clip], ids: list[str]) -> Fetch | None:
 def _write_tables(scores: Scores, place: Path) -> dict[str, str]:
     """Tables for papers and notebooks, one pair of files for each subset; returns titles and addresses."""
     place.mkdir(exist_ok=True)
-    made = {"all scores (CSV)": "scores.csv", "every clip and what happened to it (CSV)": "clips.csv"}
+    made = {"all scores (CSV)": "scores.csv"}
+    if (place.parent / comparisons.FILE).exists():
+        made["systems on the clips they share, and differences between them (CSV)"] = comparisons.FILE
+    made |= {"every clip and what happened to it (CSV)": "clips.csv"}
     for subset in dict.fromkeys(row.subset for row in scores):
         rows = scores.select(subset=subset)
         stem = folder.file_stem(subset) or "scores"

@@ -14,15 +14,16 @@ from earmark._version import __version__
 from earmark.atomic import write_whole
 from earmark.corpora.clips import Corpus, groups_of
 from earmark.errors import EarmarkError, InputError
-from earmark.pipeline import embedding, folder, models, packs, sequences, steps
+from earmark.pipeline import comparisons, embedding, folder, models, packs, sequences, steps
 from earmark.pipeline import plan as planning
 from earmark.pipeline.cache import open_cache
 from earmark.pipeline.config import RunConfig, load_config, make_config
+from earmark.pipeline.copies import note_on_copies, remark_on_copies, settle_copies
 from earmark.pipeline.models import Model, System
 from earmark.pipeline.noise import noisy_name
 from earmark.pipeline.packs import Index
-from earmark.pipeline.prepare import Failure, Subset, clip_count, open_corpora, portable, prepare, twins
-from earmark.pipeline.record import Work, keep_finished, write_record, write_report, write_tables
+from earmark.pipeline.prepare import Failure, Subset, clip_count, open_corpora, portable, prepare
+from earmark.pipeline.record import Work, keep_finished, placed, record_of, write_record, write_report, write_tables
 from earmark.report.reading import listed
 from earmark.scores import Row, Scores, load_scores
 from earmark.wording import counted
@@ -41,6 +42,10 @@ class Run:
     counts: dict[str, dict[str, float]]
     report: Path | None
     notes: tuple[str, ...] = ()
+    answer: tuple[str, ...] = ()
+    """What the scores say, as the report opens: a sentence each."""
+    lost: tuple[str, ...] = ()
+    """A sentence for each system that lost more than half of the clips of a subset; a command ends with status 1."""
 
 
 def run(
@@ -75,7 +80,8 @@ def run(
         report = _report(work, place) if "report" in config.steps and scores.rows else None
         write_record(work, place)
         log.info("finished: %d rows, %d failures", len(scores), len(work.failures))
-    return Run(scores, place, tuple(work.failures), work.counts, report, tuple(work.notes))
+        answer, lost = comparisons.told(record_of(work), scores, place) if scores.rows else ((), ())
+    return Run(scores, place, tuple(work.failures), work.counts, report, tuple(work.notes), answer, lost)
 
 
 def plan(
@@ -126,7 +132,8 @@ def _steps(work: Work, place: Path) -> Scores:
         work.notes += _groupless(work)
         with _timed(work, "evaluate"):
             scores = Scores(tuple(_evaluate(work)))
-        scores.write(place / "scores.csv")
+            scores.write(place / "scores.csv")
+            _compare(work, scores, place)
     write_tables(work, place)
     return scores
 
@@ -137,8 +144,9 @@ def _prepare(work: Work) -> None:
     wanted = [entry.subsets for entry in work.config.corpus]
     with _bar(work, "prepare", clip_count(work.corpora, wanted), "clip") as tick:
         work.subsets = prepare(work.corpora, wanted, workers=work.workers, tick=tick)
+    work.subsets = settle_copies(work.subsets, work.config.copies, threads=work.workers)
     work.notes += [note for corpus in work.corpora for note in corpus.notes]
-    work.notes += [note for subset in work.subsets for note in twins(subset)]
+    work.notes += [note for subset in work.subsets for note in note_on_copies(subset)]
     work.failures += [failure for subset in work.subsets for failure in subset.failures]
     work.count("prepare", clips=sum(len(subset.clips) for subset in work.subsets), failed=len(work.failures))
     read: dict[str, Index] = {}
@@ -249,10 +257,29 @@ def _evaluate(work: Work) -> Iterator[Row]:
             yield from _evaluate_system(work, subset, system, tick)
 
 
-def _evaluate_system(work: Work, subset: Subset, system: System, tick: Any) -> list[Row]:
+def _compare(work: Work, scores: Scores, place: Path) -> None:
+    """Systems against each other, on the clips they share: comparisons.csv."""
+    rows: list[Row] = []
+    for subset in work.subsets:
+        having = {
+            system.name: (system, steps.vectors_of(subset, system, work.index(system.model, subset)).rows)
+            for system in work.systems
+        }
+        rows += comparisons.rows_on_shared_clips(
+            subset, having, lambda where, system, shared: _evaluate_system(work, where, system, lambda _: None, shared)
+        )
+    ranking = comparisons.ranking_of(record_of(work), scores, Scores(tuple(rows)))
+    rows += comparisons.differences(ranking, [*work.comparisons, *work.evaluations], work.cache)
+    comparisons.write_comparisons(place, rows)
+
+
+def _evaluate_system(
+    work: Work, subset: Subset, system: System, tick: Any, only: tuple[int, ...] | None = None
+) -> list[Row]:
+    """The rows of a system over a subset, or over some of its clips."""
     for attempt in range(3):
         try:
-            return _attempt(work, subset, system, tick)
+            return _attempt(work, subset, system, tick, only)
         except packs.LostPacks as lost:
             if attempt == 2 or "embed" not in work.config.steps:
                 raise InputError(f"The cache {work.cache.url} keeps losing vectors: check its disk.") from lost
@@ -265,20 +292,20 @@ def _evaluate_system(work: Work, subset: Subset, system: System, tick: Any) -> l
     raise AssertionError("unreachable")
 
 
-def _attempt(work: Work, subset: Subset, system: System, tick: Any) -> list[Row]:
+def _attempt(work: Work, subset: Subset, system: System, tick: Any, only: tuple[int, ...] | None) -> list[Row]:
     config, cache, index = work.config, work.cache, work.index(system.model, subset)
-    vectors = steps.vectors_of(subset, system, index)
+    vectors = steps.vectors_of(subset, system, index, only=only)
     if not vectors.rows:
-        return steps.failed_rows(
-            subset,
-            system,
-            config,
-            f"{system.model.name} has no vector of any clip of {subset.name}{_why(work, subset, system)}",
-        )
+        reason = f"{system.model.name} has no vector of any clip of {subset.name}{_why(work, subset, system)}"
+        if not subset.clips:
+            reason = f"no clip of {subset.name} is left to score: {remark_on_copies(subset)}"
+        return steps.failed_rows(subset, system, config, reason)
     loaded: Any = None
     rows: list[Row] = []
     done: list[dict[str, Any]] = []
     for job in steps.jobs_of(vectors, config):
+        if only is not None and job.noise:
+            continue  # an ablation ranks nothing
         entry = cache.get(steps.SCORES_KIND, job.key)
         cached = entry is not None
         if entry is None:
@@ -300,7 +327,7 @@ def _attempt(work: Work, subset: Subset, system: System, tick: Any) -> list[Row]
                 entry.meta["seconds"],
             )
         work.count("evaluate", computed=int(not cached), cached=int(cached))
-        rows += steps.named_rows(job, entry, index)
+        rows += steps.named_rows(job, entry, index, shared=only is not None)
         done.append(
             {
                 "suite": subset.suite,
@@ -314,8 +341,11 @@ def _attempt(work: Work, subset: Subset, system: System, tick: Any) -> list[Row]
             }
         )
         tick(1)
+    if only is not None:
+        work.comparisons += done
+        return rows
     work.evaluations += done
-    work.vectors.append(_placed(work, vectors))
+    work.vectors.append(placed(work, vectors))
     return rows
 
 
@@ -325,26 +355,6 @@ def _why(work: Work, subset: Subset, system: System) -> str:
         if (failure.suite, failure.subset, failure.extractor) == (subset.suite, subset.name, system.model.name):
             return f" (first: {failure.reason})"
     return ""
-
-
-def _placed(work: Work, vectors: steps.Vectors) -> dict[str, Any]:
-    """Where vectors lie, for the record."""
-    subset, system, index = vectors.subset, vectors.system, work.index(vectors.system.model, vectors.subset)
-    used = set(vectors.rows)
-    width = sum(max(index.length(part, digest) for digest in vectors.digests) for part in system.parts)
-    reduced = work.cache.peek(steps.PCA_KIND, vectors.pca_key) if vectors.pca_key else None
-    return {
-        "suite": subset.suite,
-        "subset": subset.name,
-        "system": system.name,
-        "extractor_key": system.model.key(subset),
-        "parts": list(system.parts),
-        "pca_key": vectors.pca_key,
-        "clips": len(vectors.rows),
-        "dimension": reduced.arrays["values"]["shape"][1] if reduced else width,
-        "truncated": steps.truncated(vectors.digests, index, system.model),
-        "left_out": [clip.id for row, clip in enumerate(subset.clips) if row not in used],
-    }
 
 
 # --- the report ----------------------------------------------------------------------------------------------
@@ -364,7 +374,8 @@ def _report_only(place: Path) -> Run:
     scores, record = load_scores(place / "scores.csv"), folder.read_record(place)
     report, note = write_report(place)
     failures = tuple(folder.read_failures(place))
-    return Run(scores, place, failures, record["steps"], report, (note,) if note else ())
+    answer, lost = comparisons.told(record, scores, place)
+    return Run(scores, place, failures, record["steps"], report, (note,) if note else (), answer, lost)
 
 
 # --- progress ------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from earmark.metrics import catalogue
 from earmark.pipeline import keys, packs, sequences
 from earmark.pipeline.cache import Cache
 from earmark.pipeline.config import RunConfig
+from earmark.pipeline.copies import remark_on_copies
 from earmark.pipeline.entries import Entry
 from earmark.pipeline.models import Model, System
 from earmark.pipeline.noise import flip_labels, noisy_name
@@ -38,6 +39,11 @@ PCA_KIND = "pca"
 SCORES_KIND = "scores"
 KEPT_POINTS = ("nearest_row", "P@1", "GSR", "hub_ratio")
 """Per-point values that reports need: which clip was nearest to each, and how well each was placed."""
+
+
+def without_each(protocol: str, metric: str) -> str:
+    """The name under which an evaluation keeps the values of a metric without each unit."""
+    return f"{protocol} without {metric}"
 
 
 @dataclass(frozen=True)
@@ -74,16 +80,24 @@ class Made(NamedTuple):
 
 
 def vectors_of(
-    subset: Subset, system: System, index: Index, *, assume: bool = False, failed: Collection[str] = ()
+    subset: Subset,
+    system: System,
+    index: Index,
+    *,
+    assume: bool = False,
+    failed: Collection[str] = (),
+    only: Collection[int] | None = None,
 ) -> Vectors:
     """The vectors that are there; with `assume`, those that will be there when every readable clip is embedded.
 
-    `failed` are ids of clips that are known to fail, and will again.
+    `failed` are ids of clips that are known to fail, and will again; `only` the places of the clips to take.
     """
+    chosen = None if only is None else frozenset(only)
     rows = tuple(
         row
         for row, digest in enumerate(subset.digests)
         if digest is not None
+        and (chosen is None or row in chosen)
         and (not index.lacks(digest, system.parts) or (assume and subset.clips[row].id not in failed))
     )
     raw = keys.fingerprint(system.model.key(subset), system.parts, [subset.digests[row] for row in rows])
@@ -247,10 +261,13 @@ def failed_rows(subset: Subset, system: System, config: RunConfig, reason: str) 
     ]
 
 
-def named_rows(job: Job, entry: Entry, index: Index) -> list[Row]:
-    """The rows of a job as they stand in the score table: named, with everything a reader should know of n."""
+def named_rows(job: Job, entry: Entry, index: Index, *, shared: bool = False) -> list[Row]:
+    """The rows of a job as they stand in the score table: named, with everything a reader should know of n.
+
+    `shared` says that the clips were chosen because several systems have them.
+    """
     subset, system = job.vectors.subset, job.vectors.system
-    remarks = [*remarks_on(job.vectors, index), *filter(None, [entry.meta["note"]])]
+    remarks = [*remarks_on(job.vectors, index, shared=shared), *filter(None, [entry.meta["note"]])]
     if job.noise:
         remarks.append(f"label noise {job.noise:.3g}")
     rows = []
@@ -268,12 +285,17 @@ def named_rows(job: Job, entry: Entry, index: Index) -> list[Row]:
     return rows
 
 
-def remarks_on(vectors: Vectors, index: Index) -> list[str]:
-    """Clips that failed and clips that the model does not hear to their end."""
-    remarks = []
+def remarks_on(vectors: Vectors, index: Index, *, shared: bool = False) -> list[str]:
+    """Copies, clips that failed and clips that the model does not hear to their end."""
+    remarks = [*filter(None, [remark_on_copies(vectors.subset)])]
     failed = len(vectors.subset.clips) - len(vectors.rows)
-    if failed:
-        remarks.append(f"{counted(failed, 'clip')} failed and {'is' if failed == 1 else 'are'} left out")
+    if shared:
+        remarks.append(
+            f"on the {len(vectors.rows)} of {len(vectors.subset.clips)} clips that all compared systems have"
+        )
+    elif failed:
+        lost = ", more than half: not ranked" if 2 * len(vectors.rows) < len(vectors.subset.clips) else ""
+        remarks.append(f"{counted(failed, 'clip')} failed and {'is' if failed == 1 else 'are'} left out{lost}")
     cut = truncated(vectors.digests, index, vectors.system.model)
     if cut:
         limit = vectors.system.model.card.context_seconds

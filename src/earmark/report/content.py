@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from earmark.corpora.clips import CorpusCard
 from earmark.errors import InputError
+from earmark.report.ranking import ClipCount, Ranking, SharedClips, rank
 from earmark.scores import Scores
 
 FileKind = Literal["failed", "dropped", "truncated", "converted"]
@@ -64,6 +66,20 @@ class OverlapNote:
     subset: str
     verdict: str
     why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyNote:
+    """Clips of a subset that are one sound: how many, what was done with them (drop or keep), and some of the sets."""
+
+    subset: str
+    policy: str
+    sounds: int
+    clips: int
+    left_out: int
+    under_several_labels: int
+    examples: Sequence[tuple[Sequence[str], Sequence[str]]] = ()
+    """Ids and labels of some sets."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +142,9 @@ class ReportData:
     versions  of Earmark's companions: Python, NumPy, the models.
     inputs    what was hashed and its hash: corpora, files, models.
     tables    title and relative address of files beside the report.
+    compared  rows of the clips that all systems of a subset have, where they differ in theirs, and differences.
+    counts    on how many clips of each subset each system was scored; without them nothing failed.
+    shared    how many clips are shared, of the subsets whose systems differ in their clips.
     """
 
     title: str
@@ -144,9 +163,18 @@ class ReportData:
     tables: Mapping[str, str] = field(default_factory=dict)
     close_ups: Sequence[CloseUp] = ()
     overlaps: Sequence[OverlapNote] = ()
+    compared: Scores = field(default_factory=Scores)
+    counts: Sequence[ClipCount] = ()
+    shared: Sequence[SharedClips] = ()
+    copies: Sequence[CopyNote] = ()
     seed: int = 0
     sound_budget: int = 4_500_000
     """Characters of the file that sounds may take, all together."""
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """The rows that are ranked: everything that names a best rests on them."""
+        return rank(self.scores, self.compared, self.counts, self.shared)
 
     @property
     def synthetic(self) -> bool:

@@ -14,6 +14,9 @@ from typing import NamedTuple
 from earmark.errors import InputError
 from earmark.scores import MetricFacts, Row, Scores, metric_facts
 
+ALL, ACROSS = "all", "across_groups"
+PROTOCOLS = {ALL: "all pairs", ACROSS: "across groups"}
+
 HEADLINES = ("P@1", "GSR", "P@5", "silhouette")
 """The metric that leads the report: the first of these that has a value."""
 
@@ -86,8 +89,10 @@ def representations(scores: Scores) -> list[Representation]:
 
 
 def protocols(scores: Scores) -> list[str]:
+    """The protocols of a table, the one that answers first."""
     found = dict.fromkeys(row.protocol for row in single_subsets(scores))
-    return sorted(found, key=lambda name: name != "all")
+    main = main_protocol(scores)
+    return sorted(found, key=lambda name: name != main)
 
 
 def metrics(rows: Iterable[Row]) -> list[str]:
@@ -96,24 +101,50 @@ def metrics(rows: Iterable[Row]) -> list[str]:
 
 def headline(scores: Scores) -> str:
     """The metric to lead with; the first of the table when none of `HEADLINES` has a value."""
-    measured = {row.metric for row in single_subsets(scores) if row.value is not None}
+    rows = [row for row in single_subsets(scores) if row.value is not None]
+    measured = {row.metric for row in rows if row.protocol == ACROSS} or {row.metric for row in rows}
     known = [name for name in HEADLINES if name in measured]
     return next(iter([*known, *sorted(measured), *metrics(scores), "P@1"]))
 
 
-def values(scores: Scores, metric: str, protocol: str = "all") -> dict[Subset, dict[Representation, Row]]:
-    """The ok rows of one metric, by subset and representation, in the order of the table."""
+def values(scores: Scores, metric: str, protocol: str | None = None) -> dict[Subset, dict[Representation, Row]]:
+    """The ok rows of one metric, by subset and representation, in the order of the table.
+
+    Without a protocol, those of the one that answers: across groups in every subset that was measured so.
+    """
+    rows = [row for row in single_subsets(scores) if row.metric == metric and row.status == "ok"]
     found: dict[Subset, dict[Representation, Row]] = {}
-    for row in single_subsets(scores):
-        if row.metric == metric and row.protocol == protocol and row.status == "ok" and row.value is not None:
+    across = {subset(row) for row in rows if row.protocol == ACROSS and row.value is not None}
+    for row in rows:
+        wanted = protocol or (ACROSS if subset(row) in across else ALL)
+        if row.protocol == wanted and row.value is not None:
             found.setdefault(subset(row), {})[representation(row)] = row
     return found
+
+
+def main_protocol(scores: Scores, metric: str | None = None) -> str:
+    """The protocol that a report is about: across groups where that was measured, else all pairs."""
+    rows = values(scores, metric or headline(scores), ACROSS)
+    return ACROSS if rows else ALL
+
+
+def protocol_name(found: Values) -> str:
+    """Which protocol some values are of, in words: all pairs, across groups, or both where subsets differ."""
+    names = {row.protocol for rows in found.values() for row in rows.values()}
+    if len(names) > 1:
+        return "across groups, and over all pairs where clips have no groups"
+    return PROTOCOLS.get(*names, *names) if names else PROTOCOLS[ALL]
 
 
 def goodness(row: Row) -> float:
     """The value, turned so that more is better."""
     assert row.value is not None
     return row.value if facts(row.metric).higher_is_better else -row.value
+
+
+def same_clips(rows: Iterable[Row]) -> bool:
+    """Whether rows of one metric, subset and protocol rest on the same number of clips, as far as they tell."""
+    return len({row.n for row in rows if row.n is not None}) <= 1
 
 
 def ranked(rows: Mapping[Representation, Row]) -> list[tuple[Representation, Row]]:

@@ -9,7 +9,8 @@ caption. A cell is
 in percent for metrics that are fractions and with three decimals for the others. A dash is not applicable,
 "failed" is failed, "~31.8" was predicted and not measured, all with a numbered footnote; an empty cell was not
 measured. The best of a column is bold, among lines that can be compared: same suite, subset and protocol. Values
-that print alike are equally good; what was predicted is never the best.
+that print alike are equally good; what was predicted is never the best, and nothing is bold where systems were scored
+on different clips.
 
 `long_text` lists instead: a block for each setting, a line for each metric, with chance, lift, p and n.
 """
@@ -22,6 +23,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.report.reading import same_clips
 from earmark.scores import KEY, MetricFacts, Row, Scores, metric_facts
 
 __all__ = ["long_text", "to_latex", "to_markdown", "to_text"]
@@ -234,7 +236,7 @@ def _best(rows: Iterable[Row]) -> set[Row]:
             column.setdefault(float(_number(row.value, _facts(row.metric))), []).append(row)
     best: set[Row] = set()
     for (metric, *_), column in columns.items():
-        if len(column) > 1:
+        if len(column) > 1 and same_clips(row for found in column.values() for row in found):
             best.update(column[max(column) if _facts(metric).higher_is_better else min(column)])
     return best
 

@@ -35,8 +35,8 @@ class Layers(NamedTuple):
         return np.asarray(np.nanmax(good, axis=0) - good)
 
 
-def layered(scores: Scores, metric: str | None = None, protocol: str = "all") -> list[Layers]:
-    """What was measured at two layers or more, in the order of the table."""
+def layered(scores: Scores, metric: str | None = None, protocol: str | None = None) -> list[Layers]:
+    """What was measured at two layers or more, in the order of the table; across groups where that was measured."""
     found: dict[str, dict[Subset, dict[int, Row]]] = {}
     for place, rows in reading.values(scores, metric or reading.headline(scores), protocol).items():
         for representation, row in rows.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,21 +33,24 @@ _WIDTH = 7.6
 _MOST_LINES = 40
 _DIVERGING = "PuOr"
 _LONGEST = 46
-_PROTOCOL = {"all": "all pairs", "across_groups": "across groups"}
 
 
 # --- the heat map -----------------------------------------------------------------------------------------------
 
 
-def score_heatmap(scores: Scores, metric: str | None = None, protocol: str = "all") -> Any:
+def score_heatmap(
+    scores: Scores, metric: str | None = None, protocol: str | None = None, unranked: Collection[Subset] = ()
+) -> Any:
     """A cell for each representation and subset, coloured by the metric; the best of each subset is framed.
 
-    With a single subset the columns are the metrics, each coloured from its own worst to its own best value.
+    Without a protocol: across groups in the subsets that were measured so, all pairs in the others. Nothing is framed
+    where representations were scored on different clips, nor in a subset of `unranked`. With a single subset the
+    columns are the metrics, each coloured from its own worst to its own best value.
     """
     lines, columns, _ = _heat_cells(scores, metric, protocol)
     with look():
         figure = new_figure(_heat_width(lines, columns), _heat_height(lines))
-        _draw_heatmap(figure, scores, metric, protocol)
+        _draw_heatmap(figure, scores, metric, protocol, unranked)
     return figure
 
 
@@ -61,7 +64,7 @@ def _heat_height(lines: list[Representation]) -> float:
 
 
 def _heat_cells(
-    scores: Scores, metric: str | None, protocol: str
+    scores: Scores, metric: str | None, protocol: str | None
 ) -> tuple[list[Representation], list[str], list[dict[Representation, Row]]]:
     leading = metric or reading.headline(scores)
     found = reading.values(scores, leading, protocol)
@@ -71,12 +74,19 @@ def _heat_cells(
     if len(found) > 1 or metric is not None:
         return lines, [place.label for place in found], list(found.values())
     place = next(iter(found))
+    protocol = next(iter(found[place].values())).protocol
     names = [name for name in reading.metrics(scores) if reading.values(scores, name, protocol).get(place)]
     names = [name for name in names if ":" not in name]
     return lines, names, [reading.values(scores, name, protocol)[place] for name in names]
 
 
-def _draw_heatmap(figure: Any, scores: Scores, metric: str | None = None, protocol: str = "all") -> None:
+def _draw_heatmap(
+    figure: Any,
+    scores: Scores,
+    metric: str | None = None,
+    protocol: str | None = None,
+    unranked: Collection[Subset] = (),
+) -> None:
     lines, columns, cells = _heat_cells(scores, metric, protocol)
     by_metric = len({row.metric for rows in cells for row in rows.values()}) > 1
     axes = figure.add_subplot()
@@ -91,7 +101,9 @@ def _draw_heatmap(figure: Any, scores: Scores, metric: str | None = None, protoc
             _heat_cell(axes, rows.get(line), place, column, scale((colours[place, column] - low) / (high - low)))
     for column in range(len(columns)):
         best = np.flatnonzero(np.isclose(table[:, column], np.nanmax(table[:, column]), rtol=0, atol=5e-4))
-        if len(lines) > 1 and len(best) < np.isfinite(table[:, column]).sum():
+        rivals = list(cells[column].values())
+        comparable = reading.same_clips(rivals) and reading.subset(rivals[0]) not in unranked
+        if comparable and len(lines) > 1 and len(best) < np.isfinite(table[:, column]).sum():
             _frame(axes, best, column)
     axes.set_xticks(range(len(columns)), [name_of(name, 16) for name in columns])
     axes.xaxis.tick_top()
@@ -231,7 +243,7 @@ def _draw_lift(figure: Any, scores: Scores, metric: str | None = None) -> None:
         axes.axvline(0, color=MUTED, linewidth=1)
         axes.set_axisbelow(True)
         axes.grid(axis="x")
-        axes.set_title(_PROTOCOL.get(protocol, protocol) if len(shown) > 1 else "", loc="left")
+        axes.set_title(reading.PROTOCOLS.get(protocol, protocol) if len(shown) > 1 else "", loc="left")
         percent = facts(metric).percent
         axes.set_xlabel(f"{metric} above chance" + (" (percentage points)" if percent else ""))
         axes.xaxis.set_major_formatter(lambda value, _: number(value, metric, sign=True).removesuffix(".0"))
@@ -281,7 +293,7 @@ def _legend(figure: Any, measures: list[str]) -> None:
 
 def overview(scores: Scores, path: str) -> None:
     """Write the heat map, and lift over chance under it where it was measured, as one .png, .svg or .pdf."""
-    lines, columns, _ = _heat_cells(scores, None, "all")
+    lines, columns, _ = _heat_cells(scores, None, None)
     heat = _heat_height(lines)
     try:
         _, rows, _ = _lift_lines(scores, None)
@@ -304,4 +316,6 @@ def overview(scores: Scores, path: str) -> None:
 def _overview_title(scores: Scores) -> str:
     metric = reading.headline(scores)
     direction = "higher" if facts(metric).higher_is_better else "lower"
-    return f"{axis_title(metric)} of each representation, {direction} is better"
+    pairs = reading.protocol_name(reading.values(scores, metric))
+    across = f" {pairs}" if pairs != reading.PROTOCOLS[reading.ALL] else ""
+    return f"{axis_title(metric)}{across} of each representation, {direction} is better"

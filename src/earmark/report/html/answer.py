@@ -1,206 +1,222 @@
-"""The answer in words, made from the numbers: what separates best, by how much, and whether that is sure.
+"""The answer as it opens a report: the sentences, the best of each subset, and what stands beside them.
 
-Every sentence rests on rows of the table; where a number is missing the sentence says so instead of guessing.
-Intervals that do not overlap are called a difference. Overlapping ones are called undecided, not equal.
+Beside it stand both protocols, the systems that failed on clips, and copies among the sounds.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
-from earmark.report import reading
-from earmark.report.reading import Representation, Subset, facts, interval, listed, number, overlap, p_text, points
-from earmark.scores import Row, Scores
+from earmark.report import answer, reading
+from earmark.report.content import CopyNote, ReportData
+from earmark.report.html.cells import spelled, value_cell
+from earmark.report.html.elements import Child, Html, folded, join, paragraph, section, table, tag
+from earmark.report.ranking import Ranking, beside_value
+from earmark.report.reading import ACROSS, ALL, Representation, facts, listed, number, points
+from earmark.scores import Row
+from earmark.wording import counted
 
-SURE = 0.05
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The best representation of a subset, the others that its interval does not tell from it, and its fate across
-    groups."""
-
-    subset: Subset
-    best: Representation
-    row: Row
-    rivals: list[Representation]
-    others: int
-    judged: bool
-    across: Row | None
+_OPEN = 12
+_EXAMPLES = 3
 
 
-def findings(scores: Scores) -> list[Finding]:
-    """One for each subset that has a value of the headline metric."""
-    metric = reading.headline(scores)
-    across = reading.values(scores, metric, "across_groups")
-    found = []
-    for place, rows in reading.values(scores, metric).items():
-        (best, row), *rest = reading.ranked(rows)
-        verdicts = [(line, overlap(row, other)) for line, other in rest]
-        found.append(
-            Finding(
-                subset=place,
-                best=best,
-                row=row,
-                rivals=[line for line, close in verdicts if close],
-                others=len(rest),
-                judged=bool(verdicts) and all(close is not None for _, close in verdicts),
-                across=across.get(place, {}).get(best),
-            )
-        )
-    return found
-
-
-def above_chance(row: Row) -> bool | None:
-    """Whether the row is surely better than chance; None where no permutations say so."""
-    return None if row.p_value is None else row.p_value <= SURE
-
-
-def lead(scores: Scores) -> list[str]:
-    """The opening: one paragraph as a list of sentences."""
-    found = findings(scores)
-    if not found:
-        return ["No representation has a score: the tables below say why."]
-    metric = reading.headline(scores)
-    sentences = [_meaning(metric), _overall(found, scores, metric)]
-    sentences += [_chance(found, metric), _sureness(found), _groups(found, metric)]
-    return [sentence for sentence in sentences if sentence]
-
-
-_MEANINGS = {
-    "P@1": "The question is how often a clip's nearest neighbour is a clip of the same class (P@1).",
-    "GSR": "The question is how far a clip lies from other classes compared with its own (GSR).",
-}
-
-
-def _meaning(metric: str) -> str:
-    return _MEANINGS.get(metric, f"The leading metric is {metric}.")
-
-
-def _measured(row: Row) -> str:
-    """45.2 % [41.0, 49.1], n = 300"""
-    said = " ".join(filter(None, [number(row.value or 0.0, row.metric, unit=True), interval(row)]))
-    return said if row.n is None else f"{said}, n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{row.n}"
-
-
-def _overall(found: list[Finding], scores: Scores, metric: str) -> str:
-    count = len({line.best for line in found})
-    if len(found) == 1:
-        (only,) = found
-        if not only.others:
-            return f"{only.best.label} reaches {_measured(only.row)} on {only.subset.label}."
-        return f"On {only.subset.label}, {only.best.label} does best of {only.others + 1}: {_measured(only.row)}."
-    wins = Counter(finding.best for finding in found)
-    winner, won = wins.most_common(1)[0]
-    values = reading.values(scores, metric)
-    means = reading.mean_over_subsets(values)
-    top = reading.best_on_average(values, metric)
-    total = sum(row.n or 0 for row in (rows[top] for rows in values.values())) if top else 0
-    clips = f", {total} queries" if total else ""
-    mean = f"{number(means[top], metric, unit=True)} averaged over {len(found)} subsets{clips}" if top else ""
-    if count == 1:
-        return f"{winner.label} does best on all {len(found)} subsets ({mean})." if top == winner else (
-            f"{winner.label} does best on all {len(found)} subsets."
-        )  # fmt: skip
-    if top is None:
-        return f"{winner.label} does best on {won} of {len(found)} subsets; no representation has a value on all."
-    first = f"{top.label} does best on the whole ({mean})"
-    if top == winner:
-        return f"{first}, and on {won} of the {len(found)} subsets by itself."
-    return f"{first}; {winner.label} wins the most single subsets, {won} of {len(found)}."
-
-
-def champion(scores: Scores) -> str | None:
-    """The name the opening is about."""
-    found = findings(scores)
-    if len(found) == 1:
-        return found[0].best.label
-    metric = reading.headline(scores)
-    top = reading.best_on_average(reading.values(scores, metric), metric)
-    return top.label if top else None
-
-
-def _chance(found: list[Finding], metric: str) -> str:
-    known = [finding for finding in found if finding.row.lift is not None]
-    if not known:
-        return "Chance was not measured (no permutations), so how far above it these values lie is not known."
-    unsure = [finding.subset.label for finding in known if above_chance(finding.row) is False]
-    lifts = [finding.row.lift or 0.0 for finding in known]
-    if len(known) == 1:
-        row = known[0].row
-        chance = number(row.baseline or 0.0, metric, unit=True)
-        said = f"That is {points(lifts[0], metric)} {_from(metric)} chance ({chance}"
-        said += f", {p_text(row.p_value)})" if row.p_value is not None else ")"
-        return said + (
-            ", which shuffled labels reach as well: it is not distinguishable from chance." if unsure else "."
-        )
-    low, high = min(lifts), max(lifts)
-    span = f"{number(low, metric, sign=True)} to {points(high, metric)}"
-    said = f"The best of each subset lies {span} {_from(metric)} chance"
-    if unsure:
-        return f"{said}; on {listed(unsure)} it is not distinguishable from chance."
-    return said + ", everywhere more than shuffled labels explain." if len(known) == len(found) else said + "."
-
-
-def _from(metric: str) -> str:
-    return "above" if facts(metric).higher_is_better else "from"
-
-
-def _sureness(found: list[Finding]) -> str:
-    contested = [finding for finding in found if finding.others]
-    if not contested:
-        return ""
-    judged = [finding for finding in contested if finding.judged]
-    if not judged:
-        return "There are no intervals, so which differences between representations are real cannot be judged."
-    close = [finding for finding in judged if finding.rivals]
-    if not close:
-        return "Its lead over every other representation is larger than the intervals." if len(judged) == 1 else (
-            "In each subset the lead of the best over all others is larger than the intervals."
-        )  # fmt: skip
-    if len(judged) == 1:
-        names = [line.label for line in close[0].rivals]
-        more = listed(names) if len(names) <= 3 else f"{listed(names[:2])} and {len(names) - 2} more"
-        return f"The lead is smaller than the intervals: {more} may be as good."
-    clear = [finding.subset.label for finding in judged if not finding.rivals]
-    if not clear:
-        where = f"On none of the {len(judged)} subsets"
-        return f"{where} is the lead of the best larger than the intervals: others may be as good."
-    return f"The lead of the best is larger than the intervals on {listed(clear)}; elsewhere others may be as good."
-
-
-def _groups(found: list[Finding], metric: str) -> str:
-    drops = [
-        (finding, (finding.across.value or 0.0) - (finding.row.value or 0.0))
-        for finding in found
-        if finding.across is not None
-    ]
-    if not drops:
-        return ""
-    turned = 1 if facts(metric).higher_is_better else -1
-    finding, most = min(drops, key=lambda item: turned * item[1])
-    assert finding.across is not None
-    if len(drops) == 1:
-        fate = "falls to" if turned * most < 0 else "stands at"
-        return (
-            f"When neighbours from the same group (speaker, animal, recording) are left out it {fate} "
-            f"{_measured(finding.across)}, {points(most, metric)}."
-        )
-    if turned * most >= 0:
-        return "Leaving out neighbours from the same group (speaker, animal, recording) lowers none of these values."
-    return (
-        "Leaving out neighbours from the same group (speaker, animal, recording) costs most on "
-        f"{finding.subset.label}: {points(most, metric)}, to {_measured(finding.across)}."
+def the_answer(data: ReportData) -> Html:
+    ranking = data.ranking
+    found = answer.findings(ranking)
+    return section(
+        "answer",
+        "The answer",
+        paragraph(_emphasised(" ".join(answer.lead(ranking)), answer.champion(ranking)), class_="lead"),
+        on_copies(data.copies),
+        _per_subset(found, ranking) if found else None,
+        paragraph(_caution(found), class_="quiet") if found else None,
+        both_protocols(ranking),
+        lost_clips(data),
     )
 
 
-def verdict(finding: Finding) -> str:
-    """Whether the best of a subset is surely the best, in a few words."""
-    if not finding.others:
-        return "the only one"
-    if not finding.judged:
-        return "not judged: no intervals"
-    if not finding.rivals:
-        return f"clear of all {finding.others} others"
-    return f"undecided against {len(finding.rivals)} of {finding.others}"
+def _emphasised(said: str, name: str | None) -> Html:
+    """The text with the first mention of a name in bold."""
+    before, mention, after = said.partition(name) if name else (said, "", "")
+    return join(before, tag("b", mention) if mention else None, after)
+
+
+def _per_subset(found: Sequence[answer.Finding], ranking: Ranking) -> Html:
+    metric = reading.headline(ranking.scores)
+    across = any(finding.over_all for finding in found)
+    main = " across groups" if all(finding.across for finding in found) else ""
+    chance = any(finding.row.lift is not None for finding in found)
+    heads: list[Child] = ["subset", f"best representation{main}", f"{spelled(metric)}{main}"]
+    heads += ["chance", "lift"] if chance else []
+    heads += ["over all pairs", "best over all pairs"] if across else []
+    lines = []
+    for finding in found:
+        best = "none" if finding.hindrance else finding.best.label
+        value = "–" if finding.hindrance else value_cell(finding.row, beside_value(ranking, finding.row))
+        line: list[Html | str] = [finding.subset.label, best, value]
+        line += ([""] * 2 if finding.hindrance else _chance_cells(finding.row)) if chance else []
+        line += ([""] * 2 if finding.hindrance else _over_all_cells(finding)) if across else []
+        lines.append([*line, answer.verdict(finding)])
+    return table([*heads, "compared with the others"], lines, left=2, words=1)
+
+
+def _caution(found: Sequence[answer.Finding]) -> str:
+    most = max(finding.others for finding in found) + 1
+    said = "Square brackets are 95 % intervals; n counts the clips that were queries."
+    if any(finding.row.low is None for finding in found):
+        said = "n counts the clips that were queries."
+    if most > 1:
+        said += (
+            f" The best of {most} was picked on the clips it is scored on, which flatters it a little; p is not"
+            " corrected for that."
+        )
+        if all(finding.tested for finding in found if finding.others):
+            said += (
+                " Whether it is ahead of the others was tested on the same clips, with a correction for the number of"
+                " pairs; “comparisons.csv” holds the differences."
+            )
+        else:
+            said += " Overlapping intervals leave a difference open; “earmark compare” settles it clip by clip."
+    return said
+
+
+def _chance_cells(row: Row) -> list[Html | str]:
+    if row.baseline is None or row.lift is None:
+        return ["", ""]
+    p_value = tag("small", reading.p_text(row.p_value)) if row.p_value is not None else None
+    lift = tag("td", number(row.lift, row.metric, sign=True), p_value, class_="n", data_value=repr(row.lift))
+    return [number(row.baseline, row.metric), lift]
+
+
+def _over_all_cells(finding: answer.Finding) -> list[Html | str]:
+    """What the best across groups has over all pairs, and what is best there."""
+    row, other = finding.over_all, finding.other_row
+    if row is None or row.value is None or finding.row.value is None:
+        return ["", ""]
+    mine = value_cell(row, f"{points(row.value - finding.row.value, row.metric)}", count=False)
+    if not finding.differs or finding.other is None or other is None or other.value is None:
+        return [mine, "the same"]
+    here = finding.other_across
+    fall = f"{number(here.value, here.metric)} across groups" if here is not None and here.value is not None else ""
+    name = tag("small", finding.other.label)
+    shown = number(other.value, other.metric)
+    return [mine, tag("td", shown, name, tag("small", fall), class_="n", data_value=repr(other.value))]
+
+
+# --- both protocols -----------------------------------------------------------------------------------------------
+
+
+def both_protocols(ranking: Ranking) -> Html | None:
+    """Each representation across groups and over all pairs, with its place in both; None without groups."""
+    metric = reading.headline(ranking.scores)
+    across = reading.values(ranking.scores, metric, ACROSS)
+    over_all = {place: rows for place, rows in reading.values(ranking.scores, metric, ALL).items() if place in across}
+    here, there = reading.mean_over_subsets(across), reading.mean_over_subsets(over_all)
+    lines = [line for line in here if line in there]
+    if not lines:
+        return None
+    places = _places(here, metric), _places(there, metric)
+    order = sorted(lines, key=lambda line: places[0][line])
+    body: list[list[Html | str]] = [
+        [
+            line.label,
+            _cell(here[line], metric),
+            _place(places[0][line], len(here)),
+            _cell(there[line], metric),
+            _place(places[1][line], len(there)),
+            tag("td", points(there[line] - here[line], metric), class_="n", data_value=repr(there[line] - here[line])),
+        ]
+        for line in order
+    ]
+    heads: list[Child] = ["representation", f"{spelled(metric)} across groups", "place"]
+    heads += [f"{spelled(metric)} over all pairs", "place", "more over all pairs"]
+    mean = f" Means over {len(across)} subsets." if len(across) > 1 else ""
+    caption = f"Both protocols side by side, in the order across groups.{mean}"
+    made = table(heads, body, caption=caption)
+    return made if len(order) <= _OPEN else folded(f"Both protocols side by side ({len(order)} representations)", made)
+
+
+def _places(means: Mapping[Representation, float], metric: str) -> dict[Representation, int]:
+    """1 for the best; equal values share a place."""
+    turned = 1 if facts(metric).higher_is_better else -1
+    return {line: 1 + sum(turned * other > turned * value for other in means.values()) for line, value in means.items()}
+
+
+def _cell(value: float, metric: str) -> Html:
+    return tag("td", number(value, metric), class_="n", data_value=repr(value))
+
+
+def _place(place: int, count: int) -> Html:
+    return tag("td", f"{place} of {count}", class_="n", data_value=str(place))
+
+
+# --- clips that failed --------------------------------------------------------------------------------------------
+
+
+def lost_clips(data: ReportData) -> Html | None:
+    """A line for each system and subset with clips that failed: on how many it was scored, and what it has there."""
+    failing = [count for count in data.counts if count.scored < count.clips]
+    if not failing:
+        return None
+    metric = reading.headline(data.ranking.scores)
+    own, ranked = reading.values(data.scores, metric), reading.values(data.ranking.scores, metric)
+    body: list[list[Html | str]] = []
+    for count in failing:
+        place = reading.Subset(count.suite, count.subset)
+        body.append(
+            [
+                count.system,
+                place.label,
+                f"{count.scored} of {count.clips}",
+                _best_of(own.get(place, {}), count.system),
+                "not ranked" if count.lost_most else _best_of(ranked.get(place, {}), count.system),
+            ]
+        )
+    heads: list[Child] = ["system", "subset", "clips", f"{metric} on its own clips", f"{metric} as compared"]
+    caption = "Systems that failed on clips. A value on other clips than those of the rest is not comparable with them."
+    made = table(heads, body, left=2, caption=caption)
+    return made if len(body) <= _OPEN else folded(f"{counted(len(body), 'system')} failed on clips", made)
+
+
+def _best_of(rows: Mapping[Representation, Row], system: str) -> str:
+    own = [row for line, row in rows.items() if line.system == system]
+    if not own:
+        return "–"
+    best = max(own, key=reading.goodness)
+    return " ".join(filter(None, [number(best.value or 0.0, best.metric, unit=True), f"(n = {best.n})"]))
+
+
+# --- copies -------------------------------------------------------------------------------------------------------
+
+
+def on_copies(notes: Sequence[CopyNote]) -> Html | None:
+    """A paragraph for each subset that holds copies; where they were kept it is a warning."""
+    made = [_on_copies(note) for note in notes if note.sounds]
+    return join(*made) if made else None
+
+
+def _on_copies(note: CopyNote) -> Html:
+    count = f"{counted(note.clips, 'clip')} of {note.subset} are copies of {counted(note.sounds, 'sound')}"
+    mixed = note.under_several_labels
+    labels = f", {counted(mixed, 'sound')} under more than one label" if mixed else ""
+    if note.policy == "drop":
+        what = "the first of each stays" + (", and none of a sound under several labels" if mixed else "")
+        said = f" {count}{labels}. {counted(note.left_out, 'clip')} of them were left out: {what}."
+        head = "Copies left out."
+    else:
+        said = (
+            f" {count}{labels}. They were kept: a copy finds its twin at distance 0, which raises every score below"
+            f"{', or lowers it where the labels differ' if mixed else ''}. Run again with “--copies drop” for numbers"
+            " that rest on different sounds."
+        )
+        head = "Copies among the sounds."
+    named = [_set(ids, labels_) for ids, labels_ in note.examples[:_EXAMPLES]]
+    more = f" For example {listed(named)}; clips.csv names all." if named else ""
+    kind = "quiet" if note.policy == "drop" else "synthetic"
+    return tag("div", tag("strong", head), said, more, class_=kind, role="note")
+
+
+def _set(ids: Sequence[str], labels: Sequence[str]) -> str:
+    shown = " = ".join(reading.plain(id, 60) for id in ids[:3]) + (" = …" if len(ids) > 3 else "")
+    under = f" (labelled {listed([reading.plain(label, 40) for label in labels[:4]])})" if len(labels) > 1 else ""
+    return shown + under

@@ -5,7 +5,7 @@ from __future__ import annotations
 from earmark.report import figures, reading
 from earmark.report.figures.hubness import Cells, before_after, before_after_lines
 from earmark.report.html.elements import Child, Html, drawing, folded, paragraph, section, table, tag
-from earmark.report.reading import facts, number, points
+from earmark.report.reading import ACROSS, ALL, facts, number, points
 from earmark.scores import Row, Scores
 
 _DRAWN = 36
@@ -14,12 +14,13 @@ _CAPTION = "Without correction, then with each; bold is better than without, and
 
 
 def has_corrections(scores: Scores) -> bool:
-    return bool(before_after_lines(scores)[0])
+    return bool(before_after_lines(scores, protocol=reading.main_protocol(scores))[0])
 
 
 def before_and_after(scores: Scores) -> Html | None:
     """The figure and the table; nothing where no representation was measured with and without a correction."""
-    lines, corrections, names = before_after_lines(scores)
+    main = reading.main_protocol(scores)
+    lines, corrections, names = before_after_lines(scores, protocol=main)
     if not lines:
         return None
     others = [name for name in corrections if name != "none"]
@@ -34,13 +35,16 @@ def before_and_after(scores: Scores) -> Html | None:
     )
     if len(lines) > _DRAWN:
         caption += f" The first {_DRAWN} of {len(lines)} are drawn; the table has all."
-    picture = figures.as_svg(before_after(scores), "before and after", "Scores before and after correction")
+    if main == ACROSS:
+        caption += " Neighbours come from other groups."
+    figure = before_after(scores, protocol=main)
+    picture = figures.as_svg(figure, "before and after", "Scores before and after correction")
     made = [_table(lines, others, names)]
     if len(lines) > _OPEN:
         made = [folded(f"All {len(lines)} representations before and after", *made)]
-    across = before_after_lines(scores, protocol="across_groups")
-    if across[0]:
-        made.append(folded("The same, across groups", _table(across[0], others, across[2])))
+    over_all = before_after_lines(scores, protocol=ALL) if main == ACROSS else ({}, [], [])
+    if over_all[0]:
+        made.append(folded("The same, over all pairs", _table(over_all[0], others, over_all[2])))
     return section(
         "corrected", "Before and after correction",
         paragraph(said), drawing(picture, caption, wide=True), made,

@@ -37,10 +37,14 @@ def over_layers(scores: Scores) -> Html | None:
 
 def _of_one(found: Layers, metric: str, place: int) -> Html:
     picture = figures.as_svg(layer_map(found), f"layers {place}", f"{metric} of {found.label} by layer and subset")
-    made = drawing(
-        picture, f"{found.label}: {metric} behind the best layer of each subset (framed). {_said(found, metric)}"
-    )
+    what = f"{metric}{_across(found)} behind the best layer of each subset (framed)"
+    made = drawing(picture, f"{found.label}: {what}. {_said(found, metric)}")
     return made if place == 0 else folded(found.label, made)
+
+
+def _across(found: Layers) -> str:
+    across = any(row.protocol == reading.ACROSS for rows in found.rows.values() for row in rows.values())
+    return " across groups" if across else ""
 
 
 def _said(found: Layers, metric: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from earmark.report import reading
 from earmark.report.content import ReportData
 from earmark.report.figures.style import library
-from earmark.report.html import clips, corrected, layers, method, overlap, predicted, results
+from earmark.report.html import answer, clips, corrected, layers, method, overlap, predicted, results
 from earmark.report.html.elements import Html, join, paragraph, tag
 from earmark.report.html.shell import footer, whole_page, write_page
 from earmark.wording import counted
@@ -23,12 +23,12 @@ def render(data: ReportData) -> str:
     """The report as HTML text: the same data gives the same text."""
     library()
     sections = [
-        results.the_answer(data),
+        answer.the_answer(data),
         results.score_tables(data),
         predicted.predictions(data),
         results.lift_over_chance(data),
-        corrected.before_and_after(data.scores),
-        layers.over_layers(data.scores),
+        corrected.before_and_after(data.ranking.scores),
+        layers.over_layers(data.ranking.scores),
         results.agreement(data),
         results.corpus(data),
         clips.closer_look(data),
@@ -74,8 +74,8 @@ def _synthetic(data: ReportData) -> Html | None:
 def _contents(data: ReportData) -> Html:
     parts = [("answer", "Answer"), ("scores", "Scores"), ("chance", "Above chance?"), ("corpus", "Sounds")]
     parts[3:3] = [("agreement", "Metrics")] if results.correlations_of(data) else []
-    parts[3:3] = [("layers", "Layers")] if layers.has_layers(data.scores) else []
-    parts[3:3] = [("corrected", "Corrected")] if corrected.has_corrections(data.scores) else []
+    parts[3:3] = [("layers", "Layers")] if layers.has_layers(data.ranking.scores) else []
+    parts[3:3] = [("corrected", "Corrected")] if corrected.has_corrections(data.ranking.scores) else []
     parts += [("closer", "Closer look")] if data.close_ups else []
     parts += [("overlap", "Heard before?")] if data.overlaps else []
     parts += [("files", "Files"), ("method", "Method")]

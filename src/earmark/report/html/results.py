@@ -1,4 +1,4 @@
-"""The first half of a report: the answer, the score tables, lift over chance, trends over corpus properties."""
+"""The first half of a report after the answer: score tables, lift over chance, trends over corpus properties."""
 
 from __future__ import annotations
 
@@ -9,119 +9,46 @@ from earmark.report import figures, reading
 from earmark.report.content import ReportData, SubsetFacts
 from earmark.report.correlations import Correlations, metric_correlations
 from earmark.report.figures.properties import ENOUGH_SUBSETS
-from earmark.report.html import answer
+from earmark.report.html.cells import spelled, value_cell
 from earmark.report.html.elements import Child, Html, drawing, folded, join, paragraph, section, table, tag
-from earmark.report.reading import Representation, Subset, facts, interval, number, points
+from earmark.report.ranking import Ranking, beside_value
+from earmark.report.reading import PROTOCOLS, Representation, Subset, facts, number
 from earmark.scores import Row, Scores
-
-_PROTOCOL = {"all": "all pairs", "across_groups": "across groups"}
-
-
-def the_answer(data: ReportData) -> Html:
-    found = answer.findings(data.scores)
-    return section(
-        "answer",
-        "The answer",
-        paragraph(_emphasised(" ".join(answer.lead(data.scores)), answer.champion(data.scores)), class_="lead"),
-        _per_subset(found, data) if found else None,
-        paragraph(_caution(found), class_="quiet") if found else None,
-    )
-
-
-def _emphasised(said: str, name: str | None) -> Html:
-    """The text with the first mention of a name in bold."""
-    before, mention, after = said.partition(name) if name else (said, "", "")
-    return join(before, tag("b", mention) if mention else None, after)
-
-
-def _per_subset(found: Sequence[answer.Finding], data: ReportData) -> Html:
-    metric = reading.headline(data.scores)
-    across = any(finding.across for finding in found)
-    chance = any(finding.row.lift is not None for finding in found)
-    heads: list[Child] = ["subset", "best representation", f"{_spelled(metric)}"]
-    heads += ["chance", "lift"] if chance else []
-    heads += ["across groups"] if across else []
-    lines = []
-    for finding in found:
-        line: list[Html | str] = [finding.subset.label, finding.best.label, _value_cell(finding.row)]
-        line += _chance_cells(finding.row) if chance else []
-        line += [_across_cell(finding)] if across else []
-        lines.append([*line, answer.verdict(finding)])
-    return table([*heads, "compared with the others"], lines, left=2, words=1)
-
-
-def _caution(found: Sequence[answer.Finding]) -> str:
-    most = max(finding.others for finding in found) + 1
-    said = "Square brackets are 95 % bootstrap intervals; n counts the clips that were queries."
-    if any(finding.row.low is None for finding in found):
-        said = "n counts the clips that were queries."
-    if most > 1:
-        said += (
-            f" The best of {most} was picked on the clips it is scored on, which flatters it a little; p is not"
-            " corrected for that. Overlapping intervals leave a difference open;"
-            " “earmark compare” settles it clip by clip."
-        )
-    return said
-
-
-def _chance_cells(row: Row) -> list[Html | str]:
-    if row.baseline is None or row.lift is None:
-        return ["", ""]
-    p_value = tag("small", reading.p_text(row.p_value)) if row.p_value is not None else None
-    lift = tag("td", number(row.lift, row.metric, sign=True), p_value, class_="n", data_value=repr(row.lift))
-    return [number(row.baseline, row.metric), lift]
-
-
-def _across_cell(finding: answer.Finding) -> Html | str:
-    row = finding.across
-    if row is None or row.value is None or finding.row.value is None:
-        return "not measured"
-    return _value_cell(row, f"{points(row.value - finding.row.value, row.metric)}")
-
-
-def _value_cell(
-    row: Row, *more: str, lift: str = "", best: bool = False, heat: float | None = None, count: bool = True
-) -> Html:
-    """Value (lift), interval and whatever else belongs under it, coloured where `heat` (0 worst, 1 best) is given."""
-    assert row.value is not None
-    shown = number(row.value, row.metric)
-    small = [interval(row), *more, f"n = {row.n}" if count and row.n is not None else ""]
-    return tag(
-        "td",
-        tag("span", shown, class_="best") if best else shown,
-        tag("span", f" ({lift})", class_="lift") if lift else None,
-        [tag("small", item) for item in small if item],
-        class_="n heat" if heat is not None else "n",
-        style=None if heat is None else f"--good-share:{heat:.2f}",
-        data_value=repr(row.value),
-    )
-
-
-def _spelled(metric: str) -> str:
-    arrow = "↑" if facts(metric).higher_is_better else "↓"
-    return f"{metric} (%) {arrow}" if facts(metric).percent else f"{metric} {arrow}"
-
 
 # --- tables -------------------------------------------------------------------------------------------------------
 
 
 def score_tables(data: ReportData) -> Html:
-    scores = data.scores
+    ranking = data.ranking
+    scores = ranking.scores
     metric = reading.headline(scores)
-    protocols = reading.protocols(scores)
     parts: list[Child] = [_guide(scores, metric)]
-    for protocol in protocols:
+    for protocol in reading.protocols(scores):
         found = reading.values(scores, metric, protocol)
         if found and (len(found) > 1 or len(reading.metrics(scores)) == 1):
-            made = _across_subsets(found, metric, protocol)
-            parts.append(
-                made if protocol == protocols[0] else folded(f"The same, {_PROTOCOL.get(protocol, protocol)}", made)
-            )
-    parts.append(_heat_figure(scores, metric))
+            parts.append(_across_subsets(found, metric, protocol, ranking))
+    parts += [_heat_figure(ranking, metric, protocol) for protocol in reading.protocols(scores)]
     places = reading.subsets(scores)
-    parts += [_one_subset(scores, place, open_=len(places) == 1) for place in places]
-    parts.append(_under_noise(scores, metric))
+    parts += [_one_subset(ranking, place, open_=len(places) == 1) for place in places]
+    parts.append(_on_own_clips(data))
+    parts.append(_under_noise(data.scores, metric))
     return section("scores", "Scores", parts)
+
+
+def _on_own_clips(data: ReportData) -> Html | None:
+    """The values of every system on the clips it has, as scores.csv holds them, where the ranking rests on others."""
+    shared = {(found.suite, found.subset) for found in data.shared}
+    lost = {(count.suite, count.subset) for count in data.counts if count.lost_most}
+    places = [place for place in reading.subsets(data.scores) if place in shared | lost]
+    if not places:
+        return None
+    said = (
+        "Each system on the clips it has. These values rest on different clips and rank nothing, so none is coloured;"
+        " the tables above hold those that can be compared."
+    )
+    own = Ranking(data.scores, counts=tuple(data.counts))
+    tables = [_one_subset(own, place, open_=True, ranked=False) for place in places]
+    return folded("Scores of each system on its own clips", paragraph(said, class_="quiet"), *tables)
 
 
 def _under_noise(scores: Scores, metric: str) -> Html | None:
@@ -136,7 +63,7 @@ def _under_noise(scores: Scores, metric: str) -> Html | None:
         subset, _, share = row.subset.partition("~noise")
         lines.setdefault((reading.representation(row).label, subset, row.protocol), {})[float(share or 0)] = row
     body = [
-        [label, subset, _PROTOCOL.get(protocol, protocol)]
+        [label, subset, PROTOCOLS.get(protocol, protocol)]
         + [number(found[share].value or 0.0, metric) if share in found else "–" for share in (0.0, *shares)]
         for (label, subset, protocol), found in lines.items()
         if any(share in found for share in shares)
@@ -164,10 +91,11 @@ def _guide(scores: Scores, metric: str) -> Html:
     return paragraph(said, class_="quiet")
 
 
-def _across_subsets(found: reading.Values, metric: str, protocol: str) -> Html:
+def _across_subsets(found: reading.Values, metric: str, protocol: str, ranking: Ranking) -> Html:
     lines = list(dict.fromkeys(line for rows in found.values() for line in rows))
     means = reading.mean_over_subsets(found)
     with_mean = len(found) > 1 and bool(means)
+    ranked = not any(ranking.hindrance(place, list(rows.values())) for place, rows in found.items())
     heads: list[Child] = ["representation"]
     heads += [join(place.label, *_shared_n(rows)) for place, rows in found.items()]
     heads += [join("mean", tag("small", f"of {len(found)} subsets", class_="quiet"))] if with_mean else []
@@ -176,12 +104,12 @@ def _across_subsets(found: reading.Values, metric: str, protocol: str) -> Html:
         cells: list[Html | str] = [line.label]
         for rows in found.values():
             row = rows.get(line)
-            cells.append(_heat_cell(row, rows, not _shared_n(rows)) if row else "")
+            cells.append(_heat_cell(row, rows, ranking, not _shared_n(rows)) if row else "")
         if with_mean:
-            cells.append(_mean_cell(line, means, metric))
+            cells.append(_mean_cell(line, means, metric, ranked))
         body.append(cells)
-    kind = _PROTOCOL.get(protocol, protocol)
-    return table(heads, body, caption=f"{_spelled(metric)}, {kind}, of each representation on each subset.")
+    kind = PROTOCOLS.get(protocol, protocol)
+    return table(heads, body, caption=f"{spelled(metric)}, {kind}, of each representation on each subset.")
 
 
 def _shared_n(rows: Mapping[Representation, Row]) -> list[Html]:
@@ -190,7 +118,12 @@ def _shared_n(rows: Mapping[Representation, Row]) -> list[Html]:
     return [tag("small", f"n = {only}", class_="quiet")] if only is not None else []
 
 
-def _heat_cell(row: Row, rivals: Mapping[Representation, Row], count: bool) -> Html:
+def _heat_cell(row: Row, rivals: Mapping[Representation, Row], ranking: Ranking, count: bool) -> Html:
+    """A value among those it may be compared with; without colour where they rest on different clips."""
+    lift = "" if row.lift is None else number(row.lift, row.metric, sign=True)
+    failed = beside_value(ranking, row)
+    if row not in rivals.values() or ranking.hindrance(reading.subset(row), list(rivals.values())):
+        return value_cell(row, failed, lift=lift, count=count)
     good = [reading.goodness(other) for other in rivals.values()]
     low, high = min(good), max(good)
     mine = reading.goodness(row)
@@ -198,13 +131,14 @@ def _heat_cell(row: Row, rivals: Mapping[Representation, Row], count: bool) -> H
     printed = {number(other.value or 0.0, other.metric) for other in rivals.values()}
     top = max(rivals.values(), key=reading.goodness)
     best = len(printed) > 1 and number(row.value or 0.0, row.metric) == number(top.value or 0.0, top.metric)
-    lift = "" if row.lift is None else number(row.lift, row.metric, sign=True)
-    return _value_cell(row, lift=lift, best=best, heat=heat, count=count)
+    return value_cell(row, failed, lift=lift, best=best, heat=heat, count=count)
 
 
-def _mean_cell(line: Representation, means: Mapping[Representation, float], metric: str) -> Html | str:
+def _mean_cell(line: Representation, means: Mapping[Representation, float], metric: str, ranked: bool) -> Html | str:
     if line not in means:
         return "–"
+    if not ranked:
+        return tag("td", number(means[line], metric), class_="n", data_value=repr(means[line]))
     turned = 1 if facts(metric).higher_is_better else -1
     low, high = min(turned * value for value in means.values()), max(turned * value for value in means.values())
     share = (turned * means[line] - low) / (high - low) if high > low else 0.0
@@ -216,32 +150,38 @@ def _mean_cell(line: Representation, means: Mapping[Representation, float], metr
     )  # fmt: skip
 
 
-def _heat_figure(scores: Scores, metric: str) -> Html | None:
+def _heat_figure(ranking: Ranking, metric: str, protocol: str) -> Html | None:
+    scores = ranking.scores
     try:
-        figure = figures.score_heatmap(scores)
+        figure = figures.score_heatmap(scores, protocol=protocol, unranked=ranking.unranked)
     except InputError:
         return None
-    places = reading.values(scores, metric)
+    places = reading.values(scores, metric, protocol)
+    pairs = PROTOCOLS.get(protocol, protocol)
     if len(places) > 1:
         caption = (
-            f"{metric} by representation (rows) and subset (columns), all pairs. Look down a"
+            f"{metric} by representation (rows) and subset (columns), {pairs}. Look down a"
             " column for the representation"
             " that suits a kind of sound (framed: the best), along a row for how evenly one serves all."
         )
     else:
         caption = (
-            "Every metric of every representation, all pairs. Colours run from the worst (dark)"
+            f"Every metric of every representation, {pairs}. Colours run from the worst (dark)"
             " to the best (light) of each"
             " column and say nothing across columns; the best is framed. A representation that"
             " is light all along its row"
             " wins whatever is asked of it."
         )
-    return drawing(figures.as_svg(figure, "heatmap", f"Heat map of {metric}"), caption, wide=True)
+    picture = figures.as_svg(figure, f"heatmap {protocol}", f"Heat map of {metric}, {pairs}")
+    made = drawing(picture, caption, wide=True)
+    return made if protocol == reading.main_protocol(scores) else folded(f"The same picture, {pairs}", made)
 
 
-def _one_subset(scores: Scores, place: Subset, *, open_: bool) -> Html:
-    """Every metric of one subset, folded away unless it is the only one."""
-    rows = [row for row in reading.single_subsets(scores) if reading.subset(row) == place]
+def _one_subset(ranking: Ranking, place: Subset, *, open_: bool, ranked: bool = True) -> Html:
+    """Every metric of one subset, the protocol that answers first; folded away unless it is the only one."""
+    main = reading.main_protocol(ranking.scores)
+    rows = [row for row in reading.single_subsets(ranking.scores) if reading.subset(row) == place]
+    rows.sort(key=lambda row: row.protocol != main)
     names = reading.metrics(rows)
     by_line: dict[tuple[Representation, str], dict[str, Row]] = {}
     for row in rows:
@@ -251,26 +191,28 @@ def _one_subset(scores: Scores, place: Subset, *, open_: bool) -> Html:
     body = []
     for (line, protocol), found in by_line.items():
         cells: list[Html | str] = [line.label]
-        cells += [_PROTOCOL.get(protocol, protocol)] if several else []
+        cells += [PROTOCOLS.get(protocol, protocol)] if several else []
         for name in names:
             rivals = {
                 other: cells_[name]
                 for (other, kind), cells_ in by_line.items()
-                if kind == protocol and name in cells_ and cells_[name].value is not None
+                if ranked and kind == protocol and name in cells_ and cells_[name].value is not None
             }
-            cells.append(_any_cell(found.get(name), rivals, notes))
+            cells.append(_any_cell(found.get(name), rivals, ranking, notes))
         body.append(cells)
-    heads: list[Child] = ["representation", *(["pairs"] if several else []), *map(_spelled, names)]
+    heads: list[Child] = ["representation", *(["pairs"] if several else []), *map(spelled, names)]
     made = table(heads, body, left=2 if several else 1)
     remarks = tag("ol", [tag("li", note) for note in notes], class_="quiet") if notes else None
     return folded(f"All metrics on {place.label}", made, remarks, open_=open_)
 
 
-def _any_cell(row: Row | None, rivals: Mapping[Representation, Row], notes: dict[str, int]) -> Html | str:
+def _any_cell(
+    row: Row | None, rivals: Mapping[Representation, Row], ranking: Ranking, notes: dict[str, int]
+) -> Html | str:
     if row is None:
         return ""
     if row.status == "ok" and row.value is not None:
-        return _heat_cell(row, rivals, True)
+        return _heat_cell(row, rivals, ranking, True)
     reason = row.reason.strip() or "no reason was given"
     mark = notes.setdefault(reason, len(notes) + 1)
     return tag("td", "failed" if row.status == "failed" else "–", tag("sup", str(mark)), class_="n", title=reason)
@@ -280,7 +222,7 @@ def _any_cell(row: Row | None, rivals: Mapping[Representation, Row], notes: dict
 
 
 def lift_over_chance(data: ReportData) -> Html:
-    scores = data.scores
+    scores = data.ranking.scores
     metric = reading.headline(scores)
     try:
         figure = figures.lift_plot(scores)
@@ -302,8 +244,8 @@ def lift_over_chance(data: ReportData) -> Html:
         caption = caption.replace(" and lines their 95 % intervals", "").split(" A line clear")[0]
     if "across_groups" in reading.protocols(scores):
         caption += (
-            " On the right, clips of the query's own group may not answer: what is lost from left to right leaned on"
-            " the same speaker, animal or recording, or on there being more clips of the class to find."
+            " Across groups, clips of the query's own group may not answer: what all pairs have more leaned on the same"
+            " speaker, animal or recording, or on there being more clips of the class to find."
         )
     if len(shown) < len(every):
         caption += f" The {len(shown)} best of {len(every)} systems are drawn; the tables have all."
@@ -353,18 +295,19 @@ def corpus(data: ReportData) -> Html:
 
 def _trend_figures(data: ReportData) -> list[Html]:
     made = []
-    leading = reading.headline(data.scores)
+    scores = data.ranking.scores
+    leading = reading.headline(scores)
     for metric in dict.fromkeys((leading, "GSR")):
-        found = reading.values(data.scores, metric)
+        found = reading.values(scores, metric)
         try:
-            figure = figures.trends(data.scores, data.subsets, metric)
+            figure = figures.trends(scores, data.subsets, metric)
         except InputError:
             continue
         best = reading.best_on_average(found, metric)
         name = best.label if best else "the best"
         caption = (
-            f"{metric} against what is known of the subsets. Blue: {name}, the best on average;"
-            " grey: all others. ρ is the rank"
+            f"{metric} ({reading.protocol_name(found)}) against what is known of the subsets."
+            f" Blue: {name}, the best on average; grey: all others. ρ is the rank"
             f" correlation of the blue points; with n = {len(found)} subsets only a value near ±1 means anything."
             " Boxes span the middle half of all representations in a domain, with its number of subsets in brackets."
         )

@@ -1,0 +1,184 @@
+"""Systems of a run against each other, on the clips they share.
+
+    scores.csv        every system on the clips it has
+    comparisons.csv   where systems of a subset differ in their clips: each of them on the clips that all have;
+                      and the differences between the best representation and each other one
+
+A system that lost more than half of its clips is left out, and where the others share fewer than half of them nothing
+is measured again: `earmark.report.ranking` has the rule, and makes the ranking from both files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.pipeline import steps
+from earmark.pipeline.cache import Cache
+from earmark.pipeline.models import System
+from earmark.pipeline.prepare import Subset
+from earmark.report import reading
+from earmark.report.answer import lead
+from earmark.report.ranking import ClipCount, Ranking, SharedClips, lost_said, rank
+from earmark.scores import KEY, Row, Scores, load_scores, metric_facts
+
+FILE = "comparisons.csv"
+
+Measure = Callable[[Subset, System, tuple[int, ...]], list[Row]]
+"""Rows of a system over some clips of a subset, given by their places."""
+
+
+def rows_on_shared_clips(
+    subset: Subset, systems: Mapping[str, tuple[System, tuple[int, ...]]], measure: Measure
+) -> list[Row]:
+    """The rows of every ranked system on the clips that all have; none where the ranked ones have the same clips.
+
+    `systems` gives each system and the places of its clips.
+    """
+    counts = {name: ClipCount(subset.suite, subset.name, name, len(rows), len(subset.clips))
+              for name, (_, rows) in systems.items()}  # fmt: skip
+    ranked = [found for name, found in systems.items() if not counts[name].lost_most]
+    if len({rows for _, rows in ranked}) < 2:
+        return []
+    shared = tuple(sorted(set.intersection(*(set(rows) for _, rows in ranked))))
+    if not SharedClips(subset.suite, subset.name, len(shared), len(subset.clips), len(ranked)).enough:
+        return []
+    return [row for system, _ in ranked for row in measure(subset, system, shared)]
+
+
+def differences(ranking: Ranking, evaluations: Sequence[Mapping[str, Any]], cache: Cache) -> list[Row]:
+    """The best representation of each subset and protocol against each other one, on the same clips.
+
+    Rows `P@1:difference` stand under the other representation's name (system, distance, correction): the value of the
+    best minus its own, paired unit by unit. `evaluations` says under which key each measurement lies in the cache,
+    those of shared clips first; one that holds no values without each unit has no row, and the report then decides by
+    intervals. The best was picked among all, so interval and p-value are corrected for the number of all pairs.
+    """
+    metric = reading.headline(ranking.scores)
+    keys: dict[tuple[str, ...], str] = {}
+    for one in evaluations:
+        keys.setdefault(tuple(one[name] for name in KEY[:5]), one["key"])
+    rows: list[Row] = []
+    for protocol in reading.protocols(ranking.scores):
+        for place, found in reading.values(ranking.scores, metric, protocol).items():
+            if len(found) < 2 or ranking.hindrance(place, list(found.values())):
+                continue
+            (best, first), *others = reading.ranked(found)
+            without = _without(first, keys, cache)
+            for line, row in others if without is not None else []:
+                name = f"{best.label} minus {line.label}"
+                rows += _difference(first, row, without, _without(row, keys, cache), comb(len(found), 2), name)
+    return rows
+
+
+def _without(row: Row, keys: Mapping[tuple[str, ...], str], cache: Cache) -> NDArray[np.float64] | None:
+    """The value of a row without each unit, as its evaluation left it in the cache."""
+    key = keys.get(row.key[:5])
+    entry = cache.get(steps.SCORES_KIND, key) if key else None
+    values = None if entry is None else entry.arrays.get(steps.without_each(row.protocol, row.metric))
+    return None if values is None else np.asarray(values, np.float64)
+
+
+def _difference(
+    best: Row,
+    other: Row,
+    without: NDArray[np.float64] | None,
+    others: NDArray[np.float64] | None,
+    comparisons: int,
+    name: str,
+) -> list[Row]:
+    if without is None or others is None or len(without) != len(others):
+        return []
+    jackknife = import_module("earmark.calibrate.jackknife")
+    unit = best.unit or "clip"
+    found = jackknife.difference(
+        best.value, other.value, without, others, metric_facts(best.metric).range, unit=unit, comparisons=comparisons
+    )
+    return [
+        replace(
+            other,
+            metric=f"{other.metric}:difference",
+            value=found.value,
+            low=found.low,
+            high=found.high,
+            baseline=None,
+            lift=None,
+            p_value=found.p_value,
+            baseline_low=None,
+            baseline_high=None,
+            baseline_error=None,
+            shuffle="",
+            interval="jackknife",
+            unit=unit,
+            units=found.units,
+            comparisons=comparisons,
+            reason="; ".join(filter(None, [name, found.reason])),
+        )
+    ]
+
+
+# --- what a run folder says -----------------------------------------------------------------------------------------
+
+
+def clip_counts(record: Mapping[str, Any]) -> list[ClipCount]:
+    """On how many clips of each subset each system was scored; empty when the record knows no vectors."""
+    vectors = {(one["suite"], one["subset"], one["system"]): one for one in record["vectors"]}
+    if not vectors:
+        return []
+    found = []
+    for subset in record["subsets"]:
+        for system in record["systems"]:
+            key = subset["suite"], subset["subset"], system["system"]
+            scored = vectors[key]["clips"] if key in vectors else 0
+            found.append(ClipCount(*key, scored, subset["clips"]))
+    return found
+
+
+def shared_clips(record: Mapping[str, Any]) -> list[SharedClips]:
+    """How many clips the ranked systems share, of every subset where they differ in their clips."""
+    ranked = {count[:3]: count for count in clip_counts(record) if not count.lost_most}
+    found = []
+    for subset in record["subsets"]:
+        place = subset["suite"], subset["subset"]
+        left_out = [
+            frozenset(one["left_out"])
+            for one in record["vectors"]
+            if (one["suite"], one["subset"]) == place and (*place, one["system"]) in ranked
+        ]
+        if len(set(left_out)) > 1:
+            copies = subset.get("copies", {}).get("left_out", 0)
+            shared = subset["clips"] + copies - len(frozenset().union(*left_out))
+            found.append(SharedClips(*place, shared, subset["clips"], len(left_out)))
+    return found
+
+
+def ranking_of(record: Mapping[str, Any], scores: Scores, compared: Scores) -> Ranking:
+    """The ranking of a run, from what its folder holds."""
+    return rank(scores, compared, clip_counts(record), shared_clips(record))
+
+
+def told(record: Mapping[str, Any], scores: Scores, place: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The answer of a run in sentences, and those about systems that lost most of their clips."""
+    ranking = ranking_of(record, scores, read_comparisons(place))
+    return tuple(lead(ranking)), tuple(lost_said(ranking.counts))
+
+
+def read_comparisons(folder: Path) -> Scores:
+    """RUN/comparisons.csv; an empty table when the run has none."""
+    path = folder / FILE
+    return load_scores(path) if path.exists() else Scores()
+
+
+def write_comparisons(folder: Path, rows: Sequence[Row]) -> None:
+    """RUN/comparisons.csv; a file of an earlier run goes when there is nothing to compare."""
+    if rows:
+        Scores(tuple(rows)).write(folder / FILE)
+    else:
+        (folder / FILE).unlink(missing_ok=True)

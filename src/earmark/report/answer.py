@@ -1,0 +1,342 @@
+"""The answer in words, made from the numbers: what separates best, by how much, and whether that is sure.
+
+Every sentence rests on rows of the table; where a number is missing the sentence says so instead of guessing. Where
+clips were also compared across groups, that is the question; what changes over all pairs is told beside it. `separated`
+decides what is called a difference. What it leaves open is called undecided, not equal.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from earmark.report import reading
+from earmark.report.ranking import Ranking, clips_said
+from earmark.report.reading import (
+    ACROSS,
+    ALL,
+    Representation,
+    Subset,
+    Values,
+    facts,
+    interval,
+    listed,
+    number,
+    overlap,
+    p_text,
+    points,
+)
+from earmark.scores import Row
+
+SURE = 0.05
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The best representation of a subset, and the others that are not told from it.
+
+    `hindrance` says why nothing is called the best, where the rows cannot be compared: `best` is then only the first.
+    Of a subset that was measured across groups: `over_all` is the best one's row over all pairs, `other` what is best
+    there and `other_row` its row there, `other_across` its row across groups.
+    """
+
+    subset: Subset
+    best: Representation
+    row: Row
+    rivals: list[Representation]
+    others: int
+    judged: bool
+    tested: str = ""  # what was left out to test the differences (clip or group); empty where intervals decide
+    hindrance: str = ""
+    over_all: Row | None = None
+    other: Representation | None = None
+    other_row: Row | None = None
+    other_across: Row | None = None
+
+    @property
+    def across(self) -> bool:
+        return self.row.protocol == ACROSS
+
+    @property
+    def differs(self) -> bool:
+        """Whether another representation is better over all pairs."""
+        return self.other is not None and self.other != self.best
+
+
+def separated(best: Row, other: Row, difference: Row | None) -> bool | None:
+    """Whether the best is surely better than another: the one place where that is decided. None: it cannot be told.
+
+    By the paired difference on the same clips, where it was tested: its p-value, corrected for the number of
+    comparisons, is below .05. Else by the two intervals, which must not overlap.
+    """
+    if difference is not None and difference.p_value is not None:
+        return difference.p_value < SURE
+    close = overlap(best, other)
+    return None if close is None else not close
+
+
+def findings(ranking: Ranking) -> list[Finding]:
+    """One for each subset that has a value of the headline metric."""
+    scores = ranking.scores
+    metric = reading.headline(scores)
+    over_all = reading.values(scores, metric, ALL)
+    found = []
+    for place, rows in reading.values(scores, metric).items():
+        (best, row), *rest = reading.ranked(rows)
+        differences = {line: ranking.difference(other) for line, other in rest}
+        verdicts = {line: separated(row, other, differences[line]) for line, other in rest}
+        there = reading.ranked(over_all.get(place, {})) if row.protocol == ACROSS else []
+        other, other_row = there[0] if there else (None, None)
+        if other_row is not None and best in over_all[place] and over_all[place][best].value == other_row.value:
+            other, other_row = best, over_all[place][best]  # as good as the first
+        found.append(
+            Finding(
+                subset=place,
+                best=best,
+                row=row,
+                rivals=[line for line, clear in verdicts.items() if clear is False],
+                others=len(rest),
+                judged=bool(verdicts) and None not in verdicts.values(),
+                tested=_unit(list(differences.values())),
+                hindrance=ranking.hindrance(place, list(rows.values())),
+                over_all=over_all.get(place, {}).get(best) if there else None,
+                other=other,
+                other_row=other_row,
+                other_across=rows.get(other) if other is not None else None,
+            )
+        )
+    return found
+
+
+def _unit(differences: list[Row | None]) -> str:
+    """What the differences to all others were tested by; empty where one was not."""
+    tested = [row for row in differences if row is not None and row.p_value is not None]
+    return (tested[0].unit or "clip") if tested and len(tested) == len(differences) else ""
+
+
+def above_chance(row: Row) -> bool | None:
+    """Whether the row is surely better than chance; None where no permutations say so."""
+    return None if row.p_value is None else row.p_value <= SURE
+
+
+def lead(ranking: Ranking) -> list[str]:
+    """The opening: one paragraph as a list of sentences."""
+    every = findings(ranking)
+    if not every:
+        return [*clips_said(ranking), "No representation has a score that can be ranked: the tables below say why."]
+    metric = reading.headline(ranking.scores)
+    found = [finding for finding in every if not finding.hindrance]
+    sentences = [_meaning(metric, every)]
+    if found:
+        sentences += [_overall(found, ranking, metric), _chance(found, metric), _sureness(found)]
+        sentences += [_protocols(found, ranking, metric)]
+    sentences += [*_hindered(every), *clips_said(ranking)]
+    return [sentence for sentence in sentences if sentence]
+
+
+_NEIGHBOUR = {
+    "P@1": "how often a clip's nearest neighbour{from_} is a clip of the same class ({name})",
+    "GSR": "how far a clip lies from other classes compared with its own{among} ({name})",
+}
+
+
+def _meaning(metric: str, found: list[Finding]) -> str:
+    across = [finding for finding in found if finding.across]
+    name = f"{metric} across groups" if across else metric
+    if metric not in _NEIGHBOUR:
+        said = f"The leading metric is {name}"
+    else:
+        said = "The question is " + _NEIGHBOUR[metric].format(
+            name=name,
+            from_=" from another group (speaker, animal, recording)" if across else "",
+            among=" among clips of other groups (speakers, animals, recordings)" if across else "",
+        )
+    without = [finding.subset.label for finding in found if not finding.across]
+    if across and without:
+        said += f"; on {listed(without)}, not measured across groups, over all pairs"
+    return f"{said}."
+
+
+def _measured(row: Row) -> str:
+    """45.2 % [41.0, 49.1], n = 300"""
+    said = " ".join(filter(None, [number(row.value or 0.0, row.metric, unit=True), interval(row)]))
+    return said if row.n is None else f"{said}, n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{row.n}"
+
+
+def _hindered(found: list[Finding]) -> list[str]:
+    """Why no representation is called the best of some subsets."""
+    return [
+        f"On {finding.subset.label} no representation is called the best: {finding.hindrance}."
+        for finding in found
+        if finding.hindrance
+    ]
+
+
+def _crowned(found: list[Finding], ranking: Ranking, metric: str, protocol: str | None = None) -> Values:
+    """The values that a mean over subsets rests on: those of subsets that have a best."""
+    places = {finding.subset for finding in found}
+    every = reading.values(ranking.scores, metric, protocol)
+    return {place: rows for place, rows in every.items() if place in places}
+
+
+def _overall(found: list[Finding], ranking: Ranking, metric: str) -> str:
+    count = len({line.best for line in found})
+    if len(found) == 1:
+        (only,) = found
+        if not only.others:
+            return f"{only.best.label} reaches {_measured(only.row)} on {only.subset.label}."
+        return f"On {only.subset.label}, {only.best.label} does best of {only.others + 1}: {_measured(only.row)}."
+    wins = Counter(finding.best for finding in found)
+    winner, won = wins.most_common(1)[0]
+    values = _crowned(found, ranking, metric)
+    means = reading.mean_over_subsets(values)
+    top = reading.best_on_average(values, metric)
+    total = sum(row.n or 0 for row in (rows[top] for rows in values.values())) if top else 0
+    clips = f", {total} queries" if total else ""
+    mean = f"{number(means[top], metric, unit=True)} averaged over {len(found)} subsets{clips}" if top else ""
+    if count == 1:
+        return f"{winner.label} does best on all {len(found)} subsets ({mean})." if top == winner else (
+            f"{winner.label} does best on all {len(found)} subsets."
+        )  # fmt: skip
+    if top is None:
+        return f"{winner.label} does best on {won} of {len(found)} subsets; no representation has a value on all."
+    first = f"{top.label} does best on the whole ({mean})"
+    if top == winner:
+        return f"{first}, and on {won} of the {len(found)} subsets by itself."
+    return f"{first}; {winner.label} wins the most single subsets, {won} of {len(found)}."
+
+
+def champion(ranking: Ranking) -> str | None:
+    """The name the opening is about; None where nothing is called the best."""
+    found = [finding for finding in findings(ranking) if not finding.hindrance]
+    if len(found) == 1:
+        return found[0].best.label
+    metric = reading.headline(ranking.scores)
+    top = reading.best_on_average(_crowned(found, ranking, metric), metric)
+    return top.label if top else None
+
+
+# --- across groups and over all pairs -----------------------------------------------------------------------------
+
+
+def _protocols(found: list[Finding], ranking: Ranking, metric: str) -> str:
+    """What changes when neighbours of the same group may answer; nothing where groups were not asked about."""
+    both = [finding for finding in found if finding.across and finding.over_all is not None]
+    if not both:
+        return ""
+    if len(both) == 1 and len(found) == 1:
+        return _one_subset(both[0], metric)
+    return _several_subsets(both, ranking, metric)
+
+
+def _one_subset(finding: Finding, metric: str) -> str:
+    assert finding.over_all is not None
+    gain = (finding.over_all.value or 0.0) - (finding.row.value or 0.0)
+    there = _percent(finding.over_all)
+    if not finding.differs or finding.other is None or finding.other_row is None:
+        best = ", and is the best there too" if finding.others else ""
+        return (
+            f"Over all pairs, where neighbours of the same group count as well, {finding.best.label} has {there}"
+            f" ({points(gain, metric)}){best}."
+        )
+    fall = f" and {_percent(finding.other_across)} across groups" if finding.other_across is not None else ""
+    return (
+        f"Over all pairs, where neighbours of the same group count as well, another one does best: "
+        f"{finding.other.label}, with {_percent(finding.other_row)}{fall}; {finding.best.label} has {there} there."
+    )
+
+
+def _several_subsets(found: list[Finding], ranking: Ranking, metric: str) -> str:
+    across = _crowned(found, ranking, metric, ACROSS)
+    over_all = _crowned(found, ranking, metric, ALL)
+    means = reading.mean_over_subsets(across), reading.mean_over_subsets(over_all)
+    best = reading.best_on_average(across, metric)
+    other = reading.best_on_average(over_all, metric)
+    changed = [finding.subset.label for finding in found if finding.differs]
+    where = f" The best one changes on {listed(changed)}." if changed else " It is the same one on every subset."
+    said = "Over all pairs, where neighbours of the same group count as well, "
+    if best is None or other is None:
+        return (said + "no representation has a value on every subset." + where) if changed else ""
+    if other == best or means[1].get(best) == means[1][other]:
+        gain = points(means[1][best] - means[0][best], metric)
+        return f"{said}{best.label} has {_mean(means[1][best], metric)} on average ({gain}).{where}"
+    fall = f" and {_mean(means[0][other], metric)} across groups" if other in means[0] else ""
+    mine = f"; {best.label} has {_mean(means[1][best], metric)} there" if best in means[1] else ""
+    return f"{said}{other.label} does best on average, with {_mean(means[1][other], metric)}{fall}{mine}.{where}"
+
+
+def _percent(row: Row) -> str:
+    return number(row.value or 0.0, row.metric, unit=True)
+
+
+def _mean(value: float, metric: str) -> str:
+    return number(value, metric, unit=True)
+
+
+# --- chance and sureness ------------------------------------------------------------------------------------------
+
+
+def _chance(found: list[Finding], metric: str) -> str:
+    known = [finding for finding in found if finding.row.lift is not None]
+    if not known:
+        return "Chance was not measured (no permutations), so how far above it these values lie is not known."
+    unsure = [finding.subset.label for finding in known if above_chance(finding.row) is False]
+    lifts = [finding.row.lift or 0.0 for finding in known]
+    if len(known) == 1:
+        row = known[0].row
+        chance = number(row.baseline or 0.0, metric, unit=True)
+        said = f"That is {points(lifts[0], metric)} {_from(metric)} chance ({chance}"
+        said += f", {p_text(row.p_value)})" if row.p_value is not None else ")"
+        return said + (
+            ", which shuffled labels reach as well: it is not distinguishable from chance." if unsure else "."
+        )
+    low, high = min(lifts), max(lifts)
+    span = f"{number(low, metric, sign=True)} to {points(high, metric)}"
+    said = f"The best of each subset lies {span} {_from(metric)} chance"
+    if unsure:
+        return f"{said}; on {listed(unsure)} it is not distinguishable from chance."
+    return said + ", everywhere more than shuffled labels explain." if len(known) == len(found) else said + "."
+
+
+def _from(metric: str) -> str:
+    return "above" if facts(metric).higher_is_better else "from"
+
+
+def _sureness(found: list[Finding]) -> str:
+    contested = [finding for finding in found if finding.others]
+    if not contested:
+        return ""
+    judged = [finding for finding in contested if finding.judged]
+    if not judged:
+        return "There are no intervals, so which differences between representations are real cannot be judged."
+    close = [finding for finding in judged if finding.rivals]
+    units = {finding.tested for finding in judged}
+    unit = units.pop() if len(units) == 1 else ""
+    larger = f"larger than a change of {unit}s explains" if unit else "larger than the intervals"
+    smaller = f"no larger than a change of {unit}s explains" if unit else "smaller than the intervals"
+    if not close:
+        return f"Its lead over every other representation is {larger}." if len(judged) == 1 else (
+            f"In each subset the lead of the best over all others is {larger}."
+        )  # fmt: skip
+    if len(judged) == 1:
+        names = [line.label for line in close[0].rivals]
+        more = listed(names) if len(names) <= 3 else f"{listed(names[:2])} and {len(names) - 2} more"
+        return f"The lead is {smaller}: {more} may be as good."
+    clear = [finding.subset.label for finding in judged if not finding.rivals]
+    if not clear:
+        where = f"On none of the {len(judged)} subsets"
+        return f"{where} is the lead of the best {larger}: others may be as good."
+    return f"The lead of the best is {larger} on {listed(clear)}; elsewhere others may be as good."
+
+
+def verdict(finding: Finding) -> str:
+    """Whether the best of a subset is surely the best, in a few words."""
+    if finding.hindrance:
+        return f"no verdict: {finding.hindrance}"
+    if not finding.others:
+        return "the only one"
+    if not finding.judged:
+        return "not judged: no intervals"
+    if not finding.rivals:
+        return f"clear of all {finding.others} others" if finding.others > 1 else "clear of the other one"
+    return f"undecided against {len(finding.rivals)} of {finding.others}"
