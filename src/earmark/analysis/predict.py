@@ -68,6 +68,7 @@ def predict(
     level: float = LEVEL,
     regressor: str = "ridge",
     printed: bool = True,
+    with_repeats: bool = False,
     families: Mapping[str, str] | None = None,
 ) -> Scores:
     """The measured rows of a table, and predicted rows for the subsets of its suite that are missing.
@@ -75,6 +76,7 @@ def predict(
     metric     only these; a plain table of models and datasets needs one, which is what it measures
     history    tables of other systems on the same suite; other systems of `partial` count as history too
     printed    whether the papers' results are part of the history (VocSim and Codec-SUPERB)
+    with_repeats  whether rows that repeat another system's are part of the history
     families   by system: those of one family are never predicted from each other
 
     Predictions that are already in `partial` are made anew. What could not be predicted is said in the notes.
@@ -82,7 +84,9 @@ def predict(
     chosen = [metric] if isinstance(metric, str) else list(metric or ())
     tables = [history] if isinstance(history, Scores | str | os.PathLike) else list(history)
     known_as = chosen[0] if len(chosen) == 1 else None
-    (asked, kin), *others = (open_scores(table, known_as) for table in (partial, *tables))
+    (asked, kin), *others = (
+        open_scores(table, known_as, with_repeats=with_repeats) for table in (partial, *tables)
+    )
     kin = {system: family for _, found in others for system, family in found.items()} | kin | dict(families or {})
     if chosen:
         asked = _selected(asked, chosen, "The table" if isinstance(partial, Scores) else os.fspath(partial))
@@ -92,7 +96,7 @@ def predict(
     notes: list[_Note] = []
     given = [_named(table, notes) for table in (measured, *(table for table, _ in others))]
     suites = dict.fromkeys(row.suite for row in given[0] if _usable(row))
-    past = merge(*given, *_printed(suites, printed), on_conflict="last")
+    past = merge(*given, *_printed(suites, printed, with_repeats), on_conflict="last")
     of = _families(past, kin)
     added: list[Row] = []
     for setting in dict.fromkeys(_setting(row) for row in given[0] if _usable(row)):
@@ -162,8 +166,12 @@ def _named(table: Scores, notes: list[_Note]) -> Scores:
     )
 
 
-def _printed(suites: Iterable[str], wanted: bool) -> list[Scores]:
-    return [published.load(suite) for suite in suites if wanted and suite in ("vocsim", "codec-superb")]
+def _printed(suites: Iterable[str], wanted: bool, with_repeats: bool) -> list[Scores]:
+    return [
+        published.load(suite, with_repeats=with_repeats)
+        for suite in suites
+        if wanted and suite in ("vocsim", "codec-superb")
+    ]
 
 
 def _families(past: Scores, given: Mapping[str, str]) -> dict[str, str]:

@@ -21,6 +21,7 @@ from earmark.board.snapshot import BEST, EACH, NoSuchSystem, Snapshot
 from earmark.board.table import Cell, mean_cell
 from earmark.errors import UsageError
 from earmark.report.reading import facts, plain
+from earmark.scores import WITH_VALUE
 
 __all__ = ["FEWEST", "MOST", "Compared", "Comparison", "Difference", "cells_of", "compare", "split_key"]
 
@@ -109,7 +110,7 @@ def cells_of(snapshot: Snapshot, metric: str, row: int, subsets: Sequence[str]) 
     for name in subsets:
         column = place.get(name)
         status = STATUSES[panel.status[row, column]] if column is not None else ""
-        if column is None or status not in ("ok", "predicted"):
+        if column is None or status not in WITH_VALUE:
             reason = "" if column is None else plain(panel.reasons.get((row, column), ""), 300)
             made.append(Cell(None, status=status, reason=reason or ("" if status else "not measured")))
             continue

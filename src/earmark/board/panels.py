@@ -24,7 +24,7 @@ Codes = NDArray[np.int8]
 Numbers = Sequence[float | None] | Floats
 """A column of numbers in which None or NaN is a missing one."""
 
-STATUSES = ("", "ok", "not_applicable", "failed", "predicted")
+STATUSES = ("", "ok", "not_applicable", "failed", "predicted", "repeated")
 """What a code in `Panel.status` stands for; 0 is a cell without a row."""
 ABSENT, OK, PREDICTED = 0, 1, 4
 PROVENANCES = ("", "printed", "self-reported", "reproduced", "blind")
@@ -95,7 +95,7 @@ class Panel:
     reasons: Mapping[tuple[int, int], str]  # (row of the panel, column): only where there is one
 
     def measured(self) -> Floats:
-        """The values that count: ok ones; NaN elsewhere. Predictions are shown and never counted."""
+        """The values that count: ok ones; NaN elsewhere. Predictions and repeats are shown and never counted."""
         return np.where(self.status == OK, self.value, np.nan)
 
     def columns(self, names: Sequence[str]) -> Whole:

@@ -310,6 +310,11 @@ def _warnings(document: Document) -> list[str]:
         "is a prediction: it is shown as such and ranked nowhere.",
         "are predictions: they are shown as such and ranked nowhere.",
     )
+    note(
+        sum(row.status == "repeated" for row in rows),
+        "repeats another system's: it is shown as such and ranked nowhere.",
+        "repeat other systems': they are shown as such and ranked nowhere.",
+    )
     differences = sum(row.metric.endswith(":difference") for row in rows)
     note(differences, "is a difference: the board computes its own.", "are differences: the board computes its own.")
     means = sum(row.subset == "mean" or row.subset.startswith("mean:") for row in rows)

@@ -74,7 +74,8 @@ _TABLES: tuple[Table, ...] = (
         "P@1, P@5, GSR, CSR, CS, CSCF and weighted purity of every configuration on every subset", 16758,
         "Weighted purity 1.0 of CC, MAE and their PCA variants marks 19 failed clusterings, and CS of E under cosine "
         "on BS2 another failure: all are left out of the printed averages. E under cosine on BS2 looks like a failed "
-        "run in every metric. BEATs and EAT exist only for P@1, P@5 and GSR; GSR lacks CC under euclidean.",
+        "run in every metric. BEATs and EAT exist only for P@1, P@5 and GSR; GSR lacks CC under euclidean. The rows "
+        "without PCA repeat those of D100 or D30 on 16 subsets, and D30 repeats D100 on HU2.",
     ),
     Table(
         "vocsim_full_results_averages", "VocSim", "Tables 19–25, columns Avg and Avg (Blind)",
