@@ -66,7 +66,7 @@ def test_a_block_may_differ_in_one_cell_of_ten_and_values_that_do_not_vary_show_
     cells["b", "sea", "GSR"] = 0.999
     (found,) = find_repeats(rows_of(cells))
     assert (found.subset, found.equal, len(found.cells), found.certain) == ("", 23, 24, False)
-    flat = {key: 1.0 for key in table(systems=("a", "b"))}
+    flat = dict.fromkeys(table(systems=("a", "b")), 1.0)
     assert find_repeats(rows_of(flat)) == []
 
 

@@ -84,9 +84,7 @@ def predict(
     chosen = [metric] if isinstance(metric, str) else list(metric or ())
     tables = [history] if isinstance(history, Scores | str | os.PathLike) else list(history)
     known_as = chosen[0] if len(chosen) == 1 else None
-    (asked, kin), *others = (
-        open_scores(table, known_as, with_repeats=with_repeats) for table in (partial, *tables)
-    )
+    (asked, kin), *others = (open_scores(table, known_as, with_repeats=with_repeats) for table in (partial, *tables))
     kin = {system: family for _, found in others for system, family in found.items()} | kin | dict(families or {})
     if chosen:
         asked = _selected(asked, chosen, "The table" if isinstance(partial, Scores) else os.fspath(partial))

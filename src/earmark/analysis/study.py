@@ -23,7 +23,7 @@ from earmark.analysis.matrix import Matrix, usable
 from earmark.analysis.novelty import Addition, Verdict, addition, novelty
 from earmark.analysis.pounce import DEFAULT_REGRESSORS, Pounce, pounce
 from earmark.analysis.prowl import Prowl, Subset, exact_coverage, prowl
-from earmark.analysis.ranks import Ranks, rank_intervals
+from earmark.analysis.ranks import Ranks, rank_models
 from earmark.analysis.similarities import NINE
 from earmark.analysis.sources import Source, open_matrix
 from earmark.analysis.stalk import KINDS, Scheme, Stalk, stalk
@@ -187,7 +187,7 @@ def _further(study: Study, whole: Matrix | None, notes: list[str], seed: int, ti
     tick("intervals")
     coverage = _attempt("a check of intervals", lambda: _coverage(whole), notes)
     tick("ranks")
-    ranks = _attempt("intervals of ranks", lambda: rank_intervals(matrix, seed=seed), notes)
+    ranks = _attempt("intervals of ranks", lambda: _ranked(study.source, matrix, seed), notes)
     verdicts = _attempt("verdicts on datasets", lambda: novelty(whole or matrix), notes) or []
     blind = (
         _attempt("what blind sets add", lambda: addition(whole or matrix, _BLIND), notes)
@@ -318,6 +318,12 @@ def _records(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 def _named(rows: Sequence[Any]) -> Table:
     return Table(rows[0]._fields, [[_plain(cell) for cell in row] for row in rows]) if rows else Table((), [])
+
+
+def _ranked(source: Source, matrix: Matrix, seed: int) -> Ranks:
+    """Ranks by the plain mean, as on the leaderboard; where the columns measure different things, by a normalised one."""
+    alike = source.metric is not None and len(set(matrix.higher_is_better)) == 1
+    return rank_models(matrix, by="mean" if alike else "normalised_mean", seed=seed)
 
 
 def _lite() -> Choice:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from earmark.analysis.ranks import FEWEST_DATASETS
 from earmark.board.groups import Group
 from earmark.board.panels import STATUSES
-from earmark.board.ranks import FEWEST_SUBSETS
 from earmark.board.records import System
 from earmark.board.snapshot import BEST, EACH, NoSuchSystem, Snapshot
 from earmark.board.table import Cell, mean_cell
@@ -155,7 +155,7 @@ def _difference(values: np.ndarray, one: int, other: int, better: float, rng: np
     if not apart.size:
         return Difference(one, other, None, None, None, 0, 0, 0)
     low = high = None
-    if apart.size >= FEWEST_SUBSETS:
+    if apart.size >= FEWEST_DATASETS:
         drawn = rng.multinomial(apart.size, np.full(apart.size, 1 / apart.size), size=DRAWS) @ apart / apart.size
         low, high = (float(end) for end in np.quantile(drawn, [0.025, 0.975]))
     return Difference(one, other, float(apart.mean()), low, high, int(apart.size), ahead, behind)

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.analysis.ranks import RankIntervals, rank_intervals
 from earmark.board.groups import Group, groups_of, is_single
+from earmark.board.means import Means, means
 from earmark.board.panels import Cells, Line, Panel, build, joined
-from earmark.board.ranks import Means, Ranks, means, rank_intervals
 from earmark.board.records import Provenance, System, SystemCard
 from earmark.board.refusals import NotFound
 from earmark.errors import UsageError, did_you_mean
@@ -56,7 +57,7 @@ class Field(NamedTuple):
     group: Group
     rows: Whole
     means: Means
-    ranks: Ranks
+    ranks: RankIntervals
 
     @property
     def ranked(self) -> int:
@@ -292,7 +293,7 @@ class Snapshot:
         rows = np.array(sorted(chosen.values()), np.int64)
         mine = of.take(rows)
         values = panel.measured()[np.ix_(rows, panel.columns(group.subsets))]
-        ranks = rank_intervals(values, mine, higher_is_better=better > 0)
+        ranks = rank_intervals(better * values, mine.error())
         return Field(metric, group, rows, mine, ranks)
 
 

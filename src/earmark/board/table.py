@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.board.groups import subset_title
+from earmark.board.means import Means
 from earmark.board.panels import OK, PROVENANCES, STATUSES, Line
-from earmark.board.ranks import Means
 from earmark.board.records import System
 from earmark.board.snapshot import Field, Snapshot
 from earmark.board.view import PER_PAGE, SIZES, BoardView
