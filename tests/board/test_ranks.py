@@ -78,3 +78,42 @@ def test_the_interval_of_a_mean_is_that_of_the_score_table() -> None:
         assert found.low[row] == pytest.approx(expected.low, abs=1e-12)
         assert found.high[row] == pytest.approx(expected.high, abs=1e-12)
         assert found.lift[row] == pytest.approx(expected.lift, abs=1e-12)
+
+
+def test_categories_of_codec_superb_are_the_papers_harmonic_means() -> None:
+    snapshot = Snapshot.of_scores("codec-superb", published.load("codec-superb"))
+    printed = {
+        (row.system, row.subset.removeprefix("mean:")): row.value
+        for row in published.load("codec-superb").select(metric="overall")
+        if row.subset.startswith("mean:")
+    }
+    for category in ("speech", "audio", "music"):
+        field = snapshot.field("overall", category)
+        panel = snapshot.panel("overall")
+        assert "harmonic mean" in field.group.title
+        of = {}
+        for row, value, rank in zip(field.rows.tolist(), field.means.value, field.ranks.rank, strict=True):
+            system = snapshot.systems[snapshot.lines[panel.lines[row]].system].card.name
+            values = panel.measured()[row, panel.columns(field.group.subsets)]
+            assert value == pytest.approx(len(values) / sum(1 / values), abs=1e-12)
+            of[system] = (float(value), int(rank))
+            if category != "music":  # NSynth, which enters it, is not printed
+                assert value == pytest.approx(printed[system, category], abs=0.0015)
+        # Ranks are those of the means that are shown.
+        assert all((a[0] > b[0]) == (a[1] < b[1]) for a in of.values() for b in of.values() if abs(a[0] - b[0]) > 1e-9)
+    assert not snapshot.group("kbps").harmonic
+
+
+def test_the_interval_of_a_harmonic_mean_follows_its_first_derivative() -> None:
+    from earmark.board.means import means
+
+    value = np.array([[0.2, 0.8, 0.4], [0.5, 0.5, 0.5], [0.3, 0.6, np.nan]])
+    width = np.array([[0.002, 0.001, 0.003]] * 3)
+    found = means(value, value - width, value + width, np.full((3, 3), 0.1), harmonic=True)
+    rng = np.random.default_rng(0)
+    drawn = value[0] + width[0] * rng.normal(size=(20_000, 3))
+    assert (found.high - found.value)[0] == pytest.approx(np.std(3 / (1 / drawn).sum(axis=1)), rel=0.03)
+    assert found.value[1] == pytest.approx(0.5)
+    assert found.value[2] == pytest.approx(0.4)  # of the two that it has
+    assert found.have.tolist() == [3, 3, 2]
+    assert np.isnan(found.lift).all()

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.analysis.ranks import DEVIATIONS
+from earmark.scores import harmonic_mean
 
 __all__ = ["Means", "means"]
 
@@ -41,20 +42,29 @@ class Means(NamedTuple):
         return Means(value, low, high, lift, np.where(gone, 0, self.have[rows]), self.wanted)
 
 
-def means(value: Floats, low: Floats, high: Floats, lift: Floats) -> Means:
+def means(value: Floats, low: Floats, high: Floats, lift: Floats, *, harmonic: bool = False) -> Means:
     """Means over the subsets that a line has, from arrays [lines, subsets] with NaN where it has none.
 
     The interval of a mean combines those of the subsets as `earmark.scores.aggregate` does: half-widths h on one side
-    give sqrt(sum of h^2) / count. It needs all of them, and so does the lift.
+    give sqrt(sum of h^2) / count. It needs all of them, and so does the lift. In a harmonic mean m each half-width counts
+    with the weight (m / value)^2, its first derivative, and there is no lift.
     """
     here = np.isfinite(value)
     have = here.sum(axis=1)
     count = np.maximum(have, 1)
     middle = np.where(have > 0, np.where(here, value, 0.0).sum(axis=1) / count, np.nan)
+    weight: Floats | float = 1.0
+    if harmonic:
+        made = [harmonic_mean(line[there].tolist()) for line, there in zip(value, here, strict=True)]
+        middle = np.array([np.nan if mean is None else mean for mean in made])
+        have = np.where(np.isfinite(middle), have, 0)
+        lift = np.full(value.shape, np.nan)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weight = np.where(here & (value > 0), (middle[:, None] / value) ** 2, 0.0)
     with np.errstate(invalid="ignore"):
         down = np.where(here, np.maximum(0.0, value - low), 0.0)
         up = np.where(here, np.maximum(0.0, high - value), 0.0)
-    down, up = (np.sqrt((side**2).sum(axis=1)) / count for side in (down, up))
+    down, up = (np.sqrt(((weight * side) ** 2).sum(axis=1)) / count for side in (down, up))
     lifted = np.where(here, lift, 0.0).sum(axis=1) / count
     lifted = np.where(have > 0, lifted, np.nan)
     return Means(middle, middle - down, middle + up, lifted, have, value.shape[1])

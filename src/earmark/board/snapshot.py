@@ -187,7 +187,7 @@ class Snapshot:
             # Systems and not lines: one system under twenty distances is one.
             owners = np.array([self.lines[number].system for number in panel.lines.tolist()])
             counts = [len(set(owners[there].tolist())) for there in np.isfinite(panel.measured()).T]
-            return groups_of(self.board, {name: int(n) for name, n in zip(panel.subsets, counts, strict=True)})
+            return groups_of(self.board, dict(zip(panel.subsets, counts, strict=True)), metric)
 
         return self.once(("groups", metric), make)
 
@@ -247,7 +247,8 @@ class Snapshot:
             panel = self.panel(metric)
             columns = panel.columns(group.subsets)
             measured = panel.measured()[:, columns]
-            return means(measured, panel.low[:, columns], panel.high[:, columns], panel.lift[:, columns])
+            others = (part[:, columns] for part in (panel.low, panel.high, panel.lift))
+            return means(measured, *others, harmonic=group.harmonic)
 
         return self.once(("means", metric, group.key), make)
 
@@ -293,7 +294,11 @@ class Snapshot:
         rows = np.array(sorted(chosen.values()), np.int64)
         mine = of.take(rows)
         values = panel.measured()[np.ix_(rows, panel.columns(group.subsets))]
-        ranks = rank_intervals(better * values, mine.error())
+        error = mine.error()
+        if group.harmonic:  # whose order is that of the means of -1 / value
+            with np.errstate(divide="ignore", invalid="ignore"):
+                values, error = np.where(values > 0, -1 / values, np.nan), error / mine.value**2
+        ranks = rank_intervals(better * values, error)
         return Field(metric, group, rows, mine, ranks)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from earmark.scores.facts import METRICS, MetricFacts, metric_facts
 from earmark.scores.reading import load_scores, read_scores
 from earmark.scores.rows import COLUMNS, KEY, Row
-from earmark.scores.rules import RULES, VOCSIM_SUBSETS, Rule, VocSimSubset, aggregate, find_rule
+from earmark.scores.rules import RULES, VOCSIM_SUBSETS, Rule, VocSimSubset, aggregate, find_rule, harmonic_mean
 from earmark.scores.table import PointKey, Scores, merge
 from earmark.scores.validation import PROTOCOLS, STATUS_MARKS, STATUSES, WITH_VALUE, validate
 
@@ -32,6 +32,7 @@ __all__ = [
     "VocSimSubset",
     "aggregate",
     "find_rule",
+    "harmonic_mean",
     "load_scores",
     "merge",
     "metric_facts",
