@@ -16,7 +16,7 @@ from earmark.scores import Scores, aggregate
 @pytest.mark.parametrize(("metric", "distance"), [("P@1", "cosine"), ("GSR", "euclidean"), ("CS", "spearman")])
 def test_board_and_analysis_rank_alike_with_the_same_intervals(metric: str, distance: str) -> None:
     scores = published.load("vocsim", with_repeats=True).select(distance=distance, metric=metric)
-    snapshot = Snapshot.of_scores("vocsim", scores)
+    snapshot = Snapshot.of_scores("vocsim", scores, provenance="printed")
     field = snapshot.field(metric, "mean", setting=distance)
     lines = snapshot.panel(metric).lines[field.rows]
     names = [snapshot.systems[snapshot.lines[number].system].card.name for number in lines.tolist()]
@@ -38,7 +38,7 @@ def test_analyze_ranks_a_score_table_as_the_board_does() -> None:
     small = Scores(tuple(row for row in scores if row.system.endswith("D100")))
     study = analyze(small, metric="P@1", random_orders=0)
     assert study.ranks is not None
-    field = Snapshot.of_scores("vocsim", small).field("P@1", "mean", setting="cosine")
+    field = Snapshot.of_scores("vocsim", small, provenance="printed").field("P@1", "mean", setting="cosine")
     assert sorted((row.rank, row.low, row.high) for row in study.ranks.rows) == sorted(
         zip(*(getattr(field.ranks, name).tolist() for name in ("rank", "low", "high")), strict=True)
     )

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from earmark import published
 from earmark.scores import RULES, VOCSIM_SUBSETS
 
-__all__ = ["Group", "groups_of", "is_single", "subset_title"]
+__all__ = ["Group", "blind_subsets", "groups_of", "is_single", "subset_title"]
 
 _VOCSIM_TITLES = {
     "public": ("Public mean", "Mean"),
@@ -95,6 +95,17 @@ def _singles(present: Sequence[str]) -> list[Group]:
 def _shared(present: Sequence[str], systems_with: Mapping[str, int]) -> tuple[str, ...]:
     most = max((systems_with[name] for name in present), default=0)
     return tuple(name for name in present if systems_with[name] > _HALF * most)
+
+
+BOARDS_WITH_BLIND_SUBSETS = ("vocsim",)
+
+
+@cache
+def blind_subsets(board: str) -> frozenset[str]:
+    """The subsets of a board that nobody but its host can listen to: no author can measure them."""
+    return frozenset(
+        subset.name for subset in VOCSIM_SUBSETS if board in BOARDS_WITH_BLIND_SUBSETS and subset.status == "blind"
+    )
 
 
 @cache

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.analysis.ranks import RankIntervals, rank_intervals
-from earmark.board.groups import Group, groups_of, is_single
+from earmark.board.groups import Group, blind_subsets, groups_of, is_single
 from earmark.board.means import Means, means
-from earmark.board.panels import Cells, Line, Panel, build, joined
+from earmark.board.panels import Cells, Line, Panel, build, joined, without_claims
 from earmark.board.records import Provenance, System, SystemCard
 from earmark.board.refusals import NotFound
 from earmark.errors import UsageError, did_you_mean
@@ -101,13 +101,13 @@ class Snapshot:
             card = known.get(name) or SystemCard(name=name)
             systems.append(System(place, board, slug, card, owner, "", made))
         places = {name: place for place, name in enumerate(names)}
-        lines, panels = build(Cells.of_scores(scores, places, provenance))
+        lines, panels = build(without_claims(Cells.of_scores(scores, places, provenance), blind_subsets(board)))
         return cls(board, generation, tuple(systems), lines, panels)
 
     @classmethod
     def of_cells(cls, board: str, generation: int, systems: Sequence[System], cells: Cells) -> Snapshot:
         """A snapshot of columns whose `system` are places in `systems`."""
-        lines, panels = build(cells)
+        lines, panels = build(without_claims(cells, blind_subsets(board)))
         return cls(board, generation, tuple(systems), lines, panels)
 
     def updated(self, generation: int, systems: Sequence[System], cells: Cells) -> Snapshot:
@@ -121,7 +121,8 @@ class Snapshot:
         place = {system.id: number for number, system in enumerate(everyone)}
         stays = np.array([self.systems[line.system].id not in changed for line in self.lines], bool)
         old = [line._replace(system=place[self.systems[line.system].id]) for line in self.lines]
-        fresh_lines, fresh = build(cells._replace(system=[place[systems[number].id] for number in cells.system]))
+        counted = without_claims(cells, blind_subsets(self.board))
+        fresh_lines, fresh = build(counted._replace(system=[place[systems[number].id] for number in cells.system]))
         lines = [line for line, stay in zip(old, stays, strict=True) if stay] + list(fresh_lines)
         number = np.cumsum(stays) - 1
         panels: dict[str, Panel] = {}
