@@ -1,4 +1,4 @@
-"""Ranks and their intervals: against a slow definition, in simulation, and what they must do where the answer is known."""
+"""Ranks and their intervals: against a slow definition, in simulation, and where the answer is known."""
 
 from __future__ import annotations
 

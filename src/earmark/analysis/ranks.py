@@ -192,7 +192,7 @@ def rank_models(
             int(found.low[i]) or None,
             int(found.high[i]) or None,
             float(leads[i]),
-        )  # fmt: skip
+        )
         for i in order
     )
     absent = tuple(name for name in matrix.models if name not in set(kept.models))

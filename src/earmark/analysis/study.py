@@ -321,7 +321,7 @@ def _named(rows: Sequence[Any]) -> Table:
 
 
 def _ranked(source: Source, matrix: Matrix, seed: int) -> Ranks:
-    """Ranks by the plain mean, as on the leaderboard; where the columns measure different things, by a normalised one."""
+    """Ranks by the plain mean, as on the leaderboard; where columns measure different things, by a normalised one."""
     alike = source.metric is not None and len(set(matrix.higher_is_better)) == 1
     return rank_models(matrix, by="mean" if alike else "normalised_mean", seed=seed)
 

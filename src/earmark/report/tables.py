@@ -8,8 +8,8 @@ caption. A cell is
 
 in percent for metrics that are fractions and with three decimals for the others. A dash is not applicable,
 "failed" is failed, "~31.8" was predicted and not measured, "=31.8" repeats another system's, all with a numbered
-footnote; an empty cell was not measured. The best of a column is bold, among lines that can be compared: same suite, subset and protocol. Values
-that print alike are equally good; what was predicted or repeated is never the best.
+footnote; an empty cell was not measured. The best of a column is bold, among lines that can be compared: same suite,
+subset and protocol. Values that print alike are equally good; what was predicted or repeated is never the best.
 
 `long_text` lists instead: a block for each setting, a line for each metric, with chance, lift, p and n.
 """

@@ -10,8 +10,8 @@ from earmark.scores.facts import MetricFacts, metric_facts
 from earmark.scores.rows import KEY, Row
 
 STATUSES = ("ok", "not_applicable", "failed", "predicted", "repeated")
-"""A predicted value was not measured: it has an interval and a reason, and no mean, rank or best counts it. Nor does one
-count a repeated value, which is that of another system: its reason says whose."""
+"""A predicted value was not measured: it has an interval and a reason, and no mean, rank or best counts it. Nor is a
+repeated value counted, which is that of another system: its reason says whose."""
 WITH_VALUE = ("ok", "predicted", "repeated")
 STATUS_MARKS = {"predicted": "~", "repeated": "="}
 """What stands before a value in a table, where it is no measurement of its own."""

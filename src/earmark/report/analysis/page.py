@@ -266,7 +266,7 @@ def _ranks(study: Study) -> Html | None:
             f"{row.low}–{row.high}" if row.low is not None else "–",
             f"{row.score:.3f}",
             f"{100 * row.leads:.0f} %",
-        ]  # fmt: skip
+        ]
         for row in study.ranks.rows[:_MOST_ROWS]
     ]
     return section(

@@ -134,13 +134,13 @@ def ranks(study: Study) -> list[str]:
     first = study.ranks.rows[0]
     if first.low is None or first.high is None:
         return [
-            f"{first.model} leads; with fewer than {FEWEST_DATASETS} datasets nothing can be said of its rank on others."
+            f"{first.model} leads; fewer than {FEWEST_DATASETS} datasets say nothing of its rank on others."
         ]
     rank = f"{first.low} to {first.high}" if first.high > first.low else f"{first.low}"
     return [
         f"{first.model} leads; over all the datasets that could have been taken, its rank is {rank} (95 % interval).",
-        f"Of all pairs of models, {100 * study.ranks.told_apart:.0f} % are told apart (paired t-tests over the datasets, "
-        "Holm's correction for the number of models).",
+        f"Of all pairs of models, {100 * study.ranks.told_apart:.0f} % are told apart (paired t-tests over the "
+        "datasets, Holm's correction for the number of models).",
     ]
 
 
