@@ -3,6 +3,8 @@
 The history is what is printed in the papers and whatever tables the caller has. Every row of it that is the system
 asked about, or another configuration of the model behind it, is left out: nothing is predicted from itself.
 
+A mean over subsets takes the measured ones as they are; its interval is that of the mean of the others.
+
 A predicted row has the status `predicted`, its interval in `low` and `high`, and says in `reason` what it rests on. No
 mean, rank or `Scores.value` takes it for a measurement.
 """
@@ -214,14 +216,17 @@ def _of_setting(
 
 
 def _matrix(chosen: Scores, setting: _Setting, families: Mapping[str, str]) -> Matrix:
-    """The history with means of VocSim as further columns."""
     subsets = list(dict.fromkeys(row.subset for row in chosen))
-    matrix = from_scores(
-        chosen, setting.metric, families=families, chance=known_chance(subsets, setting.metric) or None
-    )
+    return from_scores(chosen, setting.metric, families=families, chance=known_chance(subsets, setting.metric) or None)
+
+
+def _with_missing(matrix: Matrix, setting: _Setting, values: Mapping[str, float]) -> Matrix:
+    """The history with a further column for each mean of VocSim: the mean of those of its subsets that were not
+    measured, which is all of it that has to be predicted."""
     for name, members in MEANS.items() if setting.suite == "vocsim" else ():
-        if set(members) <= set(matrix.datasets):
-            matrix = _with_mean(matrix, name, [matrix.datasets.index(member) for member in members])
+        missing = [member for member in members if member not in values]
+        if missing and set(missing) <= set(matrix.datasets):
+            matrix = _with_mean(matrix, name, [matrix.datasets.index(member) for member in missing])
     return matrix
 
 
@@ -242,7 +247,7 @@ def _rows(task: _Task, system: str, distance: str, values: Mapping[str, float], 
     setting, matrix = task.setting, task.matrix
     who = f"{system or 'the system'}{f' under {distance}' if distance else ''}, {setting.metric}"
     others = np.flatnonzero(np.array(matrix.families) != task.families[system])
-    past = matrix.take(models=others).present()
+    past = _with_missing(matrix.take(models=others).present(), setting, values)
     features = _features(past, values)
     known = np.isfinite(features)
     past = past.take(models=np.flatnonzero(np.isfinite(past.values[:, known]).all(axis=1)))
@@ -268,11 +273,15 @@ def _rows(task: _Task, system: str, distance: str, values: Mapping[str, float], 
     ends = metric_facts(setting.metric).range
     added = []
     for place, name in enumerate(past.datasets):
-        measured = name in values or (name in MEANS and all(member in values for member in MEANS[name]))
-        if measured or not np.isfinite(found.value[0, place]):
+        if name in values or not np.isfinite(found.value[0, place]):
             continue
         held = f"{100 * float(found.supported[0, place]):.0f} % interval, whole models held out"
         value, low, high = (float(np.clip(part[0, place], *ends)) for part in (found.value, found.low, found.high))
+        if name in MEANS and (here := [values[member] for member in MEANS[name] if member in values]):
+            # What was measured counts as it is: only the mean of the rest is predicted, and only it is in doubt.
+            wanted = len(MEANS[name])
+            value, low, high = ((sum(here) + (wanted - len(here)) * part) / wanted for part in (value, low, high))
+            held = f"{len(here)} of its {wanted} subsets as measured, the others predicted; {held}"
         added.append(replace(common, subset=name, value=value, low=low, high=high, reason=f"{about}; {held}"))
     if added:
         _note_strangers(who, values, past, used, notes)
