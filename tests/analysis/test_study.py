@@ -39,7 +39,10 @@ def test_the_figures_of_vocsims_own_matrix(vocsim: Study) -> None:
 
 
 def test_a_random_split_looks_better_than_it_is() -> None:
-    errors = {row["regressor"]: row["auc_mse"] for row in _core("published:vocsim", "P@1", split="random", with_repeats=True)["pounce"]}
+    errors = {
+        row["regressor"]: row["auc_mse"]
+        for row in _core("published:vocsim", "P@1", split="random", with_repeats=True)["pounce"]
+    }
     for name, figure in (("ridge", 0.0033), ("knn", 0.0025), ("mean", 0.0089)):
         assert errors[name] == pytest.approx(figure, abs=0.00006)
 
