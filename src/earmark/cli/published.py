@@ -1,8 +1,8 @@
 """The papers' printed results that come with Earmark: list them, recompute what follows from them, write them out.
 
 `list` names the sets that are score tables and every printed table. `check` recomputes each printed average, says how
-many are reproduced, and finds the values that repeat other systems'. `show` prints a set of scores, or a table as it was
-printed; --out writes it.
+many are reproduced, and finds the values that repeat other systems'. `show` prints a set of scores, or a table as it
+was printed; --out writes it.
 """
 
 from __future__ import annotations

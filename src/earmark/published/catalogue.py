@@ -90,7 +90,7 @@ _TABLES: tuple[Table, ...] = (
         "equals the full table's BEATs without PCA.",
     ),
     Table(
-        "vocsim_table5_overlap", "VocSim", "Table 5 (later version)", "what models may have heard of the subsets before",
+        "vocsim_table5_overlap", "VocSim", "Table 5 (later version)", "what models may have heard of subsets before",
         105,
         "The scan lost the heads of the columns: the models are named by the order of the text below the table and by "
         "the verdicts. The text calls likely what the table marks as confirmed for ES1.",
