@@ -209,7 +209,8 @@ def test_intervals_hold_for_models_that_were_never_seen() -> None:
     """Each model of VocSim predicted from the lite suite by the others: about nine cells in ten lie inside."""
     table = published.load("vocsim").select(metric="P@1", distance="cosine", status="ok")
     systems = [
-        "EWMTF D100", "EMTF D100", "CLP D100", "WLM D100", "W2V D100", "MAE D100", "M", "VC", "AC", "CC", "EAT", "BEATs",
+        "EWMTF D100", "EMTF D100", "CLP D100", "WLM D100", "W2V D100", "MAE D100",
+        "M", "VC", "AC", "CC", "EAT", "BEATs",
     ]  # fmt: skip
     inside = total = 0
     asked = Scores(tuple(r for r in table if r.system in systems and r.subset in LITE["vocsim"]))

@@ -61,9 +61,7 @@ def test_a_model_that_learns_from_the_subset_has_heard_it(name: str) -> None:
 def test_imitations_of_sounds_are_of_the_kind_that_collections_of_events_cover() -> None:
     """Their domain is human speech: what they are drawn from tells more."""
     assert audit(model("AudioSet-2M"), CARDS["HS2"]).verdict == "likely"
-    assert (
-        audit(model("FSD50K"), CorpusCard(name="x", domain="voices", drawn_from="Imitations")).verdict == "likely"
-    )
+    assert audit(model("FSD50K"), CorpusCard(name="x", domain="voices", drawn_from="Imitations")).verdict == "likely"
     assert audit(model("AudioSet-2M"), CARDS["HU1"]).verdict == "no evidence"
 
 

@@ -205,7 +205,7 @@ def records_latex(records: Sequence[Record], caption: str, metric: str) -> str:
 
 
 def cell_words(cell: Cell, metric: str) -> str:
-    """A cell of a paper's table: 61.2 [58.1, 64.0], – for nothing; ~61.2 a prediction, =61.2 a repeat, 61.2† partial."""
+    """A cell of a paper's table: 61.2 [58.1, 64.0], – is nothing; ~61.2 is predicted, =61.2 repeated, 61.2† partial."""
     if cell.value is None:
         return "failed" if cell.status == "failed" else "–"
     text = STATUS_MARKS.get(cell.status, "") + number(cell.value, metric)

@@ -101,7 +101,7 @@ def without_claims(cells: Cells, blind: Collection[str]) -> Cells:
     ]
     if not claimed:
         return cells
-    numbers = {}
+    numbers: dict[str, Any] = {}
     for name in _NUMBERS:
         numbers[name] = np.array(getattr(cells, name), np.float64)
         numbers[name][claimed] = np.nan

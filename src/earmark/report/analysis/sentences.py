@@ -133,9 +133,7 @@ def ranks(study: Study) -> list[str]:
         return []
     first = study.ranks.rows[0]
     if first.low is None or first.high is None:
-        return [
-            f"{first.model} leads; fewer than {FEWEST_DATASETS} datasets say nothing of its rank on others."
-        ]
+        return [f"{first.model} leads; fewer than {FEWEST_DATASETS} datasets say nothing of its rank on others."]
     rank = f"{first.low} to {first.high}" if first.high > first.low else f"{first.low}"
     return [
         f"{first.model} leads; over all the datasets that could have been taken, its rank is {rank} (95 % interval).",
