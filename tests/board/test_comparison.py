@@ -40,7 +40,7 @@ def test_differences_are_means_of_differences_over_common_subsets() -> None:
 def test_an_interval_covers_what_the_bootstrap_of_scipy_covers() -> None:
     from scipy.stats import bootstrap
 
-    whole = Snapshot.of_scores("vocsim", published.load("vocsim"))
+    whole = Snapshot.of_scores("vocsim", published.load("vocsim"), provenance="printed")
     pair = compare(whole, ["ewmtf-d100:spearman", "m:cosine"]).differences[0]
     table = {(row.system, row.distance, row.subset): row.value for row in published.load("vocsim").select(metric="P@1")}
     apart = [table["EWMTF D100", "spearman", s] - table["M", "cosine", s] for s in whole.group("P@1").subsets]
@@ -142,7 +142,7 @@ def test_a_subset_lists_every_system_under_its_best_setting_there() -> None:
     assert [(one.system.card.name, one.value) for one in found.standings] == sorted(least.items(), key=lambda kv: kv[1])
     assert found.best == min(least.values())
     assert found.median == pytest.approx(np.median(list(least.values())))
-    facts = dict(summarise(Snapshot.of_scores("vocsim", published.load("vocsim")), "BC").facts)
+    facts = dict(summarise(Snapshot.of_scores("vocsim", published.load("vocsim"), provenance="printed"), "BC").facts)
     assert facts["Clips"] == "3,321"
     with pytest.raises(EarmarkError, match='Did you mean "cats"'):
         summarise(WHOLE, "cat")

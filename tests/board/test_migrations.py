@@ -91,3 +91,47 @@ def test_a_file_that_is_no_database_and_a_server_that_is_not_there(tmp_path: Pat
 def test_only_its_owner_reads_the_file(tmp_path: Path) -> None:
     open_database(str(tmp_path / "new" / "board.sqlite3")).dispose()
     assert (tmp_path / "new" / "board.sqlite3").stat().st_mode & 0o077 == 0
+
+
+def test_a_database_of_the_first_version_is_brought_up_with_its_rows(url: str) -> None:
+    """Rows that were stored before the six columns were there read as rows without them; new ones keep every cell."""
+    from tests.board.documents import row
+
+    from earmark.board.records import SystemCard
+    from earmark.board.storage import Store
+    from earmark.board.storage.migrations import bring_to
+    from earmark.board.submission import Document
+    from earmark.scores import Scores
+
+    new = ("interval", "unit", "units", "comparisons", "shuffle", "baseline_error")
+    store = Store(open_database(url))
+    grace = store.create_user("grace", role="moderator")
+    before = store.submit(Document.of(Scores((row(0.4),)), cards=[SystemCard("model")]), grace)
+    store.decide(before.id, grace, accept=True)
+    with store.engine.begin() as connection:  # as it was before the second step
+        for name in new:
+            connection.execute(text(f"ALTER TABLE scores DROP COLUMN {name}"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
+    store.engine.dispose()
+    engine = connect(url)
+    with engine.connect() as connection:
+        assert revision_of(connection) == "0001"
+        assert not set(new) & {column["name"] for column in inspect(connection).get_columns("scores")}
+    writing(engine, lambda connection: bring_to(connection, HEAD))
+    engine.dispose()
+
+    store = Store(open_database(url))
+    with store.engine.begin() as connection:
+        command.check(config_for(connection))
+    names = {system.id: system.card.name for system in store.systems("mine")}
+    (old,) = store.live_scores("mine").rows("mine", names)
+    assert old == row(0.4)
+    full = row(
+        0.6, low=0.5, high=0.7, baseline=0.1, interval="jackknife", unit="group", units=15, comparisons=3,
+        shuffle="whole_groups", baseline_error=0.001,
+    )  # fmt: skip
+    sent = store.submit(Document.of(Scores((full,)), cards=[SystemCard("model")]), grace)
+    store.decide(sent.id, grace, accept=True)
+    (live,) = store.live_scores("mine").rows("mine", names)
+    assert live == full
+    store.engine.dispose()

@@ -1,55 +1,55 @@
-"""Means and ranks against slow definitions, the analysis room, and properties that any ranking must have."""
+"""Means against the score table, and ranks that are those of the analysis room."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import rankdata
 
 from earmark import published
-from earmark.analysis.matrix import from_scores
-from earmark.analysis.ranks import rank_intervals as ranks_of_analysis
-from earmark.board.ranks import means, rank_intervals
+from earmark.analysis.ranks import rank_models
+from earmark.analysis.sources import open_matrix
+from earmark.analysis.study import analyze
 from earmark.board.snapshot import Snapshot
-from earmark.scores import aggregate
-
-NOTHING = np.full((30, 6), np.nan)
+from earmark.scores import Scores, aggregate
 
 
-def _ranked(values: np.ndarray, low: np.ndarray | None = None, high: np.ndarray | None = None, **options: object):  # type: ignore[no-untyped-def]
-    none = np.full(values.shape, np.nan)
-    of = means(values, none if low is None else low, none if high is None else high, none)
-    return rank_intervals(values, of, **{"higher_is_better": True, **options})
+@pytest.mark.parametrize(("metric", "distance"), [("P@1", "cosine"), ("GSR", "euclidean"), ("CS", "spearman")])
+def test_board_and_analysis_rank_alike_with_the_same_intervals(metric: str, distance: str) -> None:
+    scores = published.load("vocsim", with_repeats=True).select(distance=distance, metric=metric)
+    snapshot = Snapshot.of_scores("vocsim", scores, provenance="printed")
+    field = snapshot.field(metric, "mean", setting=distance)
+    lines = snapshot.panel(metric).lines[field.rows]
+    names = [snapshot.systems[snapshot.lines[number].system].card.name for number in lines.tolist()]
+    ours = {
+        name: (int(rank), int(low), int(high), pytest.approx(mean))
+        for name, rank, low, high, mean in zip(
+            names, field.ranks.rank, field.ranks.low, field.ranks.high, field.means.value, strict=True
+        )
+        if rank
+    }
+    # Chance levels do not count: the mean is the one that the table prints.
+    theirs = rank_models(open_matrix(scores, metric=metric).matrix)
+    assert {row.model: (row.rank, row.low, row.high, row.score) for row in theirs.rows} == ours
+    assert len(ours) > 30
 
 
-@pytest.mark.parametrize("higher_is_better", [True, False])
-def test_intervals_are_those_of_a_slow_bootstrap(higher_is_better: bool) -> None:
-    values = np.random.default_rng(1).uniform(size=(30, 6)).round(2)
-    found = _ranked(values, higher_is_better=higher_is_better, draws=200, seed=7)
-    sign = 1 if higher_is_better else -1
-    rng = np.random.default_rng(7)
-    places = []
-    for weights in rng.multinomial(6, [1 / 6] * 6, size=200):
-        drawn = [sum(w * v for w, v in zip(weights, line, strict=True)) / 6 for line in values]
-        places.append(rankdata(-sign * np.round(drawn, 9), method="min"))
-    sorted_places = np.sort(np.array(places, int), axis=0)
-    rank = rankdata(-sign * values.mean(axis=1).round(9), method="min")
-    assert (found.rank == rank).all()
-    # The 5th of 200 is the first that leaves 2.5 % below, the 195th the first that leaves 2.5 % above.
-    assert (found.low == np.minimum(sorted_places[4], rank)).all()
-    assert (found.high == np.maximum(sorted_places[194], rank)).all()
-    assert found.resampled
-    assert not found.shaken.any()
+def test_analyze_ranks_a_score_table_as_the_board_does() -> None:
+    scores = published.load("vocsim").select(distance="cosine", metric="P@1")
+    small = Scores(tuple(row for row in scores if row.system.endswith("D100")))
+    study = analyze(small, metric="P@1", random_orders=0)
+    assert study.ranks is not None
+    field = Snapshot.of_scores("vocsim", small, provenance="printed").field("P@1", "mean", setting="cosine")
+    assert sorted((row.rank, row.low, row.high) for row in study.ranks.rows) == sorted(
+        zip(*(getattr(field.ranks, name).tolist() for name in ("rank", "low", "high")), strict=True)
+    )
 
 
-def test_ranks_are_those_of_the_analysis_room_on_the_printed_table() -> None:
-    scores = published.load("vocsim").select(distance="cosine")
-    snapshot = Snapshot.of_scores("vocsim", scores)
-    field = snapshot.field("P@1", "mean", setting="cosine")
-    lines = snapshot.panel("P@1").lines[field.rows]
-    ours = {snapshot.systems[snapshot.lines[n].system].card.name: int(r) for n, r in zip(lines, field.ranks.rank)}  # noqa: B905
-    theirs = ranks_of_analysis(from_scores(scores, "P@1", chance=0.0))
-    assert {row.model: row.rank for row in theirs.rows} == ours
+def test_lower_may_be_better() -> None:
+    codecs = published.load("codec-superb").select(metric="wer")
+    field = Snapshot.of_scores("codec-superb", codecs).field("wer")
+    assert field.means.value[int(np.argmin(np.where(field.ranks.rank > 0, field.ranks.rank, 99)))] == min(
+        field.means.value
+    )
 
 
 def test_means_are_those_of_the_score_table() -> None:
@@ -80,44 +80,40 @@ def test_the_interval_of_a_mean_is_that_of_the_score_table() -> None:
         assert found.lift[row] == pytest.approx(expected.lift, abs=1e-12)
 
 
-def test_who_is_better_everywhere_is_ahead_in_every_draw() -> None:
-    values = np.random.default_rng(2).uniform(0.2, 0.8, size=(12, 5))
-    values[3] = values.max(axis=0) + 0.05
-    values[8] = values.min(axis=0) - 0.05
-    found = _ranked(values)
-    assert (found.rank[3], found.low[3], found.high[3]) == (1, 1, 1)
-    assert (found.rank[8], found.low[8], found.high[8]) == (12, 12, 12)
-    assert (found.low <= found.rank).all()
-    assert (found.rank <= found.high).all()
+def test_categories_of_codec_superb_are_the_papers_harmonic_means() -> None:
+    snapshot = Snapshot.of_scores("codec-superb", published.load("codec-superb"))
+    printed = {
+        (row.system, row.subset.removeprefix("mean:")): row.value
+        for row in published.load("codec-superb").select(metric="overall")
+        if row.subset.startswith("mean:")
+    }
+    for category in ("speech", "audio", "music"):
+        field = snapshot.field("overall", category)
+        panel = snapshot.panel("overall")
+        assert "harmonic mean" in field.group.title
+        of = {}
+        for row, value, rank in zip(field.rows.tolist(), field.means.value, field.ranks.rank, strict=True):
+            system = snapshot.systems[snapshot.lines[panel.lines[row]].system].card.name
+            values = panel.measured()[row, panel.columns(field.group.subsets)]
+            assert value == pytest.approx(len(values) / sum(1 / values), abs=1e-12)
+            of[system] = (float(value), int(rank))
+            if category != "music":  # NSynth, which enters it, is not printed
+                assert value == pytest.approx(printed[system, category], abs=0.0015)
+        # Ranks are those of the means that are shown.
+        assert all((a[0] > b[0]) == (a[1] < b[1]) for a in of.values() for b in of.values() if abs(a[0] - b[0]) > 1e-9)
+    assert not snapshot.group("kbps").harmonic
 
 
-def test_equals_share_a_rank_and_a_gap_has_none() -> None:
-    values = np.array([[0.9, 0.8, 0.7], [0.9, 0.8, 0.7], [0.5, 0.5, 0.5], [1.0, 1.0, np.nan]])
-    found = _ranked(values)
-    assert found.rank.tolist() == [1, 1, 3, 0]
-    assert found.low.tolist() == [1, 1, 3, 0]
-    assert found.high.tolist() == [1, 1, 3, 0]
+def test_the_interval_of_a_harmonic_mean_follows_its_first_derivative() -> None:
+    from earmark.board.means import means
 
-
-def test_measurement_errors_widen_ranks_and_alone_give_them() -> None:
-    values = np.linspace(0.3, 0.7, 20)[:, None] * np.ones(4)
-    sure = _ranked(values)
-    shaken = _ranked(values, values - 0.1, values + 0.1)
-    assert (sure.low == sure.rank).all()  # equal on every subset: no choice of subsets changes anything
-    assert (shaken.high - shaken.low).mean() > 2
-    alone = _ranked(values[:, :1], values[:, :1] - 0.1, values[:, :1] + 0.1)
-    assert not alone.resampled
-    assert (alone.high > alone.low).all()
-    nothing = _ranked(values[:, :1])
-    assert nothing.rank.tolist() == list(range(20, 0, -1))
-    assert not nothing.low.any()
-    assert not nothing.high.any()
-
-
-def test_the_order_of_lines_does_not_matter() -> None:
-    values = np.random.default_rng(3).uniform(size=(15, 6))
-    order = np.random.default_rng(4).permutation(15)
-    one, other = _ranked(values), _ranked(values[order])
-    assert (one.rank[order] == other.rank).all()
-    assert (one.low[order] == other.low).all()
-    assert (one.high[order] == other.high).all()
+    value = np.array([[0.2, 0.8, 0.4], [0.5, 0.5, 0.5], [0.3, 0.6, np.nan]])
+    width = np.array([[0.002, 0.001, 0.003]] * 3)
+    found = means(value, value - width, value + width, np.full((3, 3), 0.1), harmonic=True)
+    rng = np.random.default_rng(0)
+    drawn = value[0] + width[0] * rng.normal(size=(20_000, 3))
+    assert (found.high - found.value)[0] == pytest.approx(np.std(3 / (1 / drawn).sum(axis=1)), rel=0.03)
+    assert found.value[1] == pytest.approx(0.5)
+    assert found.value[2] == pytest.approx(0.4)  # of the two that it has
+    assert found.have.tolist() == [3, 3, 2]
+    assert np.isnan(found.lift).all()

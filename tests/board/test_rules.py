@@ -39,7 +39,7 @@ def sent(*rows: Row, **card: Any) -> Document:
         (row(3.2, metric="pesq", protocol="tandem:3"), row(12.0, metric="kbps")),
         (row(3.2, metric="pesq"), row(6.5, metric="delay_ms", n=0), row(6.5, metric="delay_ms", subset="", n=None)),
         (row(0.5, baseline=0.1, lift=0.4, p_value=0.001, low=0.4, high=0.6, baseline_low=0.05, baseline_high=0.15),),
-        (row(0.3, suite="vocsim", subset="HW3"), row(0.3, suite="vocsim", subset="mean:public")),
+        (row(0.3, suite="vocsim", subset="HW1"), row(0.3, suite="vocsim", subset="mean:public")),
         (row(0.3, suite="vocsim", subset="BS1~noise0.05", n=473),),
         (row(0.7, suite="codec-superb", subset="ESC-50", metric="overall"),
          row(0.03, suite="codec-superb", subset="speech recognition", metric="wer"),

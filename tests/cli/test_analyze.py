@@ -164,7 +164,7 @@ def test_percentages_among_fractions_are_warned_of_by_name(call: Call, tmp_path:
 def test_the_papers_numbers_check_out(printed: Call) -> None:
     code, out, err = printed("check")
     assert code == 0
-    assert "882 of 882  VocSim, Tables 19–25: Avg\n" in out
+    assert "882 of 882     VocSim, Tables 19–25: Avg\n" in out
     assert "57 of 57" in out
     assert "note: VocSim, Table 2" in err
     found = json.loads(printed("check", "--json", "--quiet")[1])

@@ -56,3 +56,41 @@ def test_a_model_that_learns_from_the_subset_has_heard_it(name: str) -> None:
     for corpus in (CARDS["BS1"], CorpusCard(name="made", status="synthetic")):
         assert audit(MODELS[name], corpus).verdict == "confirmed"
     assert "never from their labels" in audit(MODELS[name], CARDS["BS1"]).why
+
+
+def test_imitations_of_sounds_are_of_the_kind_that_collections_of_events_cover() -> None:
+    """Their domain is human speech: what they are drawn from tells more."""
+    assert audit(model("AudioSet-2M"), CARDS["HS2"]).verdict == "likely"
+    assert audit(model("FSD50K"), CorpusCard(name="x", domain="voices", drawn_from="Imitations")).verdict == "likely"
+    assert audit(model("AudioSet-2M"), CARDS["HU1"]).verdict == "no evidence"
+
+
+def test_table_5_is_there_for_every_public_subset() -> None:
+    from earmark import published
+
+    rows = published.read("vocsim_table5_overlap")
+    public = {name for name, card in CARDS.items() if card.status == "public"}
+    assert {row["subset"] for row in rows} == public
+    assert len(rows) == len(public) * 7 == 105
+    assert {row["verdict"] for row in rows} == {"confirmed", "likely", "no evidence"}
+    verdict = {(row["subset"], row["model"]): row["verdict"] for row in rows}
+    assert verdict["HP", "WavLM"] == verdict["ES1", "EnCodec"] == "confirmed"
+    assert verdict["HU2", "Whisper"] == "likely"
+
+
+def test_the_audit_says_where_it_differs_from_the_paper_and_why() -> None:
+    from earmark.extractors.catalogue import CARDS as MODELS
+    from earmark.extractors.overlap import PRINTED_COLUMNS, differences
+
+    found = differences({name: MODELS[name] for name in PRINTED_COLUMNS})
+    places = {(one.model, one.subset): (one.verdict, one.printed) for one in found}
+    assert places["eat", "ES1"] == ("likely", "confirmed")
+    assert places["encodec", "HU1"] == ("confirmed", "no evidence")
+    assert {subset for _, subset in places} == {"ES1", "HS1", "HS2", "HU1"}
+    assert all("no reason" not in one.why for one in found)
+    told = audit(MODELS["audiomae"], CARDS["HS2"])
+    assert told.verdict == "likely"
+    assert "VocSim's Table 5 prints confirmed" in told.why
+    assert "Table 5" not in audit(MODELS["wav2vec2"], CARDS["HP"]).why
+    # Another corpus of that name is not the paper's.
+    assert "Table 5" not in audit(MODELS["eat"], CorpusCard(name="ES1", domain="environmental", drawn_from="Mine")).why

@@ -23,15 +23,16 @@ def test_every_table_is_there_with_all_its_rows() -> None:
     for card in published.tables():
         assert len(published.read(card.name)) == card.lines, card.name
         assert card.paper in published.PAPERS
-    assert len({card.name for card in published.tables()}) == len(published.tables()) == 26
+    assert len({card.name for card in published.tables()}) == len(published.tables()) == 27
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the extracted tables are not beside this checkout")
 def test_the_files_are_the_extracted_ones_byte_for_byte() -> None:
     folder = Path(published.__file__).parent / "data"
-    assert {path.name for path in folder.iterdir()} == {path.name for path in SHARED.glob("*.csv")}
+    own = {"vocsim_table5_overlap.csv"}  # read from the scan here
+    assert {path.name for path in folder.iterdir()} == {path.name for path in SHARED.glob("*.csv")} | own
     for path in folder.iterdir():
-        assert path.read_bytes() == (SHARED / path.name).read_bytes(), path.name
+        assert path.name in own or path.read_bytes() == (SHARED / path.name).read_bytes(), path.name
 
 
 def test_a_name_that_is_not_there_is_a_sentence() -> None:
@@ -74,7 +75,9 @@ def test_a_dash_is_not_applicable_and_a_sentinel_is_failed_with_what_was_printed
     assert Counter(row.metric for row in failed) == {"purity": 19, "CS": 1}
     sentinel = scores.row("purity", system="CC", distance="cosine", subset="ES1")
     assert "printed as 1.0 %" in sentinel.reason
-    assert Counter(row.status for row in scores) == {"ok": 16_452, "not_applicable": 286, "failed": 20}
+    assert Counter(row.status for row in scores) == {
+        "ok": 11_353, "repeated": 5_099, "not_applicable": 286, "failed": 20,
+    }  # fmt: skip
 
 
 def test_doubtful_cells_keep_their_value_and_say_so() -> None:
@@ -111,7 +114,7 @@ def test_the_other_sets_are_score_tables_too() -> None:
     assert len(overall) == 361
     assert {row.metric for row in codecs} <= set(METRICS)
     assert codecs.value("wer", system="no codec") == 0.0296
-    assert "copying error" in codecs.row("er_accuracy", system="F2").reason
+    assert "repeats E3" in codecs.row("er_accuracy", system="F2").reason
     permuted = published.load("vocsim-permutations").row("GSR", subset="mean:blind")
     assert (permuted.value, permuted.baseline, permuted.baseline_low) == (0.3952, 0.3374, 0.3369)
 

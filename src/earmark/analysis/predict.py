@@ -3,6 +3,8 @@
 The history is what is printed in the papers and whatever tables the caller has. Every row of it that is the system
 asked about, or another configuration of the model behind it, is left out: nothing is predicted from itself.
 
+A mean over subsets takes the measured ones as they are; its interval is that of the mean of the others.
+
 A predicted row has the status `predicted`, its interval in `low` and `high`, and says in `reason` what it rests on. No
 mean, rank or `Scores.value` takes it for a measurement.
 """
@@ -68,6 +70,7 @@ def predict(
     level: float = LEVEL,
     regressor: str = "ridge",
     printed: bool = True,
+    with_repeats: bool = False,
     families: Mapping[str, str] | None = None,
 ) -> Scores:
     """The measured rows of a table, and predicted rows for the subsets of its suite that are missing.
@@ -75,6 +78,7 @@ def predict(
     metric     only these; a plain table of models and datasets needs one, which is what it measures
     history    tables of other systems on the same suite; other systems of `partial` count as history too
     printed    whether the papers' results are part of the history (VocSim and Codec-SUPERB)
+    with_repeats  whether rows that repeat another system's are part of the history
     families   by system: those of one family are never predicted from each other
 
     Predictions that are already in `partial` are made anew. What could not be predicted is said in the notes.
@@ -82,7 +86,7 @@ def predict(
     chosen = [metric] if isinstance(metric, str) else list(metric or ())
     tables = [history] if isinstance(history, Scores | str | os.PathLike) else list(history)
     known_as = chosen[0] if len(chosen) == 1 else None
-    (asked, kin), *others = (open_scores(table, known_as) for table in (partial, *tables))
+    (asked, kin), *others = (open_scores(table, known_as, with_repeats=with_repeats) for table in (partial, *tables))
     kin = {system: family for _, found in others for system, family in found.items()} | kin | dict(families or {})
     if chosen:
         asked = _selected(asked, chosen, "The table" if isinstance(partial, Scores) else os.fspath(partial))
@@ -92,7 +96,7 @@ def predict(
     notes: list[_Note] = []
     given = [_named(table, notes) for table in (measured, *(table for table, _ in others))]
     suites = dict.fromkeys(row.suite for row in given[0] if _usable(row))
-    past = merge(*given, *_printed(suites, printed), on_conflict="last")
+    past = merge(*given, *_printed(suites, printed, with_repeats), on_conflict="last")
     of = _families(past, kin)
     added: list[Row] = []
     for setting in dict.fromkeys(_setting(row) for row in given[0] if _usable(row)):
@@ -162,8 +166,12 @@ def _named(table: Scores, notes: list[_Note]) -> Scores:
     )
 
 
-def _printed(suites: Iterable[str], wanted: bool) -> list[Scores]:
-    return [published.load(suite) for suite in suites if wanted and suite in ("vocsim", "codec-superb")]
+def _printed(suites: Iterable[str], wanted: bool, with_repeats: bool) -> list[Scores]:
+    return [
+        published.load(suite, with_repeats=with_repeats)
+        for suite in suites
+        if wanted and suite in ("vocsim", "codec-superb")
+    ]
 
 
 def _families(past: Scores, given: Mapping[str, str]) -> dict[str, str]:
@@ -208,14 +216,17 @@ def _of_setting(
 
 
 def _matrix(chosen: Scores, setting: _Setting, families: Mapping[str, str]) -> Matrix:
-    """The history with means of VocSim as further columns."""
     subsets = list(dict.fromkeys(row.subset for row in chosen))
-    matrix = from_scores(
-        chosen, setting.metric, families=families, chance=known_chance(subsets, setting.metric) or None
-    )
+    return from_scores(chosen, setting.metric, families=families, chance=known_chance(subsets, setting.metric) or None)
+
+
+def _with_missing(matrix: Matrix, setting: _Setting, values: Mapping[str, float]) -> Matrix:
+    """The history with a further column for each mean of VocSim: the mean of those of its subsets that were not
+    measured, which is all of it that has to be predicted."""
     for name, members in MEANS.items() if setting.suite == "vocsim" else ():
-        if set(members) <= set(matrix.datasets):
-            matrix = _with_mean(matrix, name, [matrix.datasets.index(member) for member in members])
+        missing = [member for member in members if member not in values]
+        if missing and set(missing) <= set(matrix.datasets):
+            matrix = _with_mean(matrix, name, [matrix.datasets.index(member) for member in missing])
     return matrix
 
 
@@ -236,7 +247,7 @@ def _rows(task: _Task, system: str, distance: str, values: Mapping[str, float], 
     setting, matrix = task.setting, task.matrix
     who = f"{system or 'the system'}{f' under {distance}' if distance else ''}, {setting.metric}"
     others = np.flatnonzero(np.array(matrix.families) != task.families[system])
-    past = matrix.take(models=others).present()
+    past = _with_missing(matrix.take(models=others).present(), setting, values)
     features = _features(past, values)
     known = np.isfinite(features)
     past = past.take(models=np.flatnonzero(np.isfinite(past.values[:, known]).all(axis=1)))
@@ -262,11 +273,15 @@ def _rows(task: _Task, system: str, distance: str, values: Mapping[str, float], 
     ends = metric_facts(setting.metric).range
     added = []
     for place, name in enumerate(past.datasets):
-        measured = name in values or (name in MEANS and all(member in values for member in MEANS[name]))
-        if measured or not np.isfinite(found.value[0, place]):
+        if name in values or not np.isfinite(found.value[0, place]):
             continue
         held = f"{100 * float(found.supported[0, place]):.0f} % interval, whole models held out"
         value, low, high = (float(np.clip(part[0, place], *ends)) for part in (found.value, found.low, found.high))
+        if name in MEANS and (here := [values[member] for member in MEANS[name] if member in values]):
+            # What was measured counts as it is: only the mean of the rest is predicted, and only it is in doubt.
+            wanted = len(MEANS[name])
+            value, low, high = ((sum(here) + (wanted - len(here)) * part) / wanted for part in (value, low, high))
+            held = f"{len(here)} of its {wanted} subsets as measured, the others predicted; {held}"
         added.append(replace(common, subset=name, value=value, low=low, high=high, reason=f"{about}; {held}"))
     if added:
         _note_strangers(who, values, past, used, notes)

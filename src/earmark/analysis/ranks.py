@@ -1,8 +1,19 @@
-"""How sure a model's place is: ranks when the subsets had been others.
+"""Ranks, and the interval that a rank deserves: one definition, for the leaderboard and for `analyze`.
 
-A benchmark's subsets are a sample of the sounds one could have taken. Resampling them with replacement shows which
-places in the ranking stand and which are an accident of the choice. The score of a model is its mean over the datasets,
-in normalised units, or its mean win rate.
+    rank       by the mean over the datasets; 1 is best, equals share the better rank; none for a line with a gap
+    interval   low = 1 + how many are surely ahead,  high = all - how many are surely behind
+
+Who is *surely* ahead or behind: for each line, the paired differences to every other line over the datasets are tested
+by Student's t, and Holm's procedure corrects for the number of others. So the chance that anything is wrongly put
+before or behind the line is at most 5 %, and the interval holds the rank by the means over all the datasets that one
+could have taken, of which these are a sample, with at least 95 %. Errors of the scores themselves are part of the
+differences.
+
+With fewer than three datasets nothing can be said of others that one could have taken. Then the datasets are fixed and
+the differences are tested by the scores' own intervals, where both lines have one; a line without has no interval.
+
+The interval is of each rank by itself, not of all ranks at once. `docs/decisions/0012-one-rank.md` says why it is this
+one, with its coverage by simulation.
 """
 
 from __future__ import annotations
@@ -16,90 +27,173 @@ from earmark.analysis.matrix import Matrix, usable
 from earmark.analysis.prowl import win_rates
 from earmark.errors import UsageError
 
+__all__ = ["FEWEST_DATASETS", "RankIntervals", "RankRow", "Ranks", "rank_intervals", "rank_models"]
+
 Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+Source = Literal["datasets", "errors", ""]
+
+LEVEL = 0.95
+FEWEST_DATASETS = 3
+"""Below this number the datasets say nothing of others; only the errors of the scores count."""
+DEVIATIONS = 1.959963984540054
+"""Half the width of a 95 % interval in standard deviations."""
+_TIE = 1e-9
+_AT_ONCE = 4_000_000  # pairs
+
+
+class RankIntervals(NamedTuple):
+    """Ranks [lines]; 0 is no rank, and a `low` and `high` of 0 no interval.
+
+    `source` says what the intervals rest on: the datasets, the errors of the scores, or nothing. `told_apart` is the
+    share of pairs of ranked lines of which one is surely ahead.
+    """
+
+    rank: Whole
+    low: Whole
+    high: Whole
+    source: Source
+    told_apart: float
+
+
+def rank_intervals(values: Floats, error: Floats | None = None, *, level: float = LEVEL) -> RankIntervals:
+    """Ranks by the mean of `values` [lines, datasets], of which more is better; NaN is a gap.
+
+    error  the standard error of each line's mean [lines], NaN where it is not known; only for fewer than three datasets
+    """
+    count, datasets = values.shape
+    rank, low, high = (np.zeros(count, np.int64) for _ in range(3))
+    whole = np.flatnonzero(np.isfinite(values).all(axis=1)) if datasets else np.zeros(0, np.int64)
+    mine = values[whole]
+    if not whole.size:
+        return RankIntervals(rank, low, high, "", 0.0)
+    rank[whole] = _places(mine.mean(axis=1)[None])[0]
+    if datasets >= FEWEST_DATASETS:
+        source: Source = "datasets"
+        known = np.arange(len(whole))
+        ahead, behind = _surely(mine, None, level)
+    else:
+        errors = np.full(len(whole), np.nan) if error is None else np.asarray(error, np.float64)[whole]
+        known = np.flatnonzero(np.isfinite(errors) & (errors > 0))
+        source = "errors" if known.size else ""
+        ahead, behind = _surely(mine[known], errors[known], level)
+    # Of a line without an error nothing is known: it may be ahead of anybody, or behind.
+    low[whole[known]] = 1 + ahead
+    high[whole[known]] = len(whole) - behind
+    pairs = len(known) * (len(known) - 1)
+    return RankIntervals(rank, low, high, source, float((ahead.sum() + behind.sum()) / pairs) if pairs else 0.0)
+
+
+def _surely(values: Floats, error: Floats | None, level: float) -> tuple[Whole, Whole]:
+    """How many of the others are surely ahead of each line, and how many surely behind."""
+    from scipy import stats
+
+    lines, datasets = values.shape
+    ahead, behind = np.zeros(lines, np.int64), np.zeros(lines, np.int64)
+    if lines < 2:
+        return ahead, behind
+    tails = (1 - level) / 2 / np.arange(lines - 1, 0, -1)  # Holm: the clearest difference against all others, and so on
+    limits = stats.norm.isf(tails) if error is not None else stats.t.isf(tails, datasets - 1)
+    mean = values.mean(axis=1)
+    centred = values - mean[:, None]
+    spread = (centred**2).sum(axis=1)
+    for first in range(0, lines, step := max(1, _AT_ONCE // lines)):
+        rows = slice(first, first + step)
+        difference = mean[None] - mean[rows, None]
+        if error is not None:
+            squared = error[rows, None] ** 2 + error[None] ** 2
+        else:
+            apart = spread[rows, None] + spread[None] - 2 * centred[rows] @ centred.T
+            apart[apart < _TIE * (spread[rows, None] + spread[None])] = 0.0  # what rounding leaves of equal lines
+            squared = apart / (datasets * (datasets - 1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(np.abs(difference) < _TIE, 0.0, np.abs(difference) / np.sqrt(squared))
+        ratio[np.arange(len(ratio)), np.arange(first, first + len(ratio))] = -1.0
+        clearest = -np.sort(-ratio, axis=1)[:, : lines - 1]
+        passed = np.logical_and.accumulate(clearest > limits, axis=1).sum(axis=1)
+        least = np.where(passed > 0, clearest[np.arange(len(ratio)), np.maximum(passed - 1, 0)], np.inf)
+        sure = ratio >= least[:, None]
+        ahead[rows] = (sure & (difference > 0)).sum(axis=1)
+        behind[rows] = (sure & (difference < 0)).sum(axis=1)
+    return ahead, behind
+
+
+def _places(scores: Floats) -> Whole:
+    """[k, lines]: 1 for the largest score; equals share the better place."""
+    rounded = np.round(scores / _TIE)
+    ordered = np.sort(rounded, axis=1)
+    width = scores.shape[1]
+    return np.stack([width + 1 - np.searchsorted(o, r, side="right") for o, r in zip(ordered, rounded, strict=True)])
+
+
+# --- models of a matrix -------------------------------------------------------------------------------------------
 
 
 class RankRow(NamedTuple):
-    """A model's score, its rank (1 is best, equals share the better one), the interval of its ranks, and how often it
-    leads when the datasets are resampled."""
+    """A model's score, its rank, the interval of its rank (None with too few datasets), and how often it leads when the
+    datasets are drawn again with replacement (which describes these datasets, and is no interval)."""
 
     model: str
     score: float
     rank: int
-    low: int
-    high: int
+    low: int | None
+    high: int | None
     leads: float
 
 
 class Ranks(NamedTuple):
-    """Best first. `left_out` are models with a missing score, which have no place; `told_apart` is the share of pairs
-    of models whose order holds in 95 % of the resamples."""
+    """Best first. `by` is what was ranked by; `left_out` are models with a missing score, which have no rank;
+    `source` and `told_apart` are those of `RankIntervals`."""
 
     by: str
     rows: tuple[RankRow, ...]
     left_out: tuple[str, ...]
     told_apart: float
+    source: Source
     resamples: int
 
 
-def rank_intervals(
+def rank_models(
     matrix: Matrix,
     *,
-    by: Literal["mean", "win_rate"] = "mean",
+    by: Literal["mean", "normalised_mean", "win_rate"] = "mean",
     resamples: int = 1000,
-    level: float = 0.95,
+    level: float = LEVEL,
     seed: int = 0,
 ) -> Ranks:
-    """Ranks of the models with their intervals, from `resamples` draws of the datasets with replacement."""
-    if by not in ("mean", "win_rate"):
-        raise UsageError(f'Ranks are by "mean" or by "win_rate", not {by!r}.')
+    """Ranks of the models of a matrix with their intervals.
+
+    by  "mean": of the scores as they are, as a leaderboard prints them; "normalised_mean": of scores between chance and
+        the best possible value, for datasets that are measured differently; "win_rate": of the share of models beaten
+    """
+    if by not in ("mean", "normalised_mean", "win_rate"):
+        raise UsageError(f'Ranks are by "mean", "normalised_mean" or "win_rate", not {by!r}.')
     if resamples < 1:
         raise UsageError(f"resamples must be at least 1, not {resamples}.")
     left = usable(matrix, models=2)
     whole = np.isfinite(left.values).all(axis=1)
     kept = usable(left.take(models=np.flatnonzero(whole)), models=2)
-    values = kept.normalised()
+    turned = np.where(kept.higher_is_better, kept.values, -kept.values)
+    values = turned if by == "mean" else kept.normalised()
     if by == "win_rate":
         values = win_rates(values)
     m, d = values.shape
-    rng = np.random.default_rng(seed)
-    draws = rng.multinomial(d, np.full(d, 1 / d), size=resamples) / d
-    scores = values.mean(axis=1)
+    found = rank_intervals(values, level=level)
+    scores = kept.values.mean(axis=1) if by == "mean" else values.mean(axis=1)
+    draws = np.random.default_rng(seed).multinomial(d, np.full(d, 1 / d), size=resamples) / d
     drawn = draws @ values.T  # [resamples, m]
-    places = _ranks(drawn)
-    tail = (1 - level) / 2
-    low, high = np.quantile(places, [tail, 1 - tail], axis=0, method="inverted_cdf")
-    rank = _ranks(scores[None])[0]
     leads = (drawn >= drawn.max(axis=1, keepdims=True) - _TIE).mean(axis=0)
-    order = np.lexsort((np.arange(m), rank))
+    order = np.lexsort((np.arange(m), found.rank))
     rows = tuple(
-        RankRow(kept.models[i], float(scores[i]), int(rank[i]), int(low[i]), int(high[i]), float(leads[i]))
+        RankRow(
+            kept.models[i],
+            float(scores[i]),
+            int(found.rank[i]),
+            int(found.low[i]) or None,
+            int(found.high[i]) or None,
+            float(leads[i]),
+        )
         for i in order
     )
     absent = tuple(name for name in matrix.models if name not in set(kept.models))
-    return Ranks(by, rows, absent, _told_apart(drawn, level), resamples)
-
-
-_TIE = 1e-12
-_MOST_COMPARISONS = 300_000_000
-
-
-def _ranks(scores: Floats) -> NDArray[np.int64]:
-    """[k, m]: 1 for the best; equals share the better place."""
-    from scipy.stats import rankdata
-
-    return np.asarray(rankdata(-np.round(scores / _TIE) * _TIE, method="min", axis=1), np.int64)
-
-
-def _told_apart(drawn: Floats, level: float) -> float:
-    """The share of pairs of which one is ahead in at least `level` of the draws."""
-    m = drawn.shape[1]
-    if m < 2:
-        return 0.0
-    drawn = drawn[:: 1 + drawn.size * m // _MOST_COMPARISONS]  # fewer draws do for a share of many pairs
-    sure = 0
-    for i in range(m - 1):
-        ahead = (drawn[:, i : i + 1] > drawn[:, i + 1 :] + _TIE).mean(axis=0)
-        behind = (drawn[:, i : i + 1] < drawn[:, i + 1 :] - _TIE).mean(axis=0)
-        sure += int((np.maximum(ahead, behind) >= level).sum())
-    return float(sure / (m * (m - 1) / 2))
+    return Ranks(by, rows, absent, found.told_apart, found.source, resamples)

@@ -26,6 +26,7 @@ from earmark.analysis.matrix import Matrix, from_scores, from_table
 from earmark.analysis.naming import families_of
 from earmark.errors import InputError, UsageError, did_you_mean, quoted, require
 from earmark.published.families import Level
+from earmark.published.repeats import counted_as_measured
 from earmark.scores import Row, Scores, load_scores, metric_facts
 from earmark.scores.rows import COLUMNS, distinct
 from earmark.wording import counted
@@ -75,6 +76,7 @@ def open_matrix(
     best: Mapping[str, float] | None = None,
     families: Mapping[str, str] | str | None = "auto",
     without: Iterable[str] = (),
+    with_repeats: bool = False,
 ) -> Source:
     """The matrix of a score table, of a plain table in a file, or of printed results.
 
@@ -85,37 +87,44 @@ def open_matrix(
                      the name of a run's system; "models": the model behind VocSim's methods, which is stricter, or the
                      first word of a model's name; None: no families
     without          datasets to leave out, such as an average among them
+    with_repeats     count printed rows that repeat another system's as measurements
     """
     how = _Reading(
         metric, distance, tuple(lower_is_better), dict(chance or {}), dict(best or {}), families, tuple(without)
     )
     if isinstance(given, Scores):
-        return _of_scores("the score table", given, how)
+        return _of_scores("the score table", _counting(given, with_repeats), how)
     text = os.fspath(given)
     if text.startswith(PREFIX):
         name = text.removeprefix(PREFIX)
-        return _of_scores(text, published.load(name), how, printed=name)
+        return _of_scores(text, published.load(name, with_repeats=with_repeats), how, printed=name)
     path = Path(text)
     if is_plain_table(path):
         if distance is not None:
             raise UsageError(f"{path} is a plain table of models and datasets: it has no distances to choose from.")
         return _of_table(path, how)
-    return _of_scores(text, load_scores(path), how)
+    return _of_scores(text, _counting(load_scores(path), with_repeats), how)
 
 
-def open_scores(given: str | os.PathLike[str] | Scores, metric: str | None = None) -> tuple[Scores, dict[str, str]]:
+def _counting(scores: Scores, with_repeats: bool) -> Scores:
+    return replace(scores, rows=tuple(counted_as_measured(scores))) if with_repeats else scores
+
+
+def open_scores(
+    given: str | os.PathLike[str] | Scores, metric: str | None = None, *, with_repeats: bool = False
+) -> tuple[Scores, dict[str, str]]:
     """A score table as it is, or a plain table as the score table of its one metric; and families by system.
 
     Values outside the range of their metric, such as percentages of P@1, are refused.
     """
     if isinstance(given, Scores):
         refuse_impossible("the score table", given)
-        return given, {}
+        return _counting(given, with_repeats), {}
     path = Path(given)
     if not is_plain_table(path):
         scores = load_scores(path)
         refuse_impossible(str(path), scores)
-        return scores, {}
+        return _counting(scores, with_repeats), {}
     if metric is None:
         raise UsageError(
             f"{path} is a plain table of models and datasets: say with one --metric what it measures, such as P@1, or "
@@ -175,6 +184,11 @@ def _of_scores(name: str, scores: Scores, how: _Reading, printed: str = "") -> S
     predicted = sum(row.status == "predicted" and row.metric == metric for row in scores)
     if predicted:
         remarks.append(f"{counted(predicted, 'predicted value')} of {name} left out: only measurements count.")
+    repeated = sum(row.status == "repeated" and row.metric == metric for row in scores)
+    if repeated:
+        remarks.append(
+            f"{counted(repeated, 'value')} of {name} left out: they repeat other systems' (--with-repeats counts them)."
+        )
     of = _families_of_systems(how.families, distinct(scores.rows, "system"), printed)
     plain = from_scores(scores, metric, distance=how.distance, families=of)
     # The published overall score of codecs may pass 1, and 1 is what a codec aims at.

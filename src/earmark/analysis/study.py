@@ -23,11 +23,11 @@ from earmark.analysis.matrix import Matrix, usable
 from earmark.analysis.novelty import Addition, Verdict, addition, novelty
 from earmark.analysis.pounce import DEFAULT_REGRESSORS, Pounce, pounce
 from earmark.analysis.prowl import Prowl, Subset, exact_coverage, prowl
-from earmark.analysis.ranks import Ranks, rank_intervals
+from earmark.analysis.ranks import Ranks, rank_models
 from earmark.analysis.similarities import NINE
 from earmark.analysis.sources import Source, open_matrix
 from earmark.analysis.stalk import KINDS, Scheme, Stalk, stalk
-from earmark.analysis.suite import LEADING, Choice, choose_vocsim
+from earmark.analysis.suite import LEADING, LITE, Choice, choose_vocsim, vocsim_combination
 from earmark.errors import InputError, UsageError
 from earmark.scores import VOCSIM_SUBSETS, Scores
 from earmark.wording import counted
@@ -127,6 +127,7 @@ def analyze(
     best: Mapping[str, float] | None = None,
     families: Mapping[str, str] | str | None = "auto",
     without: Iterable[str] = (),
+    with_repeats: bool = False,
     split: Split | None = None,
     scheme: Scheme = "simba",
     similarities: Iterable[str] = NINE,
@@ -152,7 +153,7 @@ def analyze(
     tick("reading")
     opened = open_matrix(
         source, metric=metric, distance=distance, lower_is_better=lower_is_better, chance=chance, best=best,
-        families=families, without=without,
+        families=families, without=without, with_repeats=with_repeats,
     )  # fmt: skip
     left_out: list[str] = []
     matrix, whole = _parts(opened.matrix, left_out)
@@ -186,7 +187,7 @@ def _further(study: Study, whole: Matrix | None, notes: list[str], seed: int, ti
     tick("intervals")
     coverage = _attempt("a check of intervals", lambda: _coverage(whole), notes)
     tick("ranks")
-    ranks = _attempt("intervals of ranks", lambda: rank_intervals(matrix, seed=seed), notes)
+    ranks = _attempt("intervals of ranks", lambda: _ranked(study.source, matrix, seed), notes)
     verdicts = _attempt("verdicts on datasets", lambda: novelty(whole or matrix), notes) or []
     blind = (
         _attempt("what blind sets add", lambda: addition(whole or matrix, _BLIND), notes)
@@ -205,7 +206,7 @@ def _further(study: Study, whole: Matrix | None, notes: list[str], seed: int, ti
         distances=tuple(agreement.distance_agreement(scores)) if scores is not None else (),
         metrics=tuple(agreement.metric_agreement(scores)) if scores is not None else (),
         printed_metrics=tuple(agreement.table12()) if study.source.name == "published:vocsim" else (),
-        lite=choose_vocsim() if vocsim and study.source.metric in LEADING else None,
+        lite=_lite() if vocsim and study.source.metric in LEADING else None,
     )
 
 
@@ -319,12 +320,23 @@ def _named(rows: Sequence[Any]) -> Table:
     return Table(rows[0]._fields, [[_plain(cell) for cell in row] for row in rows]) if rows else Table((), [])
 
 
+def _ranked(source: Source, matrix: Matrix, seed: int) -> Ranks:
+    """Ranks by the plain mean, as on the leaderboard; where columns measure different things, by a normalised one."""
+    alike = source.metric is not None and len(set(matrix.higher_is_better)) == 1
+    return rank_models(matrix, by="mean" if alike else "normalised_mean", seed=seed)
+
+
+def _lite() -> Choice:
+    """The lite suite as it is stored, on the curve of all combinations."""
+    return choose_vocsim()._replace(chosen=vocsim_combination(LITE["vocsim"]))
+
+
 def _combinations(lite: Choice | None) -> Table:
     if lite is None:
         return Table((), [])
     rows = [
         [" ".join(entry.members), entry.seconds, entry.coverage, entry.error, int(entry.members == lite.chosen.members)]
-        for entry in (*lite.front, lite.whole)
+        for entry in dict.fromkeys((*lite.front, lite.chosen, lite.whole))
     ]
     return Table(("subsets", "seconds_of_sound", "coverage", "error_share", "chosen"), rows)
 

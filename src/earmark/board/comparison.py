@@ -13,14 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from earmark.analysis.ranks import FEWEST_DATASETS
 from earmark.board.groups import Group
 from earmark.board.panels import STATUSES
-from earmark.board.ranks import FEWEST_SUBSETS
 from earmark.board.records import System
 from earmark.board.snapshot import BEST, EACH, NoSuchSystem, Snapshot
 from earmark.board.table import Cell, mean_cell
 from earmark.errors import UsageError
 from earmark.report.reading import facts, plain
+from earmark.scores import WITH_VALUE
 
 __all__ = ["FEWEST", "MOST", "Compared", "Comparison", "Difference", "cells_of", "compare", "split_key"]
 
@@ -109,7 +110,7 @@ def cells_of(snapshot: Snapshot, metric: str, row: int, subsets: Sequence[str]) 
     for name in subsets:
         column = place.get(name)
         status = STATUSES[panel.status[row, column]] if column is not None else ""
-        if column is None or status not in ("ok", "predicted"):
+        if column is None or status not in WITH_VALUE:
             reason = "" if column is None else plain(panel.reasons.get((row, column), ""), 300)
             made.append(Cell(None, status=status, reason=reason or ("" if status else "not measured")))
             continue
@@ -154,7 +155,7 @@ def _difference(values: np.ndarray, one: int, other: int, better: float, rng: np
     if not apart.size:
         return Difference(one, other, None, None, None, 0, 0, 0)
     low = high = None
-    if apart.size >= FEWEST_SUBSETS:
+    if apart.size >= FEWEST_DATASETS:
         drawn = rng.multinomial(apart.size, np.full(apart.size, 1 / apart.size), size=DRAWS) @ apart / apart.size
         low, high = (float(end) for end in np.quantile(drawn, [0.025, 0.975]))
     return Difference(one, other, float(apart.mean()), low, high, int(apart.size), ahead, behind)

@@ -21,6 +21,7 @@ from earmark.board.records import System
 from earmark.board.subsets import SubsetSummary
 from earmark.board.table import Cell, TablePage
 from earmark.report.reading import facts, number, plain
+from earmark.scores import STATUS_MARKS
 
 __all__ = [
     "bibtex",
@@ -204,10 +205,10 @@ def records_latex(records: Sequence[Record], caption: str, metric: str) -> str:
 
 
 def cell_words(cell: Cell, metric: str) -> str:
-    """A cell of a paper's table: 61.2 [58.1, 64.0], ~61.2 for a prediction, 61.2† for a partial mean, – for nothing."""
+    """A cell of a paper's table: 61.2 [58.1, 64.0], – is nothing; ~61.2 is predicted, =61.2 repeated, 61.2† partial."""
     if cell.value is None:
         return "failed" if cell.status == "failed" else "–"
-    text = ("~" if cell.status == "predicted" else "") + number(cell.value, metric)
+    text = STATUS_MARKS.get(cell.status, "") + number(cell.value, metric)
     text += _PARTIAL if cell.status == "partial" else ""
     if cell.low is not None and cell.high is not None:
         text += f" [{number(cell.low, metric)}, {number(cell.high, metric)}]"

@@ -15,6 +15,7 @@ from earmark.board.pareto import Front, Point
 from earmark.board.subsets import SubsetSummary
 from earmark.board.table import Cell
 from earmark.report.reading import facts, plain
+from earmark.scores import STATUS_MARKS
 
 __all__ = ["COLOURS", "histogram", "pareto_figure", "profile", "profiles"]
 
@@ -165,7 +166,7 @@ def _dots(name: str, subsets: Sequence[str], cells: Sequence[Cell], metric: str,
         "line": {"width": 1, "dash": "dot", "color": colour},
         "marker": {
             "size": 8, "color": colour,
-            "symbol": [f"{symbol}-open" if cell.status == "predicted" else symbol for cell in cells],
+            "symbol": [f"{symbol}-open" if cell.status in STATUS_MARKS else symbol for cell in cells],
         },
     }  # fmt: skip
     if any(up) or any(down):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from earmark import published
 from earmark.scores import RULES, VOCSIM_SUBSETS
 
-__all__ = ["Group", "groups_of", "is_single", "subset_title"]
+__all__ = ["Group", "blind_subsets", "groups_of", "is_single", "subset_title"]
 
 _VOCSIM_TITLES = {
     "public": ("Public mean", "Mean"),
@@ -24,12 +24,14 @@ _VOCSIM_TITLES = {
     "domain:human_speech": ("Human speech", "Speech"),
     "domain:environmental_sounds": ("Environmental sounds", "Env."),
 }
+_HARMONIC = ("overall", "overall_unsaturated")
+"""Metrics of which Codec-SUPERB's categories are harmonic means."""
 _HALF = 0.5
 
 
 class Group(NamedTuple):
     """Subsets to average over. `narrow` groups are domains: a table may show a column for each of them. A `single` one
-    is a subset by itself."""
+    is a subset by itself. The mean of a `harmonic` one is the harmonic mean, as the paper's."""
 
     key: str
     title: str
@@ -37,11 +39,12 @@ class Group(NamedTuple):
     subsets: tuple[str, ...]
     narrow: bool = False
     single: bool = False
+    harmonic: bool = False
 
     @property
     def words(self) -> str:
         """The title within a sentence."""
-        return self.title if self.single else self.title.lower()
+        return self.title if self.single else self.title[:1].lower() + self.title[1:]
 
 
 def is_single(subset: str) -> bool:
@@ -49,7 +52,7 @@ def is_single(subset: str) -> bool:
     return subset != "mean" and not subset.startswith("mean:") and "~noise" not in subset
 
 
-def groups_of(board: str, systems_with: Mapping[str, int]) -> tuple[Group, ...]:
+def groups_of(board: str, systems_with: Mapping[str, int], metric: str = "") -> tuple[Group, ...]:
     """The groups of one metric of a board, the leading one first; `systems_with` counts those that have each subset."""
     present = [name for name in systems_with if is_single(name) and systems_with[name]]
     if board == "vocsim":
@@ -69,7 +72,10 @@ def groups_of(board: str, systems_with: Mapping[str, int]) -> tuple[Group, ...]:
         for category in ("speech", "audio", "music"):
             members = tuple(name for name in present if codec_categories().get(name) == category)
             if len(members) > 1:
-                narrow.append(Group(category, category.capitalize(), category.capitalize(), members, narrow=True))
+                harmonic = metric in _HARMONIC
+                short = category.capitalize()
+                title = f"{short} (harmonic mean)" if harmonic else short
+                narrow.append(Group(category, title, short, members, narrow=True, harmonic=harmonic))
     return (whole, *narrow, *_singles(present))
 
 
@@ -89,6 +95,17 @@ def _singles(present: Sequence[str]) -> list[Group]:
 def _shared(present: Sequence[str], systems_with: Mapping[str, int]) -> tuple[str, ...]:
     most = max((systems_with[name] for name in present), default=0)
     return tuple(name for name in present if systems_with[name] > _HALF * most)
+
+
+BOARDS_WITH_BLIND_SUBSETS = ("vocsim",)
+
+
+@cache
+def blind_subsets(board: str) -> frozenset[str]:
+    """The subsets of a board that nobody but its host can listen to: no author can measure them."""
+    return frozenset(
+        subset.name for subset in VOCSIM_SUBSETS if board in BOARDS_WITH_BLIND_SUBSETS and subset.status == "blind"
+    )
 
 
 @cache

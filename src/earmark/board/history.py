@@ -44,8 +44,10 @@ class Loaded(NamedTuple):
     submission: Submission
 
 
-def load_published(store: Store) -> list[Loaded]:
+def load_published(store: Store, *, with_repeats: bool = False) -> list[Loaded]:
     """Put the printed results on the board, accepted and marked as printed. A second time changes nothing.
+
+    Values that repeat another system's are shown and not ranked, unless `with_repeats` counts them as measurements.
 
     When a later version of Earmark reads a printed table better, its rows take the place of the earlier ones. A set
     that a moderator withdrew stays withdrawn.
@@ -53,7 +55,7 @@ def load_published(store: Store) -> list[Loaded]:
     papers = store.papers()
     found = []
     for board in PUBLISHED_BOARDS:
-        document = published_document(board)
+        document = published_document(board, with_repeats=with_repeats)
         key = f"published:{board}:{document.digest}"
         sent = store.submit(document, papers, idempotency_key=key)
         new = sent.state == "pending"
@@ -63,9 +65,9 @@ def load_published(store: Store) -> list[Loaded]:
     return found
 
 
-def published_document(board: str) -> Document:
+def published_document(board: str, *, with_repeats: bool = False) -> Document:
     """The printed results of one board, with a card for each system."""
-    scores = published.load(board)
+    scores = published.load(board, with_repeats=with_repeats)
     cards = _vocsim_cards(scores) if board == "vocsim" else _codec_cards(scores)
     return Document.of(scores, board=board, cards=cards, provenance="printed")
 

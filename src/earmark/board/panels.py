@@ -7,16 +7,28 @@ is NaN inside these arrays and never leaves them as a number.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.scores import VOCSIM_SUBSETS, Scores
+from earmark.scores import VOCSIM_SUBSETS, WITH_VALUE, Scores
 
-__all__ = ["ABSENT", "OK", "PREDICTED", "PROVENANCES", "STATUSES", "Cells", "Line", "Panel", "build", "joined"]
+__all__ = [
+    "ABSENT",
+    "OK",
+    "PREDICTED",
+    "PROVENANCES",
+    "STATUSES",
+    "Cells",
+    "Line",
+    "Panel",
+    "build",
+    "joined",
+    "without_claims",
+]
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -24,7 +36,7 @@ Codes = NDArray[np.int8]
 Numbers = Sequence[float | None] | Floats
 """A column of numbers in which None or NaN is a missing one."""
 
-STATUSES = ("", "ok", "not_applicable", "failed", "predicted")
+STATUSES = ("", "ok", "not_applicable", "failed", "predicted", "repeated")
 """What a code in `Panel.status` stands for; 0 is a cell without a row."""
 ABSENT, OK, PREDICTED = 0, 1, 4
 PROVENANCES = ("", "printed", "self-reported", "reproduced", "blind")
@@ -77,6 +89,28 @@ class Cells(NamedTuple):
         return cls(system=[places[row.system] for row in rows], provenance=[provenance] * len(rows), **taken)
 
 
+_CLAIMED = "self-reported on a blind subset, which only the host can measure"
+
+
+def without_claims(cells: Cells, blind: Collection[str]) -> Cells:
+    """The cells without self-reported measurements of blind subsets: not applicable, with the reason."""
+    claimed = [
+        place
+        for place, (subset, origin, status) in enumerate(zip(cells.subset, cells.provenance, cells.status, strict=True))
+        if subset in blind and origin == "self-reported" and status in WITH_VALUE and status != "predicted"
+    ]
+    if not claimed:
+        return cells
+    numbers: dict[str, Any] = {}
+    for name in _NUMBERS:
+        numbers[name] = np.array(getattr(cells, name), np.float64)
+        numbers[name][claimed] = np.nan
+    status, reason = list(cells.status), list(cells.reason)
+    for place in claimed:
+        status[place], reason[place] = "not_applicable", _CLAIMED
+    return cells._replace(status=status, reason=reason, **numbers)
+
+
 @dataclass(frozen=True, eq=False)
 class Panel:
     """One metric: arrays [lines, subsets]. `lines` are places in the snapshot's lines; `n` is -1 where unknown."""
@@ -95,7 +129,7 @@ class Panel:
     reasons: Mapping[tuple[int, int], str]  # (row of the panel, column): only where there is one
 
     def measured(self) -> Floats:
-        """The values that count: ok ones; NaN elsewhere. Predictions are shown and never counted."""
+        """The values that count: ok ones; NaN elsewhere. Predictions and repeats are shown and never counted."""
         return np.where(self.status == OK, self.value, np.nan)
 
     def columns(self, names: Sequence[str]) -> Whole:

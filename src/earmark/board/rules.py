@@ -18,6 +18,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from earmark import published
+from earmark.board.groups import blind_subsets
 from earmark.board.limits import Limits
 from earmark.board.records import SystemCard
 from earmark.board.refusals import Problem
@@ -46,11 +47,13 @@ _MOST = {"subset": _NAME, "system": _NAME, "distance": 60, "correction": 60, "pr
 class KnownBoard(NamedTuple):
     """What is known of a board before anybody submits: its subsets with their clips (None: not known).
 
-    `others` are subsets that are no part of the suite and allowed there, such as applications.
+    `others` are subsets that are no part of the suite and allowed there, such as applications. `blind` ones only the
+    host can measure.
     """
 
     subsets: Mapping[str, int | None]
     others: frozenset[str] = frozenset()
+    blind: frozenset[str] = frozenset()
 
 
 KnownBoards = Mapping[str, KnownBoard]
@@ -72,7 +75,9 @@ def known_boards() -> KnownBoards:
         row.subset for row in published.load("codec-superb") if row.subset not in datasets and ":" not in row.subset
     )
     return {
-        "vocsim": KnownBoard({subset.name: clips[subset.name] for subset in VOCSIM_SUBSETS}),
+        "vocsim": KnownBoard(
+            {subset.name: clips[subset.name] for subset in VOCSIM_SUBSETS}, blind=blind_subsets("vocsim")
+        ),
         "codec-superb": KnownBoard({**dict.fromkeys(datasets, None), "NSynth": None}, applications),
     }
 
@@ -88,6 +93,7 @@ def check(document: Document, known: KnownBoards | None = None, limits: Limits |
         _texts(rows, limits),
         _measurements(rows),
         () if board is None else _subsets(rows, board, document.board),
+        () if board is None or document.provenance != "self-reported" else _claims(rows, board),
     )
     # A sentence costs far more than a row: whoever sends 200,000 wrong rows is told of the first and costs no more.
     problems = list(islice(found, _LISTED_PROBLEMS + 1))
@@ -310,6 +316,11 @@ def _warnings(document: Document) -> list[str]:
         "is a prediction: it is shown as such and ranked nowhere.",
         "are predictions: they are shown as such and ranked nowhere.",
     )
+    note(
+        sum(row.status == "repeated" for row in rows),
+        "repeats another system's: it is shown as such and ranked nowhere.",
+        "repeat other systems': they are shown as such and ranked nowhere.",
+    )
     differences = sum(row.metric.endswith(":difference") for row in rows)
     note(differences, "is a difference: the board computes its own.", "are differences: the board computes its own.")
     means = sum(row.subset == "mean" or row.subset.startswith("mean:") for row in rows)
@@ -346,6 +357,21 @@ def _subsets(rows: Iterable[Row], board: KnownBoard, name: str) -> Iterator[Prob
                 f"/scores/{place}/n",
                 f"Row {place + 1} ({row.metric}): n is {row.n:,}, but {subset} has {clips:,} clips; measure it on the "
                 "subset as it is published.",
+            )
+
+
+def _claims(rows: Iterable[Row], board: KnownBoard) -> Iterator[Problem]:
+    """Measurements of blind subsets that no author can have made; one problem for each subset."""
+    told: set[str] = set()
+    for place, row in enumerate(rows):
+        subset = row.subset.partition("~noise")[0]
+        blind = subset in board.blind or (subset == "mean:blind" and bool(board.blind))
+        if blind and row.status in ("ok", "repeated") and subset not in told:
+            told.add(subset)
+            yield Problem(
+                f"/scores/{place}/subset",
+                f"Row {place + 1} ({row.metric}): {subset} is blind, and only the host can measure it; leave its rows "
+                "out, and ask the host to run the system on it.",
             )
 
 

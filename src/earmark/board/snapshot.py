@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.board.groups import Group, groups_of, is_single
-from earmark.board.panels import Cells, Line, Panel, build, joined
-from earmark.board.ranks import Means, Ranks, means, rank_intervals
+from earmark.analysis.ranks import RankIntervals, rank_intervals
+from earmark.board.groups import Group, blind_subsets, groups_of, is_single
+from earmark.board.means import Means, means
+from earmark.board.panels import Cells, Line, Panel, build, joined, without_claims
 from earmark.board.records import Provenance, System, SystemCard
 from earmark.board.refusals import NotFound
 from earmark.errors import UsageError, did_you_mean
@@ -56,7 +57,7 @@ class Field(NamedTuple):
     group: Group
     rows: Whole
     means: Means
-    ranks: Ranks
+    ranks: RankIntervals
 
     @property
     def ranked(self) -> int:
@@ -100,13 +101,13 @@ class Snapshot:
             card = known.get(name) or SystemCard(name=name)
             systems.append(System(place, board, slug, card, owner, "", made))
         places = {name: place for place, name in enumerate(names)}
-        lines, panels = build(Cells.of_scores(scores, places, provenance))
+        lines, panels = build(without_claims(Cells.of_scores(scores, places, provenance), blind_subsets(board)))
         return cls(board, generation, tuple(systems), lines, panels)
 
     @classmethod
     def of_cells(cls, board: str, generation: int, systems: Sequence[System], cells: Cells) -> Snapshot:
         """A snapshot of columns whose `system` are places in `systems`."""
-        lines, panels = build(cells)
+        lines, panels = build(without_claims(cells, blind_subsets(board)))
         return cls(board, generation, tuple(systems), lines, panels)
 
     def updated(self, generation: int, systems: Sequence[System], cells: Cells) -> Snapshot:
@@ -120,7 +121,8 @@ class Snapshot:
         place = {system.id: number for number, system in enumerate(everyone)}
         stays = np.array([self.systems[line.system].id not in changed for line in self.lines], bool)
         old = [line._replace(system=place[self.systems[line.system].id]) for line in self.lines]
-        fresh_lines, fresh = build(cells._replace(system=[place[systems[number].id] for number in cells.system]))
+        counted = without_claims(cells, blind_subsets(self.board))
+        fresh_lines, fresh = build(counted._replace(system=[place[systems[number].id] for number in cells.system]))
         lines = [line for line, stay in zip(old, stays, strict=True) if stay] + list(fresh_lines)
         number = np.cumsum(stays) - 1
         panels: dict[str, Panel] = {}
@@ -186,7 +188,7 @@ class Snapshot:
             # Systems and not lines: one system under twenty distances is one.
             owners = np.array([self.lines[number].system for number in panel.lines.tolist()])
             counts = [len(set(owners[there].tolist())) for there in np.isfinite(panel.measured()).T]
-            return groups_of(self.board, {name: int(n) for name, n in zip(panel.subsets, counts, strict=True)})
+            return groups_of(self.board, dict(zip(panel.subsets, counts, strict=True)), metric)
 
         return self.once(("groups", metric), make)
 
@@ -246,7 +248,8 @@ class Snapshot:
             panel = self.panel(metric)
             columns = panel.columns(group.subsets)
             measured = panel.measured()[:, columns]
-            return means(measured, panel.low[:, columns], panel.high[:, columns], panel.lift[:, columns])
+            others = (part[:, columns] for part in (panel.low, panel.high, panel.lift))
+            return means(measured, *others, harmonic=group.harmonic)
 
         return self.once(("means", metric, group.key), make)
 
@@ -292,7 +295,11 @@ class Snapshot:
         rows = np.array(sorted(chosen.values()), np.int64)
         mine = of.take(rows)
         values = panel.measured()[np.ix_(rows, panel.columns(group.subsets))]
-        ranks = rank_intervals(values, mine, higher_is_better=better > 0)
+        error = mine.error()
+        if group.harmonic:  # whose order is that of the means of -1 / value
+            with np.errstate(divide="ignore", invalid="ignore"):
+                values, error = np.where(values > 0, -1 / values, np.nan), error / mine.value**2
+        ranks = rank_intervals(better * values, error)
         return Field(metric, group, rows, mine, ranks)
 
 

@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.board.groups import subset_title
+from earmark.board.means import Means
 from earmark.board.panels import OK, PROVENANCES, STATUSES, Line
-from earmark.board.ranks import Means
 from earmark.board.records import System
 from earmark.board.snapshot import Field, Snapshot
 from earmark.board.view import PER_PAGE, SIZES, BoardView
 from earmark.errors import UsageError
 from earmark.report.reading import facts, plain
+from earmark.scores import WITH_VALUE
 
 __all__ = ["Cell", "Column", "Facets", "TablePage", "TableRow", "facets", "mean_cell", "table"]
 
@@ -363,7 +364,7 @@ def _subset_cells(snapshot: Snapshot, field: Field, chosen: Whole, column: Colum
         status = STATUSES[code]
         reason = panel.reasons.get((row, place), "")
         reason = plain(reason, 300) if reason else ""
-        if status not in ("ok", "predicted") or value != value:
+        if status not in WITH_VALUE or value != value:
             made.append(Cell(None, status=status, reason=reason or ("" if status else "not measured")))
             continue
         made.append(

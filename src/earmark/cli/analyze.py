@@ -58,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--families", default="auto", metavar="FILE",
         help="which models are versions of each other: CSV with columns model,family; auto, models (stricter) or none",
     )  # fmt: skip
+    options.add_repeats(what)
     how = parser.add_argument_group("how it is analysed")
     how.add_argument("--split", choices=("grouped", "random"), help="how models are held out (default: by family)")
     how.add_argument(
@@ -161,6 +162,7 @@ def _reading(args: argparse.Namespace) -> dict[str, Any]:
         "best": args.best,
         "families": families_of(args.families),
         "without": args.without,
+        "with_repeats": args.with_repeats,
     }
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from earmark.board.records import Provenance, Submission, User
 from earmark.board.settings import Settings
+from earmark.cli import options
 from earmark.errors import InputError, UsageError, did_you_mean, require
 from earmark.wording import counted
 
@@ -252,7 +253,7 @@ def _events(args: argparse.Namespace, store: Store) -> int:
 def _load_published(args: argparse.Namespace, store: Store) -> int:
     from earmark.board.history import load_published
 
-    found = load_published(store)
+    found = load_published(store, with_repeats=args.with_repeats)
     if args.json:
         print(_json([{**one._asdict(), "submission": one.submission.id} for one in found]))
         return 0
@@ -367,7 +368,7 @@ _ACTIONS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Callab
     "withdraw": ("take a submission off the board; its history stays", _add_decision, _withdraw),
     "events": ("the audit trail: who did what when", _add_events, _events),
     "load-published": ("the papers' printed results as the first rows; a second time changes nothing",
-                       _add_none, _load_published),
+                       options.add_repeats, _load_published),
     "backup": ("write the whole board to one file, also while it runs", _add_file, _backup),
     "restore": ("put a backup into a new or empty database, SQLite or PostgreSQL", _add_file, lambda args, _: 1),
     "export": ("live scores, cards and submissions as CSV or Parquet", _add_export, _export),

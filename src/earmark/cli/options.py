@@ -32,6 +32,14 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--quiet", action="store_true", help="no progress bars and no remarks")
 
 
+def add_repeats(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--with-repeats",
+        action="store_true",
+        help="count printed values that repeat another system's as measurements (default: they count nowhere)",
+    )
+
+
 CORRECT = (
     "hubness correction: none, sphere, ls, nicdm, icdm, csls, mp, dsl; several with commas, "
     "parameters as in icdm:k=20,iterations=5"

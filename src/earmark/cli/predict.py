@@ -50,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--families", default="none", metavar="FILE", help="CSV with columns model,family: which systems are related"
     )
     parser.add_argument("--no-published", action="store_true", help="leave the papers' results out of the history")
+    options.add_repeats(parser)
     parser.add_argument("--report", metavar="FILE", help="write an HTML report in which predicted cells are marked")
     options.add_output(parser)
 
@@ -61,7 +62,8 @@ def run(args: argparse.Namespace) -> int:
     families = families_of(args.families)
     filled = predict(
         args.partial, args.history, metric=args.metric, level=args.level, regressor=args.regressor,
-        printed=not args.no_published, families=families if isinstance(families, dict) else None,
+        printed=not args.no_published, with_repeats=args.with_repeats,
+        families=families if isinstance(families, dict) else None,
     )  # fmt: skip
     if args.report:
         _report(filled, Path(args.report), str(args.partial))

@@ -1,7 +1,8 @@
 """The papers' printed results that come with Earmark: list them, recompute what follows from them, write them out.
 
-`list` names the sets that are score tables and every printed table. `check` recomputes each printed average and says
-how many are reproduced. `show` prints a set of scores, or a table as it was printed; --out writes it.
+`list` names the sets that are score tables and every printed table. `check` recomputes each printed average, says how
+many are reproduced, and finds the values that repeat other systems'. `show` prints a set of scores, or a table as it
+was printed; --out writes it.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shown = actions.add_parser("show", help="print or write one of them")
     shown.add_argument("name", metavar="NAME", help="a set such as vocsim, or a table such as simba_table3")
     shown.add_argument("--metric", metavar="NAME", help="only this metric (sets)")
+    options.add_repeats(shown)
     shown.add_argument(
         "--out", metavar="FILE", help="write it: a set as .csv, .jsonl, .json or .parquet, a table as .csv"
     )
@@ -69,7 +71,7 @@ def _check(args: argparse.Namespace) -> int:
         print(json.dumps([asdict(found) for found in findings], ensure_ascii=False, indent=1))
     else:
         rows = [[f"{found.reproduced} of {found.total}", f"{found.paper}, {found.name}"] for found in findings]
-        print(_aligned([["reproduced", "what"], *rows]))
+        print(_aligned([["count", "what"], *rows]))
     if not args.quiet:
         for found in findings:
             if found.remark:
@@ -83,7 +85,7 @@ def _show(args: argparse.Namespace) -> int:
     if args.out:
         options.check_out(args)
     if args.name in published.SETS:
-        scores = published.load(args.name)
+        scores = published.load(args.name, with_repeats=args.with_repeats)
         if args.metric:
             present = distinct(scores.rows, "metric")
             if args.metric not in present:

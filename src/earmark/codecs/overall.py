@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from earmark.codecs.contract import CATEGORIES, Category, Measured
 from earmark.errors import UsageError
-from earmark.scores import Row
+from earmark.scores import Row, harmonic_mean
 
 __all__ = [
     "HALF_DISTANCE",
@@ -117,7 +117,7 @@ def _harmonic(values: Mapping[str, float]) -> Measured:
     below = [f"{name} ({value:.3g})" for name, value in values.items() if value <= 0.0]
     if below:
         return Measured.not_applicable(f"the harmonic mean needs positive values: {', '.join(below)}")
-    return Measured(len(values) / sum(1.0 / value for value in values.values()))
+    return Measured(harmonic_mean(list(values.values())))
 
 
 # --- which metrics the score follows ----------------------------------------------------------------------------

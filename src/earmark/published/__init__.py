@@ -14,7 +14,8 @@ from earmark.errors import UsageError, did_you_mean
 from earmark.published import codec_superb, gicdm, vocsim
 from earmark.published.catalogue import PAPERS, Paper, Table, read, table, tables
 from earmark.published.checks import Finding, check
-from earmark.published.families import codec_family, families, vocsim_family
+from earmark.published.families import codec_family, families, vocsim_family, vocsim_kind
+from earmark.published.repeats import Repeat, counted_as_measured, find_repeats, flagged
 from earmark.scores import Row, Scores
 
 __all__ = [
@@ -22,15 +23,19 @@ __all__ = [
     "SETS",
     "Finding",
     "Paper",
+    "Repeat",
     "Table",
     "check",
     "codec_family",
     "families",
+    "find_repeats",
     "load",
     "read",
+    "repeats",
     "table",
     "tables",
     "vocsim_family",
+    "vocsim_kind",
 ]
 
 SETS: dict[str, tuple[str, Callable[[], Iterator[Row]]]] = {
@@ -52,13 +57,24 @@ SETS: dict[str, tuple[str, Callable[[], Iterator[Row]]]] = {
 
 
 @cache
-def load(name: str) -> Scores:
+def load(name: str, *, with_repeats: bool = False) -> Scores:
     """A set of printed results as a score table.
 
     `version` says which table of which paper a row is from and `inputs` which line of which file; a printed dash is
-    not_applicable, a printed number that is no measurement is failed, and a doubtful one has a reason beside it.
+    not_applicable, a printed number that is no measurement is failed, and a doubtful one has a reason beside it. One
+    that repeats another system's is repeated: it keeps its value and counts nowhere, unless `with_repeats` asks for
+    it as an ok one.
     """
     if name not in SETS:
         known = ", ".join(SETS)
         raise UsageError(f'There is no published set "{name}"; there are {known}.{did_you_mean(name, SETS)}')
-    return Scores(tuple(SETS[name][1]()))
+    if with_repeats:
+        return Scores(tuple(counted_as_measured(load(name))))
+    return Scores(tuple(flagged(SETS[name][1](), vocsim_kind if name.startswith("vocsim") else str)))
+
+
+def repeats(name: str) -> list[Repeat]:
+    """The blocks of a set that repeat others."""
+    if name.startswith("vocsim"):
+        return find_repeats(load(name, with_repeats=True), vocsim_kind)
+    return find_repeats(load(name, with_repeats=True))

@@ -8,11 +8,17 @@ another count means that a file of this package has changed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import fmean, harmonic_mean
 
+from earmark.published import codec_superb, vocsim
 from earmark.published.catalogue import read, tables
+from earmark.published.families import vocsim_family, vocsim_kind
+from earmark.published.repeats import NEARLY_ALL, flagged
+from earmark.scores import Row
 
 PUBLIC_ONLY = ("P@1", "P@5", "GSR")
 _ROUNDED = 0.1 + 1e-9  # percent: 0.05 of the average and 0.05 of its cells
@@ -172,22 +178,79 @@ def _correlations() -> list[Finding]:
     return [_counted("Table 12: symmetric", "VocSim", agreed, 21, "it does not follow from Tables 19–25")]
 
 
-def _copies() -> list[Finding]:
-    """Numbers that are printed twice where two measurements would differ."""
-    table3 = {row["codec"]: row["er_acc_pct"] for row in read("codec_superb_table3")}
-    pairs = [table3[a] == table3[b] for a, b in (("F1", "E2"), ("F2", "E3"), ("F3", "E4"), ("F4", "E5"))]
-    strain = {row["method"]: row for row in read("vocsim_mouse_strain")}
-    columns = [name for name in strain["EWTF"] if name not in ("method", "source")]
-    twice = [strain["EWTF"][name] == strain["EWT"][name] for name in columns]
-    return [
-        _counted(
-            "Table 3: emotion accuracies of F1–F4 that repeat E2–E5", "Codec-SUPERB", pairs, 4,
-            "probably copied by mistake",
-        ),
-        _counted(
-            "mouse strain: numbers of EWTF that repeat EWT", "VocSim", twice, 8, "probably copied by mistake"
-        ),
-    ]  # fmt: skip
+# --- rows that repeat others ------------------------------------------------------------------------------------
+
+_REPEATED = {
+    "raw equals D100 on HU3, HU4, HW3, HW4 (blind)": 1005,
+    "raw equals D100 on BS4, ES1, HU1, HW2, OC1 (public)": 1257,
+    "raw equals D30 on BC, BS3, HP, HS1, HS2, HW1 (public)": 1439,
+    "D30 equals D100, raw equals D100, raw equals D30 on HU2 (public)": 576,
+    "Tables 19–25: values flagged as repeats": 5099,
+    "mouse strain: values flagged as repeats": 7,
+    "Tables 3 and 6–8: values flagged as repeats": 4,
+}
+"""What was found when the tables were read; what `_repeats` finds is found by counting."""
+_MANY = 0.75
+
+
+def _repeats() -> list[Finding]:
+    """Kinds of one method (raw, D30, D100) that agree in nearly all cells of a subset, and the rows that are flagged.
+
+    A finding of this kind counts what is repeated: the fewer the better.
+    """
+    found = [
+        Finding(name, "VocSim", equal, total, _REPEATED.get(name, 0), "at most one of them was measured here")
+        for name, equal, total in _equal_kinds()
+    ]
+    sets: tuple[tuple[str, str, Iterable[Row], Callable[[str], str]], ...] = (
+        ("VocSim", "Tables 19–25", vocsim.full_results(), vocsim_kind),
+        ("VocSim", "mouse strain", vocsim.mouse_strain(), vocsim_kind),
+        ("Codec-SUPERB", "Tables 3 and 6–8", codec_superb.codec_scores(), str),
+    )
+    for paper, where, rows, kind in sets:
+        marked = flagged(rows, kind)
+        name = f"{where}: values flagged as repeats"
+        copies = sum(row.status == "repeated" for row in marked)
+        total = sum(row.value is not None for row in marked)
+        found.append(Finding(name, paper, copies, total, _REPEATED.get(name, 0), "they count in no mean or rank"))
+    return found
+
+
+def _equal_kinds() -> Iterator[tuple[str, int, int]]:
+    """What is equal on which subsets, in how many printed cells of how many."""
+    cells: dict[str, dict[tuple[str, str, str], dict[str, str]]] = {}
+    splits = {}
+    for cell in read("vocsim_full_results"):
+        if cell["value_pct"]:
+            key = (vocsim_family(cell["method"]), cell["distance"], cell["metric"])
+            here = cells.setdefault(cell["subset"], {}).setdefault(key, {})
+            here[vocsim_kind(cell["method"])] = cell["value_pct"]
+            splits[cell["subset"]] = cell["split"]
+    together: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
+    for subset in sorted(cells):
+        counts = _equal_pairs(cells[subset].values())
+        if any(equal >= NEARLY_ALL * total for equal, total in counts.values()):
+            many = {pair: count for pair, count in counts.items() if count[0] >= _MANY * count[1]}
+            what = ", ".join(f"{a} equals {b}" for a, b in sorted(many))
+            totals = tuple(sum(part) for part in zip(*many.values(), strict=True))
+            together.setdefault((what, splits[subset]), {})[subset] = (totals[0], totals[1])
+    for (what, split), by_subset in sorted(together.items(), key=lambda item: (item[0][1], -len(item[1]))):
+        equal, total = (sum(part) for part in zip(*by_subset.values(), strict=True))
+        yield f"{what} on {', '.join(by_subset)} ({split})", equal, total
+
+
+def _equal_pairs(cells: Iterable[Mapping[str, str]]) -> dict[tuple[str, str], tuple[int, int]]:
+    """For each pair of kinds: in how many cells they are equal, of how many that have both."""
+    equal, total = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for kinds in cells:
+        for one, other in combinations(sorted(kinds, key=_kind_order), 2):
+            total[one, other] += 1
+            equal[one, other] += kinds[one] == kinds[other]
+    return {pair: (equal[pair], total[pair]) for pair in total}
+
+
+def _kind_order(kind: str) -> tuple[int, str]:
+    return (kind != "raw", kind.zfill(5))
 
 
 # --- Codec-SUPERB -----------------------------------------------------------------------------------------------
@@ -253,5 +316,5 @@ def _gicdm() -> list[Finding]:
 
 
 _CHECKS: tuple[Callable[[], list[Finding]], ...] = (
-    _sizes, _averages, _main_table, _other_vocsim, _dtw, _correlations, _copies, _codecs, _gicdm,
+    _sizes, _averages, _main_table, _other_vocsim, _dtw, _correlations, _repeats, _codecs, _gicdm,
 )  # fmt: skip

@@ -44,8 +44,4 @@ def _table3(cell: dict[str, str], line: int) -> Iterator[Row]:
         yield printed_row(source, printed, float(cell["kbps"]), suite=SUITE, system=system, metric="kbps")
     for column, (metric, task) in _APPLICATIONS.items():
         value = fraction(cell[column]) if column.endswith("_pct") else float(cell[column])
-        copied = metric == "er_accuracy" and system in ("F1", "F2", "F3", "F4")
-        yield printed_row(
-            source, printed, value, suite=SUITE, subset=task, system=system, metric=metric,
-            reason="repeats the value of E2 to E5 exactly: probably a copying error" if copied else "",
-        )  # fmt: skip
+        yield printed_row(source, printed, value, suite=SUITE, subset=task, system=system, metric=metric)

@@ -63,6 +63,12 @@ def vocsim_family(method: str, level: Level = "method") -> str:
     return found["code"] if level == "method" else VOCSIM_MODELS[found["code"]]
 
 
+def vocsim_kind(method: str) -> str:
+    """What a configuration is among those of its method: "D100", "D30", or "raw" without PCA."""
+    family = vocsim_family(method)
+    return method.strip().removeprefix(family).strip() or "raw"
+
+
 def codec_family(codec: str) -> str:
     """The model of a codec such as "E3": EnCodec; another name is a family of its own."""
     found = _CODEC.fullmatch(codec.strip())

@@ -7,10 +7,10 @@ caption. A cell is
     31.8 [29.8, 33.8] (+29.8)      value, 95 % interval, lift over chance
 
 in percent for metrics that are fractions and with three decimals for the others. A dash is not applicable,
-"failed" is failed, "~31.8" was predicted and not measured, all with a numbered footnote; an empty cell was not
-measured. The best of a column is bold, among lines that can be compared: same suite, subset and protocol. Values
-that print alike are equally good; what was predicted is never the best, and nothing is bold where systems were scored
-on different clips.
+"failed" is failed, "~31.8" was predicted and not measured, "=31.8" repeats another system's, all with a numbered
+footnote; an empty cell was not measured. The best of a column is bold, among lines that can be compared: same suite,
+subset and protocol. Values that print alike are equally good; what was predicted or repeated is never the best, and
+nothing is bold where systems were scored on different clips.
 
 `long_text` lists instead: a block for each setting, a line for each metric, with chance, lift, p and n.
 """
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.report.reading import same_clips
-from earmark.scores import KEY, MetricFacts, Row, Scores, metric_facts
+from earmark.scores import KEY, STATUS_MARKS, WITH_VALUE, MetricFacts, Row, Scores, metric_facts
 
 __all__ = ["long_text", "to_latex", "to_markdown", "to_text"]
 
@@ -212,7 +212,7 @@ def _pivot(scores: Scores, metrics: Sequence[str] | None, interval: bool, lift: 
 def _cell(row: Row | None, best: set[Row], notes: dict[str, int], interval: bool, lift: bool) -> _Cell:
     if row is None:
         return _Cell()
-    if row.value is None or row.status not in ("ok", "predicted"):
+    if row.value is None or row.status not in WITH_VALUE:
         reason = _plain(row.reason) or "no reason was given"
         text = "failed" if row.status == "failed" else _DASH
         return _Cell(text, note=notes.setdefault(reason, len(notes) + 1))
@@ -262,8 +262,8 @@ def _facts(metric: str) -> MetricFacts:
 
 
 def _mark(row: Row) -> str:
-    """What stands before a value that was predicted and not measured."""
-    return "~" if row.status == "predicted" else ""
+    """What stands before a value that is no measurement of its own: predicted, or another system's."""
+    return STATUS_MARKS.get(row.status, "")
 
 
 def _number(value: float, facts: MetricFacts, *, sign: bool = False, unit: str = "") -> str:
@@ -315,7 +315,7 @@ def _listing(rows: Sequence[Row]) -> list[str]:
 
 
 def _value(row: Row, facts: MetricFacts) -> str:
-    if row.value is None or row.status not in ("ok", "predicted"):
+    if row.value is None or row.status not in WITH_VALUE:
         return _DASH
     return _mark(row) + _number(row.value, facts, unit="%")
 

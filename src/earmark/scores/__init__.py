@@ -10,9 +10,9 @@ from __future__ import annotations
 from earmark.scores.facts import METRICS, MetricFacts, metric_facts
 from earmark.scores.reading import load_scores, read_scores
 from earmark.scores.rows import COLUMNS, KEY, Row
-from earmark.scores.rules import RULES, VOCSIM_SUBSETS, Rule, VocSimSubset, aggregate, find_rule
+from earmark.scores.rules import RULES, VOCSIM_SUBSETS, Rule, VocSimSubset, aggregate, find_rule, harmonic_mean
 from earmark.scores.table import PointKey, Scores, merge
-from earmark.scores.validation import PROTOCOLS, STATUSES, validate
+from earmark.scores.validation import PROTOCOLS, STATUS_MARKS, STATUSES, WITH_VALUE, validate
 
 __all__ = [
     "COLUMNS",
@@ -21,7 +21,9 @@ __all__ = [
     "PROTOCOLS",
     "RULES",
     "STATUSES",
+    "STATUS_MARKS",
     "VOCSIM_SUBSETS",
+    "WITH_VALUE",
     "MetricFacts",
     "PointKey",
     "Row",
@@ -30,6 +32,7 @@ __all__ = [
     "VocSimSubset",
     "aggregate",
     "find_rule",
+    "harmonic_mean",
     "load_scores",
     "merge",
     "metric_facts",

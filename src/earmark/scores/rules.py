@@ -103,6 +103,16 @@ def find_rule(name: str) -> Rule:
     raise UsageError(f'There is no aggregation rule "{name}"; the rules are {", ".join(RULES)}.{hint}')
 
 
+def harmonic_mean(values: Sequence[float]) -> float | None:
+    """count / sum of 1 / value; 0, to which it tends, where one is 0, and None of none or with a negative one.
+
+    How Codec-SUPERB makes the overall score of a category from those of its datasets.
+    """
+    if not values or min(values) < 0.0:
+        return None
+    return 0.0 if min(values) == 0.0 else len(values) / math.fsum(1.0 / value for value in values)
+
+
 def aggregate(scores: Scores, rule: str | Rule) -> Scores:
     """Average over the subsets of a rule: one row for each combination of the other key columns.
 

@@ -9,8 +9,12 @@ from earmark.errors import InputError, did_you_mean
 from earmark.scores.facts import MetricFacts, metric_facts
 from earmark.scores.rows import KEY, Row
 
-STATUSES = ("ok", "not_applicable", "failed", "predicted")
-"""A predicted value was not measured: it has an interval and a reason, and no mean, rank or best counts it."""
+STATUSES = ("ok", "not_applicable", "failed", "predicted", "repeated")
+"""A predicted value was not measured: it has an interval and a reason, and no mean, rank or best counts it. Nor is a
+repeated value counted, which is that of another system: its reason says whose."""
+WITH_VALUE = ("ok", "predicted", "repeated")
+STATUS_MARKS = {"predicted": "~", "repeated": "="}
+"""What stands before a value in a table, where it is no measurement of its own."""
 PROTOCOLS = ("all", "across_groups", "reference", "unaligned", "gain_matched", "clean_enrol", "coded_enrol")
 """Beside these: `tandem:<passes>` and `loss:<percent>`."""
 _COUNTED_PROTOCOL = re.compile(r"tandem:[1-9][0-9]*|loss:(?:100|[0-9]{1,2}(?:\.[0-9]+)?)")
@@ -43,7 +47,7 @@ def _problems(row: Row) -> Iterator[str]:
             yield f"unknown metric: {error}"
     if row.status not in STATUSES:
         yield f'unknown status "{row.status}"; use {", ".join(STATUSES)}.{did_you_mean(row.status, STATUSES)}'
-    elif row.status in ("ok", "predicted") and row.value is None:
+    elif row.status in WITH_VALUE and row.value is None:
         yield f"status is {row.status} but there is no value; give one, or another status with a reason."
     elif row.status in ("not_applicable", "failed") and row.value is not None:
         yield f"status is {row.status} but there is a value; remove the value or set the status to ok."

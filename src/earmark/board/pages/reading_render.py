@@ -243,15 +243,13 @@ def _reading(shown: TablePage, *, frozen: bool) -> str:
         names = ", ".join(group.subsets[:6]) + (", …" if len(group.subsets) > 6 else "")
         why = f"Nobody has a rank: no system has all {len(group.subsets)} subsets of this mean ({names})."
         return why if frozen else f"{why} Choose a single subset under “Ranked by” to rank those that have it."
-    if ranks.resampled and ranks.shaken.any():
-        doubt = "from drawing the subsets again and, where a system's rows have intervals, from those"
-    elif ranks.resampled:
-        doubt = "from drawing the subsets again; no row here tells its own measurement error"
-    elif ranks.shaken.any():
-        doubt = "from the intervals of the scores"
+    if ranks.source == "datasets":
+        doubt = "one plus those surely ahead to all but those surely behind, by paired tests over the subsets"
+    elif ranks.source == "errors":
+        doubt = "one plus those surely ahead to all but those surely behind, by the intervals of the scores"
     else:
-        return "Ranks have no interval here: there are too few subsets to draw again, and no row tells its error."
-    return f"Under a rank stands its 95 % interval, {doubt}."
+        return "Ranks have no interval here: there are too few subsets to test over, and no row tells its error."
+    return f"Under a rank stands its 95 % interval: {doubt}."
 
 
 def as_file(text: str, kind: str, name: str) -> Kept:

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from earmark.board.records import SystemCard
 from earmark.board.table import Cell, Column, TablePage, TableRow
 from earmark.report.reading import facts, number, plain
+from earmark.scores import STATUS_MARKS
 
 __all__ = ["cell_text", "rank_cell", "score_cell", "score_class", "table_html"]
 
@@ -186,16 +187,16 @@ def score_class(cell: Cell) -> str:
     """The classes of a cell: what kind of value it is, and its shade."""
     if cell.value is None:
         return "n gone"
-    if cell.status == "predicted":
-        return "n predicted"
+    if cell.status in STATUS_MARKS:
+        return f"n {cell.status}"
     return "n" if cell.heat is None else f"n h{cell.heat}"
 
 
 def cell_text(cell: Cell, metric: str) -> str:
-    """What stands in a cell, without markup: 61.2, ~61.2 for a prediction, — or failed."""
+    """What stands in a cell, without markup: 61.2, ~61.2 for a prediction, =61.2 for a repeat, — or failed."""
     if cell.value is None:
         return "failed" if cell.status == "failed" else _DASH
-    return ("~" if cell.status == "predicted" else "") + _shown(cell.value, metric)
+    return STATUS_MARKS.get(cell.status, "") + _shown(cell.value, metric)
 
 
 def score_cell(cell: Cell, metric: str, intervals: bool = True) -> str:
@@ -209,10 +210,10 @@ def score_cell(cell: Cell, metric: str, intervals: bool = True) -> str:
     small = ""
     if intervals and cell.low is not None and cell.high is not None:
         small = f"<small>{_shown(cell.low, metric)}–{_shown(cell.high, metric)}</small>"
-    if cell.status == "predicted":
+    if cell.status in STATUS_MARKS:
         return (
-            f'<td class="{marks}" title="predicted, not measured: {escape(cell.reason)}"><i>{text}</i>'
-            f"<small>predicted</small>{small}</td>"
+            f'<td class="{marks}" title="{cell.status}, not measured: {escape(cell.reason)}"><i>{text}</i>'
+            f"<small>{cell.status}</small>{small}</td>"
         )
     if cell.status == "partial":
         return f'<td class="{marks} partial" title="{escape(cell.reason)}">{text}<small>partial</small></td>'

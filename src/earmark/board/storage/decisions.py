@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, and_, delete, func, insert, not_, or_, select, update
 
 from earmark.board import records
 from earmark.board.cards import card_from, combined, plain_card
+from earmark.board.groups import BOARDS_WITH_BLIND_SUBSETS, blind_subsets
 from earmark.board.refusals import Conflict, NotAllowed, NotFound
 from earmark.board.storage.accounts import now, record
-from earmark.board.storage.tables import Live, Meta, Score, Submission, SubmissionSystem, System, User
+from earmark.board.storage.tables import Live, Measurement, Meta, Score, Submission, SubmissionSystem, System, User
 from earmark.board.texts import checked_text
 
 GENERATION = "generation"
@@ -50,11 +51,27 @@ def decide(
     }  # fmt: skip
     if accept:
         values["provenance"] = provenance or row.provenance
+        if values["provenance"] == "self-reported" and (claimed := _claimed(connection, row)):
+            raise Conflict(
+                f"Submission {public} has self-reported scores of {', '.join(claimed)}, which only the host can "
+                "measure; reject it, or accept it as blind or reproduced if you measured them."
+            )
     connection.execute(update(Submission).where(Submission.id == row.id).values(**values))
     if accept:
         _recount(connection, row.id)
     marked = f"as {provenance}" if accept and provenance else ""
     record(connection, moderator.name, state, public, ": ".join(filter(None, (marked, reason))))
+
+
+def _claimed(connection: Connection, row: Submission) -> list[str]:
+    """The blind subsets of which a submission has measurements."""
+    found = connection.scalars(
+        select(Measurement.subset)
+        .distinct()
+        .join(Score, Score.measurement_id == Measurement.id)
+        .where(Score.submission_id == row.id, Score.status == "ok", Measurement.subset.in_(blind_subsets(row.board)))
+    )
+    return sorted(found)
 
 
 def withdraw(connection: Connection, public: str, user: records.User, reason: str) -> None:
@@ -99,12 +116,25 @@ def _recount(connection: Connection, submission: int) -> None:
 
 
 def refresh_live(connection: Connection, systems: Sequence[int]) -> None:
-    """Point each measurement of the systems at its newest accepted score, by computing all of them again."""
+    """Point each measurement of the systems at its newest accepted score, by computing all of them again.
+
+    A self-reported score of a blind subset, which an earlier version took, does not stand in front of the host's.
+    """
     connection.execute(delete(Live).where(Live.system_id.in_(systems)))
+    claims = and_(
+        Submission.provenance == "self-reported",
+        or_(
+            *(
+                and_(Submission.board == board, Measurement.subset.in_(blind_subsets(board)))
+                for board in BOARDS_WITH_BLIND_SUBSETS
+            )
+        ),
+    )
     newest = (
         select(Score.system_id, Score.measurement_id, func.max(Score.id))
         .join(Submission, Submission.id == Score.submission_id)
-        .where(Score.system_id.in_(systems), Submission.state == "accepted")
+        .join(Measurement, Measurement.id == Score.measurement_id)
+        .where(Score.system_id.in_(systems), Submission.state == "accepted", not_(claims))
         .group_by(Score.system_id, Score.measurement_id)
     )
     connection.execute(insert(Live).from_select(["system_id", "measurement_id", "score_id"], newest))

@@ -28,10 +28,11 @@ from earmark.board.storage.tables import (
     System,
     User,
 )
+from earmark.scores import COLUMNS, Scores
 from earmark.scores import Row as ScoreRow
-from earmark.scores import Scores
+from earmark.scores.rows import NUMBERS
 
-_NUMBERS = ("value", "low", "high", "baseline", "lift", "p_value", "n", "seconds", "baseline_low", "baseline_high")
+_NUMBERS = tuple(name for name in CELLS if name in NUMBERS)
 _KEYS = ("system_id", "measurement_id", "sent_with")
 _ORIGIN = ("submission_id", "provenance", "created")
 _AT_ONCE = 20_000
@@ -44,7 +45,7 @@ class LiveScores:
     """The scores that count, as columns of equal length, ordered by system. In memory a missing number is NaN.
 
     `submission_id` is the public id of the submission that a score came with, `provenance` and `created` are that
-    submission's. `n` is a float too, exact up to 2^53.
+    submission's. Counts are floats too, exact up to 2^53.
     """
 
     system_id: NDArray[np.int64]
@@ -70,13 +71,19 @@ class LiveScores:
     inputs: list[str]
     baseline_low: Floats
     baseline_high: Floats
+    interval: list[str]
+    unit: list[str]
+    units: Floats
+    comparisons: Floats
+    shuffle: list[str]
+    baseline_error: Floats
 
     def __len__(self) -> int:
         return len(self.submission_id)
 
     def rows(self, suite: str, systems: dict[int, str]) -> Iterator[ScoreRow]:
         """The same as rows of the score table; `systems` gives the name of each system."""
-        texts = ("subset", "distance", "correction", "protocol", "metric", "status", "reason", "version", "inputs")
+        texts = [name for name in COLUMNS if name not in (*_NUMBERS, "suite", "system")]
         numbers = {name: getattr(self, name).tolist() for name in _NUMBERS}
         for place, system in enumerate(self.system_id.tolist()):
             cells: dict[str, Any] = {name: getattr(self, name)[place] for name in texts}

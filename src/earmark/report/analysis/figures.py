@@ -159,13 +159,14 @@ def error_curves(found: Pounce) -> Any:
 
 
 def rank_plot(found: Ranks, most: int = 30) -> Any:
-    """The places of the best models, with the interval that resampling the datasets gives them."""
+    """The ranks of the best models with their intervals."""
     rows = found.rows[:most]
     with look():
         figure = new_figure(_WIDTH, 0.9 + 0.2 * len(rows))
         axes = figure.add_subplot()
         for height, row in enumerate(rows):
-            axes.plot([row.low, row.high], [height, height], color=COLOURS[0], linewidth=2.2, solid_capstyle="butt")
+            ends = [row.low or row.rank, row.high or row.rank]
+            axes.plot(ends, [height, height], color=COLOURS[0], linewidth=2.2, solid_capstyle="butt")
             axes.plot([row.rank], [height], "o", color=INK, markersize=4)
         axes.set_yticks(range(len(rows)), [name_of(row.model, 40) for row in rows])
         axes.set_ylim(len(rows) - 0.4, -0.6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from earmark.report import reading
 from earmark.report.reading import facts, interval, number
-from earmark.scores import Row, Scores
+from earmark.scores import STATUS_MARKS, Row, Scores
 
 _PROTOCOL = {"all": "", "across_groups": " · across groups"}
 
@@ -38,5 +38,5 @@ def _name(row: Row) -> str:
 
 def _cell(row: Row) -> str:
     assert row.value is not None
-    value = number(row.value, row.metric)
-    return f"~{value} {interval(row)}".rstrip() if row.status == "predicted" else value
+    value = STATUS_MARKS.get(row.status, "") + number(row.value, row.metric)
+    return f"{value} {interval(row)}".rstrip() if row.status == "predicted" else value

@@ -253,11 +253,20 @@ def _lite(study: Study) -> Html | None:
     )
 
 
+_MEAN_WORDS = {"mean": "mean", "normalised_mean": "mean (0 chance, 1 best)", "win_rate": "mean win rate"}
+
+
 def _ranks(study: Study) -> Html | None:
     if study.ranks is None:
         return None
     rows = [
-        [row.model, str(row.rank), f"{row.low}–{row.high}", f"{row.score:.3f}", f"{100 * row.leads:.0f} %"]
+        [
+            row.model,
+            str(row.rank),
+            f"{row.low}–{row.high}" if row.low is not None else "–",
+            f"{row.score:.3f}",
+            f"{100 * row.leads:.0f} %",
+        ]
         for row in study.ranks.rows[:_MOST_ROWS]
     ]
     return section(
@@ -266,10 +275,11 @@ def _ranks(study: Study) -> Html | None:
         paragraph(" ".join(sentences.ranks(study))),
         drawing(
             as_svg(figures.rank_plot(study.ranks), "ranks", "Ranks of the best models with their intervals"),
-            f"The models with the best means, and their places when the datasets are drawn again "
-            f"{study.ranks.resamples} times with replacement.",
+            "The models with the best means. The bar runs from one plus the number of models that are surely ahead to "
+            "the number that are not surely behind; it holds the rank over all datasets that could have been taken "
+            "with at least 95 %.",
         ),
-        folded("Every model", table(["model", "rank", "95 % interval", "mean (0 chance, 1 best)", "leads in"], rows)),
+        folded("Every model", table(["model", "rank", "95 % interval", _MEAN_WORDS[study.ranks.by], "leads in"], rows)),
     )
 
 

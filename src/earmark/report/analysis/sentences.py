@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from earmark.analysis.prowl import THRESHOLD, Selection
+from earmark.analysis.ranks import FEWEST_DATASETS
 from earmark.analysis.similarities import NINE
 from earmark.analysis.study import KNOWN, Study
 from earmark.report.analysis.figures import SPELLED
@@ -131,11 +132,13 @@ def ranks(study: Study) -> list[str]:
     if study.ranks is None or len(study.ranks.rows) < 2:
         return []
     first = study.ranks.rows[0]
-    place = f"{first.low} to {first.high}" if first.high > first.low else f"{first.low}"
+    if first.low is None or first.high is None:
+        return [f"{first.model} leads; fewer than {FEWEST_DATASETS} datasets say nothing of its rank on others."]
+    rank = f"{first.low} to {first.high}" if first.high > first.low else f"{first.low}"
     return [
-        f"{first.model} leads; had the datasets been others, its place would be {place} (95 % of resamples, first in "
-        f"{100 * first.leads:.0f} %).",
-        f"Of all pairs of models, {100 * study.ranks.told_apart:.0f} % are told apart in 95 % of the resamples.",
+        f"{first.model} leads; over all the datasets that could have been taken, its rank is {rank} (95 % interval).",
+        f"Of all pairs of models, {100 * study.ranks.told_apart:.0f} % are told apart (paired t-tests over the "
+        "datasets, Holm's correction for the number of models).",
     ]
 
 
