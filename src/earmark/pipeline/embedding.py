@@ -36,8 +36,6 @@ log = logging.getLogger("earmark.pipeline")
 HOPELESS = 64
 """A model that has failed on this many clips and managed none is not tried on the others."""
 
-FEATURE_POOLINGS = frozenset(name for name, one in pooling.POOLINGS.items() if not one.follows_time)
-
 Tick = Callable[[int], object]
 
 
@@ -100,7 +98,7 @@ def embed(
     progress: bool = False,
 ) -> Outcome:
     """Compute what is missing of one subset and store it pack by pack; failed clips are noted and passed over."""
-    outcome = Outcome(cached=todo.cached, dimension=_known_dimension(index, todo.parts))
+    outcome = Outcome(cached=todo.cached, dimension=next(iter(index.features.values()), None))
     if not todo.windows:
         return outcome
     cache.check_writable()
@@ -142,15 +140,6 @@ def _fail_twins(subset: Subset, model: Model, outcome: Outcome) -> None:
             outcome.failures.append(subset.failure(clip, "embed", model.name, reason))
 
 
-def _known_dimension(index: Index, parts: Sequence[str]) -> int | None:
-    """How many features the model gave before, where a pooling that keeps them one by one was stored."""
-    for part in parts:
-        if layers.split(part)[1] in FEATURE_POOLINGS:
-            for clip in index.places.get(part, {}):
-                return index.length(part, clip)
-    return None
-
-
 def _keep(
     subset: Subset,
     model: Model,
@@ -168,8 +157,9 @@ def _keep(
         outcome.fail(digest, subset.failure(clip, "embed", model.name, vectors))
         return
     assert heard.sound is not None
+    assert outcome.dimension is not None
     facts = Facts(heard.sound.seconds, heard.sound.rate, heard.sound.channels)
-    packer.add(digest, facts, dict(zip(parts, vectors, strict=True)))
+    packer.add(digest, facts, dict(zip(parts, vectors, strict=True)), outcome.dimension)
     outcome.computed += 1
 
 

@@ -86,7 +86,12 @@ def vectors_of(
         if digest is not None
         and (not index.lacks(digest, system.parts) or (assume and subset.clips[row].id not in failed))
     )
-    raw = keys.fingerprint(system.model.key(subset), system.parts, [subset.digests[row] for row in rows])
+    raw = keys.fingerprint(
+        system.model.key(subset),
+        system.parts,
+        [subset.digests[row] for row in rows],
+        keys.code_of(keys.ASSEMBLY_CODE),
+    )
     if system.pca is None:
         return Vectors(subset, system, rows, None, raw)
     reduced = keys.fingerprint("pca", raw, system.pca, keys.code_of(keys.PCA_CODE))
