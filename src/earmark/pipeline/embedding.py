@@ -23,10 +23,12 @@ from earmark.embed import hearing, pooling
 from earmark.embed.embedding import fit_extractor
 from earmark.embed.hearing import Heard
 from earmark.errors import InputError
-from earmark.extractors.contract import Extractor, Frames
+from earmark.extractors.catalogue import as_frames
+from earmark.extractors.contract import Extractor, Frames, Waveform
 from earmark.pipeline import frames as raw
-from earmark.pipeline import layers
+from earmark.pipeline import identity, layers, steadiness
 from earmark.pipeline.cache import Cache, default_url
+from earmark.pipeline.identity import watching
 from earmark.pipeline.models import Model
 from earmark.pipeline.packs import Facts, Index, Packer
 from earmark.pipeline.prepare import Failure, Subset
@@ -107,16 +109,20 @@ def embed(
     if model.learns:
         _learn(extractor, subset, key, cache, progress)
     packer = Packer(cache, key, index)
+    later = identity.Later(cache, model.identity, model.reads)
+    watched = _Watched(extractor, later.seen, first=not index.clips)
     done = 0
     clips = [[clip for clip, _ in window] for window in todo.windows]
     # Frames of many layers are held at once: fewer clips then.
     batch = max(batch, getattr(extractor, "clips_at_once", 0))
     together = max(1, batch // max(1, len(layers.layers_of(todo.parts)) // 4))
-    answers = hearing.hear(clips, extractor, batch=together, threads=workers)
+    answers = hearing.hear(clips, watched, batch=together, threads=workers)
     for window, heard in zip(todo.windows, answers, strict=True):
         for one in heard:
             _keep(subset, model, *window[one.place], one, todo.parts, packer, outcome)
             tick(1)
+        later.keep()
+        packer.remark = watched.remark
         packer.flush_if_full()
         done += 1
         if outcome.refused >= HOPELESS and not outcome.computed and not todo.cached:
@@ -128,6 +134,26 @@ def embed(
         tick(1)
     _fail_twins(subset, model, outcome)
     return outcome
+
+
+class _Watched:
+    """A model as it is heard: what it opens is noted, and the first batch that it manages is heard twice."""
+
+    def __init__(self, extractor: Extractor, seen: watching.Seen, *, first: bool) -> None:
+        self.card, self.remark = extractor.card, ""
+        self._extractor, self._seen, self._first = extractor, seen, first
+
+    def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
+        chosen = steadiness.choose(waveforms) if self._first else {}
+        answers = self._heard(waveforms)
+        if self._first:
+            self._first = False
+            self.remark = steadiness.remark_on(self._heard, chosen, answers)
+        return answers
+
+    def _heard(self, waveforms: Sequence[Waveform]) -> list[Frames]:
+        with watching.watching(self._seen):
+            return as_frames(self._extractor.extract(waveforms), len(waveforms))
 
 
 def _fail_twins(subset: Subset, model: Model, outcome: Outcome) -> None:

@@ -67,6 +67,7 @@ class Index:
     lengths: dict[str, dict[str, list[int]]] = field(default_factory=dict)  # by pack, by part, one per row
     facts: dict[str, Facts] = field(default_factory=dict)
     features: dict[str, int] = field(default_factory=dict)  # of the model's frames, by pack
+    remark: str = ""  # on the model: what was noticed when it first heard these clips
     spent: float = 0.0  # seconds of computing behind all packs
     clips: int = 0
 
@@ -81,6 +82,7 @@ class Index:
             self.facts[clip] = Facts(*facts)
         if meta.get("features"):
             self.features[key] = meta["features"]
+        self.remark = self.remark or meta.get("remark", "")
         self.spent += meta.get("spent", 0.0)
         self.clips += len(meta["clips"])
 
@@ -118,6 +120,7 @@ class Packer:
 
     def __init__(self, cache: Cache, extractor_key: str, index: Index) -> None:
         self._cache, self._kind, self._index = cache, kind_of(extractor_key), index
+        self.remark = ""  # on the model, to be kept with its vectors
         self._clear()
 
     def _clear(self) -> None:
@@ -151,6 +154,7 @@ class Packer:
             "facts": self._facts,
             "lengths": {name: [len(vector) for vector in vectors] for name, vectors in self._parts.items()},
             "features": self._features,
+            "remark": self.remark,
             "spent": time.monotonic() - self._started,
         }
         arrays = {name: np.concatenate(vectors) for name, vectors in self._parts.items()}

@@ -66,6 +66,7 @@ def gather(place: Path, record: Mapping[str, Any], scores: Scores, tables: Mappi
             Timing(stage=name, seconds=float(counts.get("seconds", 0.0)), detail=_detail(counts))
             for name, counts in record["steps"].items()
         ],
+        unsteady=_unsteady(record),
         config=(place / "config.yaml").read_text("utf-8"),
         settings=_settings(config),
         versions={"Earmark": record["earmark"], **record["versions"]},
@@ -74,6 +75,12 @@ def gather(place: Path, record: Mapping[str, Any], scores: Scores, tables: Mappi
         overlaps=_overlaps(record),
         seed=config.seed,
     )
+
+
+def _unsteady(record: Mapping[str, Any]) -> list[str]:
+    """Models that did not repeat themselves when they heard the same clips again."""
+    found = {system["extractor"]: system.get("remark", "") for system in record["systems"]}
+    return [f"{name}: {remark}" for name, remark in found.items() if remark]
 
 
 def _overlaps(record: Mapping[str, Any]) -> list[OverlapNote]:

@@ -274,8 +274,8 @@ def named_rows(job: Job, entry: Entry, index: Index) -> list[Row]:
 
 
 def remarks_on(vectors: Vectors, index: Index) -> list[str]:
-    """Clips that failed and clips that the model does not hear to their end."""
-    remarks = []
+    """What was noticed of the model, clips that failed, and clips that the model does not hear to their end."""
+    remarks = [index.remark] if index.remark else []
     failed = len(vectors.subset.clips) - len(vectors.rows)
     if failed:
         remarks.append(f"{counted(failed, 'clip')} failed and {'is' if failed == 1 else 'are'} left out")
