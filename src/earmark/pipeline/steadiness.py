@@ -1,7 +1,7 @@
 """Whether a model gives the same vectors for the same clips: some clips of its first batch are heard again.
 
     first batch      a b c d e f g h          as the run hears it
-    again            g e c a                  a few of them, backwards, without the others
+    again            g e c a                  a few of them, backwards, without the others and without the longest
     and again        g e c a                  the same call once more
 
 Between the two last nothing differs: where their answers do, the model keeps state or throws dice (dropout that was not
@@ -27,16 +27,19 @@ __all__ = ["choose", "remark_on"]
 CLIPS = 4  # heard again
 SAME = 0.01  # of the usual distance between clips: the largest difference between two calls that are alike
 COMPANY = 0.05
-LEAST = 0.01  # of a vector's length: clips nearer to each other than this are no measure
+LEAST = 0.1  # of a vector's length: clips nearer to each other than this are no measure
 
 Extract = Callable[[Sequence[Waveform]], Sequence[Frames]]
 
 
 def choose(waveforms: Sequence[Waveform]) -> dict[int, Waveform]:
-    """Copies of a few clips of a batch by their places, backwards; fewer than all where there is more than one."""
+    """Copies of a few clips of a batch by their places, backwards.
+
+    The last is not among them unless it is alone: it is the longest, to which a model may pad the others.
+    """
     most = max(1, min(CLIPS, len(waveforms) - 1))
-    places = [round(place) for place in np.linspace(0, len(waveforms) - 1, most)][::-1] if waveforms else []
-    return {place: np.array(waveforms[place]) for place in places}
+    places = np.linspace(0, max(0, len(waveforms) - 2), most).round().astype(int)[::-1] if waveforms else []
+    return {int(place): np.array(waveforms[place]) for place in places}
 
 
 def remark_on(extract: Extract, chosen: Mapping[int, Waveform], answers: Sequence[Frames]) -> str:
