@@ -93,7 +93,7 @@ class Noisy(Hostile):
         self.random = np.random.default_rng()
 
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
-        values = [one * (1 + 1e-3 * self.random.standard_normal(one.shape)) for one in self.plain(waveforms)]
+        values = [one * (1 + 3e-4 * self.random.standard_normal(one.shape)) for one in self.plain(waveforms)]
         return [Frames(one.astype(np.float32), len(one)) for one in values]
 
 
