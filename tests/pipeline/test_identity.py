@@ -21,7 +21,7 @@ from earmark.extractors.onnx_files import external_data
 from earmark.pipeline import keys, run
 from earmark.pipeline.codec_systems import open_systems
 from earmark.pipeline.config import make_config
-from earmark.pipeline.identity import later
+from earmark.pipeline.identity import files, later
 from earmark.pipeline.models import Model, describe_model
 from earmark.pipeline.packs import Packer
 
@@ -202,6 +202,38 @@ def test_every_shard_of_a_checkpoint_folder(project: Path) -> None:
     first = identity("takes:Mine", folder=index)
     (folder / shards["layer2"]).write_bytes(b"other")
     assert identity("takes:Mine", folder=index) != first
+
+
+def test_a_revision_of_the_hub_stands_for_weights_that_are_opened_unseen(project: Path) -> None:
+    (project / "hubbed.py").write_text(
+        "import numpy as np\nfrom pathlib import Path\nclass Mine:\n    weights = np.arange(5)\n"
+        "    def __init__(self):\n        revision = Path('models--a--b/refs/main').read_text()\n"
+        "        Path(f'models--a--b/snapshots/{revision}/config.json').read_text()\n" + BODY
+    )
+    hub = project / "models--a--b"
+    blob = hub / "blobs" / ("0" * 40)
+    for revision in ("one", "two"):
+        (hub / "snapshots" / revision).mkdir(parents=True)
+        blob.parent.mkdir(exist_ok=True)
+        blob.write_text("{}")
+        (hub / "snapshots" / revision / "config.json").symlink_to(blob)
+    (hub / "refs").mkdir()
+    (hub / "refs" / "main").write_text("one")
+    first = model_of("hubbed:Mine")
+    assert first.reads.files == [["one/config.json", "0" * 40]]
+    (hub / "refs" / "main").write_text("two")
+    assert identity("hubbed:Mine") != first.identity
+
+
+def test_a_folder_too_large_to_be_read_counts_by_sizes_and_times(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "READ", 10)
+    (project / "a.bin").write_bytes(b"123456")
+    (project / "b.bin").write_bytes(b"123456")
+    found = dict(files.digests([project / "a.bin", project / "b.bin"]))
+    assert len(found["a.bin"]) == 64
+    assert found["b.bin"].startswith("6 bytes of ")
 
 
 def test_what_a_hear_module_opens_by_itself(project: Path) -> None:

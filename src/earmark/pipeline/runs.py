@@ -193,7 +193,7 @@ def _embed_subset(work: Work, model: Model, subset: Subset, todo: embedding.Todo
 
 
 def _take_remarks(work: Work) -> None:
-    """What was noticed of models when they first heard sound, now or in an earlier run: said, and kept in the record."""
+    """What was noticed of models when they first heard sound, now or in an earlier run, for people and the record."""
     found: dict[str, str] = {}
     for system in work.systems:
         for subset in work.subsets:

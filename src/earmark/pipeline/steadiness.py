@@ -38,8 +38,8 @@ def choose(waveforms: Sequence[Waveform]) -> dict[int, Waveform]:
     The last is not among them unless it is alone: it is the longest, to which a model may pad the others.
     """
     most = max(1, min(CLIPS, len(waveforms) - 1))
-    places = np.linspace(0, max(0, len(waveforms) - 2), most).round().astype(int)[::-1] if waveforms else []
-    return {int(place): np.array(waveforms[place]) for place in places}
+    places = np.linspace(0, max(0, len(waveforms) - 2), most if waveforms else 0).round()[::-1]
+    return {int(place): np.array(waveforms[int(place)]) for place in places}
 
 
 def remark_on(extract: Extract, chosen: Mapping[int, Waveform], answers: Sequence[Frames]) -> str:
@@ -67,7 +67,7 @@ def remark_on(extract: Extract, chosen: Mapping[int, Waveform], answers: Sequenc
 
 
 def _mean(frames: Frames) -> NDArray[np.float64]:
-    return np.asarray(frames.values[: frames.valid], np.float64).mean(axis=0)
+    return np.asarray(np.asarray(frames.values[: frames.valid], np.float64).mean(axis=0))
 
 
 def _scale(answers: Sequence[Frames]) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
 import re
 from collections.abc import Iterable
@@ -15,6 +16,7 @@ from earmark.extractors.onnx_files import external_data
 __all__ = ["digest_of", "digests", "named_by", "with_companions"]
 
 MOST = 10_000  # files of a folder that count
+READ = 64 << 30  # bytes of a model's files that are read; what is more counts by size and time
 
 
 def named_by(*given: Any) -> list[Path]:
@@ -68,7 +70,23 @@ def _companions(file: Path) -> list[Path]:
 
 def digests(files: Iterable[Path]) -> list[list[str]]:
     """Names (without their folders: a moved project keeps its keys) and digests of files, sorted."""
-    return sorted([file.name, digest] for file in dict.fromkeys(files) if (digest := digest_of(file)))
+    found: list[list[str]] = []
+    read = 0
+    for file in sorted(dict.fromkeys(files)):
+        try:
+            facts = file.stat()
+        except OSError:
+            continue
+        read += facts.st_size
+        digest = digest_of(file) if read <= READ else f"{facts.st_size} bytes of {facts.st_mtime_ns}"
+        found.append([_name(file), digest])
+    return sorted(found)
+
+
+def _name(file: Path) -> str:
+    """A file's name; one of the hub's cache has its revision in front, which stands for files opened unseen too."""
+    revision = [part for before, part in itertools.pairwise(file.parts) if before == "snapshots"]
+    return "/".join([*revision[:1], file.name])
 
 
 def digest_of(file: Path) -> str:

@@ -28,7 +28,7 @@ def resolved(cache: Cache, identity: str) -> str:
     """The identity under which vectors lie that were made with the files as they are now."""
     for _ in range(_LINKS):
         kept = _kept(cache, identity)
-        now = {name: digest_of(Path(name)) for name in kept}
+        now = {name: digest_of(Path(name).expanduser()) for name in kept}
         if now == kept:
             break
         identity = keys.fingerprint("read later", identity, sorted(now.values()))
@@ -39,6 +39,14 @@ def _kept(cache: Cache, identity: str) -> dict[str, str]:
     # Whether entries are to be refreshed does not matter: old vectors still lie under the old identity.
     entry = Cache(cache.url, "use").get(KIND, identity)
     return dict(entry.meta["files"]) if entry is not None else {}
+
+
+def _spelled(path: Path) -> str:
+    """A path that means the same for another user or on another machine that shares the cache."""
+    try:
+        return f"~/{path.relative_to(Path.home()).as_posix()}"
+    except (ValueError, RuntimeError):
+        return str(path)
 
 
 class Later:
@@ -56,5 +64,5 @@ class Later:
         if not new:
             return
         self._known |= set(new)
-        kept = _kept(self._cache, self._identity) | {str(path): digest_of(path) for path in new}
+        kept = _kept(self._cache, self._identity) | {_spelled(path): digest_of(path) for path in new}
         self._cache.put(KIND, self._identity, Entry({"files": kept}))

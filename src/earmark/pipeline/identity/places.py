@@ -32,6 +32,7 @@ def is_data(file: Path) -> bool:
         file.suffix in _CODE
         or ".so." in name
         or name in _SECRETS
+        or (file.parent.name == "refs" and file.parent.parent.name.startswith("models--"))  # of the hub's cache
         or is_installed(file)
         or is_ours(file)
         or "__pycache__" in file.parts
