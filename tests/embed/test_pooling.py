@@ -3,7 +3,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from earmark.embed.pooling import POOLINGS, Variant, atoms, join, parse, pool, read_code, stack, system_code
+from earmark.embed.pooling import (
+    POOLINGS,
+    Block,
+    Variant,
+    atoms,
+    join,
+    parse,
+    pool,
+    read_code,
+    rows_of,
+    stack,
+    system_code,
+    widened,
+)
 from earmark.errors import InputError, UsageError
 from earmark.extractors.contract import ExtractorCard, Frames
 
@@ -53,14 +66,63 @@ def test_impossible_frames_are_refused(frames: Frames, words: str) -> None:
         pool(frames, ["mean_time"])
 
 
-def test_padding_is_at_the_end_of_each_part() -> None:
+def test_padding_is_in_time_in_each_part() -> None:
     clips = [Frames(np.arange(1.0, 7).reshape(3, 2), 3), Frames(np.array([[7.0, 9.0]]), 1)]
     names = ["mean_feature", "mean_time", "flatten"]
     matrices = {}
     for place, name in enumerate(names):
-        matrices[name] = stack([pool(clip, names)[place] for clip in clips])
-    np.testing.assert_array_equal(matrices["flatten"], [[1, 3, 5, 2, 4, 6], [7, 9, 0, 0, 0, 0]])
+        matrices[name] = stack([pool(clip, names)[place] for clip in clips], rows_of(name, 2))
+    np.testing.assert_array_equal(matrices["flatten"], [[1, 3, 5, 2, 4, 6], [7, 0, 0, 9, 0, 0]])
     np.testing.assert_array_equal(join("mean_feature+mean_time", matrices), [[1.5, 3.5, 5.5, 3, 4], [8, 0, 0, 7, 9]])
+
+
+def padded_in_time(clips: list[Frames], longest: int) -> np.ndarray:
+    """What `flatten` is, written another way: frames under zeros up to the longest, features first, in one line."""
+    rows = []
+    for clip in clips:
+        image = np.zeros((longest, clip.values.shape[1]), np.float32)
+        image[: len(clip.values)] = clip.values
+        rows.append(np.transpose(image).reshape(-1))
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("features", [1, 2, 13])
+def test_flattened_clips_of_many_lengths_keep_the_columns_of_each_feature(features: int) -> None:
+    random = np.random.default_rng(features)
+    lengths = [4, 1, 17, 3, 17, 9]
+    clips = [Frames(random.standard_normal((length, features)).astype(np.float32), length) for length in lengths]
+    found = stack([pool(clip, ["flatten"])[0] for clip in clips], rows_of("flatten", features))
+    np.testing.assert_array_equal(found, padded_in_time(clips, 17))
+
+
+def test_equal_lengths_are_laid_out_as_ever() -> None:
+    random = np.random.default_rng(0)
+    values = random.standard_normal((5, 7, 3)).astype(np.float32)
+    found = stack([pool(Frames(one, 7), ["flatten"])[0] for one in values], 3)
+    assert found.tobytes() == np.array([one.T.ravel() for one in values]).tobytes()
+
+
+def test_two_sets_of_unlike_lengths_are_brought_to_one_width() -> None:
+    random = np.random.default_rng(1)
+    clips = [Frames(random.standard_normal((length, 3)).astype(np.float32), length) for length in (2, 5, 4)]
+    names = ["flatten", "mean_time", "mean_feature"]
+
+    def matrix(chosen: list[Frames]) -> np.ndarray:
+        pooled = [pool(clip, names) for clip in chosen]
+        parts = {name: stack([one[at] for one in pooled], rows_of(name, 3)) for at, name in enumerate(names)}
+        return join("flatten+mean_time+mean_feature", parts)
+
+    def blocks(longest: int) -> list[Block]:
+        return [Block(3, longest), Block(1, 3), Block(1, longest)]
+
+    together, short = matrix(clips), matrix([clips[0], clips[2]])
+    np.testing.assert_array_equal(widened(short, blocks(4), blocks(5)), together[[0, 2]])
+    assert widened(short, blocks(4), blocks(4)) is short
+
+
+def test_a_vector_that_is_not_made_of_so_many_features_is_refused() -> None:
+    with pytest.raises(InputError, match="not made of 3 features"):
+        stack([np.ones(6, np.float32), np.ones(4, np.float32)], 3)
 
 
 def test_stack_empties_its_list_and_takes_none() -> None:

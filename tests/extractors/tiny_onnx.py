@@ -39,6 +39,15 @@ def tensor(name: str, values: np.ndarray) -> bytes:
     return sizes + number(2, kind) + text(8, name) + text(9, values.tobytes())
 
 
+def external(name: str, values: np.ndarray, location: str, offset: int = 0) -> bytes:
+    """A tensor whose bytes lie in another file, as torch's exporter writes it."""
+    kind = {"float32": 1, "int64": 7}[values.dtype.name]
+    sizes = b"".join(number(1, size) for size in values.shape)
+    said = {"location": location, "offset": str(offset), "length": str(values.nbytes)}
+    entries = b"".join(text(13, text(1, key) + text(2, value)) for key, value in said.items())
+    return sizes + number(2, kind) + text(8, name) + entries + number(14, 1)
+
+
 def value_info(name: str, shape: Shape) -> bytes:
     sizes = b"".join(text(1, number(1, one) if isinstance(one, int) else text(2, one)) for one in shape)
     return text(1, name) + text(2, text(1, number(1, 1) + text(2, sizes)))
@@ -62,9 +71,18 @@ def write(
     inputs: dict[str, Shape],
     outputs: dict[str, Shape],
     weights: dict[str, np.ndarray],
+    places: dict[str, str] | None = None,
 ) -> Path:
+    """A model; weights that have a place are written to that file instead."""
     graph = b"".join(text(1, one) for one in nodes) + text(2, "tiny")
-    graph += b"".join(text(5, tensor(name, values)) for name, values in weights.items())
+    for name, values in weights.items():
+        if places is None or name not in places:
+            graph += text(5, tensor(name, values))
+            continue
+        other = path.parent / places[name]
+        other.parent.mkdir(exist_ok=True)
+        other.write_bytes(values.tobytes())
+        graph += text(5, external(name, values, places[name]))
     graph += b"".join(text(11, value_info(*one)) for one in inputs.items())
     graph += b"".join(text(12, value_info(*one)) for one in outputs.items())
     path.write_bytes(number(1, 8) + text(7, graph) + text(8, text(1, "") + number(2, 17)))

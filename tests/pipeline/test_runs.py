@@ -108,10 +108,11 @@ def test_a_changed_label_costs_no_vector(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_changed_code_of_a_model_is_noticed(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from earmark.pipeline import keys, models
+    from earmark.pipeline import keys
+    from earmark.pipeline.identity import reads
 
     run(sounds.config(corpus, tmp_path))
-    monkeypatch.setattr(models, "code_behind", lambda thing, spec: "another")
+    monkeypatch.setattr(reads, "code_of_modules", lambda modules: reads.Code({"mine": "another"}, set(), set(), []))
     assert counts(run(sounds.config(corpus, tmp_path)), "embed") == (18, 0)
     source = tmp_path / "code.py"
     source.write_text('"""Doc."""\n\ndef f(x):\n    """Doc."""\n    return x  # comment\n')

@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 from earmark.calibrate import jackknife
 from earmark.codecs.tasks.catalogue import CARDS
 from earmark.codecs.tasks.contract import RESAMPLES, Finding, Heard, TaskCard, paired
-from earmark.codecs.tasks.encoding import encode_clips, heard_by, open_encoder, same_width, vectors_of
+from earmark.codecs.tasks.encoding import encode_clips, heard_by, open_encoder, vectors_of
 from earmark.codecs.tasks.events import PERMUTATIONS, label_codes
 from earmark.codecs.tasks.resampling import group_codes
 from earmark.codecs.tasks.retrieval import answers, answers_without, chance
 from earmark.corpora.clips import Clip
-from earmark.errors import EarmarkError
+from earmark.errors import EarmarkError, InputError
 from earmark.evaluation import compare, evaluate
 from earmark.extractors.contract import Extractor
 from earmark.extractors.progress import Progress
@@ -48,8 +48,8 @@ def content_identity(
     clean: NDArray[Any], coded: NDArray[Any], clips: Sequence[Clip], *, permutations: int = PERMUTATIONS, seed: int = 0
 ) -> list[Finding]:
     """P@1 and GSR of coded vectors [N, D] and their differences to clean ones [N, D] of the same clips, row by row."""
+    _check_widths(clean, coded)
     codes = label_codes(clips)
-    clean, coded = same_width(clean, coded)
     if len(codes) == 0 or np.bincount(codes[codes >= 0], minlength=1).max() < 2:
         return _nothing("no two clips share a label")
     return [
@@ -63,7 +63,7 @@ def coded_fidelity(
     bootstrap: int = RESAMPLES, seed: int = 0,
 ) -> list[Finding]:  # fmt: skip
     """Fidelity of coded vectors [M, D] against clean ones [N, D], with corrections none and gicdm."""
-    clean, coded = same_width(clean, coded)
+    _check_widths(clean, coded)
     try:
         found = fidelity(clean, coded, metrics=metrics, distance=distance, bootstrap=bootstrap, seed=seed,
                          reading="corrected")  # fmt: skip
@@ -188,6 +188,13 @@ def _rests_on(low: float | None, unit: str, units: int) -> dict[str, Any]:
 
 
 # --- small things -----------------------------------------------------------------------------------------------
+
+
+def _check_widths(clean: NDArray[Any], coded: NDArray[Any]) -> None:
+    if clean.shape[1] != coded.shape[1]:
+        raise InputError(
+            f"The clean vectors have {clean.shape[1]} dimensions and the coded ones {coded.shape[1]}: give as many."
+        )
 
 
 def _nothing(why: str) -> list[Finding]:

@@ -44,6 +44,7 @@ class Embedded:
     """Vectors by pooling, as it was asked for; rows in the order of `ids`, failed clips left out."""
 
     vectors: dict[str, Matrix]
+    blocks: dict[str, tuple[pooling.Block, ...]]  # how the columns of each pooling are made up
     ids: tuple[str, ...]
     labels: tuple[str | None, ...]
     groups: tuple[str | None, ...] | None
@@ -120,7 +121,7 @@ def embed(
     """Every pooling of every clip from one forward pass.
 
     Clips are read as mono at the card's rate and peak-normalised; a batch holds at most `batch` of them, of like
-    lengths. Lengths that follow time are padded with zeros at the end to the longest of these clips (see
+    lengths. What follows time is padded with zeros in time to the longest of these clips (see
     `earmark.embed.pooling`). Raises InputError when no clip at all succeeds, and early when the extractor fails on
     each of the first ones.
     An extractor with `fit` that is not fitted yet is fitted on these clips, with `checkpoint`.
@@ -159,10 +160,15 @@ def embed(
     if not kept:
         first = failures[0] if failures else Failure("", "there are no clips")
         raise InputError(f"None of {len(clips)} clips could be embedded; first {first.id}: {first.reason}")
-    matrices = {name: pooling.stack([vectors[place][column] for place in kept]) for column, name in enumerate(names)}
+    features = dimension or 1
+    matrices = {
+        name: pooling.stack([vectors[place][column] for place in kept], pooling.rows_of(name, features))
+        for column, name in enumerate(names)
+    }
     groups = tuple(clips[index].group for index in kept)
     return Embedded(
         vectors={text: pooling.join(text, matrices) for text in poolings},
+        blocks={text: _blocks(text, matrices, features) for text in poolings},
         ids=tuple(clips[index].id for index in kept),
         labels=tuple(clips[index].label for index in kept),
         groups=groups if any(group is not None for group in groups) else None,
@@ -195,6 +201,11 @@ def _pooled(heard: Heard, names: Sequence[str], dimension: int | None) -> tuple[
     if dimension is not None and len(shape) == 2 and shape[1] != dimension:
         raise InputError(f"the model returned {shape[1]} features, and {dimension} for the clips before")
     return pooling.pool(heard.frames, names), shape[1]
+
+
+def _blocks(text: str, matrices: dict[str, Matrix], features: int) -> tuple[pooling.Block, ...]:
+    parts = [(pooling.rows_of(name, features), matrices[name].shape[1]) for name in pooling.atoms(text)]
+    return tuple(pooling.Block(rows, width // rows) for rows, width in parts)
 
 
 def _clips(audio: str | PathLike[str] | Corpus | Sequence[Clip]) -> Sequence[Clip]:

@@ -13,11 +13,15 @@
 
 `a+b` concatenates: `mean_time+mean_feature` is MTF, `first_time+first_feature` is TF.
 
-Padding. Where T varies between clips, the last three give vectors of different lengths. They are padded with
-zeros at their end to the longest clip of the set that is embedded together; in a concatenation each part is
-padded by itself, so that the parts of all clips stand in the same columns. Padding comes after everything the
+Padding. Where T varies between clips, the last three give vectors of different lengths. They are padded with zeros in
+time to the longest clip of the set that is embedded together: `mean_feature` and `first_feature` at their end,
+`flatten` at the end of every feature, so that a feature has the same columns in all clips. In a concatenation each part
+is padded by itself, so that the parts of all clips stand in the same columns. Padding comes after everything the
 extractor does (for log-mel: after the decibels). A vector therefore depends on the longest clip of its set, but
-only in the number of its trailing zeros.
+only in the number of its zeros.
+
+    flatten of two frames and of three, features a and b:    a0 a1 0  b0 b1 0
+                                                             a0 a1 a2 b0 b1 b2
 
 Where every frame is zero, `attention_time` has no weights and falls back to the plain mean.
 Sums are made in float64; vectors are float32.
@@ -38,15 +42,19 @@ from earmark.extractors.contract import ExtractorCard, Frames
 __all__ = [
     "ALIASES",
     "POOLINGS",
+    "Block",
     "Pooling",
     "Variant",
     "atoms",
     "join",
+    "lay",
     "parse",
     "pool",
     "read_code",
+    "rows_of",
     "stack",
     "system_code",
+    "widened",
 ]
 
 Vector = NDArray[np.float32]
@@ -65,6 +73,17 @@ class Variant(NamedTuple):
 
     pooling: str
     pca: int | None = None
+
+
+class Block(NamedTuple):
+    """How the columns of a part are made up: so many rows one after another, each of so many columns."""
+
+    rows: int
+    columns: int
+
+    @property
+    def width(self) -> int:
+        return self.rows * self.columns
 
 
 def _mean(values: NDArray[Any]) -> NDArray[Any]:
@@ -191,14 +210,46 @@ def pool(frames: Frames, names: Sequence[str]) -> list[Vector]:
     return [np.array(POOLINGS[name].reduce(values, valid), dtype=np.float32) for name in names]
 
 
-def stack(vectors: list[Vector]) -> NDArray[np.float32]:
-    """A matrix of vectors, shorter ones padded with zeros at their end. Empties the list as it goes, to save memory."""
+def rows_of(name: str, features: int) -> int:
+    """How many rows over time a single pooling lays one after another: `flatten` one for each feature."""
+    return features if name == "flatten" else 1
+
+
+def lay(target: NDArray[np.float32], vector: Vector, rows: int = 1) -> None:
+    """Write a vector made of `rows` rows into `target`, zeros that may be longer: each row at the start of its own.
+
+    Raises InputError when either cannot be cut into so many rows.
+    """
+    if len(vector) % rows or len(target) % rows:
+        raise InputError(f"a flattened vector of {len(vector)} numbers is not made of {rows} features")
+    target.reshape(rows, -1)[:, : len(vector) // rows] = vector.reshape(rows, -1)
+
+
+def stack(vectors: list[Vector], rows: int = 1) -> NDArray[np.float32]:
+    """A matrix of vectors, padded in time: each of their `rows` rows with zeros at its end, to the longest.
+
+    Empties the list as it goes, to save memory.
+    """
     width = max((len(vector) for vector in vectors), default=0)
     matrix = np.zeros((len(vectors), width), np.float32)
     for row in range(len(vectors) - 1, -1, -1):
-        vector = vectors.pop()
-        matrix[row, : len(vector)] = vector
+        lay(matrix[row], vectors.pop(), rows)
     return matrix
+
+
+def widened(matrix: NDArray[Any], blocks: Sequence[Block], wanted: Sequence[Block]) -> NDArray[Any]:
+    """Vectors of one set padded in time to the blocks of a set with longer clips."""
+    if tuple(blocks) == tuple(wanted):
+        return matrix
+    out = np.zeros((len(matrix), sum(block.width for block in wanted)), matrix.dtype)
+    start = place = 0
+    for block, wide in zip(blocks, wanted, strict=True):
+        part = matrix[:, start : start + block.width].reshape(len(matrix), block.rows, block.columns)
+        target = out[:, place : place + wide.width].reshape(len(matrix), wide.rows, wide.columns)
+        target[:, :, : block.columns] = part
+        out[:, place : place + wide.width] = target.reshape(len(matrix), -1)
+        start, place = start + block.width, place + wide.width
+    return out
 
 
 def join(pooling: str, matrices: dict[str, NDArray[np.float32]]) -> NDArray[np.float32]:

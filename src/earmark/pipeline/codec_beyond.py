@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -21,7 +22,7 @@ from earmark.codecs.contract import Codec, Waveform
 from earmark.codecs.tasks import Finding, Heard, Task, open_task
 from earmark.corpora.clips import Clip
 from earmark.errors import EarmarkError, UsageError
-from earmark.pipeline import keys
+from earmark.pipeline import identity, keys
 from earmark.pipeline.codec_state import CodecWork
 from earmark.pipeline.codec_systems import CodecSystem
 from earmark.pipeline.entries import Entry
@@ -42,6 +43,7 @@ class NamedTask(NamedTuple):
 
     spec: str
     task: Task
+    reads: str = ""  # the hash of what its model reads
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def coded_clips(work: CodecWork, subset: Subset, system: CodecSystem) -> list[Cl
 def open_tasks(specs: Sequence[str], retention: str | None) -> list[NamedTask]:
     """The tasks, opened before the work so that what is missing is told before it."""
     wanted = [*specs, *([f"content:{retention}", f"fidelity:{retention}"] if retention else [])]
-    tasks = [NamedTask(spec, open_task(spec)) for spec in dict.fromkeys(wanted)]
+    tasks = [_opened(spec) for spec in dict.fromkeys(wanted)]
     by_name: dict[str, str] = {}
     for named in tasks:
         other = by_name.setdefault(named.spec.partition(":")[0], named.spec)
@@ -101,6 +103,11 @@ def open_tasks(specs: Sequence[str], retention: str | None) -> list[NamedTask]:
                 "another folder."
             )
     return tasks
+
+
+def _opened(spec: str) -> NamedTask:
+    task, reads = identity.opening(lambda: open_task(spec), given=re.split("[:?=&]", spec))
+    return NamedTask(spec, task, reads.key)
 
 
 def task_rows(work: CodecWork, tasks: Sequence[NamedTask]) -> list[Row]:
@@ -149,7 +156,14 @@ def _heard(work: CodecWork, named: NamedTask, clips: Sequence[Clip], digests: Se
     """What the task's model made of clips: from the cache, or now."""
     ids = [[clip.id, clip.label, clip.group] for clip in clips]
     key = keys.fingerprint(
-        "codec heard 1", named.spec, asdict(named.task.card), ids, list(digests), __version__, keys.code_of(_CODE)
+        "codec heard 2",
+        named.spec,
+        asdict(named.task.card),
+        named.reads,
+        ids,
+        list(digests),
+        __version__,
+        keys.code_of(_CODE),
     )
     entry = work.cache.get(KIND, key)
     if entry is not None:

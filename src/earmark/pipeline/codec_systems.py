@@ -12,7 +12,8 @@ from earmark.codecs.classical.cards import FACTORIES as CLASSICAL
 from earmark.codecs.classical.lyra import weights_folder
 from earmark.codecs.contract import Category, Codec, CodecCard
 from earmark.errors import InputError, UsageError
-from earmark.pipeline import keys, models
+from earmark.pipeline import identity, keys
+from earmark.pipeline.identity.files import digests, named_by, with_companions
 
 __all__ = ["CodecSystem", "open_systems"]
 
@@ -70,7 +71,7 @@ def open_systems(given: Sequence[str | Codec]) -> tuple[list[CodecSystem], list[
     notes: list[str] = []
     for one in given:
         if not isinstance(one, str):
-            systems.append(_strange(one, one))
+            systems.append(_strange(one, one, identity.stated_by(one, given=_own_values(one))))
             continue
         for spec in expand([one]):
             lacking = _lacking(spec)
@@ -100,25 +101,24 @@ def _lacking(spec: str) -> str:
 def _named(spec: str) -> CodecSystem:
     parsed = parse_spec(spec)
     if parsed.family not in families():
-        return _strange(spec, open_codec(spec))
+        return _strange(spec, *identity.opening(lambda: open_codec(spec), given=_words(spec)))
     if parsed.query or parsed.checkpoint:
         open_codec(spec)  # a wrong option or folder is told now, not as a failure of every clip
     classical = parsed.family in CLASSICAL
     places = ("codecs/classical/*.py",) if classical else ("codecs/neural/*.py", "codecs/networks/*.py")
     libraries = keys.versions(*(_LIBRARIES if classical else _NEURAL_LIBRARIES))
     folder = weights_folder() if parsed.family == "lyra" else None
-    weights = models.weights_behind(parsed.checkpoint, parsed.options, str(folder or ""))
+    weights = digests(with_companions(named_by(parsed.checkpoint, parsed.options, str(folder or ""))))
     card = card_of(spec)
-    behind = [keys.code_of(places), libraries, list(weights.values())]
+    behind = [keys.code_of(places), libraries, [digest for _, digest in weights]]
     return CodecSystem(spec, card, _key(card, parsed.named(parsed.setting), behind))
 
 
-def _strange(given: str | Codec, codec: Any) -> CodecSystem:
-    """A codec from outside: its source counts, and that of all it imports."""
-    inner = getattr(codec, "codec", codec)
-    behind = models.code_behind(inner, f"{type(inner).__module__}:{type(inner).__name__}")
-    weights = models.weights_behind(*_words(given)) if isinstance(given, str) else _own_values(inner)
-    return CodecSystem(given, codec.card, _key(codec.card, given if isinstance(given, str) else "", [behind, weights]))
+def _strange(given: str | Codec, codec: Any, reads: identity.Reads) -> CodecSystem:
+    """A codec from outside: its source counts, that of all it imports, and the files it reads."""
+    made = {} if isinstance(given, str) else _own_values(getattr(codec, "codec", codec))
+    spec = given if isinstance(given, str) else ""
+    return CodecSystem(given, codec.card, _key(codec.card, spec, [reads.key, made]))
 
 
 def _key(card: CodecCard, spec: str, behind: list[Any]) -> str:

@@ -23,10 +23,12 @@ from earmark.embed import hearing, pooling
 from earmark.embed.embedding import fit_extractor
 from earmark.embed.hearing import Heard
 from earmark.errors import InputError
-from earmark.extractors.contract import Extractor, Frames
+from earmark.extractors.catalogue import as_frames
+from earmark.extractors.contract import Extractor, Frames, Waveform
 from earmark.pipeline import frames as raw
-from earmark.pipeline import layers
+from earmark.pipeline import identity, layers, steadiness
 from earmark.pipeline.cache import Cache, default_url
+from earmark.pipeline.identity import watching
 from earmark.pipeline.models import Model
 from earmark.pipeline.packs import Facts, Index, Packer
 from earmark.pipeline.prepare import Failure, Subset
@@ -35,8 +37,6 @@ log = logging.getLogger("earmark.pipeline")
 
 HOPELESS = 64
 """A model that has failed on this many clips and managed none is not tried on the others."""
-
-FEATURE_POOLINGS = frozenset(name for name, one in pooling.POOLINGS.items() if not one.follows_time)
 
 Tick = Callable[[int], object]
 
@@ -100,7 +100,7 @@ def embed(
     progress: bool = False,
 ) -> Outcome:
     """Compute what is missing of one subset and store it pack by pack; failed clips are noted and passed over."""
-    outcome = Outcome(cached=todo.cached, dimension=_known_dimension(index, todo.parts))
+    outcome = Outcome(cached=todo.cached, dimension=next(iter(index.features.values()), None))
     if not todo.windows:
         return outcome
     cache.check_writable()
@@ -109,16 +109,20 @@ def embed(
     if model.learns:
         _learn(extractor, subset, key, cache, progress)
     packer = Packer(cache, key, index)
+    later = identity.Later(cache, model.identity, model.reads)
+    watched = _Watched(extractor, later.seen, first=not index.clips)
     done = 0
     clips = [[clip for clip, _ in window] for window in todo.windows]
     # Frames of many layers are held at once: fewer clips then.
     batch = max(batch, getattr(extractor, "clips_at_once", 0))
     together = max(1, batch // max(1, len(layers.layers_of(todo.parts)) // 4))
-    answers = hearing.hear(clips, extractor, batch=together, threads=workers)
+    answers = hearing.hear(clips, watched, batch=together, threads=workers)
     for window, heard in zip(todo.windows, answers, strict=True):
         for one in heard:
             _keep(subset, model, *window[one.place], one, todo.parts, packer, outcome)
             tick(1)
+        later.keep()
+        packer.remark = watched.remark
         packer.flush_if_full()
         done += 1
         if outcome.refused >= HOPELESS and not outcome.computed and not todo.cached:
@@ -132,6 +136,26 @@ def embed(
     return outcome
 
 
+class _Watched:
+    """A model as it is heard: what it opens is noted, and the first batch that it manages is heard twice."""
+
+    def __init__(self, extractor: Extractor, seen: watching.Seen, *, first: bool) -> None:
+        self.card, self.remark = extractor.card, ""
+        self._extractor, self._seen, self._first = extractor, seen, first
+
+    def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
+        chosen = steadiness.choose(waveforms) if self._first else {}
+        answers = self._heard(waveforms)
+        if self._first:
+            self._first = False
+            self.remark = steadiness.remark_on(self._heard, chosen, answers)
+        return answers
+
+    def _heard(self, waveforms: Sequence[Waveform]) -> list[Frames]:
+        with watching.watching(self._seen):
+            return as_frames(self._extractor.extract(waveforms), len(waveforms))
+
+
 def _fail_twins(subset: Subset, model: Model, outcome: Outcome) -> None:
     """A sound is tried once; every other clip that is the same sound failed with it, and is told so."""
     told = {failure.id for failure in outcome.failures}
@@ -140,15 +164,6 @@ def _fail_twins(subset: Subset, model: Model, outcome: Outcome) -> None:
         if first is not None and clip.id not in told:
             reason = InputError(f"the same sound as {first.id}, which failed: {first.reason}")
             outcome.failures.append(subset.failure(clip, "embed", model.name, reason))
-
-
-def _known_dimension(index: Index, parts: Sequence[str]) -> int | None:
-    """How many features the model gave before, where a pooling that keeps them one by one was stored."""
-    for part in parts:
-        if layers.split(part)[1] in FEATURE_POOLINGS:
-            for clip in index.places.get(part, {}):
-                return index.length(part, clip)
-    return None
 
 
 def _keep(
@@ -168,8 +183,9 @@ def _keep(
         outcome.fail(digest, subset.failure(clip, "embed", model.name, vectors))
         return
     assert heard.sound is not None
+    assert outcome.dimension is not None
     facts = Facts(heard.sound.seconds, heard.sound.rate, heard.sound.channels)
-    packer.add(digest, facts, dict(zip(parts, vectors, strict=True)))
+    packer.add(digest, facts, dict(zip(parts, vectors, strict=True)), outcome.dimension)
     outcome.computed += 1
 
 

@@ -29,6 +29,7 @@ EMBEDDING_CODE = (
     "pipeline/layers.py",
 )
 EMBEDDING_LIBRARIES = ("numpy", "scipy", "soundfile", "soxr", "av")
+ASSEMBLY_CODE = ("embed/pooling.py", "pipeline/packs.py")
 PCA_CODE = ("embed/pca.py",)
 EVALUATION_CODE = (
     "evaluation/*.py",

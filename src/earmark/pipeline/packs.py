@@ -3,9 +3,10 @@
     vectors/<extractor key>/<pack key>.entry
 
 A pack holds, for some clips, the parts that poolings are made of (`mean_time`, `flatten`, ...), each a vector
-whose length may differ from clip to clip. Packs are only ever added. Which pack holds a clip is read from
-their headers, so a changed file costs its clip, a new pooling costs that pooling, and a killed run costs the pack
-that was being filled.
+whose length may differ from clip to clip, and how many features the model's frames have: `flatten` is cut into so
+many rows, which are padded in time when clips are put together. Packs are only ever added. Which pack holds a clip is
+read from their headers, so a changed file costs its clip, a new pooling costs that pooling, and a killed run costs the
+pack that was being filled.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.embed import pooling
+from earmark.errors import InputError
+from earmark.pipeline import layers
 from earmark.pipeline.cache import Cache, Listed
 from earmark.pipeline.entries import Entry
 from earmark.pipeline.keys import fingerprint
@@ -62,6 +66,8 @@ class Index:
     places: dict[str, dict[str, Place]] = field(default_factory=dict)
     lengths: dict[str, dict[str, list[int]]] = field(default_factory=dict)  # by pack, by part, one per row
     facts: dict[str, Facts] = field(default_factory=dict)
+    features: dict[str, int] = field(default_factory=dict)  # of the model's frames, by pack
+    remark: str = ""  # on the model: what was noticed when it first heard these clips
     spent: float = 0.0  # seconds of computing behind all packs
     clips: int = 0
 
@@ -74,6 +80,9 @@ class Index:
                 places[clip] = Place(key, row)
         for clip, facts in zip(meta["clips"], meta["facts"], strict=True):
             self.facts[clip] = Facts(*facts)
+        if meta.get("features"):
+            self.features[key] = meta["features"]
+        self.remark = self.remark or meta.get("remark", "")
         self.spent += meta.get("spent", 0.0)
         self.clips += len(meta["clips"])
 
@@ -111,16 +120,20 @@ class Packer:
 
     def __init__(self, cache: Cache, extractor_key: str, index: Index) -> None:
         self._cache, self._kind, self._index = cache, kind_of(extractor_key), index
+        self.remark = ""  # on the model, to be kept with its vectors
         self._clear()
 
     def _clear(self) -> None:
         self._clips: list[str] = []
         self._facts: list[Facts] = []
         self._parts: dict[str, list[Vector]] = {}
+        self._features = 0
         self._bytes = 0
         self._started = time.monotonic()
 
-    def add(self, clip: str, facts: Facts, parts: Mapping[str, Vector]) -> None:
+    def add(self, clip: str, facts: Facts, parts: Mapping[str, Vector], features: int) -> None:
+        """Take the parts of a clip, made of frames of so many features: the same for every clip."""
+        self._features = features
         self._clips.append(clip)
         self._facts.append(facts)
         for name, vector in parts.items():
@@ -140,6 +153,8 @@ class Packer:
             "clips": self._clips,
             "facts": self._facts,
             "lengths": {name: [len(vector) for vector in vectors] for name, vectors in self._parts.items()},
+            "features": self._features,
+            "remark": self.remark,
             "spent": time.monotonic() - self._started,
         }
         arrays = {name: np.concatenate(vectors) for name, vectors in self._parts.items()}
@@ -165,12 +180,13 @@ def read_pack(cache: Cache, extractor_key: str, pack: str, parts: Sequence[str])
 def assemble(
     cache: Cache, extractor_key: str, index: Index, clips: Sequence[str], parts: Sequence[str]
 ) -> NDArray[np.float32]:
-    """The matrix [clips, D]: each part padded with zeros at its end to its longest, the parts side by side."""
+    """The matrix [clips, D]: each part padded with zeros in time to its longest, the parts side by side."""
     widths = [max((index.length(part, clip) for clip in clips), default=0) for part in parts]
     starts = np.concatenate([[0], np.cumsum(widths)]).astype(int)
     values = np.zeros((len(clips), int(starts[-1])), np.float32)
     lost: set[str] = set()
-    for start, part in zip(starts, parts, strict=False):
+    for start, width, part in zip(starts, widths, parts, strict=False):
+        rows_over_time = _rows_of(part, index, {index.places[part][clip].pack for clip in clips})
         by_pack: dict[str, list[tuple[int, int]]] = {}
         for number, clip in enumerate(clips):
             place = index.places[part][clip]
@@ -183,7 +199,18 @@ def assemble(
             ends = np.cumsum(entry.meta["lengths"][part])
             for number, row in rows:
                 vector = entry.arrays[part][ends[row] - entry.meta["lengths"][part][row] : ends[row]]
-                values[number, start : start + len(vector)] = vector
+                pooling.lay(values[number, start : start + width], vector, rows_over_time)
     if lost:
         raise LostPacks(lost)
     return values
+
+
+def _rows_of(part: str, index: Index, used: set[str]) -> int:
+    """How many rows a part is padded in. Packs of Earmark 0.1.0 do not tell, and were measured as one row."""
+    known = {pooling.rows_of(layers.split(part)[1], index.features.get(pack, 1)) for pack in used}
+    if len(known) > 1:
+        raise InputError(
+            f"The cache holds vectors of one model with {' and '.join(map(str, sorted(known)))} features: compute them "
+            "again with --cache refresh."
+        )
+    return known.pop() if known else 1

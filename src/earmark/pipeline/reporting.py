@@ -68,6 +68,7 @@ def gather(place: Path, record: Mapping[str, Any], scores: Scores, tables: Mappi
             Timing(stage=name, seconds=float(counts.get("seconds", 0.0)), detail=_detail(counts))
             for name, counts in record["steps"].items()
         ],
+        unsteady=_unsteady(record),
         config=(place / "config.yaml").read_text("utf-8"),
         settings=_settings(config),
         versions={"Earmark": record["earmark"], **record["versions"]},
@@ -89,6 +90,12 @@ def _copy_note(subset: Mapping[str, Any]) -> CopyNote:
         examples=[(one["ids"], one["labels"]) for one in known["examples"]],
         **{name: known[name] for name in ("policy", "sounds", "clips", "left_out", "under_several_labels")},
     )
+
+
+def _unsteady(record: Mapping[str, Any]) -> list[str]:
+    """Models that did not repeat themselves when they heard the same clips again."""
+    found = {system["extractor"]: system.get("remark", "") for system in record["systems"]}
+    return [f"{name}: {remark}" for name, remark in found.items() if remark]
 
 
 def _overlaps(record: Mapping[str, Any]) -> list[OverlapNote]:

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +125,7 @@ def _steps(work: Work, place: Path) -> Scores:
             _embed(work)
     else:
         work.failures += [known for known in folder.read_failures(place) if known.step == "embed"]
+    _take_remarks(work)
     scores = Scores()
     _take_pictures(work, place)
     if "evaluate" in wanted:
@@ -140,7 +141,7 @@ def _steps(work: Work, place: Path) -> Scores:
 
 def _prepare(work: Work) -> None:
     """Open models and corpora, hash every clip, and read what the cache holds of their vectors."""
-    work.systems = models.systems_of(work.config)
+    work.systems = models.systems_of(work.config, work.cache)
     wanted = [entry.subsets for entry in work.config.corpus]
     with _bar(work, "prepare", clip_count(work.corpora, wanted), "clip") as tick:
         work.subsets = prepare(work.corpora, wanted, workers=work.workers, tick=tick)
@@ -197,6 +198,20 @@ def _embed_subset(work: Work, model: Model, subset: Subset, todo: embedding.Todo
             outcome.cached,
             len(outcome.failures),
         )
+
+
+def _take_remarks(work: Work) -> None:
+    """What was noticed of models when they first heard sound, now or in an earlier run, for people and the record."""
+    found: dict[str, str] = {}
+    for system in work.systems:
+        for subset in work.subsets:
+            remark = work.index(system.model, subset).remark
+            if remark:
+                found.setdefault(system.model.name, remark)
+    work.systems = [replace(system, remark=found.get(system.model.name, "")) for system in work.systems]
+    for name, remark in found.items():
+        log.warning("%s: %s", name, remark)
+        work.notes.append(f"{name}: {remark}")
 
 
 def _take_pictures(work: Work, place: Path) -> None:

@@ -100,7 +100,12 @@ def vectors_of(
         and (chosen is None or row in chosen)
         and (not index.lacks(digest, system.parts) or (assume and subset.clips[row].id not in failed))
     )
-    raw = keys.fingerprint(system.model.key(subset), system.parts, [subset.digests[row] for row in rows])
+    raw = keys.fingerprint(
+        system.model.key(subset),
+        system.parts,
+        [subset.digests[row] for row in rows],
+        keys.code_of(keys.ASSEMBLY_CODE),
+    )
     if system.pca is None:
         return Vectors(subset, system, rows, None, raw)
     reduced = keys.fingerprint("pca", raw, system.pca, keys.code_of(keys.PCA_CODE))
@@ -286,8 +291,8 @@ def named_rows(job: Job, entry: Entry, index: Index, *, shared: bool = False) ->
 
 
 def remarks_on(vectors: Vectors, index: Index, *, shared: bool = False) -> list[str]:
-    """Copies, clips that failed and clips that the model does not hear to their end."""
-    remarks = [*filter(None, [remark_on_copies(vectors.subset)])]
+    """What was noticed of the model, copies, clips that failed and clips that the model does not hear to their end."""
+    remarks = [*filter(None, [index.remark, remark_on_copies(vectors.subset)])]
     failed = len(vectors.subset.clips) - len(vectors.rows)
     if shared:
         remarks.append(

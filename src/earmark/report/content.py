@@ -155,6 +155,7 @@ class ReportData:
     subsets: Sequence[SubsetFacts] = ()
     files: Sequence[FileNote] = ()
     notes: Sequence[str] = ()
+    unsteady: Sequence[str] = ()  # models that did not repeat themselves, and how far they were off
     timings: Sequence[Timing] = ()
     config: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)

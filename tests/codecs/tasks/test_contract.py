@@ -10,6 +10,7 @@ import pytest
 from earmark.codecs.tasks import TASKS, Heard, open_task, task_cards
 from earmark.codecs.tasks.contract import paired
 from earmark.corpora.clips import Clip
+from earmark.embed.pooling import Block
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.scores.facts import metric_facts
 from earmark.scores.validation import PROTOCOLS
@@ -37,8 +38,8 @@ def test_a_broken_file_is_told() -> None:
 
 
 def test_parts_make_a_whole_and_short_vectors_get_zeros() -> None:
-    one = Heard(("a",), vectors=np.ones((1, 2), np.float32), failures={"x": "no"}, model="m")
-    two = Heard(("b",), vectors=np.ones((1, 3), np.float32), model="m")
+    one = Heard(("a",), vectors=np.ones((1, 2), np.float32), failures={"x": "no"}, model="m", blocks=(Block(1, 2),))
+    two = Heard(("b",), vectors=np.ones((1, 3), np.float32), model="m", blocks=(Block(1, 3),))
     none = Heard((), vectors=np.zeros((0, 0), np.float32), failures={"y": "neither"})
     whole = Heard.join([one, none, two])
     assert whole.ids == ("a", "b")

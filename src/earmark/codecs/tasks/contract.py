@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 from earmark.calibrate.permutation import Null
 from earmark.codecs.contract import Category
 from earmark.corpora.clips import Clip
+from earmark.embed.pooling import Block, widened
 from earmark.errors import InputError
 from earmark.extractors.progress import Progress
 from earmark.wording import counted
 
-__all__ = ["RESAMPLES", "Finding", "Heard", "Pairs", "Task", "TaskCard", "paired"]
+__all__ = ["RESAMPLES", "Finding", "Heard", "Pairs", "Task", "TaskCard", "brought_together", "paired"]
 
 RESAMPLES = 300  # bootstrap draws behind every interval
 
@@ -105,6 +106,7 @@ class Heard:
 
     `ids` names the clips that were heard, in the order of `texts` or of the rows of `vectors`; `failures` maps the
     others to a reason. `names` are the columns of `vectors` where they have names (the classes of a classifier).
+    `blocks` say how columns that follow a clip's length are made up, so that two sets can be brought to one width.
     """
 
     ids: tuple[str, ...]
@@ -114,6 +116,7 @@ class Heard:
     names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     model: str = ""
+    blocks: tuple[Block, ...] = ()
 
     def __post_init__(self) -> None:
         answers = self.texts if self.texts is not None else self.vectors
@@ -128,7 +131,7 @@ class Heard:
         """Arrays for `numpy.savez`: `meta` is JSON in bytes, `vectors` is there when there are vectors. No pickles."""
         meta = {
             "ids": self.ids, "texts": self.texts, "failures": dict(self.failures), "names": self.names,
-            "notes": self.notes, "model": self.model,
+            "notes": self.notes, "model": self.model, "blocks": self.blocks,
         }  # fmt: skip
         arrays: dict[str, NDArray[Any]] = {"meta": np.frombuffer(json.dumps(meta).encode(), np.uint8)}
         return arrays if self.vectors is None else {**arrays, "vectors": self.vectors}
@@ -147,6 +150,7 @@ class Heard:
                 names=tuple(meta["names"]),
                 notes=tuple(meta["notes"]),
                 model=meta["model"],
+                blocks=tuple(Block(*block) for block in meta.get("blocks", ())),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"What a task heard cannot be read back ({error}): listen again.") from error
@@ -164,19 +168,39 @@ class Heard:
         return cls(
             ids=tuple(name for part in parts for name in part.ids),
             texts=None if first.texts is None else tuple(text for part in filled for text in part.texts or ()),
-            vectors=None if first.vectors is None else _stacked([part.vectors for part in filled]),
+            vectors=None if first.vectors is None else np.concatenate(brought_together(filled)),
             failures={name: why for part in parts for name, why in part.failures.items()},
             names=first.names,
             notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
             model=first.model,
+            blocks=_longest(filled),
         )
 
 
-def _stacked(parts: Sequence[NDArray[np.float32] | None]) -> NDArray[np.float32]:
-    """Rows under each other; those that follow a clip's length get zeros up to the longest."""
-    known = [part for part in parts if part is not None]
-    width = max(part.shape[1] for part in known)
-    return np.concatenate([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in known])
+def brought_together(parts: Sequence[Heard]) -> list[NDArray[np.float32]]:
+    """The vectors of each part, padded in time to the longest clip of all parts.
+
+    Raises InputError where widths differ and nothing says how the columns are made up.
+    """
+    wanted = _longest(parts)
+    known = [part.vectors for part in parts if part.vectors is not None]
+    widths = sorted({vectors.shape[1] for vectors in known})
+    if wanted:
+        return [widened(vectors, part.blocks, wanted) for vectors, part in zip(known, parts, strict=True)]
+    if len(widths) > 1:
+        raise InputError(
+            f"Vectors of {' and '.join(map(str, widths))} numbers cannot be compared: choose a pooling whose length "
+            "does not follow the clip's, such as mean_time."
+        )
+    return known
+
+
+def _longest(parts: Sequence[Heard]) -> tuple[Block, ...]:
+    """The blocks of the longest clip of all parts; none where a part does not tell its own."""
+    if len({tuple(block.rows for block in part.blocks) for part in parts}) > 1:
+        return ()
+    alike = zip(*(part.blocks for part in parts), strict=True)
+    return tuple(Block(blocks[0].rows, max(block.columns for block in blocks)) for blocks in alike)
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.codecs.tasks.contract import Heard, Pairs, TaskCard
+from earmark.codecs.tasks.contract import Heard, Pairs, TaskCard, brought_together
 from earmark.corpora.clips import Clip
 from earmark.embed.embedding import embed
 from earmark.embed.pooling import parse
@@ -18,7 +18,7 @@ from earmark.extractors.catalogue import open_extractor
 from earmark.extractors.contract import Extractor, Frames, LayeredExtractor, Waveform
 from earmark.extractors.progress import Progress
 
-__all__ = ["LayerMean", "encode_clips", "heard_by", "open_encoder", "same_width", "vectors_of"]
+__all__ = ["LayerMean", "encode_clips", "heard_by", "open_encoder", "vectors_of"]
 
 Floats = NDArray[np.float64]
 
@@ -51,6 +51,7 @@ def encode_clips(clips: Sequence[Clip], extractor: Extractor, pool: str = "", *,
         failures={failure.id: failure.reason for failure in found.failures},
         notes=tuple(note for note in found.notes() if "failed" not in note),
         model=f"{extractor.card.name} {pooling}",
+        blocks=found.blocks[pooling],
     )
 
 
@@ -58,16 +59,8 @@ def vectors_of(pairs: Pairs, clean: Heard, coded: Heard, task: str) -> tuple[Flo
     """What was heard of the paired clips, clean and coded, row by row, in float64."""
     if clean.vectors is None or coded.vectors is None:
         raise UsageError(f"The task {task} compares vectors, and texts were heard: listen with `{task}`.")
-    return same_width(
-        np.asarray(clean.vectors[pairs.clean], np.float64), np.asarray(coded.vectors[pairs.coded], np.float64)
-    )
-
-
-def same_width(one: NDArray[Any], other: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Vectors that follow a clip's length end in zeros up to the longest of their set: the shorter set gets more."""
-    width = max(one.shape[1], other.shape[1])
-    padded = [np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in (one, other)]
-    return padded[0], padded[1]
+    before, after = brought_together([clean, coded])
+    return np.asarray(before[pairs.clean], np.float64), np.asarray(after[pairs.coded], np.float64)
 
 
 class LayerMean:

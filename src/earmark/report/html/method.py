@@ -109,6 +109,9 @@ def how(data: ReportData) -> Html:
             "are all other clips of its subset (across groups: of other groups). Means over"
             " subsets count each subset once."
         ),
+        tag("h3", "Models that do not repeat themselves") if data.unsteady else None,
+        paragraph("Their scores rest on more than the clips: another run may give others.") if data.unsteady else None,
+        bullets(data.unsteady) if data.unsteady else None,
         tag("h3", "Distances") if distances else None,
         pairs((name, DISTANCES.get(name, "")) for name in distances) if distances else None,
         tag("h3", "Hubness corrections") if corrections else None,
