@@ -66,8 +66,12 @@ def clipped_density(mean: Floats, reference: float, *, cap: bool = True) -> Floa
     return np.minimum(ratio, 1.0) if cap else ratio
 
 
-def clipped_coverage(mean: Floats, k: int, real: int, generated: int, reference: float = 1.0) -> Floats:
+def clipped_coverage(
+    mean: Floats, k: int, real: int, generated: int, reference: float = 1.0, *, beyond: int = 1
+) -> Floats:
     """The share of `generated` good points that would be expected to fill as many places as were filled.
+
+    No more than 1, or with `beyond` about that many times as much: how far the filling is above what is needed for 1.
 
     `mean` and `reference` are means over the k places of each of `real` balls, so each is a whole number of places over
     k * `real`. They are compared with f(m) as such: where both are the very same fraction, no rounding may decide.
@@ -75,15 +79,15 @@ def clipped_coverage(mean: Floats, k: int, real: int, generated: int, reference:
     places = k * real
     of = round(reference * places)
     filled_places = np.rint(np.asarray(mean) * places).astype(np.int64)
-    steps = [_steps_below(int(count), of, k, real, generated) for count in filled_places.ravel()]
+    steps = [_steps_below(int(count), of, k, real, beyond * generated) for count in filled_places.ravel()]
     return np.reshape(np.asarray(steps) / (generated + 1), filled_places.shape)
 
 
 @lru_cache(maxsize=4096)
-def _steps_below(filled_places: int, of: int, k: int, real: int, generated: int) -> int:
-    """How many of f(0), ..., f(M) lie under the fraction filled_places / of."""
+def _steps_below(filled_places: int, of: int, k: int, real: int, most: int) -> int:
+    """How many of f(0), ..., f(most) lie under the fraction filled_places / of."""
     share = Fraction(filled_places, of)
-    return bisect_left(range(generated + 1), share, key=lambda m: expected_filling(m, k, real))
+    return bisect_left(range(most + 1), share, key=lambda m: expected_filling(m, k, real))
 
 
 def expected_filling(m: int, k: int, real: int) -> Fraction:
