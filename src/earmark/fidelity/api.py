@@ -218,8 +218,9 @@ class _Found:
                 f"(p = {copies.p_value:.3f}): a generator that memorises{dropped}"
             )
         elif copies.exact:
+            their = "its distance 0" if copies.exact == 1 else "their number"
             self.notes.append(
-                f"{_copies_of(copies.exact, '')} at distance 0 ({space}); that is too little to tell whether the "
+                f"{_copies_of(copies.exact, '')} at distance 0 ({space}); {their} alone does not show that the "
                 "generator memorises"
             )
 
