@@ -65,7 +65,7 @@ def test_ends_stay_inside_the_range_and_hold_the_value() -> None:
     same = np.ones(jackknife.SETS)
     low, high, _ = jackknife.interval(1.0, same, dealt, (0.0, 1.0))
     assert high == 1.0
-    assert low == pytest.approx(1 / (1 + 2.1**2 / 50), abs=0.01)  # Wilson's of 50 of 50
+    assert low == pytest.approx(0.025 ** (1 / 50))  # Clopper and Pearson's of 50 of 50
     assert jackknife.interval(0.4, 0.4 * same, dealt, (0.0, 1.0)).reason == "no interval: no clip changes the value"
     low, high, _ = jackknife.interval(0.01, 0.01 + 0.02 * RNG.random(24), dealt, (0.0, math.inf))
     assert low is not None

@@ -14,6 +14,7 @@ Why not delete one: balls and GICDM's thresholds change by jumps, and the delete
 one in simulations; that of halves 0.9 to 1.3 times. The bootstrap would put copies at distance 0.
 
 v(t) = (t - a)(b - t) for a metric between a and b (Wilson's interval), t for one that is at least 0, 1 for any other.
+Where a share lies within a few points of its end, the interval is Clopper and Pearson's, of no more draws than units.
 A metric that is cut at 1 has the interval of its uncut value, taken through the mean of a cut normal variable: the
 target is the mean of cut values, which lies below the cut mean. How often the intervals hold: docs/sanity.md.
 
@@ -29,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, stdtrit
+from scipy.special import betaincinv, ndtr, stdtrit
 
 from earmark.errors import InputError
 from earmark.wording import counted
@@ -42,6 +43,7 @@ FEW = 200  # points under which a quarter leaves and not a half
 LEAST_UNITS = 12
 LEVEL = 0.95
 EQUAL = 1e-12
+FEW_MISSES = 5  # points: a share this near to its end varies less on smaller sets than it should
 
 
 class Ends(NamedTuple):
@@ -65,6 +67,11 @@ class Deal:
     def units(self) -> int:
         """Units of the smaller set: what the interval rests on."""
         return min(len(np.unique(codes)) for codes in self.codes)
+
+    @property
+    def points(self) -> int:
+        """Points of the smaller set."""
+        return min(map(len, self.codes))
 
     @property
     def reason(self) -> str:
@@ -129,9 +136,9 @@ def interval(
     q = float(stdtrit(deal.freedom, 0.5 + LEVEL / 2.0))
     if uncut is not None:
         return _cut(value, uncut, error, q, deal)
-    if error == 0.0 and (math.isinf(ends[1]) or not _at_end(value, ends)):
+    if error == 0.0 and not _near_end(value, deal, ends):
         return Ends(None, None, f"no interval: no {deal.unit} changes the value")
-    return Ends(*_bounds(value, error, deal.units, ends, q))
+    return Ends(*_bounds(value, error, deal, ends, q))
 
 
 def _error(smaller: Floats, parts: int) -> float:
@@ -142,10 +149,10 @@ def _error(smaller: Floats, parts: int) -> float:
 
 def _cut(value: float, uncut: float, error: float, q: float, deal: Deal) -> Ends:
     if uncut <= EQUAL or error == 0.0:
-        if not _at_end(value, (0.0, 1.0)):
+        if not _near_end(value, deal, (0.0, 1.0)):
             return Ends(None, None, f"no interval: no {deal.unit} changes the value")
-        return Ends(*_bounds(value, error, deal.units, (0.0, 1.0), q))
-    low, high = (_mean_of_cut(end, error) for end in _bounds(uncut, error, deal.units, (0.0, math.inf), q))
+        return Ends(*_bounds(value, error, deal, (0.0, 1.0), q))
+    low, high = (_mean_of_cut(end, error) for end in _bounds(uncut, error, deal, (0.0, math.inf), q))
     return Ends(max(min(low, value), 0.0), max(high, value))
 
 
@@ -155,28 +162,37 @@ def _mean_of_cut(mean: float, error: float) -> float:
     return 1.0 - ((1.0 - mean) * float(ndtr(z)) + error * math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi))
 
 
-def _at_end(value: float, ends: tuple[float, float]) -> bool:
-    return min(abs(value - ends[0]), abs(ends[1] - value)) <= EQUAL
+def _near_end(value: float, deal: Deal, ends: tuple[float, float]) -> bool:
+    """Whether so few points keep a share from its end that smaller sets may not show them."""
+    width = ends[1] - ends[0]
+    return math.isfinite(width) and min(value - ends[0], ends[1] - value) / width * deal.points < FEW_MISSES
 
 
-def _bounds(value: float, error: float, units: int, ends: tuple[float, float], q: float) -> tuple[float, float]:
+def _bounds(value: float, error: float, deal: Deal, ends: tuple[float, float], q: float) -> tuple[float, float]:
     low, high = ends
     if math.isinf(low):
         return value - q * error, value + q * error
     if math.isinf(high):
         return _bounds_above(value - low, error, q, low)
-    width = high - low
+    width, units = high - low, deal.units
     share, error = min(max((value - low) / width, 0.0), 1.0), error / width
-    if _at_end(value, ends):
-        # Units that all agree are taken for as many draws that all agree.
-        near = (1.0 + units * share) / (units + 2.0)
-        draws = float(units) if error == 0.0 else min(float(units), near * (1.0 - near) / error**2)
-    else:
-        draws = share * (1.0 - share) / error**2
+    inside = min(max(share, 1.0 / (units + 2.0)), 1.0 - 1.0 / (units + 2.0))
+    draws = inside * (1.0 - inside) / error**2 if error > 0.0 else math.inf
+    if _near_end(value, deal, ends):
+        shares = _exact_bounds(share, min(draws, float(units)))
+        return low + width * shares[0], low + width * shares[1]
     bend = q * q / draws
     middle, half = (share + bend / 2.0), math.sqrt(bend * share * (1.0 - share) + bend * bend / 4.0)
     bounds = (middle - half) / (1.0 + bend), (middle + half) / (1.0 + bend)
     return low + width * max(min(bounds[0], share), 0.0), low + width * min(max(bounds[1], share), 1.0)
+
+
+def _exact_bounds(share: float, draws: float) -> tuple[float, float]:
+    """Clopper and Pearson's interval of a share of so many draws, which need not be whole numbers."""
+    hits, misses, tail = share * draws, (1.0 - share) * draws, (1.0 - LEVEL) / 2.0
+    low = float(betaincinv(hits, misses + 1.0, tail)) if hits > EQUAL else 0.0
+    high = float(betaincinv(hits + 1.0, misses, 1.0 - tail)) if misses > EQUAL else 1.0
+    return low, high
 
 
 def _bounds_above(value: float, error: float, q: float, low: float) -> tuple[float, float]:
