@@ -119,7 +119,7 @@ def fidelity(
     `metrics` defaults to all but alpha_precision and beta_recall, which train a network; "all" is all. `k` is one
     number (the cover pair keeps its 3) or a number for each metric by name. The clipped pair under GICDM has two
     `reading`s: `clipped_density` is the corrected one, `clipped_density_literal` the literal one. `intervals` are
-    "jackknife" (both sets lose half of their points, 24 times, and everything is found anew; about 6 evaluations),
+    "jackknife" (both sets lose half of their points, 24 times, and everything is found anew; 7 to 13 evaluations),
     "bootstrap" (`bootstrap` resamples of the points that are judged; the balls that judge them are held fixed, so it is
     too narrow) or "none"; a number of `bootstrap` alone chooses it, and 0 none. `groups` and `real_groups` name the
     recording or speaker of each point: whole groups are left out, from both sets where both have them.

@@ -7,8 +7,8 @@
 
 What a draw of either set changes is in it, since both lose units. They may lose them together: the two sets are drawn
 independently, so the variances of their effects add up. Where a unit is in both sets (one speaker, one clip and its
-coded copy) it leaves both. g is 2, or 4 where a set has fewer than FEW points; 24 smaller sets in all. A half costs a
-quarter of the searches: six evaluations, and about fourteen with quarters, where an evaluation is cheap.
+coded copy) it leaves both. g is 2, or 4 where a set has fewer than FEW points; 24 smaller sets in all, which cost 7 to
+13 evaluations of the whole (a half costs a quarter of the searches, GICDM somewhat more).
 
 Why not delete one: balls and GICDM's thresholds change by jumps, and the delete-one error was 1.1 to 3.4 times the true
 one in simulations; that of halves 0.9 to 1.3 times. The bootstrap would put copies at distance 0.
