@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import comb
 from typing import Any
 
 import numpy as np
-from scipy.stats import betabinom, rankdata
+from scipy.stats import rankdata
 
 CLOSE = 1e-11  # distances that agree to so many digits are equal, as in the package
 
@@ -79,12 +81,19 @@ def gicdm(
     return result | {"kept": kept, "fitting": fitting}
 
 
-def clipped_coverage_share(c: float, k: int, n: int, m: int) -> float:
-    steps = np.array([
-        sum(min(j, k) * betabinom.pmf(j, count, k, n - k) for j in range(count + 1)) / k if count >= k else 0.0
-        for count in range(m + 1)
-    ])  # fmt: skip
-    return float(np.searchsorted(steps, c) / (m + 1))
+def filling_steps(k: int, n: int, m: int) -> list[Fraction]:
+    """f(0), ..., f(m) as fractions: the share in a ball is Beta(k, n - k), counts in it are those of a Polya urn."""
+    steps = []
+    for count in range(m + 1):
+        ways = [comb(k + j - 1, j) * comb(n - k + count - j - 1, count - j) for j in range(count + 1)]
+        filled = sum(min(j, k) * way for j, way in enumerate(ways))
+        steps.append(Fraction(filled, k * comb(n + count - 1, count)) if count >= k else Fraction(0))
+    return steps
+
+
+def clipped_coverage_share(c: float, k: int, n: int, m: int, c_reference: float = 1.0) -> float:
+    share = Fraction(round(c * n * k), round(c_reference * n * k))
+    return sum(step < share for step in filling_steps(k, n, m)) / (m + 1)
 
 
 def all_metrics(
@@ -128,6 +137,6 @@ def all_metrics(
         c_reference = fitting[nearest].mean()
     density = np.minimum(at_most(real_rg, cut[:, None]).sum(axis=0) / k, 1).mean() / own.mean()
     found["clipped_density"] = min(density, 1.0) if cap else density
-    c = (np.minimum(strict_real.sum(axis=1), k) / k).mean() / c_reference
-    found["clipped_coverage"] = clipped_coverage_share(c, k, n, m)
+    c = (np.minimum(strict_real.sum(axis=1), k) / k).mean()
+    found["clipped_coverage"] = clipped_coverage_share(c, k, n, m, c_reference)
     return {name: float(value) for name, value in found.items()}

@@ -221,14 +221,21 @@ def test_copies_of_real_points_are_told() -> None:
     assert found.per_sample["euclidean", "none", "all", "copy"].all()
     dropped = int((found.per_sample["euclidean", "gicdm", "all", "kept"] == 0).sum())
     said = to_text(found)
-    assert "105 samples are (near) copies of real points (euclidean): a generator that memorises" in said
+    assert "105 samples are (near) copies of real points (euclidean), more than chance brings (p = 0.002)" in said
+    assert "a generator that memorises" in said
     assert f"; GICDM drops {dropped} of them" in said
     assert "105 of 105 samples are (near) copies of real points, and GICDM drops" in said
     some = GENERATED.copy()
     some[20] = REAL[3]
     found = earmark.fidelity(REAL, some, metrics="precision", correct="none", bootstrap=0)
-    assert np.flatnonzero(found.per_sample["euclidean", "none", "all", "copy"]).tolist() == [20]
-    assert any(note.startswith("1 sample is a (near) copy of a real point") for note in found.notes)
+    assert ("euclidean", "none", "all", "copy") not in found.per_sample
+    assert found.notes == (
+        "1 sample is a copy of a real point at distance 0 (euclidean); its distance 0 alone does not show that the "
+        "generator memorises",
+    )
+    some[30:40] = REAL[40:50] + 1e-5
+    found = earmark.fidelity(REAL, some, metrics="precision", correct="none", bootstrap=0)
+    assert np.flatnonzero(found.per_sample["euclidean", "none", "all", "copy"]).tolist() == [20, *range(30, 40)]
 
 
 @pytest.mark.parametrize("doubles", [False, True])
@@ -251,6 +258,9 @@ def test_chance_neighbours_and_doubles_are_no_copies(doubles: bool) -> None:
         ({"reading": "free"}, "Unknown reading"),
         ({"distance": "manhattan"}, "Unknown distance"),
         ({"bootstrap": -1}, "bootstrap must be at least 0"),
+        ({"intervals": "exact"}, "Unknown kind of intervals 'exact': choose from jackknife, bootstrap, none"),
+        ({"groups": ["a"] * 3}, "105 generated vectors and 3 groups"),
+        ({"real_groups": ["a"] * 3}, "120 real vectors and 3 groups"),
         ({"ids": ["a"]}, "105 generated vectors and 1 ids"),
         ({"memory": "lots"}, "Memory 'lots'"),
         ({"threads": 0}, "threads must be"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -118,19 +119,34 @@ def test_a_point_on_the_edge_of_a_ball_is_inside_but_not_strictly() -> None:
 
 @pytest.mark.parametrize(("k", "real", "generated"), [(5, 120, 90), (3, 10, 60), (1, 2, 20), (5, 6, 40)])
 def test_the_normaliser_of_clipped_coverage_is_a_beta_binomial_sum(k: int, real: int, generated: int) -> None:
-    found = expected_filling(k, real, generated)
-    assert len(found) == generated + 1
-    assert (found[:k] == 0).all()
+    found = [float(expected_filling(m, k, real)) for m in range(generated + 1)]
+    assert found[:k] == [0.0] * k
+    assert found == sorted(found)
     for m in range(k, generated + 1):
         j = np.arange(m + 1)
         assert found[m] == pytest.approx((np.minimum(j, k) * betabinom.pmf(j, m, k, real - k)).sum() / k, abs=1e-10)
 
 
-def test_clipped_coverage_inverts_its_normaliser() -> None:
-    steps = expected_filling(5, 300, 200)
-    assert clipped_coverage(np.array(0.0), 5, 300, 200) == 0.0
-    assert clipped_coverage(np.array(1.0), 5, 300, 200) == 1.0
-    assert clipped_coverage(steps[50:], 5, 300, 200) == pytest.approx(np.arange(50, 201) / 201)
+@pytest.mark.parametrize(
+    ("k", "real", "generated", "fitting"),
+    [(1, 100, 100, 100), (1, 60, 90, 60), (1, 84, 126, 70), (2, 45, 60, 90), (2, 30, 30, 47), (5, 21, 36, 105)],
+)
+def test_clipped_coverage_is_exact_where_the_filling_lies_on_a_step(
+    k: int, real: int, generated: int, fitting: int
+) -> None:
+    """Every filling there can be, against fractions: rounding decided 6 of 8 ties at k = 1 and N = M = 100."""
+    steps = dense.filling_steps(k, real, generated)
+    fillings = np.arange(fitting + 1)
+    expected = [sum(step < Fraction(int(filled), fitting) for step in steps) / (generated + 1) for filled in fillings]
+    found = clipped_coverage(fillings / (k * real), k, real, generated, fitting / (k * real))
+    assert found.tolist() == expected
+    assert found[-1] == 1.0
+
+
+def test_clipped_coverage_of_everything_filled_is_1_however_many_samples_there_are() -> None:
+    """f(m) comes nearer to 1 than float64 can tell, and stays below."""
+    assert clipped_coverage(np.array(1.0), 5, 60, 2_000_000) == 1.0
+    assert clipped_coverage(np.array([0.0, 1.0]), 5, 300, 200).tolist() == [0.0, 1.0]
 
 
 # --- what must not matter ---------------------------------------------------------------------------------------------

@@ -457,3 +457,40 @@ def test_a_copy_of_every_point_is_its_nearest_neighbour(seed, distance):
     barred = twice._replace(groups=np.tile(np.arange(30), 2))
     alone = measured(case, distance, metrics=("P@1",))
     assert measured(barred, distance, "across_groups", metrics=("P@1",)) == pytest.approx(alone)
+
+
+# --- eps ------------------------------------------------------------------------------------------
+
+
+def parts(vectors, labels, distance="cosine"):
+    found = brute.point_parts(brute.distance_matrix(vectors, distance), np.asarray(labels))
+    return np.asarray(found[0], float), np.asarray(found[1], float)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e5, 1e6])
+def test_eps_is_told_where_a_common_offset_makes_it_felt(offset):
+    """Under cosine an offset makes all distances small: GSR goes to 1/2 and nothing said so."""
+    rng = np.random.default_rng(15)
+    labels = np.repeat(["a", "b", "c"], 10)
+    vectors = rng.normal(size=(30, 6)) + 3 * rng.normal(size=(3, 6)).repeat(10, axis=0)
+    vectors[:, 0] += offset
+    near, wide = parts(vectors, labels)
+    exact = (near / (near + wide)).mean()
+    moved = separation.gsr(near, wide).mean() - exact
+    assert separation.epsilon_shift(near, wide) == pytest.approx(moved, abs=1e-12)
+    assert separation.epsilon_share(near, wide) == pytest.approx(1e-9 / (near + wide).mean())
+    felt = abs(moved) > 1e-4 or separation.epsilon_share(near, wide) > 1e-3
+    assert felt == (offset > 1e4)
+    assert bool(separation.epsilon_note(near, wide)) == felt
+
+
+def test_eps_of_points_that_coincide_or_cannot_be_measured():
+    zero, gap = np.zeros(4), np.array([np.nan, 1.0, np.nan, 2.0])
+    assert separation.epsilon_share(zero, zero) == np.inf
+    assert separation.epsilon_shift(zero, zero) == 0.0
+    assert separation.epsilon_note(zero, zero) == "all distances are 0: the value is that of eps alone"
+    assert separation.epsilon_share(gap, gap) == pytest.approx(1e-9 / 3)
+    assert separation.epsilon_note(gap, gap) == ""
+    assert separation.epsilon_note(np.full(3, np.nan), np.ones(3)) == ""
+    # Some points coincide, the rest are far apart: eps decides nothing.
+    assert separation.epsilon_note(np.array([0.0, 1.0]), np.array([0.0, 2.0])) == ""

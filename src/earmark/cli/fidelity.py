@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from earmark import vectors
 from earmark.cli import options
 from earmark.errors import EarmarkError, InputError, UsageError
-from earmark.fidelity.api import CORRECTIONS, READINGS, Fidelity, fidelity
+from earmark.fidelity.api import CORRECTIONS, INTERVALS, READINGS, Fidelity, fidelity
 from earmark.vectors import Vectors
 from earmark.vectors.roles import shortened
 from earmark.vectors.tables import take_columns
@@ -29,7 +29,7 @@ EXAMPLES = """examples:
   earmark fidelity real.npy generated.npy
   earmark fidelity real.npz generated.npz --metrics clipped_density,clipped_coverage --per-sample samples.csv
   earmark fidelity recordings/ synthesised/ --extractor logmel --html fidelity.html
-  earmark fidelity real.npy generated.npy --k 3 --correct none --bootstrap 0 --out scores.csv
+  earmark fidelity real.npy generated.npy --k 3 --correct none --intervals none --out scores.csv
   earmark fidelity sanity --list
 """
 
@@ -66,10 +66,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument("--uncapped", action="store_true", help="let clipped_density pass 1")
     group.add_argument(
-        "--bootstrap", type=int, default=300, metavar="N",
-        help="95 %% intervals from N resamples of the points; 0 for none (default: 300)",
+        "--intervals", choices=INTERVALS, default=None,
+        help="95 %% intervals: jackknife (both sets lose half of their points, 24 times), bootstrap (balls are held "
+        "fixed: too narrow), none (default: jackknife, or bootstrap where --bootstrap is given)",
     )  # fmt: skip
-    group.add_argument("--seed", type=int, default=0, help="seed of resamples and of the network (default: 0)")
+    group.add_argument(
+        "--bootstrap", type=int, default=None, metavar="N",
+        help="resamples of the points for --intervals bootstrap, which it chooses; 0 for no intervals (default: 300)",
+    )  # fmt: skip
+    group.add_argument(
+        "--seed", type=int, default=0, help="seed of smaller sets, resamples and the network (default: 0)"
+    )
     _add_resources(parser)
     group = parser.add_argument_group("single points and figures")
     group.add_argument(
@@ -159,7 +166,10 @@ def run(args: argparse.Namespace) -> int:
         correct=args.correct,
         reading=args.reading,
         distance=args.distance,
+        intervals=args.intervals,
         bootstrap=args.bootstrap,
+        groups=generated.groups,
+        real_groups=real.groups,
         seed=args.seed,
         cap=not args.uncapped,
         ids=generated.ids,

@@ -2,8 +2,8 @@
 
 A metric is a function of means over generated or real points, so a resample costs one weighted mean. The interval says
 how the value would move with other draws of the points that are *judged*. The balls that judge them are held, and so is
-the reference of clipped_density: what another real set would change is not in it. kernel_distance is resampled to
-first order, by each point's effect on the value.
+the reference of clipped_density: what another real set would change is not in it, so these intervals are too narrow
+(`jackknife` has others). kernel_distance is resampled to first order, by each point's effect on the value.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ Floats = NDArray[np.float64]
 
 MEMORY = 2 << 30
 COVER_SPAN = 3  # k' of the cover pair is 3k
+UNCUT = 4  # how many times M the samples may be that clipped_coverage stands for, where it is not cut
 
 
 class Term(NamedTuple):
@@ -41,16 +42,27 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True)
 class Measured:
-    """A metric: `combine` of the means of its terms. `shown` is the term that per-point listings give, if any."""
+    """A metric: `combine` of the means of its terms. `shown` is the term that per-point listings give, if any.
+
+    `uncut_combine` is there for a metric that is cut at 1, and does the same without the cut.
+    """
 
     metric: str
     terms: tuple[Term, ...]
     combine: Callable[..., Any]
     reason: str = ""
+    uncut_combine: Callable[..., Any] | None = None
 
     @property
     def value(self) -> float:
         return float(self.combine(*(term.values.mean() for term in self.terms)))
+
+    @property
+    def uncut(self) -> float | None:
+        """The value before it was cut at 1; None for a metric that is not."""
+        if self.uncut_combine is None:
+            return None
+        return float(self.uncut_combine(*(term.values.mean() for term in self.terms)))
 
     @property
     def shown(self) -> Term | None:
@@ -232,8 +244,9 @@ class Meter:
         if isinstance(self._supports, MissingExtra):
             return Missing(name, str(self._supports))
         value = self._supports.alpha_precision if name == "alpha_precision" else self._supports.beta_recall
-        return Measured(name, (), lambda: value, "a network trained on the real points decides, with seed "
-                        f"{self._seed}; no interval")  # fmt: skip
+        return Measured(
+            name, (), lambda: value, f"a network trained on the real points decides, with seed {self._seed}"
+        )
 
     def _apart(self, name: str) -> Measured | Missing:
         if self._distance != "euclidean":
@@ -288,7 +301,8 @@ def _clipped_density(name: str, balls: Balls, reading: Reading, cap: bool) -> Me
     if reference == 0.0:
         return Missing(name, "no real point lies in another's ball: there is nothing to compare with")
     term = Term("generated", metrics.filled(balls.clipped_inside.per_point, balls.k))
-    return Measured(name, (term,), partial(metrics.clipped_density, reference=reference, cap=cap))
+    ratio = partial(metrics.clipped_density, reference=reference)
+    return Measured(name, (term,), partial(ratio, cap=cap), uncut_combine=partial(ratio, cap=False) if cap else None)
 
 
 def _clipped_coverage(name: str, balls: Balls, reading: Reading, side: Side) -> Measured | Missing:
@@ -299,7 +313,7 @@ def _clipped_coverage(name: str, balls: Balls, reading: Reading, side: Side) -> 
     combine = partial(
         metrics.clipped_coverage, k=balls.k, real=side.base.n, generated=side.other.n, reference=reference
     )
-    return Measured(name, (term,), combine)
+    return Measured(name, (term,), combine, uncut_combine=partial(combine, beyond=UNCUT))
 
 
 def _rank_lost(real: Array, generated: Array) -> str:

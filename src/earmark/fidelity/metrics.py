@@ -26,7 +26,10 @@ clipped: Salvy et al. 2025.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from fractions import Fraction
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,29 +66,44 @@ def clipped_density(mean: Floats, reference: float, *, cap: bool = True) -> Floa
     return np.minimum(ratio, 1.0) if cap else ratio
 
 
-def clipped_coverage(mean: Floats, k: int, real: int, generated: int, reference: float = 1.0) -> Floats:
-    """The share of `generated` good points that would be expected to fill as many places as were filled."""
-    places = np.searchsorted(expected_filling(k, real, generated), np.asarray(mean) / reference)
-    return np.asarray(places / (generated + 1))
+def clipped_coverage(
+    mean: Floats, k: int, real: int, generated: int, reference: float = 1.0, *, beyond: int = 1
+) -> Floats:
+    """The share of `generated` good points that would be expected to fill as many places as were filled.
+
+    No more than 1, or with `beyond` about that many times as much: how far the filling is above what is needed for 1.
+
+    `mean` and `reference` are means over the k places of each of `real` balls, so each is a whole number of places over
+    k * `real`. They are compared with f(m) as such: where both are the very same fraction, no rounding may decide.
+    """
+    places = k * real
+    of = round(reference * places)
+    filled_places = np.rint(np.asarray(mean) * places).astype(np.int64)
+    steps = [_steps_below(int(count), of, k, real, beyond * generated) for count in filled_places.ravel()]
+    return np.reshape(np.asarray(steps) / (generated + 1), filled_places.shape)
 
 
-@lru_cache(maxsize=64)
-def expected_filling(k: int, real: int, generated: int) -> Floats:
-    """f(m), m = 0..M: the expected share of filled places, k to a ball, when m good points are generated.
+@lru_cache(maxsize=4096)
+def _steps_below(filled_places: int, of: int, k: int, real: int, most: int) -> int:
+    """How many of f(0), ..., f(most) lie under the fraction filled_places / of."""
+    share = Fraction(filled_places, of)
+    return bisect_left(range(most + 1), share, key=lambda m: expected_filling(m, k, real))
+
+
+def expected_filling(m: int, k: int, real: int) -> Fraction:
+    """f(m): the expected share of filled places, k to a ball, when m good points are generated; exact.
 
     The share of the distribution inside the ball to the k-th of N - 1 others is Beta(k, N - k), so the number J of m
-    points inside is beta-binomial, and f(m) = E[min(J, k)] / k = 1 - sum over j < k of (k - j) P(J = j) / k. P(J = 0)
-    is a running product and each next j one more factor, so f costs k * M. As its authors have it, f(m) = 0 for
-    m < k.
+    points inside is beta-binomial, and f(m) = E[min(J, k)] / k = 1 - sum over j < k of (k - j) P(J = j) / k, with
+
+        P(J = j) = C(m, j) k (k + 1) ... (k + j - 1) (N - 1) ... (N - k) / ((N + m - 1) ... (N + m - k - j))
+
+    As its authors have it, f(m) = 0 for m < k. From there on it grows with m.
     """
-    m = np.arange(generated + 1, dtype=np.float64)
-    chance = np.cumprod(np.concatenate([[1.0], (real - k + m[:-1]) / (real + m[:-1])]))
-    missing = np.zeros(generated + 1)
+    if m < k:
+        return Fraction(0)
+    missing, among = 0, prod(range(real - k, real))  # over (N + m - 1) ... (N + m - k - j), which grows with j
     for j in range(k):
-        missing += (k - j) * chance
-        # P(J = j + 1) / P(J = j); it is 0 from j = m on, which keeps impossible counts at 0.
-        chance = chance * (m - j) * (j + k) / ((j + 1) * np.maximum(m - j - 1 + real - k, 1.0))
-        chance[m <= j] = 0.0
-    found = 1.0 - missing / k
-    found[:k] = 0.0
-    return np.maximum.accumulate(found)
+        missing = missing * (real + m - k - j) + (k - j) * among
+        among = among * (m - j) * (k + j) // (j + 1)
+    return 1 - Fraction(missing, k * prod(range(real + m - 2 * k + 1, real + m)))

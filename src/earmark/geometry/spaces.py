@@ -40,6 +40,7 @@ DEPTH = 256  # dimensions summed in one product: long vectors are summed in stri
 GRAM_ROWS = 256
 CLOSEST = 1e-150  # differences under this share of the scale have no square in float64
 JITTERS = (1e-12, 1e-11, 1e-10)  # added to the diagonal of the Gram matrix, as a share of its mean
+FELT = 1e-9  # the most a jitter may be of the smallest squared norm
 
 
 @dataclass(frozen=True)
@@ -235,23 +236,30 @@ def _centred(
         points[:], squares[:] = 0.0, 0.0  # one direction and its rounding: x, 3x, 1.1x
     raw = points if raw is None else raw
     error = 0.0
-    # With a few giants among the points the jitter, a share of the mean, would be felt by the others.
+    # Few giants among the points: the others are close pairs, each computed from its rows whatever is done here.
     if points.shape[1] > 2 * len(points) and squares.mean() <= 100 * np.median(squares):
-        points, error = _compact(points, threads)
+        points, error = _compact(points, float(squares[keep].min(initial=np.inf)), threads)
         squares = np.einsum("ij,ij->i", points, points)
     return Space(distance, points, squares, raw, flat, halved, scale, error)
 
 
-def _compact(points: Floats, threads: int) -> tuple[Floats, float]:
+def _compact(points: Floats, least: float, threads: int) -> tuple[Floats, float]:
     """The same points in N dimensions instead of D: rows of the Cholesky factor of their Gram matrix.
 
     The Gram matrix [N, N] is smaller than the points themselves. A jitter on its diagonal makes up for lost rank;
-    it lengthens every q by the same 2e-12 of the mean squared norm, far under what a score of points of like norms can
-    show. Returns the points and that share; unchanged points when rounding defeats the factorisation.
+    it lengthens every q by the same 2e-12 of the mean squared norm. A q that is small beside the norms of its points is
+    computed from the rows themselves, so what can be felt is a jitter that is no longer small beside a norm: points
+    near the centre of the others, whose squared norms begin at `least`. Returns the points and the share; unchanged
+    points where the jitter would be felt, or when rounding defeats the factorisation.
     """
     from scipy.linalg import LinAlgError, cholesky
 
     n = len(points)
+    mean = float(np.einsum("ij,ij->", points, points)) / n
+    if mean == 0.0:
+        return points[:, :1].copy(), 0.0
+    if JITTERS[0] * mean > FELT * least:
+        return points, 0.0
     gram = np.empty((n, n))
 
     def work(rows: slice) -> None:
@@ -261,12 +269,11 @@ def _compact(points: Floats, threads: int) -> tuple[Floats, float]:
     with Workers(threads) as workers:
         for _ in workers.map(work, blocks):
             pass
-        mean = float(np.trace(gram)) / n
-        if mean == 0.0:
-            return points[:, :1].copy(), 0.0
         diagonal = np.arange(n)
         before = gram[diagonal, diagonal].copy()
         for jitter in JITTERS:
+            if jitter * mean > FELT * least:
+                break
             gram[diagonal, diagonal] = before + jitter * mean
             try:
                 return cholesky(gram, lower=True, check_finite=False), 4 * jitter

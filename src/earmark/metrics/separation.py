@@ -25,11 +25,48 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 EPSILON = 1e-9
+FELT_SHARE, FELT_SHIFT = 1e-3, 1e-4  # of eps: what is told in the row
 ROUNDING = 1e-12  # means closer than this share of each other are equal: rounding may not decide a strict <
 
 
 def _balance(near: Floats, wide: Floats) -> Floats:
     return np.asarray(((near - wide) / (near + wide + EPSILON) + 1.0) / 2.0)
+
+
+def epsilon_share(near: Floats, wide: Floats) -> float:
+    """What eps is of the mean NID + AvgID (or NID + MID): 0 where it cannot be felt, infinite where all coincide.
+
+    Points with a NaN do not count; 0 when there are no others.
+    """
+    sums = (near + wide)[np.isfinite(near) & np.isfinite(wide)]
+    if not len(sums):
+        return 0.0
+    mean = float(sums.mean())
+    return EPSILON / mean if mean > 0.0 else np.inf
+
+
+def epsilon_shift(near: Floats, wide: Floats) -> float:
+    """How far eps moves the mean of GSR or CSR_pointwise; points at which 0/0 is avoided stay at 1/2."""
+    valid = np.isfinite(near) & np.isfinite(wide)
+    near, wide = near[valid], wide[valid]
+    if not len(near):
+        return 0.0
+    sums = near + wide
+    free = np.where(sums > 0.0, near / np.where(sums > 0.0, sums, 1.0), 0.5)
+    return float((_balance(near, wide) - free).mean())
+
+
+def epsilon_note(near: Floats, wide: Floats) -> str:
+    """A remark for the row of GSR, CSR or CSR_pointwise where eps can be felt, else nothing."""
+    share, shift = epsilon_share(near, wide), epsilon_shift(near, wide)
+    if share <= FELT_SHARE and abs(shift) <= FELT_SHIFT:
+        return ""
+    if np.isinf(share):
+        return "all distances are 0: the value is that of eps alone"
+    return (
+        f"distances are so small that eps = {EPSILON:g} is {100 * share:.2g} % of the sums it is added to and moves "
+        f"the value by {shift:+.2g}: subtract what all vectors have in common (cosine) or rescale them (euclidean)"
+    )
 
 
 def gsr(nearest_other: Floats, own_mean: Floats) -> Floats:

@@ -320,6 +320,7 @@ def _explained() -> Html:
         "differ.",
         "reach is the distance of a sample to a real point in radii of that point's ball, the smallest of all: over 1 "
         "is outside of every ball.",
-        "Intervals say how a value moves with other samples from the same generator; the real set and its balls are "
-        "held.",
+        "A 95 % interval says where the value would lie with other real points and other samples of the same "
+        "generator, as many as here; it comes from smaller sets, unless a bootstrap was asked for, which holds the "
+        "balls fixed and is too narrow.",
     ])  # fmt: skip

@@ -42,7 +42,7 @@ class Row:
     inputs: str = ""
     baseline_low: float | None = None
     baseline_high: float | None = None
-    interval: str = ""  # how low and high were made: jackknife, or bootstrap_queries (candidates held fixed)
+    interval: str = ""  # how low and high were made: jackknife, bootstrap_queries, bootstrap_points (the rest is held)
     unit: str = ""  # what was left out or drawn: clip or group
     units: int | None = None
     comparisons: int | None = None  # of a difference: how many of them its interval and p-value are corrected for
