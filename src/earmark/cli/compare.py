@@ -1,36 +1,49 @@
-"""Compare two embeddings of the same clips, query by query.
+"""Compare systems on the same clips: the differences, with intervals and p-values.
 
-Prints A minus B for every metric that is a mean over queries (P@k, GSR, CSR_pointwise, silhouette), with a
-bootstrap interval and a two-sided p-value from swapping the embeddings. A and B are joined to LABELS in the same way.
+Give files of vectors and a file of labels, or one run folder, or several. Prints one system minus another for every
+pair. Interval and two-sided p-value come from leaving out each clip (each group, where there are groups) of both
+systems, as query and as candidate. With several pairs both are corrected for their number (column comparisons), so an
+interval excludes 0 exactly when p < 0.05. Run folders are compared on the clips that all systems have.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
 
 from earmark import vectors
 from earmark.cli import options
-from earmark.errors import InputError
+from earmark.errors import InputError, UsageError
 from earmark.evaluation import compare
+from earmark.pipeline.comparisons import compare_runs
 from earmark.report.tables import long_text
+from earmark.scores import Scores
 
 EXAMPLES = """examples:
   earmark compare wavlm.npy logmel.npy labels.csv
-  earmark compare a.npz b.npz clips.csv --groups speaker --distance cosine,euclidean --out differences.csv
+  earmark compare a.npz b.npz c.npz clips.csv --groups speaker --across-groups --out differences.csv
+  earmark compare my-run --metrics P@1,GSR
+  earmark compare last-week this-week --systems last-week/wavlm,this-week/wavlm
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("a", metavar="A", help="file of vectors")
-    parser.add_argument("b", metavar="B", help="file of vectors of the same clips")
-    parser.add_argument("labels", metavar="LABELS", help="file of labels")
-    group = parser.add_argument_group("resampling")
+    parser.add_argument(
+        "inputs", metavar="INPUT", nargs="+",
+        help="run folders; or two or more files of vectors of the same clips, then the file of labels (which may be "
+        "left out where the first file holds labels)",
+    )  # fmt: skip
+    group = parser.add_argument_group("what is compared")
     group.add_argument(
-        "--permutations", type=int, default=1000, metavar="N", help="swaps for the p-value (default: 1000)"
-    )
-    group.add_argument(
-        "--bootstrap", type=int, default=300, metavar="N", help="resamples for the interval (default: 300)"
-    )
+        "--metrics", type=options.names, metavar="LIST",
+        help="metrics (default: P@k, GSR, CSR, CSR_pointwise, CS, CSCF, silhouette)",
+    )  # fmt: skip
+    group.add_argument("--systems", type=options.names, default=[], metavar="LIST", help="of run folders: these alone")
+    group.add_argument("--reference", metavar="NAME", help="compare every other system with this one, not all pairs")
+    # Version 0.1.0 drew queries; nothing is drawn any more, and old command lines still work.
+    for flag in ("--permutations", "--bootstrap"):
+        group.add_argument(flag, type=int, help=argparse.SUPPRESS)
     options.add_labels(parser)
     options.add_vectors(parser)
     options.add_output(parser)
@@ -38,42 +51,60 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     options.check_out(args)
-    a, b = (
-        vectors.read_labelled(
-            path, args.labels,
-            key=args.key, label_column=args.label_column, groups=args.groups, dimensions=args.dimensions,
-        )
-        for path in (args.a, args.b)
-    )  # fmt: skip
-    if a.ids is not None and b.ids is not None and a.ids != b.ids:
-        if set(a.ids) != set(b.ids):
-            raise InputError(f"{args.a} and {args.b} hold different ids: compare embeddings of the same clips.")
-        place = {name: row for row, name in enumerate(b.ids)}
-        values = b.values[[place[name] for name in a.ids]]
-    else:
-        values = b.values
-    scores = compare(
-        a.values,
-        values,
-        a.labels,
-        groups=a.groups,
-        distance=args.distance,
-        k=args.k,
-        across_groups=args.across_groups,
-        bootstrap=args.bootstrap,
-        permutations=args.permutations,
-        min_class_size=args.min_class_size,
-        ties=args.ties,
-        seed=args.seed,
-        correct=args.correct,
-        device=args.device,
-        memory=args.memory,
-        threads=args.threads,
-        names=(str(args.a), str(args.b)),
-        subset=args.subset,
-        suite=args.suite,
-        progress=not args.quiet,
-    )
-    options.tell_columns(args, a, b)
+    folders = [Path(given).is_dir() for given in args.inputs]
+    if any(folders) and not all(folders):
+        raise UsageError("Give run folders alone, or files of vectors and labels: both were given.")
+    scores = _compare_folders(args) if any(folders) else _compare_files(args)
     options.deliver(args, scores, long_text)
-    return 0
+    if not args.quiet:
+        for note in scores.notes:
+            print(f"note: {note}", file=sys.stderr)
+    return 0 if any(row.status == "ok" for row in scores) else 1
+
+
+def _compare_folders(args: argparse.Namespace) -> Scores:
+    for name in ("label_column", "groups", "dimensions", "key"):
+        if getattr(args, name):
+            flag = "--" + name.replace("_", "-")
+            raise UsageError(f"{flag} is for files: a run folder knows its labels and groups.")
+    return compare_runs(
+        args.inputs, subset=args.subset or None, systems=args.systems, distance=args.distance, metrics=args.metrics,
+        k=args.k, across_groups=args.across_groups, reference=args.reference, min_class_size=args.min_class_size,
+        ties=args.ties, correct=args.correct, device=args.device, memory=args.memory, threads=args.threads,
+        progress=not args.quiet,
+    )  # fmt: skip
+
+
+def _compare_files(args: argparse.Namespace) -> Scores:
+    if args.systems:
+        raise UsageError("--systems is for run folders: give the files to be compared.")
+    if len(args.inputs) < 2:
+        raise UsageError(f"{args.inputs[0]} is one file: give at least two files of vectors, then the labels.")
+    paths, labels = (args.inputs[:-1], args.inputs[-1]) if len(args.inputs) > 2 else (args.inputs, None)
+    joined = {
+        path: vectors.read_labelled(
+            path, labels, key=args.key, label_column=args.label_column, groups=args.groups, dimensions=args.dimensions
+        )
+        for path in paths
+    }
+    if len(joined) < len(paths):
+        raise UsageError("The same file was given twice: it does not differ from itself.")
+    first = joined[paths[0]]
+    values = {path: _in_order(first, of, paths[0], path) for path, of in joined.items()}
+    options.tell_columns(args, *joined.values())
+    return compare(
+        values, first.labels, groups=first.groups, distance=args.distance, metrics=args.metrics, k=args.k,
+        across_groups=args.across_groups, reference=args.reference, min_class_size=args.min_class_size,
+        ties=args.ties, correct=args.correct, device=args.device, memory=args.memory, threads=args.threads,
+        subset=args.subset, suite=args.suite, progress=not args.quiet,
+    )  # fmt: skip
+
+
+def _in_order(first: vectors.Joined, of: vectors.Joined, first_path: str, path: str) -> vectors.Matrix:
+    """The vectors of a file in the order of the first one's clips."""
+    if first.ids is None or of.ids is None or first.ids == of.ids:
+        return of.values
+    if set(first.ids) != set(of.ids):
+        raise InputError(f"{first_path} and {path} hold different ids: compare embeddings of the same clips.")
+    rows = {name: row for row, name in enumerate(of.ids)}
+    return of.values[[rows[name] for name in first.ids]]

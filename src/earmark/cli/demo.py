@@ -48,7 +48,6 @@ def demo_config(size: str, into: str) -> dict[str, Any]:
         "metrics": ["P@k", "GSR", "CSR", "CS", "CSCF", "silhouette", "hub_ratio", "antihub_rate"],
         "across_groups": True,
         "permutations": 1000,
-        "bootstrap": 300,
         "into": into,
         "cache": {"url": str(Path(into) / "cache")},
     }
@@ -68,7 +67,7 @@ neighbours of its own recording or speaker; `across_groups` does not.
 Scores:  {result.folder / "scores.csv"}
 Report:  {report}   <- open it in a browser
 Try next, with a folder of folders of your own sounds:
-  {_command()} run --corpus path/to/sounds --extractor logmel,mfcc --permutations --bootstrap --into my-run""")
+  {_command()} run --corpus path/to/sounds --extractor logmel,mfcc --permutations --into my-run""")
     return 0
 
 

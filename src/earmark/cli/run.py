@@ -16,6 +16,7 @@ from typing import Any
 
 from earmark.cli import options
 from earmark.errors import UsageError
+from earmark.evaluation.options import INTERVALS
 from earmark.pipeline.config import COPIES, EXECUTORS, POLICIES, STEPS, RunConfig, load_config, make_config
 from earmark.pipeline.plan import plan_text
 from earmark.pipeline.runs import Run, plan
@@ -68,7 +69,14 @@ def _add_measures(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--k", type=options.whole_numbers, metavar="LIST", help="k of P@k (default: 1,5)")
     group.add_argument("--ties", choices=("average", "ordinal"), help="ranks of equal values under spearman")
     group.add_argument("--permutations", type=int, nargs="?", const=1000, metavar="N", help="label shuffles (1000)")
-    group.add_argument("--bootstrap", type=int, nargs="?", const=300, metavar="N", help="resamples for intervals (300)")
+    group.add_argument(
+        "--intervals", choices=INTERVALS,
+        help="jackknife: leave out each clip, or group, as query and as candidate (default); bootstrap: draw queries",
+    )  # fmt: skip
+    group.add_argument(
+        "--bootstrap", type=int, nargs="?", const=300, metavar="N",
+        help="the same as --intervals bootstrap, with N resamples (300)",
+    )  # fmt: skip
     group.add_argument(
         "--across-groups", "--groups", action="store_true", default=None,
         help="also leave out all pairs of one group (speaker, bird, recording), as protocol across_groups",
@@ -104,7 +112,8 @@ def config_of(args: argparse.Namespace) -> RunConfig:
         "extractors": args.extractor, "pooling": args.pool, "pca": args.pca, "distances": args.distance,
         "correct": args.correct, "layers": args.layers,
         "metrics": args.metrics, "k": args.k, "ties": args.ties, "permutations": args.permutations,
-        "bootstrap": args.bootstrap, "across_groups": args.across_groups, "min_class_size": args.min_class_size,
+        "intervals": args.intervals, "bootstrap": args.bootstrap, "across_groups": args.across_groups,
+        "min_class_size": args.min_class_size,
         "copies": args.copies,
         "label_noise": args.label_noise, "dtw": args.dtw, "seed": args.seed, "into": args.into, "steps": args.steps,
         "executor": args.executor, "workers": args.workers, "threads": args.threads, "batch": args.batch,

@@ -84,7 +84,7 @@ def compare(
     scored = {
         name: evaluate(
             vectors, labels, distance=distance, metrics=METRICS if metrics is None else metrics, k=k, groups=groups,
-            across_groups=across_groups, min_class_size=min_class_size, ties=ties, correct=corrections, device=device,
+            across_groups=across_groups, min_class_size=min_class_size, ties=ties, correct=correct, device=device,
             intervals="jackknife", per_unit=True, memory=memory, threads=threads, progress=progress, system=name,
         )
         for name, vectors in checked.items()

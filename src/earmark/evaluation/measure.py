@@ -144,8 +144,10 @@ def _measure(
     found: dict[str, list[Measured | Row]] = {name: [] for name in protocols}
     for name in protocols:
         if swept:
-            measured = from_sweep(swept[name], pairs, name, names, ks, layout, counts, options, refused)
-            found[name] += [_with_deletions(item, without.get(name, {})) for item in measured]
+            found[name] += [
+                _with_deletions(item, without.get(name, {}))
+                for item in from_sweep(swept[name], pairs, name, names, ks, layout, counts, options, refused)
+            ]
         else:
             found[name] += [not_applicable(metric, why) for metric, why in refused.items() if from_pairs(metric)]
     found["all"] += clusters_of(space, layout, names, options, setting.title, refused)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.calibrate import jackknife
+from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.evaluation import compare
 from earmark.pipeline import steps
 from earmark.pipeline.cache import Cache
+from earmark.pipeline.folder import load_vectors, read_clips, read_record
 from earmark.pipeline.models import System
 from earmark.pipeline.prepare import Subset
 from earmark.report import reading
@@ -96,7 +99,8 @@ def _difference(
 ) -> list[Row]:
     if without is None or others is None or len(without) != len(others):
         return []
-    jackknife = import_module("earmark.calibrate.jackknife")
+    if best.value is None or other.value is None:
+        return []
     unit = best.unit or "clip"
     found = jackknife.difference(
         best.value, other.value, without, others, metric_facts(best.metric).range, unit=unit, comparisons=comparisons
@@ -182,3 +186,80 @@ def write_comparisons(folder: Path, rows: Sequence[Row]) -> None:
         Scores(tuple(rows)).write(folder / FILE)
     else:
         (folder / FILE).unlink(missing_ok=True)
+
+
+# --- any systems of one run, or of several --------------------------------------------------------------------------
+
+
+def compare_runs(
+    folders: Sequence[str | Path],
+    *,
+    subset: str | None = None,
+    systems: Sequence[str] = (),
+    **options: Any,
+) -> Scores:
+    """Compare the systems of one run folder, or of several, subset by subset on the clips that all of them have.
+
+    `systems` chooses some by name; `options` are those of `earmark.compare`. Where two runs have a system of one name,
+    the folder's name goes in front. Clips are the same when they have the same id, label, group and sound.
+    """
+    tables = [
+        _compare_subset(place, found, systems, options)
+        for place, found in _vectors_by_subset(folders).items()
+        if subset in (None, place[1])
+    ]
+    if not tables:
+        raise InputError(f"No run has a subset {subset!r}." if subset else "These runs hold no vectors to compare.")
+    notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
+    return Scores(tuple(row for table in tables for row in table.rows), notes=notes)
+
+
+def _vectors_by_subset(folders: Sequence[str | Path]) -> dict[tuple[str, str], dict[str, tuple[Path, str]]]:
+    """Where the vectors of every system lie: {(suite, subset): {name: (folder, system)}}."""
+    found: dict[tuple[str, str], dict[str, tuple[Path, str]]] = {}
+    everything = [(Path(folder), read_record(folder)["vectors"]) for folder in folders]
+    names = [one["system"] for _, vectors in everything for one in {one["system"]: one for one in vectors}.values()]
+    for folder, vectors in everything:
+        for one in vectors:
+            name = one["system"] if names.count(one["system"]) == 1 else f"{folder.name}/{one['system']}"
+            of_subset = found.setdefault((one["suite"], one["subset"]), {})
+            if name in of_subset:
+                raise UsageError(f"Two of the runs are in a folder called {folder.name}: rename one of them.")
+            of_subset[name] = folder, one["system"]
+    return found
+
+
+def _compare_subset(
+    place: tuple[str, str], found: Mapping[str, tuple[Path, str]], systems: Sequence[str], options: Mapping[str, Any]
+) -> Scores:
+    suite, subset = place
+    for name in systems:
+        if name not in found:
+            raise UsageError(f"There is no system {name!r} on {subset}.{did_you_mean(name, found)}")
+    chosen = {name: where for name, where in found.items() if not systems or name in systems}
+    if len(chosen) < 2:
+        raise InputError(f"Only {', '.join(chosen)} was measured on {subset}: there is nothing to compare it with.")
+    loaded = {name: load_vectors(folder, subset, system, suite) for name, (folder, system) in chosen.items()}
+    digests = {folder: {line["id"]: line["digest"] for line in read_clips(folder)
+                        if (line["suite"], line["subset"]) == place} for folder, _ in chosen.values()}  # fmt: skip
+    about = {
+        name: {
+            clip: (label, group, digests[chosen[name][0]][clip])
+            for clip, label, group in zip(of.ids, of.labels, of.groups, strict=True)
+        }
+        for name, of in loaded.items()
+    }
+    first, *others = about.values()
+    shared = [clip for clip, known in first.items() if all(other.get(clip) == known for other in others)]
+    if not shared:
+        raise InputError(f"{', '.join(chosen)} have no clip of {subset} in common: same id, label, group and sound.")
+    vectors = {}
+    for name, of in loaded.items():
+        rows = {clip: row for row, clip in enumerate(of.ids)}
+        vectors[name] = of.values[[rows[clip] for clip in shared]]
+    labels, groups = [first[clip][0] for clip in shared], [first[clip][1] for clip in shared]
+    known_groups = groups if any(group is not None for group in groups) else None
+    table = compare(vectors, labels, groups=known_groups, suite=suite, subset=subset, **options)
+    most = max(len(of.ids) for of in loaded.values())
+    note = f"{subset}: compared on the {len(shared)} clips, of {most}, that all systems have"
+    return replace(table, notes=(*table.notes, note)) if len(shared) < most else table

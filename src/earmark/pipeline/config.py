@@ -29,7 +29,7 @@ from pydantic import (
 )
 
 from earmark.errors import InputError, UsageError, did_you_mean
-from earmark.evaluation.options import HUB_K, byte_count
+from earmark.evaluation.options import HUB_K, byte_count, kind_of_intervals
 from earmark.geometry.corrections import parse_all
 from earmark.geometry.spaces import DISTANCES
 from earmark.metrics import catalogue
@@ -235,6 +235,7 @@ class RunConfig(Section):
     k: Counts = [1, 5]
     hub_k: int = Field(HUB_K, ge=1)
     permutations: int = Field(0, ge=0)
+    intervals: Literal["jackknife", "bootstrap", "none"] | None = None  # jackknife, unless resamples are asked for
     bootstrap: int = Field(0, ge=0)
     across_groups: bool = False
     min_class_size: int = Field(2, ge=1)
@@ -268,6 +269,12 @@ class RunConfig(Section):
     def _known_metrics(cls, given: list[str] | None) -> list[str] | None:
         if given is not None:
             _refused(catalogue.plan, given, [1])
+        return given
+
+    @field_validator("bootstrap")
+    @classmethod
+    def _goes_with_intervals(cls, given: int, info: ValidationInfo) -> int:
+        _refused(kind_of_intervals, info.data.get("intervals"), given)
         return given
 
     @field_validator("memory", mode="before")
@@ -311,7 +318,7 @@ class RunConfig(Section):
 
     def options(self) -> dict[str, Any]:
         """The keywords of `earmark.evaluate` that change its values."""
-        names = ("metrics", "k", "hub_k", "permutations", "bootstrap", "min_class_size", "ties", "seed")
+        names = ("metrics", "k", "hub_k", "permutations", "intervals", "bootstrap", "min_class_size", "ties", "seed")
         return {name: getattr(self, name) for name in names}
 
     def to_yaml(self) -> str:

@@ -39,6 +39,8 @@ PCA_KIND = "pca"
 SCORES_KIND = "scores"
 KEPT_POINTS = ("nearest_row", "P@1", "GSR", "hub_ratio")
 """Per-point values that reports need: which clip was nearest to each, and how well each was placed."""
+KEPT_UNITS = ("GSR", "CSR", "CSR_pointwise", "CS", "CSCF", "silhouette")
+"""Metrics, beside P@k, whose values without each unit are kept: systems are compared by them."""
 
 
 def without_each(protocol: str, metric: str) -> str:
@@ -194,6 +196,7 @@ def measure(job: Job, values: NDArray[np.float32], note: str, *, config: RunConf
             groups=groups,
             across_groups=config.across_groups and groups is not None,
             per_point=True,
+            per_unit=True,
             memory=_memory(config),
             threads=config.threads,
             **config.options(),
@@ -208,6 +211,11 @@ def measure(job: Job, values: NDArray[np.float32], note: str, *, config: RunConf
         f"{protocol} {metric}": points
         for (_, _, protocol, metric), points in scores.per_point.items()
         if metric in KEPT_POINTS
+    }
+    arrays |= {
+        without_each(protocol, metric): values
+        for (_, _, protocol, metric), values in scores.per_unit.items()
+        if metric in KEPT_UNITS or metric.startswith("P@")
     }
     return Entry({"rows": rows, "note": note, "seconds": time.perf_counter() - started}, arrays)
 
