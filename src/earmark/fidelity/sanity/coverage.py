@@ -163,8 +163,8 @@ class Coverage:
             for correction, metric in rows:
                 line = [metric + (" with GICDM" if correction == "gicdm" else "")]
                 for design in designs:
-                    (cell,) = self.select(design=design, metric=metric, correction=correction, interval=kind) or [None]
-                    line.append("-" if cell is None or not cell.sets else f"{100 * cell.coverage:.0f}")
+                    found = self.select(design=design, metric=metric, correction=correction, interval=kind)
+                    line.append(f"{100 * found[0].coverage:.0f}" if found and found[0].sets else "-")
                 lines.append(line)
             widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
             padded = [[text.ljust(width) for text, width in zip(line, widths, strict=True)] for line in lines]
@@ -193,7 +193,7 @@ def coverage(
     for kind in intervals:
         if kind not in INTERVALS[:-1]:
             raise UsageError(f"Unknown kind of intervals {kind!r}: choose from {', '.join(INTERVALS[:-1])}.")
-    options = {"metrics": metrics, "correct": correct, "threads": threads}
+    options: dict[str, Any] = {"metrics": metrics, "correct": correct, "threads": threads}
     cells: list[Cell] = []
     with threadpool_limits(threads, user_api="blas"):
         for design in _chosen(designs):
