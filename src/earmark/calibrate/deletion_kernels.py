@@ -11,7 +11,6 @@ A unit is a clip, or a whole group. Leaving it out takes its points away as quer
 Every kernel adds *changes*: totals[u] is what leaving out u adds to the metric's sum, counts[u] to its number of terms.
 A term that cannot be measured any more (no partner left) is taken away with its count.
 """
-# mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
 
 from __future__ import annotations
 

@@ -465,8 +465,8 @@ class _Work:
         base = np.column_stack([
             np.bincount(layout.codes[valid], values[valid], layout.classes) for values in (near, far, np.ones(layout.n))
         ])  # fmt: skip
-        after = base[touched % layout.classes] + delta
-        terms, new_terms = _balance_terms(base), _balance_terms(after)
+        after: Floats = np.asarray(base[touched % layout.classes] + delta, np.float64)
+        terms, new_terms = _balance_terms(np.asarray(base, np.float64)), _balance_terms(after)
         of = touched // layout.classes
         total = terms.sum() + np.bincount(of, new_terms - terms[touched % layout.classes], len(self.units))
         count = base[:, 2].sum() + np.bincount(of, delta[:, 2], len(self.units))
@@ -496,7 +496,7 @@ class _Work:
             kernels.leave_out_pairs(
                 first, min(first + spans.step, len(self.units)), self.units.starts, self.units.members, layout.codes,
                 class_sums, shared, pair_sums, pair_counts, self.sizes, np.zeros(classes), across, separation.ROUNDING,
-                *totals, overlap, confused, pairs, np.zeros(classes, np.int64),
+                totals[0], totals[1], totals[2], overlap, confused, pairs, np.zeros(classes, np.int64),
                 np.zeros((classes, classes)), np.zeros((classes, classes)),
             )  # fmt: skip
 

@@ -15,19 +15,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.calibrate import jackknife
 from earmark.calibrate.bootstrap import Counts, interval, resample, resampled_means
-from earmark.calibrate.paired import Difference, paired_difference
 from earmark.codecs.contract import Measured
 from earmark.errors import UsageError
 from earmark.scores import metric_facts
 from earmark.wording import counted
 
-__all__ = ["RESAMPLES", "Summary", "compare", "first_percentile", "summarise"]
+__all__ = ["RESAMPLES", "Compared", "Summary", "compare", "first_percentile", "summarise"]
 
 Floats = NDArray[np.float64]
 
 RESAMPLES = 1000
-PERMUTATIONS = 1000
 NAMED = 5  # clips
 
 
@@ -100,21 +99,36 @@ def first_percentile(
     return summary._replace(reason=reason, clips=tuple(worst))
 
 
-def compare(
-    a: Sequence[Measured],
-    b: Sequence[Measured],
-    *,
-    resamples: int = RESAMPLES,
-    permutations: int = PERMUTATIONS,
-    seed: int = 0,
-    groups: Sequence[Any] | None = None,
-) -> Difference | None:
-    """Mean of a - b over the clips on which both codecs have a value, with interval and p-value; None without any."""
+class Compared(NamedTuple):
+    """One codec minus another over the clips that both have: interval and two-sided p-value agree."""
+
+    value: float
+    low: float | None
+    high: float | None
+    p_value: float | None
+    n: int
+
+
+def compare(a: Sequence[Measured], b: Sequence[Measured], *, groups: Sequence[Any] | None = None) -> Compared | None:
+    """Mean of a - b over the clips on which both codecs have a value, without each clip or group; None without any.
+
+    Clips do not see each other here, so this is Student's paired test; with fewer than five units there is no verdict.
+    """
     if len(a) != len(b):
         raise UsageError(f"One codec has {len(a)} clips and the other {len(b)}; compare them on the same clips.")
     codes = _codes(groups, len(a))
-    counts = _counts(len(a), resamples, seed, None if codes is None else tuple(codes.tolist()))
-    return paired_difference(_points(a), _points(b), counts, codes, permutations, seed)
+    difference = _points(a) - _points(b)
+    kept = np.isfinite(difference)
+    if not kept.any():
+        return None
+    units = np.arange(len(a))[kept] if codes is None else codes[kept]
+    _, units = np.unique(units, return_inverse=True)
+    sums, sizes = np.bincount(units, difference[kept]), np.bincount(units)
+    left = sizes.sum() - sizes
+    without = np.where(left > 0, (sums.sum() - sums) / np.maximum(left, 1), np.nan)
+    value = float(difference[kept].mean())
+    outcome = jackknife.difference(value, 0.0, without, np.zeros_like(without), (-np.inf, np.inf))
+    return Compared(value, outcome.low, outcome.high, outcome.p_value, int(kept.sum()))
 
 
 def _points(measured: Sequence[Measured]) -> Floats:

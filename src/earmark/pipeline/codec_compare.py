@@ -104,7 +104,7 @@ def open_runs(places: Sequence[str | Path]) -> Runs:
     return Runs(folders, scores, cards, tuple(datasets.values()), protocols.pop(), metrics, records, failed)
 
 
-def differences(runs: Runs, metrics: Sequence[str] | None = None, *, resamples: int = 500) -> list[Difference]:
+def differences(runs: Runs, metrics: Sequence[str] | None = None) -> list[Difference]:
     """Each setting against the setting of another family whose rate is nearest, where that is alike, clip by clip."""
     found: list[Difference] = []
     for metric in metrics or METRICS:
@@ -117,7 +117,7 @@ def differences(runs: Runs, metrics: Sequence[str] | None = None, *, resamples: 
         for subset, systems in values.items():
             rates = {name: row.value or 0.0 for name, row in value_rows(runs.scores, subset, "kbps", "all").items()}
             for one, other in _alike(rates, runs.cards):
-                pair = _difference(subset, metric, one, other, rates, systems, resamples)
+                pair = _difference(subset, metric, one, other, rates, systems)
                 found += [pair] if pair is not None else []
     return found
 
@@ -144,13 +144,12 @@ def _difference(
     other: str,
     rates: Mapping[str, float],
     systems: Mapping[str, Mapping[str, Measured]],
-    resamples: int,
 ) -> Difference | None:
     if one not in systems or other not in systems:
         return None
     clips = [clip for clip in systems[one] if clip in systems[other]]
     a, b = [systems[one][clip] for clip in clips], [systems[other][clip] for clip in clips]
-    found = compare(a, b, resamples=resamples, permutations=resamples)
+    found = compare(a, b)
     if found is None:
         return None
     return Difference(
