@@ -39,7 +39,8 @@ from earmark.scores import (
 )
 
 NUMBERS = [name for name in COLUMNS if getattr(Row(), name) is None]
-FLOATS = [name for name in NUMBERS if name != "n"]
+WHOLE = ("n", "units", "comparisons")
+FLOATS = [name for name in NUMBERS if name not in WHOLE]
 TEXTS = [name for name in COLUMNS if name not in NUMBERS]
 
 
@@ -98,7 +99,8 @@ def test_did_you_mean_ignores_case_and_stays_silent_when_nothing_is_near() -> No
 def test_columns_are_these_in_this_order() -> None:
     assert ",".join(COLUMNS) == (
         "suite,subset,system,distance,correction,protocol,metric,value,low,high,baseline,lift,p_value,n,status,"
-        "reason,seconds,version,inputs,baseline_low,baseline_high"
+        "reason,seconds,version,inputs,baseline_low,baseline_high,"
+        "interval,unit,units,comparisons,shuffle,baseline_error"
     )
     assert KEY == ("suite", "subset", "system", "distance", "correction", "protocol", "metric")
 
@@ -133,6 +135,8 @@ def test_numpy_scalars_become_python_numbers() -> None:
         ("n", math.nan),
         ("n", 2.5),
         ("n", 2**63),
+        ("units", 2.5),
+        ("comparisons", 0.5),
         ("value", "0.5"),
         ("value", True),
         ("value", 10**400),
@@ -474,7 +478,9 @@ number = (
     | st.sampled_from([0.0, -0.0, 5e-324, 1.7976931348623157e308, 0.1, 1 / 3, 1e22, 123456789.123456789])
 )
 count = st.none() | st.integers(-(2**62), 2**62)
-row_strategy = st.builds(Row, **dict.fromkeys(TEXTS, text), **dict.fromkeys(FLOATS, number), n=count)
+row_strategy = st.builds(
+    Row, **dict.fromkeys(TEXTS, text), **dict.fromkeys(FLOATS, number), **dict.fromkeys(WHOLE, count)
+)
 
 
 @pytest.mark.parametrize("suffix", FORMATS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,15 @@ def test_files_without_the_interval_of_the_null_load(name: str) -> None:
     assert scores.row("CSCF").low is None
     assert scores.row("purity").value is None
     assert scores.row("purity").status == "not_applicable"
+    assert validate(scores) == []
+
+
+def test_files_that_do_not_say_what_an_interval_rests_on_load() -> None:
+    scores = read_scores(HERE / "scores_v2.csv")
+    assert scores.rows[0] == replace(FIRST, baseline_low=0.0145, baseline_high=0.026)
+    assert {(row.interval, row.unit, row.units, row.shuffle, row.baseline_error) for row in scores} == {
+        ("", "", None, "", None)
+    }
     assert validate(scores) == []
 
 

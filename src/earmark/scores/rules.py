@@ -191,6 +191,9 @@ def _aggregated(rule: Rule, members: Mapping[str, Row], wanted: Sequence[str], s
         inputs=_combined_hash(rule, rows),
         baseline_low=baseline_low,
         baseline_high=baseline_high,
+        interval=_shared(rows, "interval") if low is not None else "",
+        unit=_shared(rows, "unit") if low is not None else "",
+        shuffle=_shared(rows, "shuffle"),
     )
 
 
