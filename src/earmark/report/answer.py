@@ -320,7 +320,7 @@ def _sureness(found: list[Finding]) -> str:
         )  # fmt: skip
     if len(judged) == 1:
         names = [line.label for line in close[0].rivals]
-        more = listed(names) if len(names) <= 3 else f"{listed(names[:2])} and {len(names) - 2} more"
+        more = listed(names) if len(names) <= 3 else f"{names[0]}, {names[1]} and {len(names) - 2} more"
         return f"The lead is {smaller}: {more} may be as good."
     clear = [finding.subset.label for finding in judged if not finding.rivals]
     if not clear:
