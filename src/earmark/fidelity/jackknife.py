@@ -116,8 +116,8 @@ def deal(
             for row in range(size)
         ]
         codes.append(np.array([known.setdefault(name, len(known)) for name in names], np.int64))
-    unit = "clip" if groups == (None, None) else "group"
-    return Deal((codes[0], codes[1]), unit, 4 if min(sizes) < FEW else 2, seed)
+    alone = all(len(np.unique(each)) == len(each) for each in codes)
+    return Deal((codes[0], codes[1]), "clip" if alone else "group", 4 if min(sizes) < FEW else 2, seed)
 
 
 def interval(
