@@ -61,7 +61,7 @@ def content_identity(
 
 def coded_fidelity(
     clean: NDArray[Any], coded: NDArray[Any], *, metrics: Sequence[str] = FIDELITY, distance: str = "euclidean",
-    bootstrap: int = RESAMPLES, seed: int = 0, groups: Sequence[Any] | None = None,
+    bootstrap: int = RESAMPLES, seed: int = 0, groups: Sequence[Any] | NDArray[Any] | None = None,
 ) -> list[Finding]:  # fmt: skip
     """Fidelity of coded vectors [M, D] against clean ones [N, D], with corrections none and gicdm.
 
