@@ -118,6 +118,18 @@ def test_fidelity_is_the_rooms_below_and_falls_with_noise() -> None:
     assert np.mean(rows[:4]) > np.mean(rows[4:]) + 0.3
 
 
+def test_intervals_of_coded_fidelity_leave_out_pairs_and_groups() -> None:
+    rng = np.random.default_rng(4)
+    clean = rng.normal(size=(60, 5))
+    coded = 0.9 * clean + 0.5 * rng.normal(size=(60, 5))
+    for options, reason in (({}, ""), ({"groups": np.arange(60) % 8}, "8 groups are too few")):
+        (one,) = [
+            row for row in coded_fidelity(clean, coded, metrics=["density"], **options) if row.correction == "none"
+        ]  # fmt: skip
+        assert reason in one.reason
+        assert (one.low is None) == bool(reason)
+
+
 def test_too_few_clips_for_fidelity_have_a_reason() -> None:
     found = coded_fidelity(np.eye(2), np.eye(2), bootstrap=5)
     assert found

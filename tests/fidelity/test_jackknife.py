@@ -41,6 +41,21 @@ def test_groups_leave_whole_and_a_group_of_both_sets_leaves_both() -> None:
         assert {name for name in kept if name and name[0] == "a"} == kept_real & {f"a{number}" for number in range(10)}
 
 
+def test_a_missing_group_is_a_unit_by_itself() -> None:
+    pandas = pytest.importorskip("pandas")
+    for missing in (None, float("nan"), np.float32("nan"), pandas.NA, pandas.NaT, np.ma.masked):
+        dealt = jackknife.deal((12, 12), (["a"] * 6 + [missing] * 6, None))
+        assert len(np.unique(dealt.codes[0])) == 7
+        assert dealt.unit == "group"
+
+
+def test_a_clip_and_its_coded_copy_leave_together() -> None:
+    dealt = jackknife.deal((40, 40), (range(40), range(40)))
+    assert (dealt.unit, dealt.units) == ("clip", 40)
+    for real, generated in dealt.smaller():
+        np.testing.assert_array_equal(real, generated)
+
+
 def test_the_error_of_a_mean_is_its_standard_error() -> None:
     """For a metric that is a mean over each set the jackknife must give the textbook error."""
     rng = np.random.default_rng(0)

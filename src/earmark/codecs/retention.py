@@ -60,13 +60,18 @@ def content_identity(
 
 def coded_fidelity(
     clean: NDArray[Any], coded: NDArray[Any], *, metrics: Sequence[str] = FIDELITY, distance: str = "euclidean",
-    bootstrap: int = RESAMPLES, seed: int = 0,
+    bootstrap: int = RESAMPLES, seed: int = 0, groups: Sequence[Any] | NDArray[Any] | None = None,
 ) -> list[Finding]:  # fmt: skip
-    """Fidelity of coded vectors [M, D] against clean ones [N, D], with corrections none and gicdm."""
+    """Fidelity of coded vectors [M, D] against clean ones [N, D], with corrections none and gicdm.
+
+    Where there are as many, a clip and its coded copy are a pair, and the jackknife leaves out pairs, or the pairs of a
+    group. `bootstrap` 0 is no interval.
+    """
     _check_widths(clean, coded)
     try:
-        found = fidelity(clean, coded, metrics=metrics, distance=distance, bootstrap=bootstrap, seed=seed,
-                         reading="corrected")  # fmt: skip
+        pairs = (range(len(coded)) if groups is None else groups) if len(clean) == len(coded) else None
+        found = fidelity(clean, coded, metrics=metrics, distance=distance, seed=seed, reading="corrected",
+                         intervals="jackknife" if bootstrap else "none", groups=pairs, real_groups=pairs)  # fmt: skip
     except EarmarkError as error:
         return [
             Finding.not_applicable(name, "all", str(error))._replace(correction=correction, distance=distance)
@@ -132,8 +137,9 @@ class CodedFidelity(_WithExtractor):
             ]  # fmt: skip
         before, after = vectors_of(pairs, clean, coded, self.card.name)
         found = coded_fidelity(
-            before, after, metrics=self.metrics, distance=self.distance, bootstrap=self.bootstrap, seed=seed
-        )
+            before, after, metrics=self.metrics, distance=self.distance, bootstrap=self.bootstrap, seed=seed,
+            groups=group_codes(pairs.clips),
+        )  # fmt: skip
         return [_noted(one, pairs.left_out) for one in found]
 
 

@@ -99,9 +99,10 @@ class Deal:
                 yield np.flatnonzero(part_of[real] != part), np.flatnonzero(part_of[generated] != part)
 
 
-def deal(
-    sizes: tuple[int, int], groups: tuple[Sequence[Any] | None, Sequence[Any] | None] = (None, None), seed: int = 0
-) -> Deal:
+Groups = Sequence[Any] | NDArray[Any] | None
+
+
+def deal(sizes: tuple[int, int], groups: tuple[Groups, Groups] = (None, None), seed: int = 0) -> Deal:
     """The units of real and generated points: every point, or every group where groups are given."""
     codes: list[Ints] = []
     known: dict[Any, int] = {}
@@ -112,12 +113,22 @@ def deal(
             raise InputError(f"There are {size} {name} vectors and {len(labels)} groups: they must pair up one to one.")
         # A point without a group is a unit by itself, of its own set.
         names = [
-            (which, row) if labels is None or labels[row] is None else ("group", str(labels[row]))
+            (which, row) if labels is None or _missing(labels[row]) else ("group", str(labels[row]))
             for row in range(size)
         ]
         codes.append(np.array([known.setdefault(name, len(known)) for name in names], np.int64))
-    unit = "clip" if groups == (None, None) else "group"
-    return Deal((codes[0], codes[1]), unit, 4 if min(sizes) < FEW else 2, seed)
+    alone = all(len(np.unique(each)) == len(each) for each in codes)
+    return Deal((codes[0], codes[1]), "clip" if alone else "group", 4 if min(sizes) < FEW else 2, seed)
+
+
+def _missing(label: Any) -> bool:
+    """None, NaN, and what pandas and NumPy have in their place."""
+    if label is None or label is np.ma.masked:
+        return True
+    try:
+        return bool(label != label)
+    except TypeError:  # pandas.NA is neither equal to itself nor not
+        return True
 
 
 def interval(
