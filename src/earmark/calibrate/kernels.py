@@ -10,7 +10,7 @@ A *unit* carries one label (a clip, or a group whose clips move together: see ar
 
       neighbours of i      --(compare codes, farthest first)-->   hits, nearest other class          for each p
       distances of i       --(gather members of i's class)----->  sum and farthest of the own class  for each p
-      distances of 8 rows  --(add to the class of each unit)--->  sums by class, eight rows at once   for each p
+      distances of 32 rows --(add to the class of each unit)-->  sums by class, 32 rows at once     for each p
 
 `class_totals` and what follows it, where the distance has a closed form (cosine, spearman) and nothing is left out: the
 points of each shuffled class are summed, and summed distances are products with those totals.
@@ -25,7 +25,7 @@ from numba import njit
 
 from earmark.geometry.kernels import compiled, distance
 
-LANES = 8  # rows whose distances to a unit lie side by side
+LANES = 32  # rows whose distances to a unit lie side by side
 COLUMNS = 256  # units at a time, so that their lanes stay in the first cache
 NOWHERE = 255  # lists are at most this long: a place in them is a byte
 BUCKETS = 1024
@@ -209,11 +209,9 @@ def _add_lanes(lanes, shuffles, p0, p1, totals):
         for p in range(p0, p1):
             labels, total = shuffles[p], totals[p - p0]
             for u in range(u0, u1):
-                a, b = lanes[u], total[labels[u]]
-                v0, v1, v2, v3 = a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]
-                v4, v5, v6, v7 = a[4] + b[4], a[5] + b[5], a[6] + b[6], a[7] + b[7]
-                b[0], b[1], b[2], b[3] = v0, v1, v2, v3
-                b[4], b[5], b[6], b[7] = v4, v5, v6, v7
+                values, sums = lanes[u], total[labels[u]]
+                for q in range(values.shape[0]):
+                    sums[q] += values[q]
 
 
 @compiled

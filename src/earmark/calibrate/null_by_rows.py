@@ -47,24 +47,23 @@ class Shuffles:
 
 def shuffle(job: Job, start: int, stop: int, workers: Workers) -> Shuffles:
     """Shuffles start..stop of the job, ready to be read row by row."""
-    layout, scheme, count = job.layout, job.scheme, stop - start
-    units, classes = len(scheme.unit_codes), layout.classes
-    small = np.uint8 if classes <= 1 << 8 else np.int16 if classes < 1 << 15 else np.int32
-    shuffles, codes = np.empty((count, units), small), np.empty((units, count), small)
+    draws, count, classes = job.draws, stop - start, job.layout.classes
+    units, scheme = len(draws.unit_sizes), draws.scheme
+    shuffles, codes = np.empty((count, units), draws.dtype), np.empty((units, count), draws.dtype)
     members = np.empty((count, units), np.uint16 if units <= 1 << 16 else np.int32)
     varied = False
-    if job.moves_groups:  # units of one block that differ in size make class sizes vary
+    if draws.moves_groups:  # units of one block that differ in size make class sizes vary
         firsts = np.repeat(scheme.starts[:-1], np.diff(scheme.starts))
-        varied = bool((job.unit_sizes != job.unit_sizes[firsts]).any())
+        varied = bool((draws.unit_sizes != draws.unit_sizes[firsts]).any())
     starts = np.empty((count, classes + 1), np.int64)
     sizes = np.empty((count if varied else 1, classes))
 
     def fill(p: int) -> None:
-        labels = job.labels(start + p)
+        labels = draws.labels(start + p)
         shuffles[p] = labels
         kernels.sort_units(labels, starts[p], members[p])
         if varied or p == 0:
-            sizes[p] = np.bincount(labels, job.unit_sizes, classes)
+            sizes[p] = np.bincount(labels, draws.unit_sizes, classes)
 
     for _ in workers.map(fill, range(count)):
         pass
@@ -108,7 +107,7 @@ def _pair_counts(job: Job, shuffles: Shuffles) -> Any:
     """Per permutation, the pairs of clips [C, C] that distances between classes were summed over."""
     layout = job.layout
     left_out = np.zeros((layout.classes, layout.classes))
-    apart = job.unit_sizes if job.protocol == "all" else job.unit_sizes**2
+    apart = job.draws.unit_sizes if job.protocol == "all" else job.draws.unit_sizes**2
     if job.protocol != "all" and layout.groups is not None:
         whole = _constant_groups(job)
         cells = np.zeros((len(whole), layout.classes))
@@ -129,22 +128,22 @@ def _constant_groups(job: Job) -> NDArray[np.bool_]:
 
 
 def _unit_groups(job: Job) -> Ints:
-    groups = np.empty(len(job.scheme.unit_codes), np.int64)
-    groups[job.units] = job.layout.groups
+    groups = np.empty(len(job.draws.unit_sizes), np.int64)
+    groups[job.draws.units] = job.layout.groups
     return groups
 
 
 def values(job: Job, workers: Workers, memory: int, progress: Any) -> dict[str, Floats]:
     """Every metric of the job, under each shuffle."""
-    layout, units = job.layout, len(job.scheme.unit_codes)
+    layout, units = job.layout, len(job.draws.unit_sizes)
     pairs = bool(job.metrics & CLASS_PAIRS)
     each = units * 8 + layout.classes * 40 + (8 * layout.classes**2 if pairs else 0)
-    step = int(np.clip(memory // 2 // each, 1, job.draws))
+    step = int(np.clip(memory // 2 // each, 1, job.draws.count))
     parts = []
-    for start, stop in spans(job.draws, step):
+    for start, stop in spans(job.draws.count, step):
         shuffles = shuffle(job, start, stop, workers)
         batch = _Batch(stop - start, layout.classes, len(job.ks), far=bool(job.metrics & FARTHEST), pairs=pairs)
-        _serve(job, shuffles, batch, workers, lambda done, n=stop - start: progress(done * n / job.draws))
+        _serve(job, shuffles, batch, workers, lambda done, n=stop - start: progress(done * n / job.draws.count))
         parts.append(batch.values(job, shuffles))
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
@@ -160,7 +159,7 @@ class _Left:
 
 
 def _left_out(job: Job) -> _Left:
-    layout, units = job.layout, len(job.scheme.unit_codes)
+    layout, units = job.layout, len(job.draws.unit_sizes)
     if job.protocol == "all" or layout.groups is None:
         ones = np.ones(layout.n, np.int64)
         return _Left(-ones, ones, np.zeros((0, 0)), np.full(units, -2))
@@ -175,7 +174,7 @@ def _serve(job: Job, shuffles: Shuffles, batch: _Batch, workers: Workers, progre
     far, pairs, balance = bool(job.metrics & FARTHEST), bool(job.metrics & CLASS_PAIRS), bool(job.metrics)
     operands = job.space.columns(np.float64) if balance else np.zeros((0, 0))
     places, distances = job.swept.neighbours
-    as_units = np.where(places >= 0, job.units[places], -1)
+    as_units = np.where(places >= 0, job.draws.units[places], -1)
     left = _left_out(job)
     every_k = np.array(job.ks, np.int64)
     step = -(-len(shuffles) // (2 * workers.threads))
@@ -188,7 +187,7 @@ def _serve(job: Job, shuffles: Shuffles, batch: _Batch, workers: Workers, progre
 
         def serve(part: tuple[int, int], rows: Ints = rows, block: _Block = block, cells: Floats = cells) -> None:
             kernels.serve_rows(
-                part[0], part[1], job.units[rows], left.barred[rows], left.aside[rows], cells,
+                part[0], part[1], job.draws.units[rows], left.barred[rows], left.aside[rows], cells,
                 shuffles.codes, shuffles.shuffles, shuffles.members, shuffles.starts, shuffles.sizes, left.unit_groups,
                 as_units[rows], every_k, block.near_units, block.near_distances,
                 block.far_units, block.far_distances, block.sums, block.peaks, block.lowest, block.lanes,
@@ -233,10 +232,10 @@ class _Block:
     ) -> _Block:  # fmt: skip
         block = np.empty((len(rows), job.layout.n))
         _fill(job, operands, rows, block, workers)
-        units, own, barred = len(job.scheme.unit_codes), job.units[rows], left.barred[rows]
+        units, own, barred = len(job.draws.unit_sizes), job.draws.units[rows], left.barred[rows]
         sums = peaks = lowest = block
         near_units, near_distances = near_units[rows], near_distances[rows]
-        if job.moves_groups:
+        if job.draws.moves_groups:
             sums, peaks, lowest = (np.empty((len(rows), units)) for _ in range(3))
             width = min(NEAR_UNITS, units)
             near_units, near_distances = np.empty((len(rows), width), np.int64), np.empty((len(rows), width))
@@ -246,8 +245,8 @@ class _Block:
 
         def work(part: tuple[int, int]) -> None:
             a = slice(*part)
-            if job.moves_groups:
-                kernels.collapse(block[a], job.units, sums[a], peaks[a], lowest[a])
+            if job.draws.moves_groups:
+                kernels.collapse(block[a], job.draws.units, sums[a], peaks[a], lowest[a])
                 kernels.shortest(lowest[a], own[a], barred[a], left.unit_groups, near_units[a], near_distances[a])
             if far:
                 kernels.farthest_units(peaks[a], far_units[a], far_distances[a])
@@ -264,8 +263,8 @@ def _far_length(job: Job) -> int:
     met after U of them on average. Classes so small that gathering them is cheaper get no list."""
     if not job.metrics & FARTHEST:
         return 0
-    units = len(job.scheme.unit_codes)
-    size = float((np.bincount(job.scheme.unit_codes) ** 2).sum()) / units
+    units = len(job.draws.unit_sizes)
+    size = float((np.bincount(job.draws.scheme.unit_codes) ** 2).sum()) / units
     return 0 if size**2 < units / 4 else min(units, int(FAR_LISTS * units / size), kernels.NOWHERE)
 
 

@@ -35,9 +35,9 @@ def values(job: Job, workers: Workers, memory: int, progress: Any) -> dict[str, 
         return _measure(job, span, together, left)
 
     rows: list[dict[str, float]] = []
-    for found in workers.map(measure, spans(job.draws, together)):
+    for found in workers.map(measure, spans(job.draws.count, together)):
         rows += found
-        progress(len(found) / job.draws)
+        progress(len(found) / job.draws.count)
     wanted = [name for name in rows[0] if name.startswith("P@") or name in job.metrics]
     return {name: np.array([row[name] for row in rows]) for name in wanted}
 
@@ -47,7 +47,7 @@ def _measure(job: Job, span: tuple[int, int], together: int, left: Floats) -> li
     n, classes, dims = layout.n, layout.classes, space.points.shape[1]
     labels = np.zeros((span[1] - span[0], n), np.int32)
     for b in range(len(labels)):
-        labels[b] = job.labels(span[0] + b)[job.units]
+        labels[b] = job.draws.labels(span[0] + b)[job.draws.units]
     sizes = np.stack([np.bincount(row, minlength=classes) for row in labels]).astype(np.float64)
     sums = np.empty((len(labels), classes, dims))
     squares, flats = np.empty((len(labels), classes)), np.empty((len(labels), classes))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from earmark.calibrate import null_by_rows, null_by_shuffle
 from earmark.calibrate.arrangements import Scheme, scheme_of
-from earmark.calibrate.null_job import BALANCE, CALIBRATED, CLASS_PAIRS, FARTHEST, Job
+from earmark.calibrate.null_job import BALANCE, CALIBRATED, CLASS_PAIRS, FARTHEST, Draws, Job
 from earmark.geometry import kernels as tiles
 from earmark.geometry.factors import Factors
 from earmark.geometry.layout import Layout
@@ -120,7 +120,8 @@ def null_distributions(
     """
     scheme = scheme or scheme_of(layout)
     found: dict[str, dict[str, Floats]] = {name: {} for name in swept}
-    if not scheme.draws(permutations):
+    draws = Draws(scheme, layout, permutations, seed, memory)
+    if not draws.count:
         return found
     plans = [
         (name, way, part)
@@ -134,7 +135,7 @@ def null_distributions(
         for name, by_rows, part in plans:
             # P@k comes with whichever way runs first.
             job_ks = ks if not any(f"P@{k}" in found[name] for k in ks) else ()
-            job = Job(space, layout, scheme, swept[name], name, part, job_ks, permutations, seed, factors)
+            job = Job(space, layout, draws, swept[name], name, part, job_ks, factors)
             done = lambda share: tick(share / len(plans))  # noqa: E731
             way = null_by_rows.values if by_rows else null_by_shuffle.values
             found[name] |= way(job, workers, memory, done)
