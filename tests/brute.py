@@ -244,11 +244,10 @@ def shuffled_labels(labels, permutation, seed, groups=None):
     labels = np.asarray(labels)
     rng, moved = np.random.default_rng([seed, permutation]), labels.copy()
     blocks = exchangeable(labels, groups)
-    if len(blocks) == 1 and len(blocks[0]) == len(labels):
-        if groups is None or len(np.unique(groups)) == len(labels):
-            order = np.array([unit[0] for unit in blocks[0]])
-            moved[order[rng.permutation(len(labels))]] = labels[order]
-            return moved
+    if groups is None or len(np.unique(groups)) == len(labels):
+        order = np.array([unit[0] for unit in blocks[0]])
+        moved[order[rng.permutation(len(labels))]] = labels[order]
+        return moved
     numbers = iter(rng.random(sum(len(block) for block in blocks)))
     for block in blocks:
         drawn = [next(numbers) for _ in block]
@@ -283,7 +282,7 @@ def other_arrangements(labels, groups):
 
 
 def null_values(distances, labels, permutations, seed=0, groups=None, ks=(1, 5), *, across=True):
-    """{metric: [P]}: the plain metric of each shuffle; `groups` say what may be exchanged and, across, what is left out."""
+    """{metric: [P]}: the plain metric of each shuffle, exchanged as groups allow; `across` leaves out their pairs."""
     barred = groups if across else None
     rounds = [
         label_values(distances, shuffled_labels(labels, p, seed, groups), barred, ks) for p in range(permutations)

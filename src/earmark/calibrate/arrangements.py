@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import factorial, inf, lgamma, log, prod
 
 import numpy as np
@@ -115,12 +116,14 @@ def scheme_of(layout: Layout) -> Scheme:
     unit_codes[units] = layout.codes
     blocks = keys // max(layout.n, len(sizes))
     starts = np.flatnonzero(np.diff(blocks, prepend=-1, append=-1))
-    moving = [len(set(unit_codes[a:b].tolist())) > 1 for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    moving = [len(set(unit_codes[a:b].tolist())) > 1 for a, b in pairwise(starts)]
     wholes = blocks[starts[:-1]] < len(sizes)
     by_group, by_clip = bool((moving & wholes).any()), bool((moving & ~wholes).any())
     name = "blocks" if by_group and by_clip else "whole_groups" if by_group else "inside_groups" if by_clip else ""
     found = arrangements(unit_codes, starts, layout.classes)
-    return Scheme(name if found > 1 else "", _reason(found, sizes[whole], alike, by_group), found, units, unit_codes, starts)
+    return Scheme(
+        name if found > 1 else "", _reason(found, sizes[whole], alike, by_group), found, units, unit_codes, starts
+    )
 
 
 def _strata(sizes: Ints) -> Ints:
@@ -146,7 +149,7 @@ def arrangements(unit_codes: Ints, starts: Ints, classes: int) -> float:
     profiles: list[list[tuple[int, int]]] = [[] for _ in range(classes)]
     tops: list[int] = []
     bottoms: list[int] = []
-    for block, (start, stop) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
+    for block, (start, stop) in enumerate(pairwise(starts.tolist())):
         tops.append(stop - start)
         for code, count in Counter(unit_codes[start:stop].tolist()).items():
             bottoms.append(count)

@@ -182,7 +182,9 @@ def _serve(job: Job, shuffles: Shuffles, batch: _Batch, workers: Workers, progre
     for first, last in spans(layout.n, ROWS if balance else layout.n):
         rows = np.arange(first, last)
         block = _Block.made(job, rows, operands, left, as_units, distances, pairs, workers) if balance else None
-        block = block or _Block(*(np.zeros((0, 0)) for _ in range(3)), np.zeros((0, 0, 0)), as_units, distances, as_units, distances)
+        block = block or _Block(
+            *(np.zeros((0, 0)) for _ in range(3)), np.zeros((0, 0, 0)), as_units, distances, as_units, distances
+        )
         cells = _cells(job, rows, left)
 
         def serve(part: tuple[int, int], rows: Ints = rows, block: _Block = block, cells: Floats = cells) -> None:

@@ -96,7 +96,9 @@ def _lowest(
     # The textbook bound of a product in any order of summation, for the longest class mean; twice it is a proof.
     unit = float(np.finfo(np.float32).eps) / 2 * (operand.shape[2] + 12)
     longest = np.sqrt(np.einsum("bcd,bcd->bc", operand[:, :, :-2], operand[:, :, :-2])).max(axis=1)
-    margins = 2 * unit * (np.outer(longest, np.sqrt(space.squares)) + space.squares / 2 + level.max(axis=(1, 2))[:, None])
+    margins = (
+        2 * unit * (np.outer(longest, np.sqrt(space.squares)) + space.squares / 2 + level.max(axis=(1, 2))[:, None])
+    )
     right = operand.astype(np.float32).reshape(count * classes, -1)
     for first, last in spans(n, ROWS):
         keys = right @ left[first:last].T

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,7 +90,7 @@ def _shares(layout: Layout, scheme: Scheme) -> Floats:
     if scheme.name not in ("inside_groups", "blocks"):
         return shares
     of_unit = np.full(len(scheme.unit_codes), everywhere)
-    for start, stop in zip(scheme.starts[:-1], scheme.starts[1:], strict=True):
+    for start, stop in pairwise(scheme.starts):
         if stop - start >= DEPTHS[0]:
             of_unit[start:stop] = max(everywhere, np.bincount(scheme.unit_codes[start:stop]).max() / (stop - start))
     return np.asarray(of_unit[scheme.units])
@@ -113,7 +114,7 @@ def null_distributions(
     """Per protocol and metric, the values under `permutations` shuffles of the labels.
 
     `scheme` is `scheme_of(layout)`, where the caller has it. When it has no more arrangements than `permutations`, the
-    values are those of every other arrangement (`scheme.exact`, `scheme.draws`); when there is no other, there are none.
+    values are those of every arrangement but the given one (`scheme.exact`, `scheme.draws`), so there may be none.
     `metrics` names any of CALIBRATED; `ks` the k of P@k (each at most the neighbours of the sweep); `factors` correct
     the distances, as they did in the sweep.
     `progress` is called with the share of the work just done, 0 to 1.
