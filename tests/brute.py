@@ -9,6 +9,7 @@ with no same-class partner is excluded: NaN, never 0. With `groups`, pairs insid
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -214,22 +215,78 @@ def values(vectors, labels, distance, *, ties="average", groups=None, ks=(1, 5),
 # --- calibration ----------------------------------------------------------------------------------
 
 
-def shuffled_labels(labels, permutation, seed):
-    """Labels under one permutation.
+def exchangeable(labels, groups=None):
+    """[[rows of a unit, ...], ...]: blocks of units that may exchange their labels, as groups allow.
 
-    Points stand sorted by the text of their class (then by row); the class of slot t falls to place members[t].
+    Rows stand sorted by the text of their class (then by row). Groups of one label are units, exchanged with those of
+    their size where sizes alone leave 1000 orders, else with all; rows of other groups are units, exchanged inside.
     """
     labels = np.asarray(labels)
-    order = np.argsort(labels.astype(str), kind="stable")
-    members = np.random.default_rng([seed, permutation]).permutation(len(labels))
-    moved = np.empty_like(labels)
-    moved[order[members]] = labels[order]
+    order = np.argsort(labels.astype(str), kind="stable").tolist()
+    if groups is None or len(np.unique(groups)) == len(labels):
+        return [[[row] for row in order]]
+    groups = np.asarray(groups).astype(str)
+    rows = {name: [row for row in order if groups[row] == name] for name in np.unique(groups)}
+    constant = [members for members in rows.values() if len(set(labels[members])) == 1]
+    sizes = sorted({len(members) for members in constant})
+    by_size = [[members for members in constant if len(members) == size] for size in sizes]
+    enough = math.prod(math.factorial(len(block)) for block in by_size) >= 1000
+    inside = [[[row] for row in members] for members in rows.values() if len(set(labels[members])) > 1]
+    return (by_size if enough else [constant] if constant else []) + inside
+
+
+def shuffled_labels(labels, permutation, seed, groups=None):
+    """Labels under one permutation.
+
+    Without groups, the class of slot t falls to place members[t] of the sorted rows; with them, a number between 0 and
+    1 for every unit decides, from the last unit of a block to its second, with which unit up to itself it exchanges.
+    """
+    labels = np.asarray(labels)
+    rng, moved = np.random.default_rng([seed, permutation]), labels.copy()
+    blocks = exchangeable(labels, groups)
+    if groups is None or len(np.unique(groups)) == len(labels):
+        order = np.array([unit[0] for unit in blocks[0]])
+        moved[order[rng.permutation(len(labels))]] = labels[order]
+        return moved
+    numbers = iter(rng.random(sum(len(block) for block in blocks)))
+    for block in blocks:
+        drawn = [next(numbers) for _ in block]
+        given = [labels[unit[0]] for unit in block]
+        for t in range(len(block) - 1, 0, -1):
+            other = int(drawn[t] * (t + 1))
+            given[t], given[other] = given[other], given[t]
+        for unit, label in zip(block, given, strict=True):
+            moved[unit] = label
     return moved
 
 
-def null_values(distances, labels, permutations, seed=0, groups=None, ks=(1, 5)):
-    """{metric: [P]}: the plain metric of each shuffle."""
-    rounds = [label_values(distances, shuffled_labels(labels, p, seed), groups, ks) for p in range(permutations)]
+def other_arrangements(labels, groups):
+    """Every way to put the labels that groups allow, but the given one; names of classes do not count."""
+
+    def anonymous(given):
+        seen = {}
+        return tuple(seen.setdefault(label, len(seen)) for label in given)
+
+    labels = np.asarray(labels)
+    blocks = exchangeable(labels, groups)
+    choices = [sorted(set(itertools.permutations([labels[unit[0]] for unit in block]))) for block in blocks]
+    found = {}
+    for choice in itertools.product(*choices):
+        moved = labels.copy()
+        for block, given in zip(blocks, choice, strict=True):
+            for unit, label in zip(block, given, strict=True):
+                moved[unit] = label
+        found[anonymous(moved)] = moved
+    found.pop(anonymous(labels))
+    return list(found.values())
+
+
+def null_values(distances, labels, permutations, seed=0, groups=None, ks=(1, 5), *, across=True):
+    """{metric: [P]}: the plain metric of each shuffle, exchanged as groups allow; `across` leaves out their pairs."""
+    barred = groups if across else None
+    rounds = [
+        label_values(distances, shuffled_labels(labels, p, seed, groups), barred, ks) for p in range(permutations)
+    ]
     return {name: np.array([found[name] for found in rounds]) for name in rounds[0]}
 
 

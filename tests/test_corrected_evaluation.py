@@ -32,10 +32,9 @@ def test_every_metric_with_its_null_and_interval(name, distance):
     for protocol, barred in (("all", None), ("across_groups", case.groups)):
         expected = brute.label_values(matrix, case.labels, barred, (1, 3))
         expected |= brute.hub_values(brute.occurrences(matrix, 5, barred), 5)
-        nulls = brute.null_values(matrix, case.labels, SHUFFLES, SEED, barred, (1, 3))
-        draws = brute.resampled_values(
-            matrix, case.labels, DRAWS, SEED, case.groups, protocol == "across_groups", (1, 3)
-        )
+        across = protocol == "across_groups"
+        nulls = brute.null_values(matrix, case.labels, SHUFFLES, SEED, case.groups, (1, 3), across=across)
+        draws = brute.resampled_values(matrix, case.labels, DRAWS, SEED, case.groups, across, (1, 3))
         for row in scores.select(protocol=protocol):
             assert row.correction == name
             if name in ("csls", "dsl") and row.metric in RATIOS:

@@ -9,11 +9,12 @@ from tests.cases import CASES, DISTANCES, Case, names, random
 
 import earmark
 from earmark.calibrate import permutation
-from earmark.calibrate.permutation import CALIBRATED, against_null, null_distributions, shuffle
+from earmark.calibrate.arrangements import scheme_of
+from earmark.calibrate.permutation import CALIBRATED, against_null, null_distributions
 from earmark.geometry import spaces
 from earmark.geometry.layout import lay_out
 from earmark.geometry.sweep import Wanted, sweep
-from earmark.workers import Workers
+from earmark.metrics import catalogue
 
 PERMUTATIONS = 7
 KS = (1, 5)
@@ -23,17 +24,18 @@ TIED = {("one_hot", "spearman"), ("tight_classes", "spearman")}
 
 def nulls(case, distance, metrics=CALIBRATED, *, across=True, permutations=PERMUTATIONS, seed=3, **options):
     codes = np.unique(case.labels, return_inverse=True)[1]
-    layout = lay_out(codes, np.unique(case.groups, return_inverse=True)[1])
+    groups = None if case.groups is None else np.unique(case.groups.astype(str), return_inverse=True)[1]
+    layout = lay_out(codes, groups)
     space = spaces.prepare(case.vectors.astype(float), distance, order=layout.order)
-    wanted = Wanted(max(16, *KS), farthest=True, class_sums=True, across_groups=across)
+    wanted = Wanted(max(16, *KS), farthest=True, class_sums=True, across_groups=across and groups is not None)
     swept = sweep(space, layout, wanted)
     return null_distributions(space, layout, swept, frozenset(metrics), KS, permutations, seed=seed, **options)
 
 
 def expected(case, distance, protocol, permutations=PERMUTATIONS, seed=3):
-    groups = case.groups if protocol == "across_groups" else None
     matrix = brute.distance_matrix(case.vectors, distance)
-    return brute.null_values(matrix, case.labels, permutations, seed, groups, KS)
+    across = protocol == "across_groups"
+    return brute.null_values(matrix, case.labels, permutations, seed, case.groups, KS, across=across)
 
 
 def assert_same(found, reference, only=None):
@@ -47,14 +49,14 @@ def assert_same(found, reference, only=None):
 def test_shuffles_move_the_labels_as_the_reference_does():
     case = random(50)
     codes = np.unique(case.labels, return_inverse=True)[1]
-    layout = lay_out(codes)
-    with Workers(2) as workers:
-        shuffles = shuffle(layout, 2, 6, 9, workers)
-    for p in range(4):
-        moved = brute.shuffled_labels(case.labels, 2 + p, 9)
-        by_row = layout.to_rows(shuffles.codes[:, p])
-        assert np.array_equal(np.unique(case.labels)[by_row], moved)
-        assert sorted(moved) == sorted(case.labels)
+    for groups in (None, case.groups % 9, np.arange(len(codes)) % 2 + 2 * codes):
+        layout = lay_out(codes, groups)
+        scheme = scheme_of(layout)
+        for p in range(4):
+            moved = brute.shuffled_labels(case.labels, p, 9, groups)
+            by_row = layout.to_rows(scheme.labels(9, p, exact=False)[scheme.units])
+            assert np.array_equal(np.unique(case.labels)[by_row], moved)
+            assert len(set(moved)) == len(set(case.labels))
 
 
 # --- every metric, every shuffle ------------------------------------------------------------------
@@ -65,11 +67,24 @@ def test_shuffles_move_the_labels_as_the_reference_does():
 def test_each_shuffle_is_the_plain_metric_of_shuffled_labels(name, distance):
     case = CASES[name]()
     found = nulls(case, distance, threads=2)
+    if name == "groups_are_classes":  # labels cannot move
+        assert found == {"all": {}, "across_groups": {}}
+        return
     for protocol in ("all", "across_groups"):
         reference = expected(case, distance, protocol)
         assert set(found[protocol]) == set(reference)
         only = [key for key in reference if not key.startswith("P@")] if (name, distance) in TIED else None
         assert_same(found[protocol], reference, only)
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.parametrize("name", CASES)
+def test_each_shuffle_of_clips_without_groups(name, distance):
+    case = CASES[name]()._replace(groups=None)
+    found, reference = nulls(case, distance, threads=2)["all"], expected(case, distance, "all")
+    assert set(found) == set(reference)
+    only = [key for key in reference if not key.startswith("P@")] if (name, distance) in TIED else None
+    assert_same(found, reference, only)
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
@@ -130,6 +145,67 @@ def test_queries_with_too_few_candidates_are_left_out_of_the_null_too():
     assert_same(found, expected(case, "euclidean", "across_groups"), ("P@1", "P@5"))
 
 
+# --- as groups allow ------------------------------------------------------------------------------
+
+
+def grouped(name, seed=70):
+    """Labels and groups of one design, vectors with an effect of the group."""
+    rng = np.random.default_rng(seed)
+    of_groups = rng.integers(0, 3, 14)
+    of_groups[:6] = [0, 1, 2, 0, 1, 2]
+    sizes = {"whole_groups": np.full(14, 6), "unequal": np.arange(1, 15), "strata": np.arange(14) % 2 * 4 + 3}
+    groups = np.repeat(np.arange(14), sizes.get(name, np.full(14, 7)))
+    codes = of_groups[groups]
+    if name == "inside_groups":
+        codes = rng.integers(0, 3, len(groups))
+    elif name == "blocks":
+        codes = np.where(groups < 5, rng.integers(0, 3, len(groups)), codes)
+    vectors = rng.normal(size=(14, 9))[groups] + rng.normal(size=(len(groups), 9))
+    order = rng.permutation(len(groups))
+    return Case(vectors[order], names(codes)[order], groups[order])
+
+
+DESIGNS = ("whole_groups", "unequal", "strata", "inside_groups", "blocks")
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.parametrize("name", DESIGNS)
+def test_each_shuffle_of_a_design_with_groups(name, distance):
+    case = grouped(name)
+    found = nulls(case, distance, threads=2)
+    for protocol in ("all", "across_groups"):
+        assert_same(found[protocol], expected(case, distance, protocol))
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.parametrize("name", DESIGNS)
+def test_threads_memory_and_batches_change_nothing_with_groups(name, distance):
+    case = grouped(name)
+    here = nulls(case, distance, permutations=20)
+    there = nulls(case, distance, permutations=20, threads=3, memory=1 << 14)
+    for protocol, found in here.items():
+        for metric, values in found.items():
+            assert np.array_equal(values, there[protocol][metric], equal_nan=True), (protocol, metric)
+
+
+@pytest.mark.parametrize("distance", ["cosine", "euclidean"])
+def test_every_other_arrangement_once(distance):
+    """Few groups: nothing is drawn, and names of classes do not count."""
+    rng = np.random.default_rng(71)
+    groups = np.repeat(np.arange(6), [4, 4, 5, 4, 5, 4])
+    codes = np.array([0, 1, 0, 1, 2, 2])[groups]
+    codes[groups == 5] = [2, 1, 2, 2]
+    case = Case(rng.normal(size=(26, 8)), names(codes), groups)
+    found = nulls(case, distance, permutations=1000)
+    matrix = brute.distance_matrix(case.vectors, distance)
+    moved = brute.other_arrangements(case.labels, groups)
+    for protocol in ("all", "across_groups"):
+        barred = groups if protocol == "across_groups" else None
+        rounds = [brute.label_values(matrix, labels, barred, KS) for labels in moved]
+        for name, values in found[protocol].items():
+            assert np.sort(values) == pytest.approx(np.sort([one[name] for one in rounds]), abs=1e-9), name
+
+
 # --- the same to the last bit ---------------------------------------------------------------------
 
 
@@ -181,6 +257,13 @@ def test_rounding_does_not_make_a_shuffle_miss_the_observed_value():
     assert against_null(0.3, np.array([0.1 + 0.2 - 1e-16] * 3)).p_value == 1.0
 
 
+def test_the_error_of_a_baseline():
+    shuffled = np.array([0.1, 0.2, 0.3, 0.4])
+    assert against_null(0.3, shuffled).error == pytest.approx(shuffled.std(ddof=1) / 2)
+    exact = against_null(0.5, shuffled, exact=True)  # the observed arrangement is the fifth
+    assert (exact.error, exact.baseline, exact.p_value) == (0.0, pytest.approx(0.3), pytest.approx(1 / 5))
+
+
 def test_shuffles_without_a_value_are_left_out():
     null = against_null(0.5, np.array([0.1, np.nan, 0.7, np.nan]))
     assert (null.baseline, null.p_value) == (pytest.approx(0.4), pytest.approx(2 / 3))
@@ -213,7 +296,9 @@ def test_rows_carry_baseline_interval_lift_and_p(distance):
 
 def test_metrics_without_labels_have_no_null():
     case = random(60)
-    scores = earmark.evaluate(case.vectors, case.labels, permutations=5)
+    scores = earmark.evaluate(
+        case.vectors, case.labels, permutations=5, metrics=["P@k", *catalogue.HUBNESS, *catalogue.CLUSTERING]
+    )
     for name in ("hub_ratio", "antihub_rate", "hub_skew", "robin_hood", "NMI", "ARI", "kmeans_purity"):
         row = scores.row(name)
         assert (row.baseline, row.lift, row.p_value) == (None, None, None)

@@ -37,6 +37,7 @@ GOLDEN: dict[str, tuple[cases.Case, tuple[str, ...]]] = {
     "no_direction": (shrunk(cases.zero_vectors()), cases.DISTANCES),
     "offset": (shrunk(cases.offset_1000(), 40, 2), ("cosine", "euclidean")),
     "grid": (grid(), ("euclidean",)),
+    "no_groups": (shrunk(cases.random(102))._replace(groups=None), cases.DISTANCES),
 }
 
 
@@ -46,7 +47,7 @@ def expected(case: cases.Case, distance: str, protocol: str) -> dict[str, dict[s
     barred = case.groups if across else None
     matrix = brute.distance_matrix(case.vectors, distance)
     values = brute.label_values(matrix, case.labels, barred, KS)
-    nulls = brute.null_values(matrix, case.labels, PERMUTATIONS, SEED, barred, KS)
+    nulls = brute.null_values(matrix, case.labels, PERMUTATIONS, SEED, case.groups, KS, across=across)
     draws = brute.resampled_values(matrix, case.labels, RESAMPLES, SEED, case.groups, across, KS)
     found: dict[str, dict[str, float]] = {}
     for name, value in values.items():
@@ -64,14 +65,17 @@ def expected(case: cases.Case, distance: str, protocol: str) -> dict[str, dict[s
 
 def main() -> None:
     for name, (case, distances) in GOLDEN.items():
-        np.savez_compressed(HERE / f"{name}.npz", vectors=case.vectors, labels=case.labels, groups=case.groups)
+        grouped = case.groups is not None
+        arrays = {"vectors": case.vectors, "labels": case.labels} | ({"groups": case.groups} if grouped else {})
+        np.savez_compressed(HERE / f"{name}.npz", **arrays)
         record = {
             "parameters": {
                 "distance": distances, "metrics": (*METRICS, *HUBNESS), "k": KS, "hub_k": HUB_K,
-                "permutations": PERMUTATIONS, "bootstrap": RESAMPLES, "seed": SEED, "across_groups": True,
+                "permutations": PERMUTATIONS, "bootstrap": RESAMPLES, "seed": SEED, "across_groups": grouped,
             },
             "expected": {
-                distance: {p: expected(case, distance, p) for p in ("all", "across_groups")} for distance in distances
+                distance: {p: expected(case, distance, p) for p in ("all", "across_groups")[: 1 + grouped]}
+                for distance in distances
             },
         }  # fmt: skip
         (HERE / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

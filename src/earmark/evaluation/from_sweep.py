@@ -20,6 +20,7 @@ from earmark.geometry.sweep import Swept
 from earmark.metrics import catalogue, clustering, retrieval, separation
 from earmark.scores import Row
 from earmark.wording import counted
+from earmark.workers import Workers
 
 Floats = NDArray[np.float64]
 
@@ -178,21 +179,33 @@ def clusters_of(
     title: str,
     refused: Mapping[str, str],
 ) -> Iterator[Measured | Row]:
-    # In the order the rows were given: clusters must not depend on the labels they are judged by.
-    codes = layout.to_rows(layout.codes)
     clustered = [name for name in names if not from_pairs(name)]
     yield from (not_applicable(name, refused[name]) for name in clustered if name in refused)
     asked = [name for name in clustered if name in catalogue.CLUSTERING and name not in refused]
     if asked:
-        with progress_bar(options, 1, f"{title}: k-means", "fit") as tick:
-            clusters = clustering.kmeans_clusters(layout.to_rows(space.points), layout.classes, options.seed)
-            tick(1)
+        # Sorted by value, so that neither the labels nor the order of the rows has a say.
+        order = clustering.canonical_order(space.raw)
+        points = space.points[order]
+        with (
+            progress_bar(options, clustering.SEEDS, f"{title}: k-means", "fit") as tick,
+            Workers(options.threads) as workers,
+        ):
+            fits = []
+            for clusters in workers.map(
+                lambda start: clustering.kmeans_clusters(points, layout.classes, start),
+                [int(start) for start in np.random.default_rng(options.seed).integers(0, 2**32, clustering.SEEDS)],
+            ):
+                fits.append(clusters)
+                tick(1)
         for name in asked:
             measure = {"NMI": clustering.nmi, "ARI": clustering.ari, "kmeans_purity": clustering.purity}[name]
-            yield Measured(name, measure(clusters, codes), layout.n)
+            values = np.array([measure(clusters, layout.codes[order]) for clusters in fits])
+            spread = f"mean over {len(fits)} k-means seeds of {clustering.STARTS} starts, sd {values.std(ddof=1):.2g}"
+            yield Measured(name, float(values.mean()), layout.n, reason=spread)
     if "purity" in names and "purity" not in refused:
         try:
             with progress_bar(options, 1, f"{title}: UMAP + HDBSCAN", "fit") as tick:
+                # In the order the rows were given: clusters must not depend on the labels they are judged by.
                 clusters = clustering.density_clusters(layout.to_rows(space.points), options.seed)
                 tick(1)
         except MissingExtra as error:
@@ -202,7 +215,7 @@ def clusters_of(
         if noise == layout.n:
             yield not_applicable("purity", "HDBSCAN found no cluster: every point is noise")
         else:
-            value = clustering.purity(clusters, codes)
+            value = clustering.purity(clusters, layout.to_rows(layout.codes))
             reason = f"{counted(noise, 'point')} called noise by HDBSCAN left out" if noise else ""
             yield Measured("purity", value, layout.n - noise, reason=reason)
 

@@ -152,21 +152,22 @@ def _measure(
             found[name] += [not_applicable(metric, why) for metric, why in refused.items() if from_pairs(metric)]
     found["all"] += clusters_of(space, layout, names, options, setting.title, refused)
     nulls: dict[str, dict[str, Floats]] = {}
+    scheme = permutation.scheme_of(layout)
     calibrated = (frozenset(names) - frozenset(refused)) & permutation.CALIBRATED
     usable_ks = tuple(k for k in ks if k < layout.n)
     if options.permutations and swept and (calibrated or usable_ks):
         with progress_bar(options, 1.0, f"{setting.title}: permutations", "") as tick:
             nulls = permutation.null_distributions(
                 space, layout, swept, calibrated, usable_ks, options.permutations,
-                factors=setting.factors, seed=options.seed, threads=threads, memory=options.memory, progress=tick,
+                scheme=scheme, factors=setting.factors,
+                seed=options.seed, threads=threads, memory=options.memory, progress=tick,
             )  # fmt: skip
     base = _base(data, setting.distance, setting.correction, options, where, time.perf_counter() - started)
     rows, per_point, per_unit = [], {}, {}
-    grouped = _labels_follow_groups(layout)
     key = setting.distance, str(setting.correction)
     for name, measured in found.items():
         for item in measured:
-            row = _row(item, name, base, nulls.get(name, {}), setting.notes, intervals, grouped)
+            row = _row(item, name, base, nulls.get(name, {}), setting.notes, intervals, scheme, options.permutations)
             rows.append(row)
             if options.per_unit and isinstance(item, Measured) and item.without is not None:
                 by_row = intervals.units.kind == "clip"
@@ -232,16 +233,6 @@ def _neighbours(
     return depth
 
 
-def _labels_follow_groups(layout: Layout) -> bool:
-    """Whether most clips that share a group share its one label: a word per speaker, a species per recording."""
-    if layout.groups is None:
-        return False
-    kinds = np.bincount(np.unique(np.column_stack([layout.groups, layout.codes]), axis=0)[:, 0])
-    sizes = np.bincount(layout.groups)
-    shared = sizes > 1
-    return bool(sizes[shared & (kinds == 1)].sum() > 0.5 * sizes[shared].sum())
-
-
 def _row(
     item: Measured | Row,
     protocol: str,
@@ -249,23 +240,24 @@ def _row(
     nulls: dict[str, Floats],
     notes: Iterable[str],
     intervals: IntervalPlan | None,
-    grouped: bool = False,
+    scheme: permutation.Scheme | None = None,
+    permutations: int = 0,
 ) -> Row:
     if isinstance(item, Row):
         return Row(metric=item.metric, protocol=protocol, status=item.status, reason=item.reason, **base)
     cells, remark = ({}, "") if intervals is None else intervals.cells(item)
     shuffled = nulls.get(item.metric)
-    if shuffled is not None and np.isfinite(shuffled).any():
+    if scheme is not None and shuffled is not None and np.isfinite(shuffled).any():
         null = permutation.against_null(
-            item.value, shuffled, higher_is_better=metric_facts(item.metric).higher_is_better
-        )
+            item.value, shuffled,
+            higher_is_better=metric_facts(item.metric).higher_is_better, exact=scheme.exact(permutations),
+        )  # fmt: skip
         cells |= {
-            "baseline": null.baseline, "baseline_low": null.low, "baseline_high": null.high,
-            "lift": null.lift, "p_value": None if grouped else null.p_value,
+            "baseline": null.baseline, "baseline_low": null.low, "baseline_high": null.high, "lift": null.lift,
+            "p_value": null.p_value if scheme.testable else None, "shuffle": scheme.name, "baseline_error": null.error,
         }  # fmt: skip
-        if grouped:
-            # Shuffled clip by clip, labels no longer go with groups: that null is too narrow.
-            notes = [*notes, "no p-value: labels go with groups, and shuffling single clips takes groups apart"]
+    if scheme is not None and permutations and permutation.has_null(item.metric):
+        notes = [*notes, *scheme.notes(permutations)]
     reason = "; ".join(filter(None, [*notes, item.reason, remark]))
     return Row(metric=item.metric, protocol=protocol, value=item.value, n=item.n, reason=reason, **cells, **base)
 

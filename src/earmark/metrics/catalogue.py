@@ -29,8 +29,8 @@ CLUSTERING = ("NMI", "ARI", "kmeans_purity")
 CLUSTERED = (*CLUSTERING, "purity")  # need points, not only distances
 RATIOS = ("GSR", "CSR", "CSR_pointwise", "CS", "CSCF", "silhouette")  # divide distances by distances
 POINT_MEANS = ("GSR", "CSR_pointwise", "silhouette")  # and P@k: means over queries of a per-point value
-DEFAULT = ("P@k", "GSR", "CSR", "CSR_pointwise", "CS", "CSCF", "silhouette", *CLUSTERING, *HUBNESS)
-EVERYTHING = (*DEFAULT, "purity")
+DEFAULT = ("P@k", "GSR", "CSR", "CSR_pointwise", "CS", "CSCF", "silhouette", *HUBNESS)
+EVERYTHING = (*DEFAULT, *CLUSTERED)
 _PRECISION = re.compile(r"P@([1-9]\d*)")
 
 
