@@ -585,3 +585,14 @@ def test_few_groups_are_enumerated_and_too_few_have_no_p_value() -> None:
     only = scored(4, 4).row("GSR")
     assert (only.p_value, only.baseline, only.shuffle, only.baseline_error) == (None, None, "", None)
     assert "no other way" in only.reason
+
+
+def test_a_row_says_when_eps_decides_its_value() -> None:
+    """Under a large common offset cosine distances shrink to the size of eps, which pulls GSR to one half."""
+    rng = np.random.default_rng(8)
+    labels, vectors = np.arange(80) % 4, rng.normal(size=(80, 8))
+    far = earmark.evaluate(vectors + 1e5, labels, metrics=["GSR", "CSR", "CSR_pointwise", "silhouette"])
+    near = earmark.evaluate(vectors, labels, metrics=["GSR", "CSR"])
+    assert all("eps = 1e-09" in far.row(metric).reason for metric in ("GSR", "CSR", "CSR_pointwise"))
+    assert "eps" not in far.row("silhouette").reason
+    assert not any("eps" in row.reason for row in near)

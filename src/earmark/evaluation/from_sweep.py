@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,13 +113,16 @@ def from_sweep(
             if from_pairs(name):
                 yield not_applicable(name, refused[name])
         elif name == "GSR":
-            yield mean_of(name, separation.gsr(swept.nearest_other, swept.own_mean))
+            note = separation.epsilon_note(swept.nearest_other, swept.own_mean)
+            yield _noted(mean_of(name, separation.gsr(swept.nearest_other, swept.own_mean)), note)
         elif name == "CSR_pointwise":
-            yield mean_of(name, separation.csr_pointwise(swept.nearest_other, swept.farthest_same))
+            note = separation.epsilon_note(swept.nearest_other, swept.farthest_same)
+            yield _noted(mean_of(name, separation.csr_pointwise(swept.nearest_other, swept.farthest_same)), note)
         elif name == "silhouette":
             yield mean_of(name, separation.silhouette(swept.own_mean, swept.other_mean))
         elif name == "CSR":
-            yield _csr(swept, layout, counts, excluded)
+            note = separation.epsilon_note(swept.nearest_other, swept.farthest_same)
+            yield _noted(_csr(swept, layout, counts, excluded), note)
         elif name in ("CS", "CSCF"):
             cs, cscf, measured = pairs.values(protocol)
             values = cs if name == "CS" else cscf
@@ -130,6 +133,14 @@ def from_sweep(
                 yield not_applicable(name, "no pair of classes can be compared")
         elif name in catalogue.HUBNESS:
             yield _hubness(name, places, layout.n, options.hub_k)
+
+
+def _noted(item: Measured | Row, note: str) -> Measured | Row:
+    return (
+        item
+        if not note or isinstance(item, Row)
+        else replace(item, reason="; ".join(filter(None, [item.reason, note])))
+    )
 
 
 def _partners(layout: Layout, protocol: str) -> NDArray[np.int64]:
