@@ -1,5 +1,5 @@
 """What an evaluation costs, as ratios taken in one run: against the bare matrix product, against plain
-scikit-learn and NumPy, and what 1000 permutations add.
+scikit-learn and NumPy, and what intervals and 1000 permutations add.
 
     python benchmarks/geometry.py            the whole table, a minute or two
     python benchmarks/geometry.py --quick    smaller sizes, to see that it runs
@@ -22,12 +22,20 @@ from pathlib import Path
 
 import numpy as np
 
-from earmark import evaluate
+from earmark import evaluate as evaluate_with_intervals
 from earmark.geometry.sweep import ORDER_COLUMNS, ROWS
 from earmark.metrics.catalogue import CLUSTERING, DEFAULT
+from earmark.scores import Scores
 from earmark.workers import Workers, thread_count
 
 METRICS = [name for name in DEFAULT if name not in CLUSTERING]
+THREE = ["P@1", "P@5", "GSR", "CSR"]
+SEVEN = [*THREE, "CS", "CSCF", "silhouette"]
+
+
+def evaluate(vectors: np.ndarray, labels: np.ndarray, **options: object) -> Scores:
+    """A plain evaluation: no intervals."""
+    return evaluate_with_intervals(vectors, labels, **{"intervals": "none", **options})
 
 
 def clips(n: int, dims: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -110,12 +118,12 @@ def plain_python(vectors: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     }
 
 
-def peak_growth(n: int, dims: int, classes: int) -> float:
+def peak_growth(n: int, dims: int, classes: int, intervals: str = "none") -> float:
     """Growth of the resident memory of a fresh process during the evaluation, sampled every 5 ms, in MB."""
     script = (
         "import json, os, sys, threading, time; sys.path.insert(0, sys.argv[1]); import geometry as g\n"
         "import numpy as np, psutil\n"
-        "g.evaluate(*g.clips(500, 8, 5), metrics=g.METRICS)\n"
+        "g.evaluate(*g.clips(500, 8, 5), metrics=g.METRICS, intervals=sys.argv[3])\n"
         "vectors, labels = np.load(sys.argv[2] + '/vectors.npy'), np.load(sys.argv[2] + '/labels.npy')\n"
         "held = psutil.Process().memory_info\n"
         "seen, stop = [held().rss], threading.Event()\n"
@@ -123,7 +131,7 @@ def peak_growth(n: int, dims: int, classes: int) -> float:
         "    while not stop.is_set():\n"
         "        seen.append(held().rss); time.sleep(0.005)\n"
         "threading.Thread(target=watch, daemon=True).start()\n"
-        "g.evaluate(vectors, labels, metrics=g.METRICS)\n"
+        "g.evaluate(vectors, labels, metrics=g.METRICS, intervals=sys.argv[3])\n"
         "stop.set(); print(json.dumps((max(seen) - seen[0]) / 2**20))"
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -131,7 +139,7 @@ def peak_growth(n: int, dims: int, classes: int) -> float:
         np.save(f"{folder}/vectors.npy", vectors)
         np.save(f"{folder}/labels.npy", labels)
         del vectors, labels
-        words = [sys.executable, "-c", script, str(Path(__file__).parent), folder]
+        words = [sys.executable, "-c", script, str(Path(__file__).parent), folder, intervals]
         found = subprocess.run(words, check=True, capture_output=True, text=True)
     return float(json.loads(found.stdout.splitlines()[-1]))
 
@@ -195,12 +203,21 @@ def main() -> None:
             "  P@1, P@5, GSR with 1000 permutations", f"{shuffled:.2f} s", f"{shuffled / plain:.1f}",
             f"<= {limit} (plain evaluations)",
         )  # fmt: skip
+    for title, metrics, limit in (("P@1, P@5, GSR, CSR", THREE, 2), ("the seven metrics", SEVEN, 4)):
+        plain = best(lambda m=metrics: evaluate(medium, medium_labels, metrics=m))
+        widened = best(lambda m=metrics: evaluate(medium, medium_labels, metrics=m, intervals="jackknife"))
+        report(f"plain evaluation of {title}, {len(medium)} x 50 classes", f"{plain:.2f} s", "1", "")
+        report("  with intervals", f"{widened:.2f} s", f"{widened / plain:.2f}", f"<= {limit} (plain evaluations)")
+    shuffled = best(lambda: evaluate(medium, medium_labels, metrics=SEVEN, permutations=1000), 1)
+    report("  with 1000 permutations", f"{shuffled:.2f} s", f"{shuffled / plain:.1f}", "<= 15 (plain evaluations)")
     euclid = best(lambda: evaluate(medium, medium_labels, metrics=some, permutations=1000, distance="euclidean"), 1)
     report(f"  1000 permutations, euclidean, {len(medium)} x 50", f"{euclid:.2f} s", "", "")
 
     n = 50000 // shrink
     report(f"peak memory growth, {n} x 100, 50 classes", f"{peak_growth(n, 100, 50):.0f} MB", "", "< 500 MB")
     report(f"peak memory growth, {n} x 100, 1366 classes", f"{peak_growth(n, 100, 1366):.0f} MB", "", "< 500 MB")
+    grown = peak_growth(n, 100, 1366, intervals="jackknife")
+    report(f"  with intervals, {n} x 1366 sums of distances kept", f"{grown:.0f} MB", "", "within --memory")
     report(f"  one {n} x {n} float32 matrix would be", f"{n * n * 4 / 2**20:.0f} MB", "", "never built")
 
 
