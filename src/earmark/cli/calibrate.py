@@ -4,27 +4,34 @@ For each design (how clips, classes and groups go together), protocol and metric
 metric's expectation, how often two equal systems are told apart at 0.05, how often a worse one is found, how often
 labels that mean nothing get p <= 0.05; beside it what version 0.1.0's intervals and tests do on the same data sets.
 "holds" means: coverage at least 0.92 and at most 6 % of equal systems or meaningless labels told apart, within the
-error of the simulation.
+error of the simulation. With --fidelity the intervals of `earmark fidelity` are simulated instead.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from earmark.atomic import write_whole
 from earmark.cli import options
 from earmark.errors import UsageError
+from earmark.fidelity.sanity import coverage as fidelity
+from earmark.report.figures.calibration import Dot, calibration
+from earmark.report.figures.style import save
 from earmark.simulation import DESIGNS, METRICS, STANDARD, Line, study, to_csv
 from earmark.workers import thread_count
 
 EXAMPLES = """examples:
   earmark calibrate --list
   earmark calibrate --designs clips,6-groups --repeats 100
-  earmark calibrate --designs all --repeats 1000 --into calibration/ --out calibration.csv    an hour; resumable
+  earmark calibrate --designs all --repeats 1000 --into calibration/ --figure calibration.png    an hour; resumable
+  earmark calibrate --fidelity --designs "same 8-D" --metrics recall,coverage --repeats 50
 """
 
 _COLUMNS = (
@@ -35,13 +42,14 @@ _COLUMNS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="list the designs, and stop")
+    parser.add_argument("--fidelity", action="store_true", help="simulate the intervals of `earmark fidelity` instead")
     parser.add_argument(
-        "--designs", type=options.names, default=list(STANDARD), metavar="LIST",
-        help=f"names from --list, or all (default: {','.join(STANDARD)})",
+        "--designs", type=options.names, metavar="LIST",
+        help=f"names from --list, or all (default: {','.join(STANDARD)}; all with --fidelity)",
     )  # fmt: skip
     parser.add_argument(
-        "--metrics", type=options.names, default=list(METRICS), metavar="LIST",
-        help=f"metrics of `earmark evaluate` (default: {','.join(METRICS)})",
+        "--metrics", type=options.names, metavar="LIST",
+        help=f"metrics of `earmark evaluate` (default: {','.join(METRICS)}; all with --fidelity)",
     )  # fmt: skip
     parser.add_argument("--repeats", type=int, default=200, metavar="R", help="data sets of each design (default: 200)")
     parser.add_argument(
@@ -55,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FILE", help="write a line for each design, protocol and metric: .csv or .json"
     )
+    parser.add_argument("--figure", metavar="FILE", help="draw coverage and error rates: .png, .svg or .pdf")
     parser.add_argument("--json", action="store_true", help="print the lines on stdout as JSON")
     parser.add_argument("--quiet", action="store_true", help="no progress bars and no remarks")
 
@@ -64,19 +73,63 @@ def run(args: argparse.Namespace) -> int:
     if args.out and Path(args.out).suffix not in (".csv", ".json"):
         raise UsageError(f"{args.out}: write a file that ends in .csv or .json.")
     if args.list:
-        width = max(map(len, DESIGNS))
-        sys.stdout.write("".join(f"{name:{width}}  {design.words}\n" for name, design in DESIGNS.items()))
+        known = {name: design.words for name, design in DESIGNS.items()}
+        if args.fidelity:
+            known = {name: design.means for name, design in fidelity.DESIGNS.items()}
+        width = max(map(len, known))
+        sys.stdout.write("".join(f"{name:{width}}  {words}\n" for name, words in known.items()))
         return 0
+    if args.fidelity:
+        return _fidelity(args)
+    designs = list(STANDARD) if args.designs is None else args.designs
     lines = study(
-        list(DESIGNS) if args.designs == ["all"] else args.designs, metrics=args.metrics, repeats=args.repeats,
-        permutations=args.permutations, former=not args.no_former, seed=args.seed, into=args.into,
-        jobs=thread_count(args.jobs), progress=not args.quiet,
+        list(DESIGNS) if designs == ["all"] else designs, metrics=METRICS if args.metrics is None else args.metrics,
+        repeats=args.repeats, permutations=args.permutations, former=not args.no_former, seed=args.seed,
+        into=args.into, jobs=thread_count(args.jobs), progress=not args.quiet,
     )  # fmt: skip
-    records = json.dumps([{**asdict(line), "holds": line.holds} for line in lines], indent=1) + "\n"
-    if args.out:
-        write_whole(Path(args.out), (records if args.out.endswith(".json") else to_csv(lines)).encode())
-    sys.stdout.write(records if args.json else text(lines))
+    if args.figure:
+        save(calibration([_dot(line) for line in lines]), args.figure)
+    records = [{**asdict(line), "holds": line.holds} for line in lines]
+    _deliver(args, records, to_csv(lines), text(lines))
     return 0
+
+
+def _fidelity(args: argparse.Namespace) -> int:
+    for name in ("into", "figure"):
+        if getattr(args, name):
+            raise UsageError(f"--{name} is for the intervals of `earmark evaluate`: leave it out with --fidelity.")
+    from tqdm import tqdm
+
+    with tqdm(desc="simulate", unit="set", delay=2.0, disable=args.quiet, file=sys.stderr) as bar:
+        table = fidelity.coverage(
+            args.metrics, designs=None if args.designs in (None, ["all"]) else args.designs, repeats=args.repeats,
+            more=args.repeats, seed=args.seed, threads=thread_count(args.jobs),
+            intervals=("jackknife",) if args.no_former else fidelity.KINDS, progress=lambda *_: bar.update(),
+        )  # fmt: skip
+    records = [
+        {name: None if value != value else value for name, value in cell._asdict().items()} for cell in table.cells
+    ]
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, fidelity.Cell._fields, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    _deliver(args, records, stream.getvalue(), table.to_text())
+    return 0
+
+
+def _deliver(args: argparse.Namespace, records: list[dict[str, Any]], table: str, shown: str) -> None:
+    printed = json.dumps(records, indent=1) + "\n"
+    if args.out:
+        write_whole(Path(args.out), (printed if args.out.endswith(".json") else table).encode())
+    sys.stdout.write(printed if args.json else shown)
+
+
+def _dot(line: Line) -> Dot:
+    pairs = "all pairs" if line.protocol == "all" else "across groups"
+    return Dot(
+        f"{DESIGNS[line.design].words}; {pairs}", line.metric, line.coverage, line.former_coverage,
+        line.equal_rejected, line.former_equal_rejected,
+    )  # fmt: skip
 
 
 def text(lines: list[Line]) -> str:
