@@ -56,10 +56,10 @@ def evaluate(
 
     labels: one per row; None, NaN or "" means unlabelled (dropped and counted). Classes under `min_class_size`
     are dropped from queries and candidates alike. `distance` is one or several of cosine, euclidean, spearman.
-    `metrics` defaults to all but UMAP + HDBSCAN purity. `permutations` shuffles of the labels give each score a
-    chance baseline, a lift and a p-value; `bootstrap` resamples of the queries (of the groups, when given) give
-    an interval. With `groups` and `across_groups`, every metric is also computed with same-group pairs left
-    out, as protocol "across_groups". `per_point` keeps the value of every point in `Scores.per_point`.
+    `metrics` defaults to all but clustering (k-means, UMAP + HDBSCAN). `permutations` shuffles of the labels, as groups
+    allow, give each score a chance baseline, a lift and a p-value; `bootstrap` resamples of the queries (of the groups,
+    when given) give an interval. With `groups` and `across_groups`, every metric is also computed with same-group pairs
+    left out, as protocol "across_groups". `per_point` keeps the value of every point in `Scores.per_point`.
 
     `correct` is one or several hubness corrections: none, sphere, ls, nicdm, icdm, csls, mp, dsl, with parameters as
     in "icdm:k=20,iterations=5". Each gives rows of its own, from distances corrected on the fly. `device` is where the
