@@ -103,32 +103,53 @@ def shortest(lowest, own, barred, unit_groups, units, distances):
 
 @compiled
 def farthest_units(peaks, units, distances):
-    """The farthest units of each row, farthest first, by counting distances into buckets; -1 past the last."""
+    """The farthest units of each row, farthest first; -1 past the last.
+
+    What lies beyond a threshold is sorted; a threshold that suited the row before is tried first, and found by counting
+    into buckets where it does not suit. A list may be shorter than it could be: all that matters is that nothing
+    farther is missing from it.
+    """
     length, count = units.shape[1], peaks.shape[1]
     buckets = np.empty(BUCKETS, np.int64)
-    kept = np.empty(count, np.int64)
+    kept = np.empty(count + 1, np.int64)
+    threshold = np.inf
     for r in range(peaks.shape[0]):
         row = peaks[r]
-        top = 0.0
-        for u in range(count):
-            top = row[u] if row[u] > top else top
-        scale = (BUCKETS - 1) / top if top > 0.0 else 0.0
-        buckets[:] = 0
-        for u in range(count):
-            buckets[int(row[u] * scale)] += 1
-        cut, above = BUCKETS - 1, buckets[BUCKETS - 1]
-        while above < length and cut > 0:
-            cut -= 1
-            above += buckets[cut]
-        found = 0
-        for u in range(count):
-            if int(row[u] * scale) >= cut:
-                kept[found] = u
-                found += 1
+        found = _beyond(row, threshold, kept)
+        if found < length - length // 4 or found > 2 * length:
+            threshold = _threshold(row, length, buckets)
+            found = _beyond(row, threshold, kept)
         order = np.argsort(-row[kept[:found]])
         for t in range(length):
             units[r, t] = kept[order[t]] if t < found else -1
             distances[r, t] = row[kept[order[t]]] if t < found else 0.0
+
+
+@compiled
+def _beyond(row, threshold, kept):
+    """Units at least so far away, into `kept`; how many there are."""
+    found = 0
+    for u in range(row.shape[0]):
+        kept[found] = u
+        found += row[u] >= threshold
+    return found
+
+
+@compiled
+def _threshold(row, length, buckets):
+    """A distance that at least `length` units reach, and few more."""
+    top = 0.0
+    for u in range(row.shape[0]):
+        top = row[u] if row[u] > top else top
+    scale = (BUCKETS - 1) / top if top > 0.0 else 0.0
+    buckets[:] = 0
+    for u in range(row.shape[0]):
+        buckets[int(row[u] * scale)] += 1
+    cut, above = BUCKETS - 1, buckets[BUCKETS - 1]
+    while above < length and cut > 0:
+        cut -= 1
+        above += buckets[cut]
+    return cut / scale * (1.0 - 1e-12) if cut > 0 else 0.0
 
 
 @compiled

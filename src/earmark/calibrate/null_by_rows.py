@@ -24,7 +24,7 @@ from earmark.metrics import separation
 from earmark.workers import Workers
 
 ROWS = 64  # fixed, like the sweep's: the height of a block is part of a sum's last digit
-FAR_LISTS = 5  # lists of farthest units are this many times as long as it takes on average to meet the own class
+FAR_LISTS = 4  # lists of farthest units are this many times as long as it takes on average to meet the own class
 NEAR_UNITS = 32  # where groups move as wholes: how many of the nearest are kept for each row
 
 
@@ -128,6 +128,7 @@ def _constant_groups(job: Job) -> NDArray[np.bool_]:
 
 
 def _unit_groups(job: Job) -> Ints:
+    assert job.layout.groups is not None
     groups = np.empty(len(job.draws.unit_sizes), np.int64)
     groups[job.draws.units] = job.layout.groups
     return groups
@@ -179,12 +180,13 @@ def _serve(job: Job, shuffles: Shuffles, batch: _Batch, workers: Workers, progre
     every_k = np.array(job.ks, np.int64)
     step = -(-len(shuffles) // (2 * workers.threads))
     parts = list(spans(len(shuffles), -(-step // 64) * 64))  # what one comparison of bytes can fill
+    empty = np.zeros((0, 0))
+    nothing = _Block(empty, empty, empty, np.zeros((0, 0, 0)), as_units, distances, as_units, distances)
     for first, last in spans(layout.n, ROWS if balance else layout.n):
         rows = np.arange(first, last)
-        block = _Block.made(job, rows, operands, left, as_units, distances, pairs, workers) if balance else None
-        block = block or _Block(
-            *(np.zeros((0, 0)) for _ in range(3)), np.zeros((0, 0, 0)), as_units, distances, as_units, distances
-        )
+        block = nothing
+        if balance:
+            block = _Block.made(job, rows, operands, left, as_units, distances, pairs, workers)
         cells = _cells(job, rows, left)
 
         def serve(part: tuple[int, int], rows: Ints = rows, block: _Block = block, cells: Floats = cells) -> None:

@@ -27,7 +27,7 @@ def values(job: Job, workers: Workers, memory: int, progress: Any) -> dict[str, 
     """Every metric of the job, under each shuffle."""
     space = job.space
     together = max(1, COLUMNS // job.layout.classes)
-    left = np.zeros((0, 0), np.float32)
+    left: NDArray[Any] = np.zeros((0, 0), np.float32)
     if "silhouette" in job.metrics:
         left = np.column_stack([space.points, space.squares, np.ones(space.n)]).astype(np.float32)
 
@@ -42,7 +42,7 @@ def values(job: Job, workers: Workers, memory: int, progress: Any) -> dict[str, 
     return {name: np.array([row[name] for row in rows]) for name in wanted}
 
 
-def _measure(job: Job, span: tuple[int, int], together: int, left: Floats) -> list[dict[str, float]]:
+def _measure(job: Job, span: tuple[int, int], together: int, left: NDArray[Any]) -> list[dict[str, float]]:
     space, layout, metrics = job.space, job.layout, job.metrics
     n, classes, dims = layout.n, layout.classes, space.points.shape[1]
     labels = np.zeros((span[1] - span[0], n), np.int32)

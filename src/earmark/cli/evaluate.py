@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("metrics and calibration")
     group.add_argument(
         "--metrics", type=options.names, metavar="LIST",
-        help="metrics to compute, or `all` (default: all but purity, which needs UMAP)",
+        help="metrics to compute, or `all` (default: all but clustering, NMI, ARI, kmeans_purity and purity)",
     )  # fmt: skip
     group.add_argument(
         "--permutations", type=int, nargs="?", const=1000, default=0, metavar="N",

@@ -65,7 +65,7 @@ def _add_content(parser: argparse.ArgumentParser) -> None:
 
 def _add_measures(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("metrics and calibration")
-    group.add_argument("--metrics", type=options.names, metavar="LIST", help="or `all` (default: all but purity)")
+    group.add_argument("--metrics", type=options.names, metavar="LIST", help="or `all` (default: all but clustering)")
     group.add_argument("--k", type=options.whole_numbers, metavar="LIST", help="k of P@k (default: 1,5)")
     group.add_argument("--ties", choices=("average", "ordinal"), help="ranks of equal values under spearman")
     group.add_argument("--permutations", type=int, nargs="?", const=1000, metavar="N", help="label shuffles (1000)")

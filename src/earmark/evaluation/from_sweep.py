@@ -211,7 +211,7 @@ def clusters_of(
         for name in asked:
             measure = {"NMI": clustering.nmi, "ARI": clustering.ari, "kmeans_purity": clustering.purity}[name]
             values = np.array([measure(clusters, layout.codes[order]) for clusters in fits])
-            spread = f"mean over {len(fits)} k-means seeds of {clustering.STARTS} starts, sd {values.std(ddof=1):.2g}"
+            spread = f"mean over {len(fits)} k-means seeds of {clustering.STARTS} starts, sd {values.std(ddof=1):.4f}"
             yield Measured(name, float(values.mean()), layout.n, reason=spread)
     if "purity" in names and "purity" not in refused:
         try:

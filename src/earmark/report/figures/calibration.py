@@ -21,7 +21,7 @@ class Dot(NamedTuple):
 
 _PANELS = (
     ("95 % intervals that hold the expectation", "coverage", "former_coverage", 0.95, (0.45, 1.02)),
-    ("equal systems told apart at 0.05", "rejected", "former_rejected", 0.05, (-0.02, 0.55)),
+    ("equal systems told apart at 0.05", "rejected", "former_rejected", 0.05, (-0.01, 0.3)),
 )
 
 
@@ -48,7 +48,8 @@ def calibration(dots: Sequence[Dot]) -> Any:
                 known = [(value, height) for value, height in known if value is not None]
                 axes.scatter([value for value, _ in known], [height for _, height in known], s=size, color=colour,
                              marker=marker, label=label, zorder=3)  # fmt: skip
-            axes.set_xlim(*limits)
+            values = [value for dot in dots for value in (getattr(dot, now), getattr(dot, then)) if value is not None]
+            axes.set_xlim(min([limits[0], *values]), max([limits[1], *values]) + 0.01)
             axes.set_title(title, loc="left")
             axes.grid(axis="x", color=GRID)
             axes.set_axisbelow(True)
