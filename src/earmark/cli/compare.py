@@ -2,8 +2,8 @@
 
 Give files of vectors and a file of labels, or one run folder, or several. Prints one system minus another for every
 pair. Interval and two-sided p-value come from leaving out each clip (each group, where there are groups) of both
-systems, as query and as candidate. With several pairs both are corrected for their number (column comparisons), so an
-interval excludes 0 exactly when p < 0.05. Run folders are compared on the clips that all systems have.
+systems, as query and as candidate, so the interval excludes 0 exactly when p < 0.05. With several pairs both are
+corrected for their number (column comparisons). Systems of run folders are compared on the clips that all of them have.
 """
 
 from __future__ import annotations
@@ -39,13 +39,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metrics", type=options.names, metavar="LIST",
         help="metrics (default: P@k, GSR, CSR, CSR_pointwise, CS, CSCF, silhouette)",
     )  # fmt: skip
-    group.add_argument("--systems", type=options.names, default=[], metavar="LIST", help="of run folders: these alone")
+    group.add_argument(
+        "--systems", type=options.names, default=[], metavar="LIST", help="of run folders: these systems alone"
+    )
     group.add_argument("--reference", metavar="NAME", help="compare every other system with this one, not all pairs")
-    # Version 0.1.0 drew queries; nothing is drawn any more, and old command lines still work.
+    # Version 0.1.0 drew queries; nothing is drawn any more, and old command lines still work, --seed among them.
     for flag in ("--permutations", "--bootstrap"):
         group.add_argument(flag, type=int, help=argparse.SUPPRESS)
-    options.add_labels(parser)
-    options.add_vectors(parser)
+    options.add_labels(parser, draws=False)
+    options.add_vectors(parser, system=False)
     options.add_output(parser)
 
 
