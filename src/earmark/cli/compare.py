@@ -31,8 +31,8 @@ EXAMPLES = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "inputs", metavar="INPUT", nargs="+",
-        help="run folders; or two or more files of vectors of the same clips, then the file of labels (which may be "
-        "left out where the first file holds labels)",
+        help="run folders; or two or more files of vectors of the same clips, then the file of labels (two files that "
+        "hold labels themselves need none)",
     )  # fmt: skip
     group = parser.add_argument_group("what is compared")
     group.add_argument(
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for flag in ("--permutations", "--bootstrap"):
         group.add_argument(flag, type=int, help=argparse.SUPPRESS)
     options.add_labels(parser, draws=False)
-    options.add_vectors(parser, system=False)
+    options.add_vectors(parser, compared=True)
     options.add_output(parser)
 
 
@@ -93,13 +93,14 @@ def _compare_files(args: argparse.Namespace) -> Scores:
         raise UsageError("The same file was given twice: it does not differ from itself.")
     first = joined[paths[0]]
     values = {path: _in_order(first, of, paths[0], path) for path, of in joined.items()}
-    options.tell_columns(args, *joined.values())
-    return compare(
+    scores = compare(
         values, first.labels, groups=first.groups, distance=args.distance, metrics=args.metrics, k=args.k,
         across_groups=args.across_groups, reference=args.reference, min_class_size=args.min_class_size,
         ties=args.ties, correct=args.correct, device=args.device, memory=args.memory, threads=args.threads,
         subset=args.subset, suite=args.suite, progress=not args.quiet,
     )  # fmt: skip
+    options.tell_columns(args, *joined.values())
+    return scores
 
 
 def _in_order(first: vectors.Joined, of: vectors.Joined, first_path: str, path: str) -> vectors.Matrix:

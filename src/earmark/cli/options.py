@@ -46,8 +46,8 @@ CORRECT = (
 )
 
 
-def add_vectors(parser: argparse.ArgumentParser, correct: str = "none", *, system: bool = True) -> None:
-    """Flags of distances and of names. Without `system`, the flag that names one is taken and does nothing."""
+def add_vectors(parser: argparse.ArgumentParser, correct: str = "none", *, compared: bool = False) -> None:
+    """Flags of distances and of names. Compared systems have names already, and one correction at a time."""
     group = parser.add_argument_group("distances and resources")
     group.add_argument(
         "--distance", type=names, default=["cosine"], metavar="LIST",
@@ -61,7 +61,7 @@ def add_vectors(parser: argparse.ArgumentParser, correct: str = "none", *, syste
         "--correct",
         default=correct,
         metavar="LIST",
-        help=f"{CORRECT} (default: {correct})",
+        help=f"{CORRECT.replace('several with commas', 'one at a time') if compared else CORRECT} (default: {correct})",
     )
     group.add_argument(
         "--device",
@@ -77,7 +77,7 @@ def add_vectors(parser: argparse.ArgumentParser, correct: str = "none", *, syste
     group.add_argument("--threads", type=int, metavar="N", help="worker threads (default: every core)")
     group.add_argument("--key", metavar="NAME", help="the array to take from .npz, .parquet or .pt files")
     add_dimensions(group)
-    named = "name of the model, for the system column" if system else argparse.SUPPRESS
+    named = argparse.SUPPRESS if compared else "name of the model, for the system column"
     group.add_argument("--system", default="", metavar="NAME", help=named)
     group.add_argument("--subset", default="", metavar="NAME", help="name of the data, for the subset column")
     group.add_argument("--suite", default="", metavar="NAME", help="name of the suite, for the suite column")
