@@ -22,6 +22,8 @@ from typing import NamedTuple
 
 import pytest
 
+from earmark.scores.rows import COLUMNS
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SHELLS = ("bash", "console", "sh", "shell")
@@ -147,6 +149,13 @@ def test_the_page_on_configs_shows_the_example_as_it_is(name: str) -> None:
     page = (ROOT / "docs" / "configs.md").read_text(encoding="utf-8")
     shown = [block.text for block in blocks(page) if block.language == "yaml"]
     assert (ROOT / "examples" / name).read_text(encoding="utf-8") in shown
+
+
+def test_the_page_on_score_tables_describes_every_column_once() -> None:
+    page = (ROOT / "docs" / "scores.md").read_text(encoding="utf-8")
+    table = page.split("## What a row means")[1].split("\n\n")[1]
+    described = [name for line in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", line.split("|")[1])]
+    assert sorted(described) == sorted(COLUMNS)
 
 
 # --- the runner itself ----------------------------------------------------------------------------

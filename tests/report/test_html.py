@@ -258,6 +258,24 @@ def test_without_intervals(data: ReportData) -> None:
     assert "95 % bootstrap intervals" not in page.text
 
 
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("jackknife", "left out in turn, as query and as candidate"),
+        ("bootstrap_queries", "candidates are held fixed, so these intervals are too narrow"),
+        ("", "candidates are held fixed"),  # tables of version 0.1.0
+    ],
+)
+def test_the_report_says_how_its_intervals_were_made(kind: str, said: str) -> None:
+    row = Row(system="a", metric="P@1", value=0.5, low=0.4, high=0.6, n=9, interval=kind)
+    assert said in Page(render(ReportData(title="One", scores=Scores((row,))))).text
+
+
+def test_the_report_says_that_groups_bind_the_shuffles() -> None:
+    row = Row(system="a", metric="P@1", value=0.5, baseline=0.2, lift=0.3, p_value=0.01, n=9, shuffle="whole_groups")
+    assert "only as the groups allow" in Page(render(ReportData(title="One", scores=Scores((row,))))).text
+
+
 def test_one_subset_and_one_system(data: ReportData) -> None:
     scores = data.scores.select(subset="calls", system="mfcc", distance="cosine", protocol="all")
     page = Page(render(bare(data, scores=scores, subsets=data.subsets[:1])))

@@ -2,8 +2,8 @@
 
 Give files of vectors and a file of labels, or one run folder, or several. Prints one system minus another for every
 pair. Interval and two-sided p-value come from leaving out each clip (each group, where there are groups) of both
-systems, as query and as candidate. With several pairs both are corrected for their number (column comparisons), so an
-interval excludes 0 exactly when p < 0.05. Run folders are compared on the clips that all systems have.
+systems, as query and as candidate, so the interval excludes 0 exactly when p < 0.05. With several pairs both are
+corrected for their number (column comparisons). Systems of run folders are compared on the clips that all of them have.
 """
 
 from __future__ import annotations
@@ -31,21 +31,23 @@ EXAMPLES = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "inputs", metavar="INPUT", nargs="+",
-        help="run folders; or two or more files of vectors of the same clips, then the file of labels (which may be "
-        "left out where the first file holds labels)",
+        help="run folders; or two or more files of vectors of the same clips, then the file of labels (two files that "
+        "hold labels themselves need none)",
     )  # fmt: skip
     group = parser.add_argument_group("what is compared")
     group.add_argument(
         "--metrics", type=options.names, metavar="LIST",
         help="metrics (default: P@k, GSR, CSR, CSR_pointwise, CS, CSCF, silhouette)",
     )  # fmt: skip
-    group.add_argument("--systems", type=options.names, default=[], metavar="LIST", help="of run folders: these alone")
+    group.add_argument(
+        "--systems", type=options.names, default=[], metavar="LIST", help="of run folders: these systems alone"
+    )
     group.add_argument("--reference", metavar="NAME", help="compare every other system with this one, not all pairs")
-    # Version 0.1.0 drew queries; nothing is drawn any more, and old command lines still work.
+    # Version 0.1.0 drew queries; nothing is drawn any more, and old command lines still work, --seed among them.
     for flag in ("--permutations", "--bootstrap"):
         group.add_argument(flag, type=int, help=argparse.SUPPRESS)
-    options.add_labels(parser)
-    options.add_vectors(parser)
+    options.add_labels(parser, draws=False)
+    options.add_vectors(parser, compared=True)
     options.add_output(parser)
 
 
@@ -91,13 +93,14 @@ def _compare_files(args: argparse.Namespace) -> Scores:
         raise UsageError("The same file was given twice: it does not differ from itself.")
     first = joined[paths[0]]
     values = {path: _in_order(first, of, paths[0], path) for path, of in joined.items()}
-    options.tell_columns(args, *joined.values())
-    return compare(
+    scores = compare(
         values, first.labels, groups=first.groups, distance=args.distance, metrics=args.metrics, k=args.k,
         across_groups=args.across_groups, reference=args.reference, min_class_size=args.min_class_size,
         ties=args.ties, correct=args.correct, device=args.device, memory=args.memory, threads=args.threads,
         subset=args.subset, suite=args.suite, progress=not args.quiet,
     )  # fmt: skip
+    options.tell_columns(args, *joined.values())
+    return scores
 
 
 def _in_order(first: vectors.Joined, of: vectors.Joined, first_path: str, path: str) -> vectors.Matrix:

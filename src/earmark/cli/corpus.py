@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, line in (
         ("list", "registered corpora with domain, status and licence"),
-        ("describe", "clips, classes, durations and dynamic range of each subset"),
+        ("describe", "clips, classes, durations, dynamic range and copies in each subset"),
         ("prepare", "VocSim's Algorithm 1: leave out outliers and small classes, write a manifest and a log"),
         ("export", "write a manifest and 16-bit FLAC files"),
     ):
@@ -47,7 +47,9 @@ def _add_list(parser: argparse.ArgumentParser) -> None:
 
 def _add_describe(parser: argparse.ArgumentParser) -> None:
     _add_spec(parser)
-    parser.add_argument("--no-dri", action="store_true", help="read headers only: fast, without the dynamic range")
+    parser.add_argument(
+        "--no-dri", action="store_true", help="without the dynamic range: faster, since hardly a clip is decoded"
+    )
     parser.add_argument("--figure", metavar="FILE", help="draw class sizes and durations: .png, .svg or .pdf")
     parser.add_argument("--out", metavar="FILE", help="write the table: .csv or .json")
 

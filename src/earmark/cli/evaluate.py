@@ -35,12 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--permutations", type=int, nargs="?", const=1000, default=0, metavar="N",
-        help="shuffle the labels N times: chance baseline, lift, p-value (1000 when N is left out)",
+        help="shuffle the labels N times, as groups allow: chance baseline, lift, p-value (1000 when N is left out)",
     )  # fmt: skip
     group.add_argument(
         "--intervals", choices=INTERVALS,
         help="how 95 %% intervals are made: jackknife leaves out each clip, or group, as query and as candidate (the "
-        "default); bootstrap draws queries and holds the candidates",
+        "default); bootstrap draws queries and holds the candidates fixed, which is too narrow; none",
     )  # fmt: skip
     group.add_argument(
         "--bootstrap", type=int, nargs="?", const=300, default=0, metavar="N",

@@ -46,7 +46,8 @@ CORRECT = (
 )
 
 
-def add_vectors(parser: argparse.ArgumentParser, correct: str = "none") -> None:
+def add_vectors(parser: argparse.ArgumentParser, correct: str = "none", *, compared: bool = False) -> None:
+    """Flags of distances and of names. Compared systems have names already, and one correction at a time."""
     group = parser.add_argument_group("distances and resources")
     group.add_argument(
         "--distance", type=names, default=["cosine"], metavar="LIST",
@@ -60,7 +61,7 @@ def add_vectors(parser: argparse.ArgumentParser, correct: str = "none") -> None:
         "--correct",
         default=correct,
         metavar="LIST",
-        help=f"{CORRECT} (default: {correct})",
+        help=f"{CORRECT.replace('several with commas', 'one at a time') if compared else CORRECT} (default: {correct})",
     )
     group.add_argument(
         "--device",
@@ -76,7 +77,8 @@ def add_vectors(parser: argparse.ArgumentParser, correct: str = "none") -> None:
     group.add_argument("--threads", type=int, metavar="N", help="worker threads (default: every core)")
     group.add_argument("--key", metavar="NAME", help="the array to take from .npz, .parquet or .pt files")
     add_dimensions(group)
-    group.add_argument("--system", default="", metavar="NAME", help="name of the model, for the system column")
+    named = argparse.SUPPRESS if compared else "name of the model, for the system column"
+    group.add_argument("--system", default="", metavar="NAME", help=named)
     group.add_argument("--subset", default="", metavar="NAME", help="name of the data, for the subset column")
     group.add_argument("--suite", default="", metavar="NAME", help="name of the suite, for the suite column")
 
@@ -89,10 +91,15 @@ def add_dimensions(group: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
 
 
-def add_labels(parser: argparse.ArgumentParser) -> None:
+def add_labels(parser: argparse.ArgumentParser, *, draws: bool = True) -> None:
+    """Flags of labels and groups. Where nothing is drawn, the seed is taken and does nothing."""
     group = parser.add_argument_group("labels and groups")
     group.add_argument("--label-column", metavar="NAME", help="column that holds the label (default: label)")
-    group.add_argument("--groups", metavar="COLUMN", help="column that holds the speaker, bird or recording")
+    group.add_argument(
+        "--groups",
+        metavar="COLUMN",
+        help="column that holds the speaker, bird or recording: the unit of intervals and tests",
+    )
     group.add_argument(
         "--across-groups", action="store_true",
         help="also leave out all pairs of one group, as protocol across_groups",
@@ -105,7 +112,8 @@ def add_labels(parser: argparse.ArgumentParser) -> None:
         help="drop classes with fewer clips (default: 2)",
     )
     group.add_argument("--k", type=whole_numbers, default=[1, 5], metavar="LIST", help="k of P@k (default: 1,5)")
-    group.add_argument("--seed", type=int, default=0, help="seed of shuffles and resamples (default: 0)")
+    seeds = "seed of shuffles, resamples and k-means (default: 0)" if draws else argparse.SUPPRESS
+    group.add_argument("--seed", type=int, default=0, help=seeds)
 
 
 def check_out(args: argparse.Namespace) -> None:

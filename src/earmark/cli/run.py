@@ -68,10 +68,13 @@ def _add_measures(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--metrics", type=options.names, metavar="LIST", help="or `all` (default: all but clustering)")
     group.add_argument("--k", type=options.whole_numbers, metavar="LIST", help="k of P@k (default: 1,5)")
     group.add_argument("--ties", choices=("average", "ordinal"), help="ranks of equal values under spearman")
-    group.add_argument("--permutations", type=int, nargs="?", const=1000, metavar="N", help="label shuffles (1000)")
+    group.add_argument(
+        "--permutations", type=int, nargs="?", const=1000, metavar="N", help="label shuffles, as groups allow (1000)"
+    )
     group.add_argument(
         "--intervals", choices=INTERVALS,
-        help="jackknife: leave out each clip, or group, as query and as candidate (default); bootstrap: draw queries",
+        help="jackknife: leave out each clip, or group, as query and as candidate (default); bootstrap: draw queries "
+        "and hold the candidates fixed, which is too narrow; none",
     )  # fmt: skip
     group.add_argument(
         "--bootstrap", type=int, nargs="?", const=300, metavar="N",
@@ -79,12 +82,14 @@ def _add_measures(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--across-groups", "--groups", action="store_true", default=None,
-        help="also leave out all pairs of one group (speaker, bird, recording), as protocol across_groups",
+        help="also leave out all pairs of one group (speaker, bird, recording), as protocol across_groups; the report "
+        "then answers for it",
     )  # fmt: skip
     group.add_argument("--min-class-size", type=int, metavar="N", help="drop classes with fewer clips (default: 2)")
     group.add_argument(
         "--copies", choices=COPIES,
-        help="clips that are one sound: drop all but the first (default), keep them, or refuse to run",
+        help="clips that are one sound: drop all but the first, and all of them where their labels differ (default); "
+        "keep them; or refuse to run",
     )  # fmt: skip
     group.add_argument("--label-noise", type=options.names, metavar="LIST", help="ablation: shares of labels to flip")
     group.add_argument("--dtw", action="store_true", default=None, help="ablation: re-rank neighbours frame by frame")

@@ -1,10 +1,10 @@
 """Send results to a leaderboard: checked here with the board's own rules, shown, sent, and stored once.
 
 SCORES is a score table (.csv, .jsonl, .json or .parquet, as `--out` writes it), the JSON of codecs, or a document that
-holds its own cards. Partial results are welcome. What is sent is pending until a moderator accepts it; the permalink
-that is printed says what became of it. When the connection breaks or the board restarts, the same submission is sent
-again and stored once. The token comes from --token or EARMARK_TOKEN: the host gives you one, or the page /sign-up of a
-board whose registration is open.
+holds its own cards. Partial results are welcome; rows of blind subsets, which the host alone measures, are refused.
+What is sent is pending until a moderator accepts it; the permalink that is printed says what became of it. When the
+connection breaks or the board restarts, the same submission is sent again and stored once. The token comes from --token
+or EARMARK_TOKEN: the host gives you one, or the page /sign-up of a board whose registration is open.
 """
 
 from __future__ import annotations

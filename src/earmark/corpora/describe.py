@@ -75,7 +75,7 @@ class _Measured(NamedTuple):
 
 
 def describe(corpus: Corpus, *, dri: bool = True, threads: int | None = None, progress: bool = False) -> Description:
-    """Measure every clip. Without `dri` only headers are read. Clips that cannot be read are counted, not fatal."""
+    """Measure every clip. Without `dri` hardly a clip is decoded. Clips that cannot be read are counted, not fatal."""
     measured: dict[str, list[_Measured]] = {}
     readable: dict[str, list[Clip]] = {}
     unreadable: list[tuple[str, str]] = []

@@ -200,6 +200,7 @@ def _settings(config: RunConfig) -> dict[str, str]:
         "correct",
         "ties",
         "permutations",
+        "intervals",
         "bootstrap",
         "across_groups",
         "min_class_size",

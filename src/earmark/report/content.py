@@ -138,7 +138,7 @@ class CloseUp:
 class ReportData:
     """Everything a report says. Only `title` and `scores` are needed; a section without data says so or is left out.
 
-    settings  name and value of what a reader would ask for: permutations, bootstrap, seed, min_class_size …
+    settings  name and value of what a reader would ask for: permutations, intervals, seed, min_class_size …
     versions  of Earmark's companions: Python, NumPy, the models.
     inputs    what was hashed and its hash: corpora, files, models.
     tables    title and relative address of files beside the report.

@@ -148,15 +148,26 @@ def _calibration(data: ReportData) -> Html:
         )
     else:
         said.append("No permutations were made, so there are no values for chance, lift or p.")
-    if any(row.low is not None for row in rows):
-        count = data.settings.get("bootstrap", "")
+    if any(row.shuffle not in ("", "clips") for row in rows):
         said.append(
-            f"Intervals are the middle 95 % of resamples{f' ({count})' if count else ''} of the"
-            " queries, of whole groups where clips "
-            "have groups. They cover the choice of clips, not of labels or of recording conditions."
+            "Where clips have groups, labels change places only as the groups allow: between whole groups where a group"
+            " has one label, between the clips of a group where it has several."
         )
-    else:
-        said.append("No bootstrap was made, so there are no intervals.")
+    kinds = {row.interval for row in rows if row.low is not None}
+    if "jackknife" in kinds:
+        said.append(
+            "Intervals are at 95 %: each clip, or each group where clips have groups, is left out in turn, as query and"
+            " as candidate. They cover the choice of clips, not of labels or of recording conditions."
+        )
+    if kinds - {"jackknife"}:
+        count = data.settings.get("bootstrap", "0")
+        said.append(
+            f"{'Other intervals' if 'jackknife' in kinds else 'Intervals'} are the middle 95 % of"
+            f" resamples{f' ({count})' if count != '0' else ''} of the queries, of whole groups where clips have"
+            " groups. The candidates are held fixed, so these intervals are too narrow for other clips."
+        )
+    if not kinds:
+        said.append("There are no intervals: none were asked for, or there are too few clips or groups.")
     return join(tag("h3", "Chance and intervals"), [paragraph(sentence) for sentence in said])
 
 
