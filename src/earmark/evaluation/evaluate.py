@@ -44,8 +44,8 @@ def evaluate(
 ) -> Scores:
     """Measure how well `vectors` [N, D] keep clips of one label together; returns Scores.
 
-    labels: one per row; None, NaN, pandas.NA, a masked entry or "" means unlabelled (dropped and counted). Classes under `min_class_size`
-    are dropped from queries and candidates alike. `distance` is one or several of cosine, euclidean, spearman.
+    labels: one per row; None, NaN, pandas.NA, a masked entry or "" means unlabelled (dropped and counted). Classes
+    under `min_class_size` are dropped from queries and candidates alike. `distance` is one or several of cosine, euclidean, spearman.
     `metrics` defaults to all but clustering (k-means, UMAP + HDBSCAN). `permutations` shuffles of the labels, as groups
     allow, give each score a chance baseline, a lift and a p-value.
 
