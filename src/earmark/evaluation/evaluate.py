@@ -45,9 +45,9 @@ def evaluate(
     """Measure how well `vectors` [N, D] keep clips of one label together; returns Scores.
 
     labels: one per row; None, NaN, pandas.NA, a masked entry or "" means unlabelled (dropped and counted). Classes
-    under `min_class_size` are dropped from queries and candidates alike. `distance` is one or several of cosine, euclidean, spearman.
-    `metrics` defaults to all but clustering (k-means, UMAP + HDBSCAN). `permutations` shuffles of the labels, as groups
-    allow, give each score a chance baseline, a lift and a p-value.
+    under `min_class_size` are dropped from queries and candidates alike. `distance` is one or several of cosine,
+    euclidean, spearman. `metrics` defaults to all but clustering (k-means, UMAP + HDBSCAN). `permutations` shuffles of
+    the labels, as groups allow, give each score a chance baseline, a lift and a p-value.
 
     `intervals` is "jackknife" (the default: each clip, or each group when `groups` are given, is left out as query and
     as candidate), "bootstrap" (`bootstrap` resamples of the queries; the candidates stay as they are, so the interval
