@@ -137,9 +137,13 @@ def _bounds(value: float, error: float, units: int, ends: tuple[float, float], q
         return max(ends[0], value - q * error), min(ends[1], value + q * error)
     width = ends[1] - ends[0]
     share = min(max((value - ends[0]) / width, 0.0), 1.0)
+    low, high = wilson(share, draws, q)
+    return ends[0] + low * width, ends[0] + high * width
+
+
+def wilson(share: float, draws: float, q: float) -> tuple[float, float]:
+    """The shares t for which |share - t| <= q sqrt(t (1 - t) / draws): they hold `share` and stay in [0, 1]."""
     bend = q * q / draws
     middle = (share + bend / 2.0) / (1.0 + bend)
     half = q / (1.0 + bend) * math.sqrt(share * (1.0 - share) / draws + bend / (4.0 * draws))
-    low = min(max(middle - half, 0.0), share)
-    high = max(min(middle + half, 1.0), share)
-    return ends[0] + low * width, ends[0] + high * width
+    return min(max(middle - half, 0.0), share), max(min(middle + half, 1.0), share)

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr, stdtrit
 
+from earmark.calibrate.jackknife import wilson
 from earmark.errors import InputError
 from earmark.wording import counted
 
@@ -192,10 +193,8 @@ def _bounds(value: float, error: float, deal: Deal, ends: tuple[float, float], q
     if _near_end(value, deal, ends):
         shares = _exact_bounds(share, min(draws, float(units)))
         return low + width * shares[0], low + width * shares[1]
-    bend = q * q / draws
-    middle, half = (share + bend / 2.0), math.sqrt(bend * share * (1.0 - share) + bend * bend / 4.0)
-    bounds = (middle - half) / (1.0 + bend), (middle + half) / (1.0 + bend)
-    return low + width * max(min(bounds[0], share), 0.0), low + width * min(max(bounds[1], share), 1.0)
+    shares = wilson(share, draws, q)
+    return low + width * shares[0], low + width * shares[1]
 
 
 def _exact_bounds(share: float, draws: float) -> tuple[float, float]:
