@@ -71,7 +71,9 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("running")
     group.add_argument("--into", metavar="RUN", help="folder for the results (default: codec-run)")
     group.add_argument("--suite", metavar="NAME", help="name of the suite, for the suite column (default: codec)")
-    group.add_argument("--bootstrap", type=int, metavar="N", help="resamples of clips for intervals (default: 1000)")
+    group.add_argument(
+        "--bootstrap", type=int, metavar="N", help="resamples of clips: intervals of means (default: 1000)"
+    )
     group.add_argument("--seed", type=int, help="seed of resamples and lost packets (default: 0)")
     group.add_argument("--jobs", type=int, metavar="N", help="worker processes (default: every core; 0: none)")
     group.add_argument(

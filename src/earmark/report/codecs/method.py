@@ -15,8 +15,9 @@ _COMMON = (
     "Clips are resampled to the codec's rate and back, so band limits are part of the result.",
     "Each codec has one delay, declared on its card or calibrated on several clips, which is taken out of every clip. "
     "No clip is aligned by itself.",
-    "Metrics are means over the clips that have a value; intervals are the middle 95 % of resamples of the clips. A "
-    "value that cannot be measured is not a number: it is counted as not applicable or failed.",
+    "Metrics are means over the clips that have a value; intervals are the middle 95 % of resamples of the clips. For "
+    "content identity and fidelity, where clips are neighbours of each other, they are left out in both roles "
+    "instead. A value that cannot be measured is not a number: it is counted as not applicable or failed.",
     "overall is the published score of Codec-SUPERB: the harmonic mean of (PESQ + 0.5) / 5, STOI, F0 correlation and "
     "sigmoid(1/d) of the distances, as far as they belong to the category. It saturates at low quality; "
     "overall_unsaturated does not.",
