@@ -74,7 +74,25 @@ def test_every_metric_by_default(case):
         assert row.n == 40
         assert row.version == earmark.__version__
         assert row.seconds >= 0
-        assert (row.low, row.high, row.baseline, row.lift, row.p_value) == (None,) * 5
+        assert (row.interval, row.unit, row.units) == ("jackknife", "clip", 40)
+        assert row.low <= row.value <= row.high
+        assert (row.baseline, row.lift, row.p_value, row.baseline_error, row.shuffle) == (None, None, None, None, "")
+
+
+def test_intervals_can_be_left_out(case):
+    rows = earmark.evaluate(case.vectors, case.labels, intervals="none").rows
+    assert {(row.low, row.high, row.interval, row.units) for row in rows} == {(None, None, "", None)}
+
+
+def test_the_bootstrap_says_what_it_holds_fixed(case):
+    by_name = earmark.evaluate(case.vectors, case.labels, metrics="P@1", intervals="bootstrap").row("P@1")
+    by_number = earmark.evaluate(case.vectors, case.labels, metrics="P@1", bootstrap=300).row("P@1")
+    assert (by_name.low, by_name.high) == (by_number.low, by_number.high)
+    assert by_name.interval == "bootstrap_queries"
+    with pytest.raises(UsageError, match="goes with"):
+        earmark.evaluate(case.vectors, case.labels, intervals="jackknife", bootstrap=10)
+    with pytest.raises(UsageError, match="jackknife, bootstrap, none"):
+        earmark.evaluate(case.vectors, case.labels, intervals="jacknife")
 
 
 def test_names_of_the_measurement_are_kept(case):

@@ -50,7 +50,9 @@ class IntervalPlan:
             return {}, self.reasons[item.metric]
         if item.without is None:
             return {}, "no interval: it would take a new clustering for each clip"
-        ends = metric_facts(item.metric).range
+        low, high = metric_facts(item.metric).range
+        # Where every point has k neighbours, no mean of the highest counts is under their mean.
+        ends = (1.0, high) if item.metric == "hub_ratio" and item.value >= 1.0 else (low, high)
         found = jackknife.interval(item.value, item.without, ends, self.units.kind)
         if found.low is None:
             return {}, found.reason
