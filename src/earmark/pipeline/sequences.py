@@ -96,7 +96,8 @@ def _row(codes: NDArray[np.int64], found: NDArray[np.int64], k: int, base: dict[
     partners = np.bincount(codes)[codes] > 1
     points = retrieval.precision_at_k(codes[found[:, :k]], codes, k)[partners]
     alone = int((~partners).sum())
-    reason = f"{counted(alone, 'point')} without a same-class partner excluded" if alone else ""
+    excluded = f"{counted(alone, 'point')} without a same-class partner excluded" if alone else ""
+    reason = "; ".join(filter(None, [excluded, "no interval: clips are not left out of re-ranked lists"]))
     value = float(points.mean())
     return Row(metric=f"P@{k}", value=value, n=len(points), reason=reason, **base)
 
