@@ -84,7 +84,7 @@ def difference(
     error = standard_error(without)
     if error == 0.0 and abs(value) <= EQUAL:
         # Two systems at the same end of a range agree in every deletion and may differ elsewhere: that is no interval.
-        return Difference(0.0, None, None, 1.0, units, f"no interval: no {unit} tells the two apart")
+        return Difference(0.0, None, None, 1.0, units, f"no interval: the difference is 0 whichever {unit} is left out")
     if error == 0.0 and not _at_end(value, (-width, width)):
         return Difference(value, None, None, None, units, f"no interval: no {unit} changes the difference")
     low, high = _bounds(value, error, units, (-width, width), _quantile(units, comparisons))

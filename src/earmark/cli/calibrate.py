@@ -25,6 +25,7 @@ from earmark.fidelity.sanity import coverage as fidelity
 from earmark.report.figures.calibration import Dot, calibration
 from earmark.report.figures.style import save
 from earmark.simulation import DESIGNS, METRICS, STANDARD, Line, study, to_csv
+from earmark.simulation.study import ENOUGH_REPEATS
 from earmark.workers import thread_count
 
 EXAMPLES = """examples:
@@ -35,8 +36,8 @@ EXAMPLES = """examples:
 """
 
 _COLUMNS = (
-    ("expected", "expectation"), ("covered", "coverage"), ("was", "former_coverage"), ("equal", "equal_rejected"),
-    ("was", "former_equal_rejected"), ("found", "found"), ("was", "former_found"), ("chance", "null_rejected"),
+    ("expected", "expectation"), ("covered", "coverage"), ("before", "former_coverage"), ("equal", "equal_rejected"),
+    ("before", "former_equal_rejected"), ("found", "found"), ("before", "former_found"), ("chance", "null_rejected"),
 )  # fmt: skip
 
 
@@ -142,14 +143,22 @@ def text(lines: list[Line]) -> str:
         parts.append(f"  {'':14}" + "".join(f"{title:>10}" for title, _ in _COLUMNS) + "\n")
         for line in block:
             cells = "".join(f"{_number(getattr(line, name)):>10}" for _, name in _COLUMNS)
-            verdict = {True: "holds", False: "FALLS SHORT", None: "fewer than 15 units"}[line.holds]
-            parts.append(f"  {line.metric:14}{cells}  {verdict if line.coverage is not None else 'no interval'}\n")
+            parts.append(f"  {line.metric:14}{cells}  {_verdict(line)}\n")
         parts.append("\n")
     parts.append(
         "covered: 95 % intervals that hold the expectation; equal: equal systems told apart at 0.05; found: a worse\n"
-        "system told apart; chance: meaningless labels with p <= 0.05; was: the same in version 0.1.0\n"
+        "system told apart (power); chance: meaningless labels with p <= 0.05; before: the same in version 0.1.0;\n"
+        "holds: covered at least 0.92, equal and chance at most 0.06, within two errors of the simulation\n"
     )
     return "".join(parts)
+
+
+def _verdict(line: Line) -> str:
+    if line.coverage is None:
+        return "no interval"
+    if line.repeats < ENOUGH_REPEATS:
+        return "too few data sets to say"
+    return {True: "holds", False: "FALLS SHORT", None: "fewer than 15 units"}[line.holds]
 
 
 def _number(value: float | None) -> str:

@@ -71,15 +71,18 @@ def _compare_folders(args: argparse.Namespace) -> Scores:
             raise UsageError(f"{flag} is for files: a run folder knows its labels and groups.")
     return compare_runs(
         args.inputs, subset=args.subset or None, systems=args.systems, distance=args.distance, metrics=args.metrics,
-        k=args.k, across_groups=args.across_groups, reference=args.reference, min_class_size=args.min_class_size,
-        ties=args.ties, correct=args.correct, device=args.device, memory=args.memory, threads=args.threads,
-        progress=not args.quiet,
+        k=args.k, across_groups=args.across_groups or None, reference=args.reference,
+        min_class_size=args.min_class_size, ties=args.ties, correct=args.correct, device=args.device,
+        memory=args.memory, threads=args.threads, progress=not args.quiet,
     )  # fmt: skip
 
 
 def _compare_files(args: argparse.Namespace) -> Scores:
     if args.systems:
         raise UsageError("--systems is for run folders: give the files to be compared.")
+    for path in args.inputs:
+        if not Path(path).exists():
+            raise InputError(f"{path} does not exist; check the path.")
     if len(args.inputs) < 2:
         raise UsageError(f"{args.inputs[0]} is one file: give at least two files of vectors, then the labels.")
     paths, labels = (args.inputs[:-1], args.inputs[-1]) if len(args.inputs) > 2 else (args.inputs, None)

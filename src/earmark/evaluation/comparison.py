@@ -138,7 +138,8 @@ def _pairs(names: list[str], reference: str | None) -> list[tuple[str, str]]:
     if reference is None:
         return list(combinations(names, 2))
     if reference not in names:
-        raise UsageError(f"There is no system {reference!r} to compare with.{did_you_mean(reference, names)}")
+        hint = did_you_mean(reference, names) or f" There are {', '.join(names)}."
+        raise UsageError(f"There is no system {reference!r} to compare with.{hint}")
     return [(name, reference) for name in names if name != reference]
 
 

@@ -196,15 +196,19 @@ def compare_runs(
     *,
     subset: str | None = None,
     systems: Sequence[str] = (),
+    across_groups: bool | None = None,
     **options: Any,
 ) -> Scores:
     """Compare the systems of one run folder, or of several, subset by subset on the clips that all of them have.
 
-    `systems` chooses some by name; `options` are those of `earmark.compare`. Where two runs have a system of one name,
+    `systems` chooses some by name; `options` are those of `earmark.compare`. Both protocols are compared where one of
+    the runs measured across groups, unless `across_groups` says otherwise. Where two runs have a system of one name,
     the folder's name goes in front. Clips are the same when they have the same id, label, group and sound.
     """
+    if across_groups is None:
+        across_groups = any(_measured_across(Path(folder)) for folder in folders)
     tables = [
-        _compare_subset(place, found, systems, options)
+        _compare_subset(place, found, systems, across_groups, options)
         for place, found in _vectors_by_subset(folders).items()
         if subset in (None, place[1])
     ]
@@ -212,6 +216,11 @@ def compare_runs(
         raise InputError(f"No run has a subset {subset!r}." if subset else "These runs hold no vectors to compare.")
     notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
     return Scores(tuple(row for table in tables for row in table.rows), notes=notes)
+
+
+def _measured_across(folder: Path) -> bool:
+    path = folder / "scores.csv"
+    return path.exists() and any(row.protocol == "across_groups" for row in load_scores(path))
 
 
 def _vectors_by_subset(folders: Sequence[str | Path]) -> dict[tuple[str, str], dict[str, tuple[Path, str]]]:
@@ -230,7 +239,11 @@ def _vectors_by_subset(folders: Sequence[str | Path]) -> dict[tuple[str, str], d
 
 
 def _compare_subset(
-    place: tuple[str, str], found: Mapping[str, tuple[Path, str]], systems: Sequence[str], options: Mapping[str, Any]
+    place: tuple[str, str],
+    found: Mapping[str, tuple[Path, str]],
+    systems: Sequence[str],
+    across_groups: bool,
+    options: Mapping[str, Any],
 ) -> Scores:
     suite, subset = place
     for name in systems:
@@ -259,7 +272,10 @@ def _compare_subset(
         vectors[name] = of.values[[rows[clip] for clip in shared]]
     labels, groups = [first[clip][0] for clip in shared], [first[clip][1] for clip in shared]
     known_groups = groups if any(group is not None for group in groups) else None
-    table = compare(vectors, labels, groups=known_groups, suite=suite, subset=subset, **options)
+    across = across_groups and known_groups is not None
+    table = compare(
+        vectors, labels, groups=known_groups, across_groups=across, suite=suite, subset=subset, **options
+    )  # fmt: skip
     most = max(len(of.ids) for of in loaded.values())
     note = f"{subset}: compared on the {len(shared)} clips, of {most}, that all systems have"
     return replace(table, notes=(*table.notes, note)) if len(shared) < most else table

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.report.reading import same_clips
 from earmark.scores import KEY, STATUS_MARKS, WITH_VALUE, MetricFacts, Row, Scores, metric_facts
+from earmark.wording import counted
 
 __all__ = ["long_text", "to_latex", "to_markdown", "to_text"]
 
@@ -150,10 +151,33 @@ def long_text(scores: Scores) -> str:
     blocks = []
     for setting, rows in groups.items():
         heading = _setting(dict(zip(_INDEX, setting, strict=True)), varying)
-        blocks.append("\n".join([heading, *("  " + line for line in _listing(rows))]))
+        lines = [*_listing(rows), *filter(None, [_rests_on(rows)])]
+        blocks.append("\n".join([heading, *("  " + line for line in lines)]))
     if scores.notes:
         blocks.append("\n".join(f"Note: {_plain(note)}" for note in scores.notes))
     return "\n\n".join(blocks) + "\n"
+
+
+_INTERVALS = {"bootstrap_queries": "bootstrap of queries, candidates held fixed", "bootstrap_points": "bootstrap"}
+_SHUFFLES = {
+    "whole_groups": "the labels of whole groups",
+    "inside_groups": "labels inside each group",
+    "blocks": "the labels of whole groups, and labels inside groups that have several",
+}
+
+
+def _rests_on(rows: Sequence[Row]) -> str:
+    """What the intervals and the chance of a block rest on, where that is more than single clips left out."""
+    parts = []
+    for kind, unit, units in dict.fromkeys((row.interval, row.unit, row.units) for row in rows if row.interval):
+        if kind != "jackknife" or unit != "clip":
+            parts.append(f"intervals: {_INTERVALS.get(kind, kind)}, over {counted(units or 0, unit)}")
+    for number in sorted({row.comparisons for row in rows if row.comparisons is not None and row.comparisons > 1}):
+        level = 100.0 * (1.0 - 0.05 / number)
+        parts.append(f"interval and p corrected for {number} comparisons: each interval is at {level:.1f} %")
+    for name in dict.fromkeys(row.shuffle for row in rows if row.shuffle in _SHUFFLES):
+        parts.append(f"chance: {_SHUFFLES[name]} shuffled")
+    return f"({'; '.join(parts)})" if parts else ""
 
 
 # --- the pivot ------------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ STANDARD = ("clips", "15-groups", "6-groups", "labels-with-groups")
 WORSE = 0.8  # the separation of the worse system, as a share of the better one's
 FORMER_RESAMPLES = 100
 FORMER_SWAPS = 199
+ENOUGH_REPEATS = 100
 COVERAGE, REJECTED, ENOUGH_UNITS = 0.92, 0.06, 15  # what is promised, from this many units on
 
 
@@ -82,8 +83,11 @@ class Line:
 
     @property
     def holds(self) -> bool | None:
-        """Whether coverage and level are as promised, within the error of the simulation; None below 15 units."""
-        if self.coverage is None:
+        """Whether coverage and level are as promised, within the error of the simulation.
+
+        None below 15 units, and with fewer than ENOUGH_REPEATS data sets: too few to say.
+        """
+        if self.coverage is None or self.repeats < ENOUGH_REPEATS:
             return None
         fine = _at_least(self.coverage, COVERAGE, self.repeats)
         for share in (self.equal_rejected, self.null_rejected):
