@@ -185,6 +185,30 @@ def test_a_paired_difference_decides_before_intervals_do() -> None:
     assert answer.verdict(found) == "clear of the other one"
 
 
+def test_the_opening_says_whether_the_best_over_all_pairs_is_ahead_there() -> None:
+    rows = [*pair("mfcc", 0.5, 0.9), *pair("birdnet", 0.6, 0.8)]
+
+    def against(line: Row, p_value: float) -> Row:
+        return replace(line, metric="P@1:difference", value=0.1, low=-0.1, high=0.3, p_value=p_value, unit="group")
+
+    for p_value, said in [(0.4, "a difference no larger than"), (0.01, "a difference larger than")]:
+        tested = Scores((against(rows[1], 0.3), against(rows[2], p_value)))
+        assert f"birdnet · cosine has 80.0 % there, {said} a change of groups explains." in opening(rows, tested)
+    assert "birdnet · cosine has 80.0 % there." in opening(rows)
+
+
+def test_the_page_says_what_its_verdicts_rest_on() -> None:
+    best, other = row("a", 0.8, low=0.7, high=0.9), row("b", 0.75, low=0.65, high=0.85)
+    difference = replace(other, metric="P@1:difference", value=0.05, low=0.01, high=0.09, p_value=0.01)
+    tested = Page(render(ReportData(title="d", scores=Scores((best, other)), compared=Scores((difference,))))).text
+    assert "rests on paired differences on the same clips" in tested
+    untested = Page(render(ReportData(title="d", scores=Scores((best, other))))).text
+    assert "No paired differences were measured" in untested
+    for page in (tested, untested):
+        assert "earmark compare" not in page
+        assert "against chance is not corrected" not in page
+
+
 # --- copies -----------------------------------------------------------------------------------------------------------
 
 

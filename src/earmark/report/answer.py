@@ -37,7 +37,8 @@ class Finding:
 
     `hindrance` says why nothing is called the best, where the rows cannot be compared: `best` is then only the first.
     Of a subset that was measured across groups: `over_all` is the best one's row over all pairs, `other` what is best
-    there and `other_row` its row there, `other_across` its row across groups.
+    there and `other_row` its row there, `other_across` its row across groups, and `other_clear` whether it is surely
+    better there than the one that is best across groups.
     """
 
     subset: Subset
@@ -52,6 +53,7 @@ class Finding:
     other: Representation | None = None
     other_row: Row | None = None
     other_across: Row | None = None
+    other_clear: bool | None = None
 
     @property
     def across(self) -> bool:
@@ -89,6 +91,10 @@ def findings(ranking: Ranking) -> list[Finding]:
         other, other_row = there[0] if there else (None, None)
         if other_row is not None and best in over_all[place] and over_all[place][best].value == other_row.value:
             other, other_row = best, over_all[place][best]  # as good as the first
+        mine = over_all.get(place, {}).get(best) if there else None
+        clear = None
+        if mine is not None and other_row is not None and other != best:
+            clear = separated(other_row, mine, ranking.difference(mine))
         found.append(
             Finding(
                 subset=place,
@@ -99,10 +105,11 @@ def findings(ranking: Ranking) -> list[Finding]:
                 judged=bool(verdicts) and None not in verdicts.values(),
                 tested=_unit(list(differences.values())),
                 hindrance=ranking.hindrance(place, list(rows.values())),
-                over_all=over_all.get(place, {}).get(best) if there else None,
+                over_all=mine,
                 other=other,
                 other_row=other_row,
                 other_across=rows.get(other) if other is not None else None,
+                other_clear=clear,
             )
         )
     return found
@@ -242,8 +249,17 @@ def _one_subset(finding: Finding, metric: str) -> str:
     fall = f" and {_percent(finding.other_across)} across groups" if finding.other_across is not None else ""
     return (
         f"Over all pairs, where neighbours of the same group count as well, another one does best: "
-        f"{finding.other.label}, with {_percent(finding.other_row)}{fall}; {finding.best.label} has {there} there."
+        f"{finding.other.label}, with {_percent(finding.other_row)}{fall}; {finding.best.label} has {there} there"
+        f"{_apart(finding)}."
     )
+
+
+def _apart(finding: Finding) -> str:
+    """Whether the two that are best under one protocol each are told apart over all pairs; nothing where untold."""
+    if finding.other_clear is None:
+        return ""
+    size = _larger(finding.tested) if finding.other_clear else _smaller(finding.tested)
+    return f", a difference {size}"
 
 
 def _several_subsets(found: list[Finding], ranking: Ranking, metric: str) -> str:
@@ -312,8 +328,7 @@ def _sureness(found: list[Finding]) -> str:
     close = [finding for finding in judged if finding.rivals]
     units = {finding.tested for finding in judged}
     unit = units.pop() if len(units) == 1 else ""
-    larger = f"larger than a change of {unit}s explains" if unit else "larger than the intervals"
-    smaller = f"no larger than a change of {unit}s explains" if unit else "smaller than the intervals"
+    larger, smaller = _larger(unit), _smaller(unit)
     if not close:
         return f"Its lead over every other representation is {larger}." if len(judged) == 1 else (
             f"In each subset the lead of the best over all others is {larger}."
@@ -327,6 +342,14 @@ def _sureness(found: list[Finding]) -> str:
         where = f"On none of the {len(judged)} subsets"
         return f"{where} is the lead of the best {larger}: others may be as good."
     return f"The lead of the best is {larger} on {listed(clear)}; elsewhere others may be as good."
+
+
+def _larger(unit: str) -> str:
+    return f"larger than a change of {unit}s explains" if unit else "larger than the intervals"
+
+
+def _smaller(unit: str) -> str:
+    return f"no larger than a change of {unit}s explains" if unit else "smaller than the intervals"
 
 
 def verdict(finding: Finding) -> str:

@@ -44,9 +44,9 @@ def _emphasised(said: str, name: str | None) -> Html:
 def _per_subset(found: Sequence[answer.Finding], ranking: Ranking) -> Html:
     metric = reading.headline(ranking.scores)
     across = any(finding.over_all for finding in found)
-    main = " across groups" if all(finding.across for finding in found) else ""
+    main = tag("small", "across groups") if all(finding.across for finding in found) else None
     chance = any(finding.row.lift is not None for finding in found)
-    heads: list[Child] = ["subset", f"best representation{main}", f"{spelled(metric)}{main}"]
+    heads: list[Child] = ["subset", join("best representation", main), join(spelled(metric), main)]
     heads += ["chance", "lift"] if chance else []
     heads += ["over all pairs", "best over all pairs"] if across else []
     lines = []
@@ -66,17 +66,20 @@ def _caution(found: Sequence[answer.Finding]) -> str:
     if any(finding.row.low is None for finding in found):
         said = "n counts the clips that were queries."
     if most > 1:
-        said += (
-            f" The best of {most} was picked on the clips it is scored on, which flatters it a little; p is not"
-            " corrected for that."
-        )
-        if all(finding.tested for finding in found if finding.others):
+        chance = "; the p-value against chance is not corrected for that"
+        said += f" The best of {most} was picked on the clips it is scored on, which flatters it a little"
+        said += f"{chance}." if any(finding.row.p_value is not None for finding in found) else "."
+        contested = [finding for finding in found if finding.others]
+        if all(finding.tested for finding in contested):
             said += (
-                " Whether it is ahead of the others was tested on the same clips, with a correction for the number of"
-                " pairs; “comparisons.csv” holds the differences."
+                " Whether it is ahead of the others rests on paired differences on the same clips, corrected for the"
+                " number of pairs, and not on whether intervals overlap: “comparisons.csv” holds them."
             )
-        else:
-            said += " Overlapping intervals leave a difference open; “earmark compare” settles it clip by clip."
+        elif any(finding.judged for finding in contested):
+            said += (
+                " No paired differences were measured, so intervals that overlap leave a difference open; a run with"
+                " jackknife intervals, which are the default, measures them."
+            )
     return said
 
 
@@ -128,8 +131,8 @@ def both_protocols(ranking: Ranking) -> Html | None:
         ]
         for line in order
     ]
-    heads: list[Child] = ["representation", f"{spelled(metric)} across groups", "place"]
-    heads += [f"{spelled(metric)} over all pairs", "place", "more over all pairs"]
+    heads: list[Child] = ["representation", join(spelled(metric), tag("small", "across groups")), "place"]
+    heads += [join(spelled(metric), tag("small", "over all pairs")), "place", "more over all pairs"]
     mean = f" Means over {len(across)} subsets." if len(across) > 1 else ""
     caption = f"Both protocols side by side, in the order across groups.{mean}"
     made = table(heads, body, caption=caption)

@@ -237,8 +237,7 @@ def lift_over_chance(data: ReportData) -> Html:
         f"{metric} minus what shuffled labels give. Dots are values and lines their 95 %"
         " intervals; the pale bar at zero is"
         " where 95 % of shuffled labelings fall. A line clear of the pale bar is better than"
-        " chance, and two lines clear of"
-        " each other are different."
+        " chance. Whether two representations differ is not read from their lines but from their paired difference."
     )
     if not any(row.low is not None for row in scores):
         caption = caption.replace(" and lines their 95 % intervals", "").split(" A line clear")[0]
