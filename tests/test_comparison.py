@@ -104,3 +104,28 @@ def test_what_cannot_be_compared_is_said(clips, call, words):
 def test_embeddings_of_different_clips_are_refused(clips):
     with pytest.raises(InputError, match="compare embeddings of the same clips"):
         earmark.compare(clips["good"], clips["fair"][:-1], clips["labels"])
+
+
+def test_a_difference_without_an_interval_names_the_unit_that_was_left_out():
+    generator = np.random.default_rng(11)
+    groups = np.repeat(np.arange(6), 5)
+    labels = np.where(groups == 4, "owl", "wren")  # without group 4 one class is left
+    row = earmark.compare(generator.normal(size=(30, 4)), generator.normal(size=(30, 4)), labels, groups=groups).row(
+        "GSR:difference"
+    )
+    assert row.p_value is None
+    assert "without one of the groups it cannot be measured" in row.reason
+    same = np.ones((30, 4))
+    row = earmark.compare(same, 2 * same, np.tile(["a", "b", "c"], 10), groups=groups, distance="euclidean").row(
+        "silhouette:difference"
+    )
+    assert (row.unit, row.units, row.p_value) == ("group", 6, 1.0)
+
+
+def test_a_k_that_no_query_has_candidates_for_is_the_reason_given():
+    generator = np.random.default_rng(12)
+    groups, labels = np.tile(np.arange(3), 4), np.repeat(["a", "b"], 6)
+    scores = earmark.evaluate(generator.normal(size=(12, 3)), labels, groups=groups, across_groups=True, k=10)
+    row = scores.row("P@10", protocol="across_groups")
+    assert row.status == "not_applicable"
+    assert "fewer than 10 candidates outside their group" in row.reason

@@ -7,6 +7,7 @@ import pytest
 from tests import brute
 from tests.cases import CASES, DISTANCES
 
+from earmark import evaluate
 from earmark.calibrate.deletions import CLASS_SUMS, depth_needed, leave_out, units_of
 from earmark.geometry import spaces
 from earmark.geometry.layout import lay_out
@@ -52,7 +53,7 @@ def without_each(case, distance, *, grouped, metrics=METRICS, ks=KS, threads=2, 
 def expected(distances, labels, groups, kept, across):
     barred = groups[kept] if across else None
     part = distances[np.ix_(kept, kept)]
-    found = brute.label_values(part, labels[kept], barred, KS)
+    found = brute.label_values(part, labels[kept], barred, KS) if len(set(labels[kept])) > 1 else {}
     if len(kept) > HUB_K:
         found |= brute.hub_values(brute.occurrences(part, HUB_K, barred), HUB_K)
     return found
@@ -79,3 +80,31 @@ def test_values_without_each_unit_are_those_of_the_rest(name, distance, grouped)
                 if metric == "CSCF" and name in ("one_hot", "two_places", "collapsed_class", "duplicates"):
                     continue  # means that are equal on paper: a strict < is decided by the reference's own rounding
                 assert np.isclose(got, want, rtol=0, atol=1e-9, equal_nan=True), (protocol, unit, metric, got, want)
+
+
+def test_without_the_only_unit_of_the_other_class_nothing_is_measured():
+    generator = np.random.default_rng(3)
+    groups = np.repeat(np.arange(7), 4)
+    labels = np.where(groups == 2, "owl", "wren")
+    scores = evaluate(generator.normal(size=(28, 5)), labels, groups=groups, per_unit=True, k=1)
+    assert np.isnan(scores.per_unit["cosine", "none", "all", "P@1"]).tolist() == [unit == 2 for unit in range(7)]
+    assert np.isfinite(scores.per_unit["cosine", "none", "all", "hub_skew"]).all()
+    row = scores.row("P@1")
+    assert row.low is None
+    assert "without one of the groups it cannot be measured" in row.reason
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_rounding_has_no_say_where_the_points_that_are_left_coincide(grouped):
+    # All clips but those of one unit are the same sound: what is left of the sums without it is rounding.
+    generator = np.random.default_rng(5)
+    labels = np.repeat(["a", "b", "c"], 6)
+    groups = np.tile(np.arange(6), 3) if grouped else np.arange(18)
+    vectors = np.tile(generator.normal(size=3), (18, 1))
+    vectors[groups == 0] = generator.normal(size=(int((groups == 0).sum()), 3)) / 3.0
+    given = {"distance": "euclidean", "metrics": ["CS", "CSCF", "silhouette", "GSR"], "min_class_size": 1}
+    scores = evaluate(vectors, labels, groups=groups if grouped else None, per_unit=True, **given)
+    rest = evaluate(vectors[groups != 0], labels[groups != 0], intervals="none", **given)
+    for row in rest.rows:
+        without = scores.per_unit["euclidean", "none", "all", row.metric]
+        assert without[0] == pytest.approx(row.value, abs=1e-6), row.metric

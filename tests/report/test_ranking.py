@@ -209,6 +209,36 @@ def test_the_page_says_what_its_verdicts_rest_on() -> None:
         assert "against chance is not corrected" not in page
 
 
+def test_a_subset_that_cannot_be_judged_is_not_counted_among_the_clear_ones() -> None:
+    def subset(name: str, high: float | None) -> list[Row]:
+        ends = {"low": None, "high": None} if high is None else {"low": high - 0.3, "high": high}
+        return [row("a", 0.9, subset=name, low=0.85, high=0.95), row("b", 0.5, subset=name, **ends)]
+
+    said = opening([*subset("rain", 0.6), *subset("wind", 0.7), *subset("seals", None)])
+    assert "In each subset" not in said
+    assert "larger than the intervals on rain and wind; on seals that cannot be judged" in said
+    said = opening([*subset("rain", 0.6), *subset("seals", None), *subset("bats", None)])
+    assert "over every other" not in said
+    assert "larger than the intervals on rain; on seals and bats that cannot be judged" in said
+    said = opening([*subset("rain", 0.9), *subset("seals", None)])
+    assert "On rain the lead of the best is smaller than the intervals: others may be as good; on seals" in said
+    assert "In each subset the lead" in opening([*subset("rain", 0.6), *subset("wind", 0.7)])
+
+
+def test_a_subset_without_a_p_value_is_not_said_to_be_above_chance() -> None:
+    known = {"baseline": 0.1, "lift": 0.4, "p_value": 0.001}
+    tested, untested = row("a", 0.5, **known), row("a", 0.5, subset="seals", **{**known, "p_value": None})
+    unknown = row("a", 0.5, subset="bats")
+    assert "everywhere more than shuffled labels explain" in opening([tested, replace(tested, subset="rain")])
+    for others in ([untested], [unknown], [untested, unknown]):
+        said = opening([tested, *others])
+        assert "everywhere" not in said
+        assert "whether it is more than shuffled labels explain was not tested" in said
+    assert "The best of digits lies +40.0 points above chance; on bats" in opening([tested, unknown])
+    assert "was not tested" in opening([untested])
+    assert "was not tested" not in opening([tested])
+
+
 # --- copies -----------------------------------------------------------------------------------------------------------
 
 

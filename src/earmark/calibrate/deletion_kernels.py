@@ -18,6 +18,8 @@ import numpy as np
 
 from earmark.geometry.kernels import compiled
 
+ROUNDING = 1e-12  # what is left of a sum below this share of it is rounding
+
 
 @compiled
 def _balance(near, wide, epsilon):
@@ -28,6 +30,13 @@ def _balance(near, wide, epsilon):
 def _silhouette(own, other):
     largest = max(own, other)
     return (other - own) / largest if largest > 0.0 else 0.0
+
+
+@compiled
+def _rest(total, part):
+    """A sum of distances without some of them; 0 where only rounding is left, for then the points coincide."""
+    left = total - part
+    return left if left > ROUNDING * total else 0.0
 
 
 @compiled
@@ -92,7 +101,7 @@ def leave_out_clips(
                             silhouette[u] -= width
                             silhouette_count[u] -= 1.0
                         continue
-                    left = max(own_sum[me] - row[u - c0], 0.0) / (partners - 1)
+                    left = _rest(own_sum[me], row[u - c0]) / (partners - 1)
                     if has_gsr:
                         gsr[u] += _balance(near[me], left, epsilon) - before
                     if has_silhouette:
@@ -104,7 +113,7 @@ def leave_out_clips(
                 for u in range(place, stop):
                     left = other
                     if size > 1:
-                        left = min(other, max(class_sums[me, code] - row[u - c0], 0.0) / (size - 1))
+                        left = min(other, _rest(class_sums[me, code], row[u - c0]) / (size - 1))
                     if left < np.inf:
                         silhouette[u] += _silhouette(own, left) - width
                     else:
@@ -148,7 +157,8 @@ def leave_out_groups(
         own_left[:], own_sum[:] = partners, total
         for cell in range(cell_starts[mine], cell_starts[mine + 1]):
             own_left[cell_units[cell]] -= cell_counts[cell]
-            own_sum[cell_units[cell]] -= cell_sums[r, cell]
+            if not (across and cell_units[cell] == unit):
+                own_sum[cell_units[cell]] = _rest(total, cell_sums[r, cell])
         own = total / partners
         if want_gsr and np.isfinite(near[me]):
             before = _balance(near[me], own, epsilon)
@@ -158,7 +168,7 @@ def leave_out_groups(
                     gsr[u] -= before
                     gsr_count[u] -= 1.0
                 elif own_left[u] < partners or near_unit[me] == u:
-                    gsr[u] += _balance(nearest, max(own_sum[u], 0.0) / own_left[u], epsilon) - before
+                    gsr[u] += _balance(nearest, own_sum[u] / own_left[u], epsilon) - before
         if not want_silhouette:
             continue
         lowest = np.inf
@@ -179,7 +189,7 @@ def leave_out_groups(
                 u = cell_units[cell]
                 if u != unit:
                     left = count - cell_counts[cell]
-                    values[u] = max(class_sums[me, code] - cell_sums[r, cell], 0.0) / left if left > 0.0 else np.inf
+                    values[u] = _rest(class_sums[me, code], cell_sums[r, cell]) / left if left > 0.0 else np.inf
             for u in range(size):
                 lows[u] = min(lows[u], values[u])
         if lowest == np.inf:
@@ -190,7 +200,7 @@ def leave_out_groups(
                 silhouette[u] -= width
                 silhouette_count[u] -= 1.0
             else:
-                silhouette[u] += _silhouette(max(own_sum[u], 0.0) / own_left[u], lows[u]) - width
+                silhouette[u] += _silhouette(own_sum[u] / own_left[u], lows[u]) - width
 
 
 @compiled
@@ -292,7 +302,7 @@ def _mean_without(a, b, own_counts, sums, shared, pair_sums, pair_counts, sizes,
         if own_counts[a] > 0.0 and own_counts[b] > 0.0:
             total += shared[a, b]
         count = left_a * (left_b - 1.0) if a == b else left_a * left_b
-    return max(total, 0.0) / count if count > 0.5 else -1.0
+    return _rest(pair_sums[a, b], pair_sums[a, b] - total) / count if count > 0.5 else -1.0
 
 
 @compiled

@@ -94,6 +94,9 @@ def leave_out(
     values: dict[str, dict[str, Floats]] = {}
     for protocol in swept:
         values[protocol] = dict(work.values(protocol, ks, hub_k))
+        for name, without in values[protocol].items():
+            if name not in HUBNESS:  # which knows no classes
+                without[work.one_class_left] = np.nan
     return values
 
 
@@ -187,6 +190,13 @@ class _Work:
     def largest(self) -> Floats:
         """The most points of a class that one unit holds."""
         return np.ones(self.layout.classes) if self.clips else self.table.max(axis=0)
+
+    @cached_property
+    def one_class_left(self) -> NDArray[np.bool_]:
+        """The units without which fewer than two classes are left: every neighbour would be right."""
+        if self.clips:
+            return np.asarray((self.layout.classes < 3) & (self.sizes[self.layout.codes] == 1.0))
+        return np.asarray((self.table < self.sizes).sum(axis=1) < 2)
 
     def answerable(self, protocol: str) -> NDArray[np.bool_]:
         return np.asarray(self._partners(protocol) > 0)

@@ -90,15 +90,22 @@ def compare(
         for name, vectors in checked.items()
     }  # fmt: skip
     seconds = time.perf_counter() - started
-    rows = [row for pair in pairs for row in differences(scored[pair[0]], scored[pair[1]], len(pairs), seconds)]
+    unit = "clip" if groups is None else "group"
+    rows = [row for a, b in pairs for row in differences(scored[a], scored[b], len(pairs), seconds, unit)]
     order = {key: place for place, key in enumerate(dict.fromkeys(_setting(row) for row in rows))}
     rows.sort(key=lambda row: order[_setting(row)])
     labelled = tuple(replace(row, suite=suite, subset=subset) for row in rows)
     return Scores(rows=labelled, notes=next(iter(scored.values())).notes)
 
 
-def differences(a: Scores, b: Scores, comparisons: int = 1, seconds: float | None = None) -> list[Row]:
-    """The rows of one system minus another from two evaluations of the same clips that kept `per_unit`."""
+def differences(
+    a: Scores, b: Scores, comparisons: int = 1, seconds: float | None = None, unit: str = "clip"
+) -> list[Row]:
+    """The rows of one system minus another from two evaluations of the same clips that kept `per_unit`.
+
+    `unit` is what those left out: "clip", or "group" where they were given groups. A row tells it itself only where it
+    has an interval.
+    """
     rows = []
     for row_a in a.rows:
         row_b = b.row(row_a.metric, distance=row_a.distance, correction=row_a.correction, protocol=row_a.protocol)
@@ -117,13 +124,13 @@ def differences(a: Scores, b: Scores, comparisons: int = 1, seconds: float | Non
             value = row_a.value - row_b.value
             rows.append(Row(value=value, n=_least(row_a.n, row_b.n), reason=row_a.reason or row_b.reason, **cells))
             continue
-        unit = row_a.unit or row_b.unit or "clip"
+        left_out = row_a.unit or row_b.unit or unit
         outcome = jackknife.difference(
             row_a.value, row_b.value, a.per_unit[key], b.per_unit[key], metric_facts(row_a.metric).range,
-            unit=unit, comparisons=comparisons,
+            unit=left_out, comparisons=comparisons,
         )  # fmt: skip
         if outcome.p_value is not None:
-            cells |= {"interval": "jackknife", "unit": unit, "units": outcome.units, "comparisons": comparisons}
+            cells |= {"interval": "jackknife", "unit": left_out, "units": outcome.units, "comparisons": comparisons}
         rows.append(
             Row(
                 value=outcome.value, low=outcome.low, high=outcome.high, p_value=outcome.p_value,

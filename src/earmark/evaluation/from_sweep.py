@@ -94,7 +94,8 @@ def from_sweep(
         short = int((answerable & ~valid).sum())
         remarks = "; ".join(filter(None, [excluded, f"{counted(short, 'point')} {why}" if short and why else ""]))
         if not valid.any():
-            return not_applicable(metric, "no point has a same-class partner to be compared with")
+            every = f"all points {why}" if why and answerable.any() else ""
+            return not_applicable(metric, every or "no point has a same-class partner to be compared with")
         resampled = None if counts is None else resampling.resampled_means(points, counts)
         return Measured(metric, float(points[valid].mean()), int(valid.sum()), resampled, points, remarks)
 

@@ -68,6 +68,8 @@ def differences(ranking: Ranking, evaluations: Sequence[Mapping[str, Any]], cach
     keys: dict[tuple[str, ...], str] = {}
     for one in evaluations:
         keys.setdefault(tuple(one[name] for name in KEY[:5]), one["key"])
+    # A row names its unit only where it has an interval; all rows of a subset have the same.
+    units = {reading.subset(row): row.unit for row in ranking.scores if row.unit}
     rows: list[Row] = []
     for protocol in reading.protocols(ranking.scores):
         for place, found in reading.values(ranking.scores, metric, protocol).items():
@@ -77,7 +79,10 @@ def differences(ranking: Ranking, evaluations: Sequence[Mapping[str, Any]], cach
             without = _without(first, keys, cache)
             for line, row in others if without is not None else []:
                 name = f"{best.label} minus {line.label}"
-                rows += _difference(first, row, without, _without(row, keys, cache), comb(len(found), 2), name)
+                others_without = _without(row, keys, cache)
+                rows += _difference(
+                    first, row, without, others_without, comb(len(found), 2), name, units.get(place, "")
+                )
     return rows
 
 
@@ -96,15 +101,17 @@ def _difference(
     others: NDArray[np.float64] | None,
     comparisons: int,
     name: str,
+    unit: str,
 ) -> list[Row]:
     if without is None or others is None or len(without) != len(others):
         return []
     if best.value is None or other.value is None:
         return []
-    unit = best.unit or "clip"
+    unit = unit or "clip"
     found = jackknife.difference(
         best.value, other.value, without, others, metric_facts(best.metric).range, unit=unit, comparisons=comparisons
     )
+    tested = found.p_value is not None
     return [
         replace(
             other,
@@ -119,10 +126,10 @@ def _difference(
             baseline_high=None,
             baseline_error=None,
             shuffle="",
-            interval="jackknife",
-            unit=unit,
-            units=found.units,
-            comparisons=comparisons,
+            interval="jackknife" if tested else "",
+            unit=unit if tested else "",
+            units=found.units if tested else None,
+            comparisons=comparisons if tested else None,
             reason="; ".join(filter(None, [name, found.reason])),
         )
     ]

@@ -297,21 +297,28 @@ def _chance(found: list[Finding], metric: str) -> str:
     if not known:
         return "Chance was not measured (no permutations), so how far above it these values lie is not known."
     unsure = [finding.subset.label for finding in known if above_chance(finding.row) is False]
+    untested = [finding.subset.label for finding in found if above_chance(finding.row) is None]
     lifts = [finding.row.lift or 0.0 for finding in known]
-    if len(known) == 1:
+    if len(found) == 1:
         row = known[0].row
         chance = number(row.baseline or 0.0, metric, unit=True)
         said = f"That is {points(lifts[0], metric)} {_from(metric)} chance ({chance}"
         said += f", {p_text(row.p_value)})" if row.p_value is not None else ")"
+        if untested:
+            return f"{said}; whether that is more than shuffled labels explain was not tested."
         return said + (
             ", which shuffled labels reach as well: it is not distinguishable from chance." if unsure else "."
         )
     low, high = min(lifts), max(lifts)
     span = f"{number(low, metric, sign=True)} to {points(high, metric)}"
-    said = f"The best of each subset lies {span} {_from(metric)} chance"
+    said = f"The best of each subset lies {span if len(known) > 1 else points(low, metric)} {_from(metric)} chance"
+    if len(known) < len(found):
+        said = said.replace("each subset", listed(finding.subset.label for finding in known))
     if unsure:
-        return f"{said}; on {listed(unsure)} it is not distinguishable from chance."
-    return said + ", everywhere more than shuffled labels explain." if len(known) == len(found) else said + "."
+        said += f"; on {listed(unsure)} it is not distinguishable from chance"
+    if untested:
+        return f"{said}; on {listed(untested)} whether it is more than shuffled labels explain was not tested."
+    return f"{said}." if unsure else f"{said}, everywhere more than shuffled labels explain."
 
 
 def _from(metric: str) -> str:
@@ -329,19 +336,26 @@ def _sureness(found: list[Finding]) -> str:
     units = {finding.tested for finding in judged}
     unit = units.pop() if len(units) == 1 else ""
     larger, smaller = _larger(unit), _smaller(unit)
-    if not close:
-        return f"Its lead over every other representation is {larger}." if len(judged) == 1 else (
-            f"In each subset the lead of the best over all others is {larger}."
-        )  # fmt: skip
-    if len(judged) == 1:
+    if len(found) == 1:
+        if not close:
+            return f"Its lead over every other representation is {larger}."
         names = [line.label for line in close[0].rivals]
         more = listed(names) if len(names) <= 3 else f"{names[0]}, {names[1]} and {len(names) - 2} more"
         return f"The lead is {smaller}: {more} may be as good."
     clear = [finding.subset.label for finding in judged if not finding.rivals]
+    unjudged = [finding.subset.label for finding in contested if not finding.judged]
+    missing = f"; on {listed(unjudged)} that cannot be judged, for want of intervals" if unjudged else ""
+    if not clear and len(judged) == 1:
+        return f"On {judged[0].subset.label} the lead of the best is {smaller}: others may be as good{missing}."
     if not clear:
-        where = f"On none of the {len(judged)} subsets"
-        return f"{where} is the lead of the best {larger}: others may be as good."
-    return f"The lead of the best is {larger} on {listed(clear)}; elsewhere others may be as good."
+        where = f"On none of {len(judged)} subsets" if unjudged else f"On none of the {len(judged)} subsets"
+        return f"{where} is the lead of the best {larger}: others may be as good{missing}."
+    if len(clear) == len(contested) == len(found):
+        return f"In each subset the lead of the best over all others is {larger}."
+    elsewhere = "; elsewhere others may be as good" if close else ""
+    if close and unjudged:
+        elsewhere = f"; on {listed(finding.subset.label for finding in close)} others may be as good"
+    return f"The lead of the best is {larger} on {listed(clear)}{elsewhere}{missing}."
 
 
 def _larger(unit: str) -> str:
