@@ -50,7 +50,7 @@ def test_the_answer_is_about_across_groups_and_names_who_is_best_over_all_pairs(
 
 def test_a_best_that_stays_the_best_is_said_to() -> None:
     said = opening([*pair("mfcc", 0.6, 0.9), *pair("logmel", 0.5, 0.8)])
-    assert "mfcc · cosine has 90.0 % (+30.0 points), and is the best there too" in said
+    assert "mfcc · cosine has 90.0 %, +30.0 points against its value across groups, and is the best there too" in said
     assert "another one" not in said
 
 

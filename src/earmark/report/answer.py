@@ -165,9 +165,10 @@ def _meaning(metric: str, found: list[Finding]) -> str:
 
 
 def _measured(row: Row) -> str:
-    """45.2 % [41.0, 49.1], n = 300"""
+    """45.2 % [41.0, 49.1], n = 300, or n = 300 clips of 12 groups, which the interval then rests on."""
     said = " ".join(filter(None, [number(row.value or 0.0, row.metric, unit=True), interval(row)]))
-    return said if row.n is None else f"{said}, n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{row.n}"
+    groups = f" clips of {row.units} groups" if row.unit == "group" and row.units is not None else ""
+    return said if row.n is None else f"{said}, n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{row.n}{groups}"
 
 
 def _hindered(found: list[Finding]) -> list[str]:
@@ -243,8 +244,8 @@ def _one_subset(finding: Finding, metric: str) -> str:
     if not finding.differs or finding.other is None or finding.other_row is None:
         best = ", and is the best there too" if finding.others else ""
         return (
-            f"Over all pairs, where neighbours of the same group count as well, {finding.best.label} has {there}"
-            f" ({points(gain, metric)}){best}."
+            f"Over all pairs, where neighbours of the same group count as well, {finding.best.label} has {there}, "
+            f"{points(gain, metric)} against its value across groups{best}."
         )
     fall = f" and {_percent(finding.other_across)} across groups" if finding.other_across is not None else ""
     return (
@@ -274,8 +275,8 @@ def _several_subsets(found: list[Finding], ranking: Ranking, metric: str) -> str
     if best is None or other is None:
         return (said + "no representation has a value on every subset." + where) if changed else ""
     if other == best or means[1].get(best) == means[1][other]:
-        gain = points(means[1][best] - means[0][best], metric)
-        return f"{said}{best.label} has {_mean(means[1][best], metric)} on average ({gain}).{where}"
+        gain = f"{points(means[1][best] - means[0][best], metric)} against its mean across groups"
+        return f"{said}{best.label} has {_mean(means[1][best], metric)} on average, {gain}.{where}"
     fall = f" and {_mean(means[0][other], metric)} across groups" if other in means[0] else ""
     mine = f"; {best.label} has {_mean(means[1][best], metric)} there" if best in means[1] else ""
     return f"{said}{other.label} does best on average, with {_mean(means[1][other], metric)}{fall}{mine}.{where}"
@@ -295,7 +296,9 @@ def _mean(value: float, metric: str) -> str:
 def _chance(found: list[Finding], metric: str) -> str:
     known = [finding for finding in found if finding.row.lift is not None]
     if not known:
-        return "Chance was not measured (no permutations), so how far above it these values lie is not known."
+        return (
+            "How far above chance these values lie is not known: labels were not shuffled, or groups leave nothing to."
+        )
     unsure = [finding.subset.label for finding in known if above_chance(finding.row) is False]
     untested = [finding.subset.label for finding in found if above_chance(finding.row) is None]
     lifts = [finding.row.lift or 0.0 for finding in known]

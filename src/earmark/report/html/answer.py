@@ -203,7 +203,9 @@ def _on_copies(note: CopyNote) -> Html:
     mixed = note.under_several_labels
     labels = f", {counted(mixed, 'sound')} under more than one label" if mixed else ""
     if note.policy == "drop":
-        what = "the first of each stays" + (", and none of a sound under several labels" if mixed else "")
+        what = "the first of each sound stays" if not mixed else (
+            "none of a sound under several labels stays, and the first of every other one"
+        )  # fmt: skip
         said = f" {count}{labels}. {counted(note.left_out, 'clip')} of them were left out: {what}."
         head = "Copies left out."
     else:

@@ -229,22 +229,26 @@ def lift_over_chance(data: ReportData) -> Html:
     except InputError:
         return section(
             "chance", "Above chance?",
-            paragraph("Chance was not measured. Permutations of the labels measure it: run again with 1000 of them."),
+            paragraph(
+                "Chance was not measured: labels were not shuffled (run with --permutations 1000), or groups leave"
+                " nothing to shuffle."
+            ),
         )  # fmt: skip
     shown = figures.lift_systems(scores, metric)
     every = list(dict.fromkeys(line.system for rows in reading.values(scores, metric).values() for line in rows))
     caption = (
         f"{metric} minus what shuffled labels give. Dots are values and lines their 95 %"
         " intervals; the pale bar at zero is"
-        " where 95 % of shuffled labelings fall. A line clear of the pale bar is better than"
-        " chance. Whether two representations differ is not read from their lines but from their paired difference."
+        " where 95 % of shuffled labelings fall. A dot beyond the pale bar is higher than 97.5 % of shuffles; its line"
+        " says how far the value would move with other clips or groups."
+        " Whether two representations differ is not read from their lines but from their paired difference."
     )
     if not any(row.low is not None for row in scores):
-        caption = caption.replace(" and lines their 95 % intervals", "").split(" A line clear")[0]
+        caption = caption.replace(" and lines their 95 % intervals", "").split(" A dot beyond")[0]
     if "across_groups" in reading.protocols(scores):
         caption += (
-            " Across groups, clips of the query's own group may not answer: what all pairs have more leaned on the same"
-            " speaker, animal or recording, or on there being more clips of the class to find."
+            " Across groups, clips of the query's own group may not answer: what the value gains over all pairs"
+            " comes from clips of the same speaker, animal or recording, or on there being more clips of the class to find."
         )
     if len(shown) < len(every):
         caption += f" The {len(shown)} best of {len(every)} systems are drawn; the tables have all."
