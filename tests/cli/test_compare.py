@@ -127,3 +127,56 @@ def test_a_folder_without_a_run_is_named(command: Command, tmp_path: Path) -> No
     code, _, err = command(tmp_path / "empty")
     assert code == 1
     assert "run.json" in err
+
+
+@pytest.fixture
+def labelled(tmp_path: Path) -> Callable[..., str]:
+    """A file of vectors with labels of its own."""
+    rng = np.random.default_rng(4)
+    labels = np.repeat(["owl", "wren", "seal"], 20)
+    vectors = rng.normal(size=(60, 5)) + np.repeat(2 * rng.normal(size=(3, 5)), 20, axis=0)
+
+    def write(name: str, noise: float = 0.0, order: np.ndarray | None = None, **more: np.ndarray) -> str:
+        rows = np.arange(60) if order is None else order
+        values = vectors + noise * rng.normal(size=vectors.shape)
+        given = {key: np.asarray(value)[rows] for key, value in {"labels": labels, **more}.items()}
+        np.savez(tmp_path / name, vectors=values[rows], **given)
+        return str(tmp_path / name)
+
+    return write
+
+
+def test_files_whose_labels_differ_row_by_row_are_refused(command: Command, labelled: Callable[..., str]) -> None:
+    # The same vectors in another order, without ids: the labels of the first file would make noise of the second.
+    shuffled = np.random.default_rng(1).permutation(60)
+    code, shown, told = command(labelled("a.npz"), labelled("b.npz", order=shuffled), "--quiet")
+    assert code != 0
+    assert "different labels" in shown + told
+    ids = np.array([f"clip {n}" for n in range(60)])
+    code, shown, _ = command(
+        labelled("c.npz", ids=ids), labelled("d.npz", order=shuffled, ids=ids), "--metrics", "P@1", "--json", "--quiet"
+    )
+    assert code == 0
+    assert json.loads(shown)[0]["value"] == 0.0
+
+
+def test_three_files_with_labels_of_their_own_are_three_systems(command: Command, labelled: Callable[..., str]) -> None:
+    three = [labelled(f"{name}.npz", noise) for name, noise in (("a", 0.0), ("b", 0.5), ("c", 1.0))]
+    code, shown, _ = command(*three, "--metrics", "P@1", "--json", "--quiet")
+    assert code == 0
+    assert len(json.loads(shown)) == 3
+    code, shown, _ = command(*three[:2], three[0], "--metrics", "P@1", "--json", "--quiet")
+    assert code == 0
+    assert len(json.loads(shown)) == 1
+
+
+def test_groups_of_either_file_are_the_units(command: Command, labelled: Callable[..., str]) -> None:
+    speakers = np.arange(60) % 10
+    plain, grouped = labelled("a.npz"), labelled("b.npz", 0.5, groups=speakers)
+    for files in ((plain, grouped), (grouped, plain)):
+        code, shown, _ = command(*files, "--metrics", "GSR", "--json", "--quiet")
+        assert code == 0
+        assert (json.loads(shown)[0]["unit"], json.loads(shown)[0]["units"]) == ("group", 10)
+    code, shown, told = command(grouped, labelled("c.npz", 0.5, groups=speakers[::-1] % 7), "--quiet")
+    assert code != 0
+    assert "different groups" in shown + told

@@ -49,6 +49,16 @@ def test_a_missing_group_is_a_unit_by_itself() -> None:
         assert dealt.unit == "group"
 
 
+def test_groups_are_read_by_position_and_in_one_spelling() -> None:
+    pandas = pytest.importorskip("pandas")
+    # A column of a table that was sorted or filtered keeps the index of its rows: it is not their position.
+    turned = pandas.Series([7.0, 7.0, 8.0, None], index=[3, 2, 1, 0])
+    real, generated = jackknife.deal((4, 4), (turned, ["7", "7", "8", ""])).codes
+    assert real[:3].tolist() == generated[:3].tolist()
+    assert real[0] == real[1] != real[2]
+    assert real[3] != generated[3]
+
+
 def test_a_clip_and_its_coded_copy_leave_together() -> None:
     dealt = jackknife.deal((40, 40), (range(40), range(40)))
     assert (dealt.unit, dealt.units) == ("clip", 40)

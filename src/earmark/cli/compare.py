@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from earmark import vectors
 from earmark.cli import options
-from earmark.errors import InputError, UsageError
+from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.evaluation import compare
 from earmark.pipeline.comparisons import compare_runs
 from earmark.report.tables import long_text
@@ -31,7 +32,7 @@ EXAMPLES = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "inputs", metavar="INPUT", nargs="+",
-        help="run folders; or two or more files of vectors of the same clips, then the file of labels (two files that "
+        help="run folders; or two or more files of vectors of the same clips, then the file of labels (files that "
         "hold labels themselves need none)",
     )  # fmt: skip
     group = parser.add_argument_group("what is compared")
@@ -86,18 +87,24 @@ def _compare_files(args: argparse.Namespace) -> Scores:
     if len(args.inputs) < 2:
         raise UsageError(f"{args.inputs[0]} is one file: give at least two files of vectors, then the labels.")
     paths, labels = (args.inputs[:-1], args.inputs[-1]) if len(args.inputs) > 2 else (args.inputs, None)
-    joined = {
-        path: vectors.read_labelled(
-            path, labels, key=args.key, label_column=args.label_column, groups=args.groups, dimensions=args.dimensions
-        )
-        for path in paths
-    }
-    if len(joined) < len(paths):
+    # The last file may be one of the embeddings once more, for its labels; else it is one of those to be compared.
+    if labels is not None and labels not in paths and all(_holds_labelled_vectors(args, path) for path in args.inputs):
+        paths, labels = args.inputs, None
+    if len(set(paths)) < len(paths):
         raise UsageError("The same file was given twice: it does not differ from itself.")
+    joined = {path: _read(args, path, labels) for path in paths}
     first = joined[paths[0]]
-    values = {path: _in_order(first, of, paths[0], path) for path, of in joined.items()}
+    orders = {path: _order(first, of, paths[0], path) for path, of in joined.items()}
+    values = {path: of.values[orders[path]] for path, of in joined.items()}
+    for path, of in joined.items():
+        if [of.labels[row] for row in orders[path]] != first.labels:
+            raise InputError(
+                f"{paths[0]} and {path} give their rows different labels: compare embeddings of the same clips, in "
+                "the same order or with an `id` each."
+            )
+    groups = _groups({path: of for path, of in joined.items() if of.groups is not None}, orders)
     scores = compare(
-        values, first.labels, groups=first.groups, distance=args.distance, metrics=args.metrics, k=args.k,
+        values, first.labels, groups=groups, distance=args.distance, metrics=args.metrics, k=args.k,
         across_groups=args.across_groups, reference=args.reference, min_class_size=args.min_class_size,
         ties=args.ties, correct=args.correct, device=args.device, memory=args.memory, threads=args.threads,
         subset=args.subset, suite=args.suite, progress=not args.quiet,
@@ -106,11 +113,41 @@ def _compare_files(args: argparse.Namespace) -> Scores:
     return scores
 
 
-def _in_order(first: vectors.Joined, of: vectors.Joined, first_path: str, path: str) -> vectors.Matrix:
-    """The vectors of a file in the order of the first one's clips."""
+def _read(args: argparse.Namespace, path: str, labels: str | None) -> vectors.Joined:
+    return vectors.read_labelled(
+        path, labels, key=args.key, label_column=args.label_column, groups=args.groups, dimensions=args.dimensions
+    )
+
+
+def _holds_labelled_vectors(args: argparse.Namespace, path: str) -> bool:
+    """Whether a file needs no other one for its labels; one column of numbers beside labels is no embedding."""
+    try:
+        return _read(args, path, None).values.shape[1] > 1
+    except EarmarkError:
+        return False
+
+
+def _order(first: vectors.Joined, of: vectors.Joined, first_path: str, path: str) -> list[int]:
+    """The rows of a file in the order of the first one's clips."""
+    if len(of.values) != len(first.values):
+        raise InputError(
+            f"{first_path} has {len(first.values)} vectors and {path} has {len(of.values)}: compare embeddings of the "
+            "same clips."
+        )
     if first.ids is None or of.ids is None or first.ids == of.ids:
-        return of.values
+        return list(range(len(of.values)))
     if set(first.ids) != set(of.ids):
         raise InputError(f"{first_path} and {path} hold different ids: compare embeddings of the same clips.")
     rows = {name: row for row, name in enumerate(of.ids)}
-    return of.values[[rows[name] for name in first.ids]]
+    if len(rows) < len(of.ids):
+        raise InputError(f"{path} has the same id more than once: ids must be unique to bring files into one order.")
+    return [rows[name] for name in first.ids]
+
+
+def _groups(having: Mapping[str, vectors.Joined], orders: Mapping[str, list[int]]) -> list[str | None] | None:
+    """The groups of the clips, from whichever file tells them; files that tell different ones are refused."""
+    told = {path: [(of.groups or [])[row] for row in orders[path]] for path, of in having.items()}
+    for path, groups in told.items():
+        if groups != next(iter(told.values())):
+            raise InputError(f"{next(iter(told))} and {path} put the clips into different groups: correct one of them.")
+    return next(iter(told.values()), None)

@@ -34,6 +34,7 @@ from scipy.special import betaincinv, ndtr, stdtrit
 
 from earmark.calibrate.jackknife import wilson
 from earmark.errors import InputError
+from earmark.vectors.texts import column_texts
 from earmark.wording import counted
 
 Floats = NDArray[np.float64]
@@ -108,28 +109,19 @@ def deal(sizes: tuple[int, int], groups: tuple[Groups, Groups] = (None, None), s
     codes: list[Ints] = []
     known: dict[Any, int] = {}
     for which, size in enumerate(sizes):
-        labels = groups[which]
+        given = groups[which]
+        labels = None if given is None else column_texts(given)
         if labels is not None and len(labels) != size:
             name = ("real", "generated")[which]
             raise InputError(f"There are {size} {name} vectors and {len(labels)} groups: they must pair up one to one.")
         # A point without a group is a unit by itself, of its own set.
         names = [
-            (which, row) if labels is None or _missing(labels[row]) else ("group", str(labels[row]))
+            (which, row) if labels is None or (label := labels[row]) is None else ("group", label)
             for row in range(size)
         ]
         codes.append(np.array([known.setdefault(name, len(known)) for name in names], np.int64))
     alone = all(len(np.unique(each)) == len(each) for each in codes)
     return Deal((codes[0], codes[1]), "clip" if alone else "group", 4 if min(sizes) < FEW else 2, seed)
-
-
-def _missing(label: Any) -> bool:
-    """None, NaN, and what pandas and NumPy have in their place."""
-    if label is None or label is np.ma.masked:
-        return True
-    try:
-        return bool(label != label)
-    except TypeError:  # pandas.NA is neither equal to itself nor not
-        return True
 
 
 def interval(
