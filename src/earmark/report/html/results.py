@@ -248,7 +248,7 @@ def lift_over_chance(data: ReportData) -> Html:
     if "across_groups" in reading.protocols(scores):
         caption += (
             " Across groups, clips of the query's own group may not answer: what the value gains over all pairs"
-            " comes from clips of the same speaker, animal or recording, or on there being more clips of the class to find."
+            " comes from clips of the same speaker, animal or recording, or from there being more of the class to find."
         )
     if len(shown) < len(every):
         caption += f" The {len(shown)} best of {len(every)} systems are drawn; the tables have all."
