@@ -268,7 +268,7 @@ def test_the_run_folder(corpus: Path, tmp_path: Path) -> None:
     result = run(sounds.config(corpus, tmp_path, pca=["none", 3], across_groups=True))
     place = tmp_path / "run"
     assert {path.name for path in place.iterdir()} == {
-        "clips.csv", "config.yaml", "failures.csv", "run.json", "run.log", "scores.csv",
+        "clips.csv", "comparisons.csv", "config.yaml", "failures.csv", "run.json", "run.log", "scores.csv",
     }  # fmt: skip
     assert load_scores(place / "scores.csv") == result.scores
     across = [row for row in result.scores if row.protocol == "across_groups"]
