@@ -119,7 +119,7 @@ def _read(args: argparse.Namespace, path: str, labels: str | None) -> vectors.Jo
 def _holds_labelled_vectors(args: argparse.Namespace, path: str) -> bool:
     """Whether a file needs no other one for its labels; one column of numbers beside labels is no embedding."""
     try:
-        return _read(args, path, None).values.shape[1] > 1
+        return bool(_read(args, path, None).values.shape[1] > 1)
     except EarmarkError:
         return False
 
