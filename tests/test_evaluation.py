@@ -614,3 +614,23 @@ def test_a_row_says_when_eps_decides_its_value() -> None:
     assert all("eps = 1e-09" in far.row(metric).reason for metric in ("GSR", "CSR", "CSR_pointwise"))
     assert "eps" not in far.row("silhouette").reason
     assert not any("eps" in row.reason for row in near)
+
+
+@pytest.mark.parametrize("name", ["permutations", "k", "hub_k", "bootstrap"])
+def test_yes_is_not_a_count(name):
+    with pytest.raises(UsageError, match="must be a whole number, not True"):
+        earmark.evaluate(np.eye(6), list("aabbcc"), **{name: True})
+
+
+def test_labels_and_groups_need_an_order_and_may_come_from_an_iterator():
+    generator = np.random.default_rng(2)
+    vectors, labels, groups = generator.normal(size=(24, 3)), list("abcd") * 6, [row // 4 for row in range(24)]
+    with pytest.raises(InputError, match="Groups are a dict"):
+        earmark.evaluate(vectors, labels, groups=dict(enumerate(groups)))
+    with pytest.raises(InputError, match="Labels are a set"):
+        earmark.evaluate(vectors, set(range(24)))
+    listed = earmark.evaluate(vectors, labels, groups=groups)
+    read_once = earmark.evaluate(vectors, iter(labels), groups=iter(groups))
+    assert [row.inputs for row in listed.rows] == [row.inputs for row in read_once.rows]
+    pair = earmark.compare(vectors, vectors + 1.0, iter(labels), groups=iter(groups))
+    assert {row.unit for row in pair.rows if row.p_value is not None} == {"group"}

@@ -254,3 +254,8 @@ def test_copies_have_a_paragraph_of_their_own(policy: str, said: str) -> None:
     assert said in page
     assert "a.wav = <b>.wav (labelled one and two)" in page
     assert ('class="synthetic"' in text) == (policy == "keep")
+
+
+def test_an_exact_tie_has_no_single_winner() -> None:
+    said = opening([*pair("mfcc", 0.6, 0.9), *pair("logmel", 0.6, 0.8), *pair("noise", 0.1, 0.1)])
+    assert "mfcc · cosine and logmel · cosine share the best value of 3: 60.0 %" in said

@@ -25,6 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
+from earmark.wording import counted
+
 Floats = NDArray[np.float64]
 
 LEVEL = 0.95
@@ -104,11 +106,17 @@ def standard_error(without: Floats) -> float:
 
 def _refusal(without: Floats, unit: str) -> str:
     if len(without) < LEAST_UNITS:
-        return f"no interval: {len(without)} {unit}s are too few, {LEAST_UNITS} are needed"
+        return too_few(len(without), unit)
     lost = int((~np.isfinite(without)).sum())
     if lost:
         return f"no interval: without {'one' if lost == 1 else lost} of the {unit}s it cannot be measured"
     return ""
+
+
+def too_few(units: int, unit: str) -> str:
+    """Why there is no interval of so few units."""
+    verb = "is" if units == 1 else "are"
+    return f"no interval: {counted(units, unit)} {verb} too few, {LEAST_UNITS} are needed"
 
 
 def _quantile(units: int, comparisons: int) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 from earmark._version import __version__
 from earmark.calibrate import jackknife
 from earmark.errors import InputError, UsageError, did_you_mean
-from earmark.evaluation.data import check_vectors
+from earmark.evaluation.data import check_vectors, kept_for_reading
 from earmark.evaluation.evaluate import evaluate
 from earmark.geometry import spaces
 from earmark.geometry.corrections import parse_all
@@ -69,6 +69,7 @@ def compare(
         raise UsageError("compare needs the labels of the clips: compare(a, b, labels) or compare({...}, labels).")
     if len(systems) < 2:
         raise UsageError("There is nothing to compare: give at least two systems.")
+    labels, groups = kept_for_reading(labels), kept_for_reading(groups)
     corrections = parse_all(correct)
     if len(corrections) > 1:
         raise UsageError(f"compare takes one correction at a time, not {', '.join(map(str, corrections))}.")

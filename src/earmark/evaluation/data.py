@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,10 +163,18 @@ def _label_names(labels: Any, n: int) -> NDArray[Any]:
     return np.array([text or "" for text in _texts(labels, n, "Labels", "labels")], dtype=str)
 
 
+def kept_for_reading(given: Any) -> Any:
+    """A list in place of an iterator, which could be read only once; anything else as it is."""
+    return list(given) if isinstance(given, Iterator) else given
+
+
 def _texts(given: Any, n: int, what: str, counted_as: str) -> list[str | None]:
     """One text for each row, None where it is missing."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise InputError(f"{what} must be a sequence with one entry per row, not {given!r}.")
+    if isinstance(given, Mapping | Set):
+        kind = type(given).__name__
+        raise InputError(f"{what} are a {kind}, whose entries have no rows: give a list with one entry per row.")
     dimensions = getattr(given, "ndim", 1)
     if dimensions != 1:
         raise InputError(f"{what} have {dimensions} dimensions: give one {counted_as.removesuffix('s')} per row.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from earmark.evaluation.data import check
+from earmark.evaluation.data import check, kept_for_reading
 from earmark.evaluation.measure import measure
 from earmark.evaluation.options import HUB_K, Options, as_counts, as_names, byte_count, kind_of_intervals
 from earmark.geometry import spaces
@@ -84,7 +84,7 @@ def evaluate(
         per_unit=per_unit,
         progress=progress,
     )
-    data = check(vectors, labels, groups, options, ids)
+    data = check(vectors, kept_for_reading(labels), kept_for_reading(groups), options, ids)
     where = {"suite": suite, "subset": subset, "system": system}
     parts = [part for name in options.distance for part in measure(data, name, options, where)]
     per_point_values = {key: values for part in parts for key, values in part.per_point.items()}

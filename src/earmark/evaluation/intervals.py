@@ -68,7 +68,7 @@ def plan_intervals(layout: Layout, names: tuple[str, ...], protocols: int, optio
     metrics = frozenset(name for name in names if from_pairs(name))
     reasons: dict[str, str] = {}
     if len(units) < jackknife.LEAST_UNITS:
-        few = f"no interval: {len(units)} {units.kind}s are too few, {jackknife.LEAST_UNITS} are needed"
+        few = jackknife.too_few(len(units), units.kind)
         return IntervalPlan(options.intervals, units, frozenset(), dict.fromkeys(_all_names(names, options), few))
     if metrics & deletions.CLASS_SUMS and not deletions.sums_fit(layout, protocols, options.memory):
         large = (

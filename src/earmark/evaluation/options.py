@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from earmark.errors import UsageError
 from earmark.geometry import spaces
 from earmark.geometry.corrections import Correction
@@ -86,8 +88,10 @@ def kind_of_intervals(intervals: str | None, bootstrap: int) -> tuple[str, int]:
 
 
 def whole(name: str, value: Any, least: int) -> int:
-    """A whole number of at least `least`, whatever kind of integer it is."""
+    """A whole number of at least `least`, whatever kind of integer it is; True and False are none."""
     try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
         number = operator.index(value)
     except TypeError:
         raise UsageError(f"{name} must be a whole number, not {value!r}.") from None

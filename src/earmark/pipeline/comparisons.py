@@ -214,14 +214,19 @@ def compare_runs(
     """
     if across_groups is None:
         across_groups = any(_measured_across(Path(folder)) for folder in folders)
-    tables = [
-        _compare_subset(place, found, systems, across_groups, options)
-        for place, found in _vectors_by_subset(folders).items()
-        if subset in (None, place[1])
-    ]
+    tables: list[Scores] = []
+    refused: list[str] = []
+    for place, found in _vectors_by_subset(folders).items():
+        if subset not in (None, place[1]):
+            continue
+        try:
+            tables.append(_compare_subset(place, found, systems, across_groups, options))
+        except InputError as error:  # one subset that cannot be compared costs no other one
+            refused.append(f"{place[1]} was not compared: {error}")
     if not tables:
-        raise InputError(f"No run has a subset {subset!r}." if subset else "These runs hold no vectors to compare.")
-    notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
+        nothing = f"No run has a subset {subset!r}." if subset else "These runs hold no vectors to compare."
+        raise InputError(refused[0] if refused else nothing)
+    notes = (*dict.fromkeys(note for table in tables for note in table.notes), *refused)
     return Scores(tuple(row for table in tables for row in table.rows), notes=notes)
 
 

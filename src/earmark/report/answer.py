@@ -193,6 +193,10 @@ def _overall(found: list[Finding], ranking: Ranking, metric: str) -> str:
         (only,) = found
         if not only.others:
             return f"{only.best.label} reaches {_measured(only.row)} on {only.subset.label}."
+        tied = _equals(only, ranking, metric)
+        if tied:
+            names = listed(tied)
+            return f"On {only.subset.label}, {names} share the best value of {only.others + 1}: {_measured(only.row)}."
         return f"On {only.subset.label}, {only.best.label} does best of {only.others + 1}: {_measured(only.row)}."
     wins = Counter(finding.best for finding in found)
     winner, won = wins.most_common(1)[0]
@@ -212,6 +216,13 @@ def _overall(found: list[Finding], ranking: Ranking, metric: str) -> str:
     if top == winner:
         return f"{first}, and on {won} of the {len(found)} subsets by itself."
     return f"{first}; {winner.label} wins the most single subsets, {won} of {len(found)}."
+
+
+def _equals(finding: Finding, ranking: Ranking, metric: str) -> list[str]:
+    """The representations that have exactly the best value of a subset, where there are several."""
+    rows = reading.values(ranking.scores, metric).get(finding.subset, {})
+    names = [line.label for line, row in rows.items() if row.value == finding.row.value]
+    return names if len(names) > 1 else []
 
 
 def champion(ranking: Ranking) -> str | None:
