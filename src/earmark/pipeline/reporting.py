@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip, CorpusCard
 from earmark.errors import EarmarkError, InputError, UsageError
+from earmark.evaluation.options import kind_of_intervals
 from earmark.extractors.contract import ExtractorCard
 from earmark.extractors.overlap import audit
 from earmark.pipeline import comparisons, folder, sequences
@@ -209,6 +210,9 @@ def _settings(config: RunConfig) -> dict[str, str]:
         "seed",
     )
     found = config.model_dump(mode="json")
+    found["intervals"], found["bootstrap"] = kind_of_intervals(config.intervals, config.bootstrap)
+    if not found["bootstrap"]:
+        del found["bootstrap"]
     return {name.replace("_", " "): _words(found[name]) for name in shown if found.get(name) is not None}
 
 

@@ -134,7 +134,7 @@ def both_protocols(ranking: Ranking) -> Html | None:
     heads: list[Child] = ["representation", join(spelled(metric), tag("small", "across groups")), "place"]
     heads += [join(spelled(metric), tag("small", "over all pairs")), "place", "more over all pairs"]
     mean = f" Means over {len(across)} subsets." if len(across) > 1 else ""
-    caption = f"Both protocols side by side, in the order across groups.{mean}"
+    caption = f"Both protocols side by side, sorted by the value across groups.{mean}"
     made = table(heads, body, caption=caption)
     return made if len(order) <= _OPEN else folded(f"Both protocols side by side ({len(order)} representations)", made)
 

@@ -81,7 +81,7 @@ def _under_noise(scores: Scores, metric: str) -> Html | None:
 
 def _guide(scores: Scores, metric: str) -> Html:
     rows = reading.single_subsets(scores)
-    said = "In each column the more colour the better, and the best is bold."
+    said = "In each column of the table the deeper the blue the better, and the best is bold."
     if any(row.low is not None for row in rows):
         said += " Under a value stands its 95 % interval."
     if any(row.lift is not None for row in rows):
