@@ -38,7 +38,7 @@ def test_a_filled_table(call: Call, partial: Path, tmp_path: Path) -> None:
     code, out, err = call(partial, "--metric", "P@1", "--out", tmp_path / "filled.csv")
     assert code == 0
     assert "P@1 (%), higher is better; ~ was predicted, not measured" in out
-    assert out.count("~") == 18 + 1 + 1  # eighteen cells, the heading, the footnote
+    assert out.count("~") == 18 + 1 + 2  # eighteen cells, the heading, footnotes of subsets and of means
     assert "GSR" not in out
     assert "scores written" in err
     found = load_scores(tmp_path / "filled.csv")

@@ -41,7 +41,7 @@ def write(path: Path, table: list[dict[str, Any]]) -> None:
 def sounds(root: Path, *names: str) -> None:
     for number, name in enumerate(names):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
-        audio.write(root / name, 0.5 * np.sin(np.arange(1600) * (0.1 + 0.05 * (number % 3))), 16_000)
+        audio.write(root / name, 0.5 * np.sin(np.arange(1600) * (0.1 + 0.05 * (number % 3)) + 0.1 * number), 16_000)
 
 
 @pytest.fixture(params=["metadata.csv", "metadata.jsonl", "metadata.parquet"])

@@ -60,7 +60,7 @@ def address(published_board: Serving) -> str:
 def test_sort_filter_search_and_the_link_to_it(open_page: Callable[..., Any], address: str) -> None:
     page = open_page()
     page.goto(f"{address}/b/vocsim")
-    assert len(_names(page)) == 44
+    assert len(_names(page)) == 43  # one printed system only repeats another
     assert _names(page)[0] == "EWMTF D100"
     with swapped(page):
         page.get_by_role("link", name="Birds").click()
