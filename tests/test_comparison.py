@@ -129,3 +129,8 @@ def test_a_k_that_no_query_has_candidates_for_is_the_reason_given():
     row = scores.row("P@10", protocol="across_groups")
     assert row.status == "not_applicable"
     assert "fewer than 10 candidates outside their group" in row.reason
+
+
+def test_two_systems_that_agree_have_a_p_value_and_no_interval(clips):
+    row = earmark.compare({"a": clips["good"], "b": clips["good"].copy()}, clips["labels"]).row("GSR:difference")
+    assert (row.value, row.p_value, row.units, row.low, row.interval) == (0.0, 1.0, 90, None, "")

@@ -634,3 +634,11 @@ def test_labels_and_groups_need_an_order_and_may_come_from_an_iterator():
     assert [row.inputs for row in listed.rows] == [row.inputs for row in read_once.rows]
     pair = earmark.compare(vectors, vectors + 1.0, iter(labels), groups=iter(groups))
     assert {row.unit for row in pair.rows if row.p_value is not None} == {"group"}
+
+
+def test_too_few_groups_are_the_reason_for_every_metric(case):
+    rows = earmark.evaluate(
+        case.vectors, case.labels, metrics=["P@3", "GSR", "hub_skew"], groups=np.arange(40) % 3
+    ).rows
+    assert {row.metric for row in rows} == {"P@3", "GSR", "hub_skew"}
+    assert all("3 groups are too few" in row.reason and row.low is None for row in rows)

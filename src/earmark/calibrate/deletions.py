@@ -202,10 +202,8 @@ class _Work:
         return np.asarray(self._partners(protocol) > 0)
 
     def _partners(self, protocol: str) -> Floats:
-        partners = self.sizes[self.layout.codes] - 1.0
-        if protocol != "all":
-            partners = partners + 1.0 - self.table[self.units.of, self.layout.codes]
-        return np.asarray(partners)
+        sizes = self.sizes[self.layout.codes]
+        return np.asarray(sizes - (1.0 if protocol == "all" else self.cells.counts[self.cells.of]))
 
     # --- pairs inside classes, and those of classes that could become the nearest ----------------------------
 
@@ -266,7 +264,7 @@ class _Work:
         swept, layout = self.swept["all"], self.layout
         gsr, silhouette = changes["all", "GSR"], changes["all", "silhouette"]
         kernels.leave_out_clips(
-            block, rows, c0, layout.codes, layout.starts, swept.nearest_other, swept.own_mean * swept.own_count,
+            block, rows, c0, layout.codes, layout.starts, swept.nearest_other, self._own_sums,
             swept.class_sums, swept.other_mean, *self._runner_up, needed, separation.EPSILON,
             "GSR" in self.metrics, "silhouette" in self.metrics,
             gsr.totals, gsr.counts, silhouette.totals, silhouette.counts,
@@ -317,6 +315,15 @@ class _Work:
         return sums
 
     @cached_property
+    def _own_sums(self) -> Floats:
+        """Summed distance of every place to its own class (clips, all pairs)."""
+        return np.asarray(self.swept["all"].own_mean * self.swept["all"].own_count)
+
+    @cached_property
+    def _norms(self) -> Floats:
+        return np.sqrt(self.space.squares)
+
+    @cached_property
     def _runner_up(self) -> tuple[Floats, Ints]:
         """The second lowest mean distance to another class, and the class of the lowest (clips, all pairs)."""
         sums, n = self.swept["all"].class_sums, self.layout.n
@@ -361,8 +368,7 @@ class _Work:
 
     def _reach(self, rows: Ints) -> Floats:
         """No point is farther than this from a row."""
-        space, factors = self.space, self.factors
-        norms = np.sqrt(space.squares)
+        space, factors, norms = self.space, self.factors, self._norms
         reach = norms[rows] + norms.max(initial=0.0)
         reach = reach**2 / 2 if space.halved else reach * space.scale
         if space.flat.any():

@@ -131,7 +131,8 @@ def differences(
             unit=left_out, comparisons=comparisons,
         )  # fmt: skip
         if outcome.p_value is not None:
-            cells |= {"interval": "jackknife", "unit": left_out, "units": outcome.units, "comparisons": comparisons}
+            cells |= {"unit": left_out, "units": outcome.units, "comparisons": comparisons}
+            cells["interval"] = "jackknife" if outcome.low is not None else ""
         rows.append(
             Row(
                 value=outcome.value, low=outcome.low, high=outcome.high, p_value=outcome.p_value,

@@ -46,6 +46,8 @@ class IntervalPlan:
             return {"low": low, "high": high, "interval": "bootstrap_queries", **self._unit_cells()}, ""
         if self.kind != "jackknife":
             return {}, ""
+        if not self.jackknife:
+            return {}, jackknife.too_few(len(self.units), self.units.kind)
         if item.metric in self.reasons:
             return {}, self.reasons[item.metric]
         if item.without is None:
@@ -67,9 +69,6 @@ def plan_intervals(layout: Layout, names: tuple[str, ...], protocols: int, optio
     units = deletions.units_of(layout)
     metrics = frozenset(name for name in names if from_pairs(name))
     reasons: dict[str, str] = {}
-    if len(units) < jackknife.LEAST_UNITS:
-        few = jackknife.too_few(len(units), units.kind)
-        return IntervalPlan(options.intervals, units, frozenset(), dict.fromkeys(_all_names(names, options), few))
     if metrics & deletions.CLASS_SUMS and not deletions.sums_fit(layout, protocols, options.memory):
         large = (
             f"no interval: the distances of {layout.n} clips to {layout.classes} classes do not fit in half of the "
@@ -78,7 +77,3 @@ def plan_intervals(layout: Layout, names: tuple[str, ...], protocols: int, optio
         reasons = dict.fromkeys(metrics & deletions.CLASS_SUMS, large)
         metrics -= deletions.CLASS_SUMS
     return IntervalPlan(options.intervals, units, metrics, reasons)
-
-
-def _all_names(names: tuple[str, ...], options: Options) -> list[str]:
-    return [*names, *(f"P@{k}" for k in options.k)]

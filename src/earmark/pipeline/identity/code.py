@@ -107,7 +107,7 @@ def _near(source: Path, text: str) -> list[Path]:
         places = [Path(text).expanduser().absolute(), source.parent / text, *sorted(below)]
         return [place for place in dict.fromkeys(places) if is_data(place)]
     except (OSError, RuntimeError, ValueError, NotImplementedError):
-        return []
+        return []  # text that is no path: with a NUL, of an unknown user's home, or no pattern that glob takes
 
 
 def _file_of(name: str) -> Path | None:
