@@ -16,93 +16,78 @@ from dataclasses import replace
 from typing import Any
 
 from earmark.corpora.copies import CopySet, find_copies
+from earmark.corpora.subsets import LeftOut, PreparedSubset
 from earmark.errors import InputError
-from earmark.pipeline.prepare import LeftOut, Subset
 from earmark.wording import counted
 
-log = logging.getLogger("earmark.pipeline")
+log = logging.getLogger("earmark.runs")
 
 EXAMPLES = 5
 """Sets that are named in messages, record and report; clips.csv names them all."""
 
 
-def settle_copies(subsets: Sequence[Subset], policy: str, *, threads: int = 1) -> list[Subset]:
+def settle_copies(subsets: Sequence[PreparedSubset], policy: str, *, threads: int = 1) -> list[PreparedSubset]:
     """The subsets as they are scored under a policy; InputError when copies are refused and there are some."""
-    subsets = [_searched(subset, threads) for subset in subsets]
-    for subset in subsets:
+    searched = [_with_copies(subset, threads) for subset in subsets]
+    for subset in searched:
         for copies in subset.copies:
             log.info("copies in %s/%s: %s", subset.suite, subset.name, " = ".join(copies.ids))
-    if policy == "refuse":
-        _refuse(subsets)
-    return [_without_copies(subset) if policy == "drop" else subset for subset in subsets]
+    having = [subset for subset in searched if subset.copies]
+    if policy == "refuse" and having:
+        sets = [copies for subset in having for copies in subset.copies]
+        more = f"; and {counted(len(sets) - 2 * EXAMPLES, 'more sound')}" if len(sets) > 2 * EXAMPLES else ""
+        raise InputError(
+            f"{'; '.join(map(_counts, having))}: "
+            f"{'; '.join(copies.text for copies in sets[: 2 * EXAMPLES])}{more}: "
+            "remove them from the corpus, or run with --copies drop or --copies keep."
+        )
+    return [_without_copies(subset) if policy == "drop" and subset.copies else subset for subset in searched]
 
 
-def _searched(subset: Subset, threads: int) -> Subset:
+def _with_copies(subset: PreparedSubset, threads: int) -> PreparedSubset:
     lengths = iter(subset.seconds)
     seconds = [0.0 if digest is None else next(lengths) for digest in subset.digests]
     return replace(subset, copies=tuple(find_copies(subset.clips, subset.digests, seconds, threads=threads)))
 
 
-def _refuse(subsets: Sequence[Subset]) -> None:
-    having = [subset for subset in subsets if subset.copies]
-    if not having:
-        return
-    sets = [copies for subset in having for copies in subset.copies]
-    more = f"; and {counted(len(sets) - 2 * EXAMPLES, 'more sound')}" if len(sets) > 2 * EXAMPLES else ""
-    raise InputError(
-        f"{_counts(having[0]) if len(having) == 1 else '; '.join(map(_counts, having))}: "
-        f"{'; '.join(copies.text for copies in sets[: 2 * EXAMPLES])}{more}: "
-        "remove them from the corpus, or run with --copies drop or --copies keep."
-    )
-
-
-def _without_copies(subset: Subset) -> Subset:
-    if not subset.copies:
-        return subset
+def _without_copies(subset: PreparedSubset) -> PreparedSubset:
+    """Left are every clip that is nobody's copy, and of each set under one label the first clip that has the label."""
     reasons = {id: why for copies in subset.copies for id, why in _reasons(copies)}
-    chosen = _kept_ids(subset, reasons)
+    labels = {clip.id: clip.label for clip in subset.clips}
+    firsts = {
+        next((id for id in copies.ids if labels[id]), copies.ids[0]) for copies in subset.copies if not copies.conflicting
+    }
     left_out = [
-        LeftOut(place, clip, digest, reasons[clip.id])
-        for place, (clip, digest) in enumerate(zip(subset.clips, subset.digests, strict=True))
-        if clip.id not in chosen
+        LeftOut(row, clip, digest, reasons[clip.id])
+        for row, (clip, digest) in enumerate(zip(subset.clips, subset.digests, strict=True))
+        if clip.id in reasons and clip.id not in firsts
     ]
-    lengths = [seconds for (clip, _), seconds in zip(subset.readable, subset.seconds, strict=True) if clip.id in chosen]
-    kept = [pair for pair in zip(subset.clips, subset.digests, strict=True) if pair[0].id in chosen]
+    gone = {item.clip.id for item in left_out}
+    kept = [pair for pair in zip(subset.clips, subset.digests, strict=True) if pair[0].id not in gone]
+    lengths = zip(subset.readable, subset.seconds, strict=True)
     return replace(
         subset,
         clips=tuple(clip for clip, _ in kept),
         digests=tuple(digest for _, digest in kept),
-        seconds=tuple(lengths),
+        seconds=tuple(seconds for (clip, _), seconds in lengths if clip.id not in gone),
         left_out=tuple(left_out),
     )
-
-
-def _kept_ids(subset: Subset, reasons: dict[str, str]) -> set[str]:
-    """Every clip that is nobody's copy, and of each set under one label the first clip that has the label."""
-    kept = {clip.id for clip in subset.clips if clip.id not in reasons}
-    labels = {clip.id: clip.label for clip in subset.clips}
-    for copies in subset.copies:
-        if not copies.conflicting:
-            kept.add(next((id for id in copies.ids if labels[id]), copies.ids[0]))
-    return kept
 
 
 def _reasons(copies: CopySet) -> list[tuple[str, str]]:
     """Why each clip of a set is left out, if it is."""
     first, second = copies.ids[:2]
+    others = [(id, second if id == first else first) for id in copies.ids]
     if copies.conflicting:
         labels = " and ".join(copies.labels[:4])
-        return [
-            (id, f"left out: the same sound as {second if id == first else first}, under the labels {labels}")
-            for id in copies.ids
-        ]
-    return [(id, f"left out: a copy of {second if id == first else first}") for id in copies.ids]
+        return [(id, f"left out: the same sound as {other}, under the labels {labels}") for id, other in others]
+    return [(id, f"left out: a copy of {other}") for id, other in others]
 
 
-# --- in words and in the record -------------------------------------------------------------------------------
+# --- in words and in the record ------------------------------------------------------------------------------
 
 
-def _counts(subset: Subset) -> str:
+def _counts(subset: PreparedSubset) -> str:
     """birds: 12 clips are copies of one another, 2 sounds under more than one label"""
     clips = sum(len(copies.ids) for copies in subset.copies)
     mixed = sum(copies.conflicting for copies in subset.copies)
@@ -110,7 +95,7 @@ def _counts(subset: Subset) -> str:
     return f"{subset.name}: {counted(clips, 'clip')} are copies of one another{labels}"
 
 
-def note_on_copies(subset: Subset) -> list[str]:
+def note_on_copies(subset: PreparedSubset) -> list[str]:
     """What a person should know after a run: how many copies there are, and what became of them."""
     if not subset.copies:
         return []
@@ -118,7 +103,7 @@ def note_on_copies(subset: Subset) -> list[str]:
     return [f"{_counts(subset)}; {outcome} (first: {subset.copies[0].text})"]
 
 
-def remark_on_copies(subset: Subset) -> str:
+def remark_on_copies(subset: PreparedSubset) -> str:
     """For the reason of each row: what copies did to the clips it rests on. Nothing where there are none."""
     if not subset.copies:
         return ""
@@ -132,7 +117,7 @@ def remark_on_copies(subset: Subset) -> str:
     return ", ".join(parts)
 
 
-def describe_copies(subset: Subset, policy: str) -> dict[str, Any]:
+def describe_copies(subset: PreparedSubset, policy: str) -> dict[str, Any]:
     """For the run's record."""
     return {
         "policy": policy,

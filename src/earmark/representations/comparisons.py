@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.calibrate import jackknife
+from earmark.corpora.subsets import PreparedSubset
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.evaluation import compare
-from earmark.pipeline import steps
-from earmark.pipeline.cache import Cache
-from earmark.pipeline.folder import load_vectors, read_clips, read_record
-from earmark.pipeline.models import System
-from earmark.pipeline.prepare import Subset
+from earmark.representations import evaluate as measuring
+from earmark.representations.folder import load_vectors, read_clips, read_record
+from earmark.representations.systems import System
+from earmark.runs.store import Cache
 from earmark.report import reading
 from earmark.report.answer import lead
 from earmark.report.ranking import ClipCount, Ranking, SharedClips, lost_said, rank
@@ -34,12 +34,12 @@ from earmark.scores import KEY, Row, Scores, load_scores, metric_facts
 
 FILE = "comparisons.csv"
 
-Measure = Callable[[Subset, System, tuple[int, ...]], list[Row]]
+Measure = Callable[[PreparedSubset, System, tuple[int, ...]], list[Row]]
 """Rows of a system over some clips of a subset, given by their places."""
 
 
 def rows_on_shared_clips(
-    subset: Subset, systems: Mapping[str, tuple[System, tuple[int, ...]]], measure: Measure
+    subset: PreparedSubset, systems: Mapping[str, tuple[System, tuple[int, ...]]], measure: Measure
 ) -> list[Row]:
     """The rows of every ranked system on the clips that all have; none where the ranked ones have the same clips.
 
@@ -89,8 +89,8 @@ def differences(ranking: Ranking, evaluations: Sequence[Mapping[str, Any]], cach
 def _without(row: Row, keys: Mapping[tuple[str, ...], str], cache: Cache) -> NDArray[np.float64] | None:
     """The value of a row without each unit, as its evaluation left it in the cache."""
     key = keys.get(row.key[:5])
-    entry = cache.get(steps.SCORES_KIND, key) if key else None
-    values = None if entry is None else entry.arrays.get(steps.without_each(row.protocol, row.metric))
+    entry = cache.get(measuring.SCORES_KIND, key) if key else None
+    values = None if entry is None else entry.arrays.get(measuring.without_each(row.protocol, row.metric))
     return None if values is None else np.asarray(values, np.float64)
 
 
@@ -175,9 +175,9 @@ def ranking_of(record: Mapping[str, Any], scores: Scores, compared: Scores) -> R
     return rank(scores, compared, clip_counts(record), shared_clips(record))
 
 
-def told(record: Mapping[str, Any], scores: Scores, place: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def answer_of(record: Mapping[str, Any], scores: Scores, compared: Scores) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The answer of a run in sentences, and those about systems that lost most of their clips."""
-    ranking = ranking_of(record, scores, read_comparisons(place))
+    ranking = ranking_of(record, scores, compared)
     return tuple(lead(ranking)), tuple(lost_said(ranking.counts))
 
 
@@ -187,10 +187,10 @@ def read_comparisons(folder: Path) -> Scores:
     return load_scores(path) if path.exists() else Scores()
 
 
-def write_comparisons(folder: Path, rows: Sequence[Row]) -> None:
+def write_comparisons(folder: Path, compared: Scores) -> None:
     """RUN/comparisons.csv; a file of an earlier run goes when there is nothing to compare."""
-    if rows:
-        Scores(tuple(rows)).write(folder / FILE)
+    if compared.rows:
+        compared.write(folder / FILE)
     else:
         (folder / FILE).unlink(missing_ok=True)
 

@@ -20,11 +20,10 @@ from earmark.geometry import spaces
 from earmark.geometry.layout import one_class
 from earmark.geometry.sweep import Wanted, sweep
 from earmark.metrics import catalogue, retrieval, sequence
-from earmark.pipeline import frames, layers, packs
-from earmark.pipeline.cache import Cache
-from earmark.pipeline.config import DtwOptions, RunConfig
-from earmark.pipeline.entries import Entry
-from earmark.pipeline.packs import Index
+from earmark.pipeline.config import RunConfig
+from earmark.representations import layers
+from earmark.runs.packs import Records
+from earmark.runs.store import Entry
 from earmark.scores import Row
 from earmark.wording import counted
 from earmark.workers import thread_count
@@ -35,77 +34,60 @@ SUFFIX = "+dtw"
 class StoredFrames:
     """Frames [T, D] of clips in the cache, in their order; may be gone through again and again."""
 
-    def __init__(
-        self,
-        cache: Cache,
-        extractor_key: str,
-        index: Index,
-        clips: Sequence[str],
-        stride: int,
-        layer: int | None = None,
-    ) -> None:
-        self._source = (cache, extractor_key, index)
-        self._clips = clips
-        self._parts = [layers.part_of(layer, part) for part in frames.parts(stride)]
+    def __init__(self, records: Records, digests: Sequence[str], stride: int, layer: int | None = None) -> None:
+        self._records, self._digests = records, digests
+        self._parts = layers.frame_parts(stride, layer)
 
     def __iter__(self) -> Iterator[NDArray[np.float32]]:
-        cache, key, index = self._source
         values, width = self._parts
-        held: tuple[str, dict[str, NDArray[np.float32]]] = ("", {})
-        for clip in self._clips:
-            pack = index.places[values][clip].pack
-            if held[0] != pack:
-                held = (pack, packs.read_pack(cache, key, pack, [values, width]))
-            columns = int(held[1][f"{clip} {width}"][0])
-            yield held[1][f"{clip} {values}"].reshape(-1, columns)
+        for digest in self._digests:
+            columns = int(self._records.array(digest, width)[0])
+            yield self._records.array(digest, values).reshape(-1, columns)
 
 
 def measure(
     vectors: NDArray[np.float32],
     labels: Sequence[str | None],
-    stored: StoredFrames,
-    kept: Sequence[int],
+    digests: Sequence[str],
+    records: Records,
+    layer: int | None,
     note: str,
     *,
     config: RunConfig,
-    options: DtwOptions,
     inputs: str,
 ) -> Entry:
-    """P@k of the re-ranked neighbours; `kept` are the rows whose class is large enough, as for every metric."""
+    """P@k of the re-ranked neighbours, over the clips whose class is large enough, as for every metric."""
+    options = config.dtw
+    assert options is not None
     started = time.perf_counter()
     _, ks = catalogue.plan(config.metrics, config.k)
-    distance = f"{options.distance}{SUFFIX}"
-    base: dict[str, Any] = {"distance": distance, "version": __version__, "inputs": inputs}
+    about: dict[str, Any] = {"distance": f"{options.distance}{SUFFIX}", "version": __version__, "inputs": inputs}
+    sizes = Counter(label for label in labels if label)
+    kept = [row for row, label in enumerate(labels) if label and sizes[label] >= config.min_class_size]
     candidates = min(options.candidates, len(kept) - 1)
     if candidates < 1:
-        rows = [Row(metric=f"P@{k}", status="not_applicable", reason="too few labelled clips", **base) for k in ks]
+        rows = [Row(metric=f"P@{k}", status="not_applicable", reason="too few labelled clips", **about) for k in ks]
         return Entry({"rows": [row.as_dict() for row in rows], "note": note, "seconds": 0.0})
-    nearest = _nearest(vectors[list(kept)], options.distance, candidates, config)
-    sequences = sequence.prepare(stored, components=options.dimension, stride=1)
-    found = sequence.rerank(nearest, sequences, radius=options.radius, threads=config.threads).indices
+    nearest = _nearest(vectors[kept], options.distance, candidates, config)
+    stored = StoredFrames(records, [digests[row] for row in kept], options.stride, layer)
+    frames = sequence.prepare(stored, components=options.dimension, stride=1)
+    neighbours = sequence.rerank(nearest, frames, radius=options.radius, threads=config.threads).indices
     codes = np.unique([labels[row] or "" for row in kept], return_inverse=True)[1]
     seconds = time.perf_counter() - started
-    rows = [_row(codes, found, k, {**base, "seconds": seconds}) for k in ks]
+    rows = [_row(codes, neighbours, k, {**about, "seconds": seconds}) for k in ks]
     return Entry({"rows": [row.as_dict() for row in rows], "note": note, "seconds": seconds})
 
 
-def _row(codes: NDArray[np.int64], found: NDArray[np.int64], k: int, base: dict[str, Any]) -> Row:
-    if k > found.shape[1]:
-        reason = f"k = {k} needs more than {found.shape[1]} candidates"
-        return Row(metric=f"P@{k}", status="not_applicable", reason=reason, **base)
+def _row(codes: NDArray[np.int64], neighbours: NDArray[np.int64], k: int, about: dict[str, Any]) -> Row:
+    if k > neighbours.shape[1]:
+        reason = f"k = {k} needs more than {neighbours.shape[1]} candidates"
+        return Row(metric=f"P@{k}", status="not_applicable", reason=reason, **about)
     partners = np.bincount(codes)[codes] > 1
-    points = retrieval.precision_at_k(codes[found[:, :k]], codes, k)[partners]
+    points = retrieval.precision_at_k(codes[neighbours[:, :k]], codes, k)[partners]
     alone = int((~partners).sum())
     excluded = f"{counted(alone, 'point')} without a same-class partner excluded" if alone else ""
     reason = "; ".join(filter(None, [excluded, "no interval: clips are not left out of re-ranked lists"]))
-    value = float(points.mean())
-    return Row(metric=f"P@{k}", value=value, n=len(points), reason=reason, **base)
-
-
-def scored_rows(labels: Sequence[str | None], min_class_size: int) -> list[int]:
-    """Rows with a label whose class has enough clips."""
-    sizes = Counter(label for label in labels if label)
-    return [row for row, label in enumerate(labels) if label and sizes[label] >= min_class_size]
+    return Row(metric=f"P@{k}", value=float(points.mean()), n=len(points), reason=reason, **about)
 
 
 def _nearest(values: NDArray[np.float32], distance: str, count: int, config: RunConfig) -> NDArray[np.int64]:
