@@ -33,8 +33,8 @@ from earmark.corpora.clips import Clip
 from earmark.errors import EarmarkError, InputError
 from earmark.evaluation import compare, evaluate
 from earmark.extractors.contract import Extractor
-from earmark.extractors.progress import Progress
 from earmark.fidelity.api import fidelity
+from earmark.progress import Progress
 from earmark.scores import Row
 
 __all__ = ["CodedFidelity", "Content", "coded_fidelity", "content_identity"]

@@ -22,7 +22,7 @@ from earmark.codecs.tasks.words import Edits, edits
 from earmark.corpora.clips import Clip
 from earmark.errors import UsageError, did_you_mean
 from earmark.extractors.catalogue import parse_spec
-from earmark.extractors.progress import Progress
+from earmark.progress import Progress
 from earmark.registry import Registry
 from earmark.wording import counted
 

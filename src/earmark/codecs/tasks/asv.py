@@ -30,7 +30,7 @@ from earmark.corpora.clips import Clip
 from earmark.errors import InputError
 from earmark.extractors.catalogue import parse_spec
 from earmark.extractors.contract import Extractor
-from earmark.extractors.progress import Progress
+from earmark.progress import Progress
 from earmark.wording import counted
 
 __all__ = ["MOST_CLIPS", "Verification", "read_trials"]

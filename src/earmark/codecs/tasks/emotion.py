@@ -25,7 +25,7 @@ from earmark.codecs.tasks.resampling import draws_of, group_codes, mean_interval
 from earmark.corpora.clips import Clip
 from earmark.errors import InputError, UsageError
 from earmark.extractors.contract import Extractor, LayeredExtractor
-from earmark.extractors.progress import Progress
+from earmark.progress import Progress
 from earmark.wording import counted
 
 __all__ = ["FOLDS", "Emotion", "folds_of", "predict"]
