@@ -13,11 +13,11 @@ from earmark._version import __version__
 if TYPE_CHECKING:
     from earmark.analysis.predict import predict
     from earmark.analysis.study import analyze
+    from earmark.codecs.runs.run import codec
     from earmark.embed import embed_audio as embed
     from earmark.evaluation import compare, evaluate, hubness
     from earmark.fidelity.api import fidelity
-    from earmark.pipeline import run
-    from earmark.pipeline.codec_runs import codec
+    from earmark.representations import run
     from earmark.scores import Scores, load_scores
 
 __all__ = [
@@ -38,13 +38,13 @@ __all__ = [
 _HOME = {
     "Scores": "earmark.scores",
     "analyze": "earmark.analysis.study",
-    "codec": "earmark.pipeline.codec_runs",
+    "codec": "earmark.codecs.runs.run",
     "compare": "earmark.evaluation",
     "evaluate": "earmark.evaluation",
     "hubness": "earmark.evaluation",
     "load_scores": "earmark.scores",
     "predict": "earmark.analysis.predict",
-    "run": "earmark.pipeline",
+    "run": "earmark.representations",
 }
 
 

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
 def _findings(spec: str) -> list[Finding]:
     if _names_codec(spec):
         from earmark.codecs.catalogue import parse_spec as parse_codec
-        from earmark.codecs.processes import Died, Processes
+        from earmark.runs.pool import Died, Processes
 
         if not parse_codec(spec).is_path:
             return _codec_findings(spec)

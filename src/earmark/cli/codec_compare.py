@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from earmark.pipeline.codec_compare import comparison_rows, differences, open_runs
+    from earmark.report.codecs.finished import comparison_rows, differences, open_runs
     from earmark.report.codecs.text import comparison_text
 
     options.check_out(args)
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         save(rate_distortion(found), args.figure)
         _told(args, args.figure)
     if args.html:
-        from earmark.pipeline.codec_report import gather
+        from earmark.report.codecs.gathering import gather
         from earmark.report.codecs.page import write_codecs
 
         write_codecs(gather(args.runs), Path(args.html))

@@ -107,8 +107,8 @@ def config_of(args: argparse.Namespace) -> CodecConfig:
 
 
 def run(args: argparse.Namespace) -> int:
-    from earmark.pipeline.codec_runs import plan_codecs, run_codecs
-    from earmark.pipeline.plan import plan_text
+    from earmark.codecs.runs.run import plan_codecs, run_codecs
+    from earmark.runs.plan import plan_text
 
     options.check_out(args)
     config = config_of(args)
@@ -126,8 +126,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _table(scores: Any, place: Any) -> str:
+    from earmark.codecs.runs.folder import read_cards, read_codec_record
     from earmark.codecs.submission import Dataset
-    from earmark.pipeline.codec_folder import read_cards, read_codec_record
     from earmark.report.codecs.text import run_text
 
     record = read_codec_record(place)

@@ -17,8 +17,8 @@ from earmark import vectors
 from earmark.cli import options
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.evaluation import compare
-from earmark.pipeline.comparisons import compare_runs
 from earmark.report.tables import long_text
+from earmark.representations.comparisons import compare_runs
 from earmark.scores import Scores
 
 EXAMPLES = """examples:

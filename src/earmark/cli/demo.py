@@ -16,9 +16,9 @@ from typing import Any
 from earmark.cli.run import answer
 from earmark.extractors.availability import is_ready
 from earmark.extractors.catalogue import CARDS
-from earmark.pipeline import make_config
-from earmark.pipeline import run as run_pipeline
+from earmark.pipeline.config import make_config
 from earmark.report.tables import by_subset
+from earmark.representations import run as run_pipeline
 
 EXAMPLES = """examples:
   earmark demo

@@ -18,10 +18,10 @@ from earmark.cli import options
 from earmark.errors import UsageError
 from earmark.evaluation.options import INTERVALS
 from earmark.pipeline.config import COPIES, EXECUTORS, POLICIES, STEPS, RunConfig, load_config, make_config
-from earmark.pipeline.plan import plan_text
-from earmark.pipeline.runs import Run, plan
-from earmark.pipeline.runs import run as run_pipeline
 from earmark.report.tables import to_text
+from earmark.representations.run import Run, plan
+from earmark.representations.run import run as run_pipeline
+from earmark.runs.plan import plan_text
 from earmark.scores import Scores
 from earmark.wording import counted
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -13,7 +13,7 @@ from earmark.corpora.clips import Clip, Corpus, CorpusCard, length_of
 from earmark.corpora.copies import CopySet
 from earmark.corpora.source import CORPORA, open_corpus
 from earmark.errors import InputError, UsageError, did_you_mean
-from earmark.runs.engine import Failure, reason_of
+from earmark.runs.engine import Failure, Tick, reason_of
 from earmark.wording import counted
 from earmark.workers import Workers
 
@@ -165,7 +165,7 @@ def prepare(
     wanted: Sequence[Sequence[str]],
     *,
     workers: int,
-    tick: Callable[[int], object] = lambda _: None,
+    tick: Tick = lambda _: None,
 ) -> list[PreparedSubset]:
     """Subsets in order, every clip hashed; a clip that cannot be read is a failure, not the end."""
     subsets: list[PreparedSubset] = []
@@ -179,7 +179,9 @@ def prepare(
     return subsets
 
 
-def _hashed(corpus: Corpus, name: str, clips: list[Clip], workers: int, tick: Callable[[int], object]) -> PreparedSubset:
+def _hashed(
+    corpus: Corpus, name: str, clips: list[Clip], workers: int, tick: Tick
+) -> PreparedSubset:
     digests: list[str | None] = []
     seconds: list[float] = []
     failures: list[Failure] = []

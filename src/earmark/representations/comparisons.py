@@ -23,13 +23,13 @@ from earmark.calibrate import jackknife
 from earmark.corpora.subsets import PreparedSubset
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.evaluation import compare
+from earmark.report import reading
+from earmark.report.answer import lead
+from earmark.report.ranking import ClipCount, Ranking, SharedClips, lost_said, rank
 from earmark.representations import evaluate as measuring
 from earmark.representations.folder import load_vectors, read_clips, read_record
 from earmark.representations.systems import System
 from earmark.runs.store import Cache
-from earmark.report import reading
-from earmark.report.answer import lead
-from earmark.report.ranking import ClipCount, Ranking, SharedClips, lost_said, rank
 from earmark.scores import KEY, Row, Scores, load_scores, metric_facts
 
 FILE = "comparisons.csv"

@@ -55,7 +55,9 @@ def _without_copies(subset: PreparedSubset) -> PreparedSubset:
     reasons = {id: why for copies in subset.copies for id, why in _reasons(copies)}
     labels = {clip.id: clip.label for clip in subset.clips}
     firsts = {
-        next((id for id in copies.ids if labels[id]), copies.ids[0]) for copies in subset.copies if not copies.conflicting
+        next((id for id in copies.ids if labels[id]), copies.ids[0])
+        for copies in subset.copies
+        if not copies.conflicting
     }
     left_out = [
         LeftOut(row, clip, digest, reasons[clip.id])

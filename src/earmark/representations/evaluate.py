@@ -31,6 +31,7 @@ from earmark.runs.identity import Stage, fingerprint
 from earmark.runs.packs import Records
 from earmark.runs.store import Cache, Entry, Made
 from earmark.scores import Row
+from earmark.scores.spelling import with_noise
 from earmark.wording import counted
 
 PCA = Stage("pca", 1, libraries=("numpy", "scipy", "scikit-learn"), modules=("embed/pca.py", "embed/pooling.py"))
@@ -82,16 +83,6 @@ def flip_labels(labels: Sequence[str | None], share: float, seed: int) -> list[s
         own = numbers[labels[row] or ""]
         flipped[row] = classes[(own + int(step)) % len(classes)]
     return flipped
-
-
-def noisy_name(subset: str, share: float) -> str:
-    """The subset column of rows measured under label noise: `BS1~noise0.05`."""
-    return f"{subset}~noise{share:g}" if share else subset
-
-
-def clean_name(subset: str) -> str:
-    """The subset that `noisy_name` was given."""
-    return subset.partition("~noise")[0]
 
 
 # --- what there is to measure --------------------------------------------------------------------------------
@@ -282,7 +273,7 @@ def failed_rows(subset: PreparedSubset, system: System, config: RunConfig, reaso
     """Rows of a system that has no vectors of a subset at all."""
     return [
         replace(
-            Row(**row), suite=subset.suite, subset=noisy_name(subset.name, noise), system=system.name, status="failed"
+            Row(**row), suite=subset.suite, subset=with_noise(subset.name, noise), system=system.name, status="failed"
         )
         for noise in (0.0, *config.label_noise)
         for distance, correction in product(system.distances, config.correct)
@@ -299,7 +290,7 @@ def named_rows(job: Measurement, entry: Entry, records: Records, *, shared: bool
     if job.noise:
         remarks.append(f"label noise {job.noise:.3g}")
     subset, system = job.vectors.subset, job.vectors.system
-    names = {"suite": subset.suite, "subset": noisy_name(subset.name, job.noise), "system": system.name}
+    names = {"suite": subset.suite, "subset": with_noise(subset.name, job.noise), "system": system.name}
     return [
         Row(**{**cells, **names, "reason": "; ".join(filter(None, [*remarks, cells["reason"]]))})
         for cells in entry.meta["rows"]

@@ -5,8 +5,8 @@
     frames/3              every third frame, each scaled to length 1, one after another (for DTW re-ranking)
     frames/3/width        their number of features
 
-A model asked for layers is wrapped so that one answer holds the frames of all of them side by side, [T, layers x D], and
-each part is taken from its own columns.
+A model asked for layers is wrapped so that one answer holds the frames of all of them side by side, [T, layers x D],
+and each part is taken from its own columns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,17 @@ from earmark.embed import pooling
 from earmark.errors import InputError, UsageError
 from earmark.extractors.contract import Extractor, Frames, Waveform
 
-__all__ = ["Sweep", "choose_layers", "frame_parts", "layers_of", "layer_name", "part_of", "split", "sweep_layers", "take"]
+__all__ = [
+    "Sweep",
+    "choose_layers",
+    "frame_parts",
+    "layer_name",
+    "layers_of",
+    "part_of",
+    "split",
+    "sweep_layers",
+    "take",
+]
 
 Layers = Sequence[int | None]
 """None stands for the layer that the model gives unasked."""

@@ -40,9 +40,7 @@ def make_plan(work: Work, failures: Sequence[Failure] = (), threads: int = 1) ->
     return steps
 
 
-def _embed_steps(
-    work: Work, model: Model, parts: Sequence[str], failures: Sequence[Failure]
-) -> Iterator[PlannedStep]:
+def _embed_steps(work: Work, model: Model, parts: Sequence[str], failures: Sequence[Failure]) -> Iterator[PlannedStep]:
     pace: float | None = None
     for subset in work.subsets:
         records = work.records_of(model, subset)

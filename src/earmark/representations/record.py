@@ -23,6 +23,7 @@ from earmark.runs import folder
 from earmark.runs.engine import Failure, Ledger
 from earmark.runs.packs import Records
 from earmark.runs.store import Cache
+from earmark.scores.spelling import without_noise
 from earmark.workers import thread_count
 
 
@@ -118,7 +119,7 @@ def keep_finished(work: Work, before: Finished) -> None:
     }
 
     def kept(name: str) -> list[dict[str, Any]]:
-        keys = [((item["suite"], evaluate.clean_name(item["subset"])), item) for item in before.record.get(name, [])]
+        keys = [((item["suite"], without_noise(item["subset"])), item) for item in before.record.get(name, [])]
         return [item for key, item in keys if key in now and now[key] == before.clips.get(key)]
 
     work.vectors, work.evaluations, work.comparisons = kept("vectors"), kept("evaluations"), kept("comparisons")

@@ -15,6 +15,7 @@ from earmark.corpora.clips import Corpus, groups_of
 from earmark.corpora.subsets import PreparedSubset, clip_count, open_corpora, portable, prepare
 from earmark.errors import EarmarkError, InputError
 from earmark.pipeline.config import RunConfig, load_config, make_config
+from earmark.progress import progress_bar
 from earmark.report.reading import listed
 from earmark.representations import comparisons, embed, evaluate
 from earmark.representations.copies import note_on_copies, remark_on_copies, settle_copies
@@ -28,6 +29,7 @@ from earmark.runs.packs import LostPacks, Records, read_records
 from earmark.runs.plan import PlannedStep
 from earmark.runs.store import open_cache
 from earmark.scores import Row, Scores, load_scores
+from earmark.scores.spelling import with_noise
 from earmark.wording import counted
 from earmark.workers import thread_count
 
@@ -72,9 +74,7 @@ def run(config: Config, *, corpora: Sequence[Corpus] | None = None, progress: bo
         before = read_finished(path) if "evaluate" not in config.steps else None
         folder.write_text(path / "config.yaml", portable(config).to_yaml())
         log.info("earmark %s: %s into %s, cache %s", __version__, ", ".join(config.steps), path, cache.url)
-        work = Work(
-            config=config, cache=cache, corpora=list(corpora or open_corpora(config.corpus)), progress=progress
-        )
+        work = Work(config=config, cache=cache, corpora=list(corpora or open_corpora(config.corpus)), progress=progress)
         try:
             scores, compared = _stages(work, path)
         except EarmarkError as error:
@@ -97,9 +97,7 @@ def plan(
     """The steps of a run, what of them is cached, and an estimate; nothing is computed. Also the cache's URL."""
     config = resolve(config)
     with open_cache(config.cache.url, config.cache.policy) as cache:
-        work = Work(
-            config=config, cache=cache, corpora=list(corpora or open_corpora(config.corpus)), progress=progress
-        )
+        work = Work(config=config, cache=cache, corpora=list(corpora or open_corpora(config.corpus)), progress=progress)
         _prepare(work)
         return make_plan(work, folder.read_failures(Path(config.into)), thread_count(config.threads)), cache.url
 
@@ -144,7 +142,7 @@ def _prepare(work: Work) -> None:
     """Open models and corpora, hash every clip, and read what the cache holds of their vectors."""
     work.systems = systems_of(work.config, work.cache)
     wanted = [entry.subsets for entry in work.config.corpus]
-    with work.bar("prepare", clip_count(work.corpora, wanted), "clip") as tick:
+    with progress_bar(work.progress, clip_count(work.corpora, wanted), "prepare", "clip") as tick:
         subsets = prepare(work.corpora, wanted, workers=work.workers, tick=tick)
     work.subsets = settle_copies(subsets, work.config.copies, threads=work.workers)
     work.notes += [note for corpus in work.corpora for note in corpus.notes]
@@ -166,7 +164,7 @@ def _embed(work: Work) -> None:
         for model, parts in parts_by_model(work.systems, work.config).values()
         for subset in work.subsets
     ]
-    with work.bar("embed", sum(missing.clips for _, _, missing in todo), "clip") as tick:
+    with progress_bar(work.progress, sum(missing.clips for _, _, missing in todo), "embed", "clip") as tick:
         for model, subset, missing in todo:
             _embed_subset(work, model, subset, missing, tick)
 
@@ -241,7 +239,7 @@ def _evaluate(work: Work) -> list[Row]:
     config = work.config
     each = len(config.correct) * (1 + len(config.label_noise))
     per_subset = sum(len(system.distances) * each + int(config.dtw is not None) for system in work.systems)
-    with work.bar("evaluate", len(work.subsets) * per_subset, "measurement") as tick:
+    with progress_bar(work.progress, len(work.subsets) * per_subset, "evaluate", "measurement") as tick:
         return [
             row
             for subset in work.subsets
@@ -320,7 +318,7 @@ def _measure_system(
         done.append(
             {
                 "suite": subset.suite,
-                "subset": evaluate.noisy_name(subset.name, job.noise),
+                "subset": with_noise(subset.name, job.noise),
                 "system": system.name,
                 "distance": job.distance,
                 "correction": job.correction,
@@ -350,7 +348,7 @@ def _why(work: Work, subset: PreparedSubset, system: System) -> str:
 
 
 def _report(work: Work, path: Path, scores: Scores, compared: Scores) -> Path | None:
-    with work.timed("report"), work.bar("report", 1, "page") as tick:
+    with work.timed("report"), progress_bar(work.progress, 1, "report", "page") as tick:
         page, note = _write_report(path, scores, compared)
         tick(1)
     work.notes += [note] if note else []

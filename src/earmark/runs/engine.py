@@ -25,6 +25,7 @@ Result = TypeVar("Result")
 Tick = Callable[[int], object]
 """Called with the number of items that were finished."""
 
+
 @dataclass(frozen=True)
 class Failure:
     """An item that could not be used: at which step, for which extractor or codec (empty: for all), and why."""
@@ -69,17 +70,6 @@ class Ledger:
         finally:
             self.count(step, seconds=time.perf_counter() - started)
 
-    @contextmanager
-    def bar(self, title: str, total: int, unit: str) -> Iterator[Tick]:
-        """A bar on stderr with the time left, where one is wanted."""
-        if not self.progress or not total:
-            yield lambda _: None
-            return
-        from tqdm import tqdm
-
-        with tqdm(total=total, desc=title, unit=unit, delay=1) as bar:
-            yield bar.update
-
 
 class Patience(Generic[Item]):
     """Which subjects are hopeless: they have failed on so many items and managed none. `noun`: model, codec …"""
@@ -117,6 +107,7 @@ def work_through(
     `answers` (a pool's `map`) gives each item with its result or its error; `keep` stores the one and notes the other,
     and says whether the subject managed the item. Items of a subject that is hopeless are not tried.
     """
+
     def hopeful() -> Iterator[Sequence[Item]]:
         for batch in batches:
             left = []

@@ -2,8 +2,8 @@
 
     key = stage's name and version · versions of the libraries that count for it · subject · options · items
 
-A stage of Earmark states its version and is trusted: raising it computes everything of that stage anew, and rewording an
-error computes nothing. A test keeps a fingerprint of the modules behind each stage, so that nobody changes a number
+A stage of Earmark states its version and is trusted: raising it computes everything of that stage anew, and rewording
+an error computes nothing. A test keeps a fingerprint of the modules behind each stage, so that nobody changes a number
 and forgets the version (`docs/decisions/0014-one-engine.md`). Models, codecs and metrics of other people state
 nothing, so their code is hashed: `earmark.runs.strangers`.
 """

@@ -29,7 +29,7 @@ from typing import IO, Any, Generic, Self, TypeVar
 from earmark.errors import EarmarkError, InputError, MissingExtra, UsageError
 from earmark.workers import Workers
 
-__all__ = ["ITEM_SECONDS", "Died", "Overdue", "Pool", "ProcessPool", "Processes", "Timed", "make_pool", "serve"]
+__all__ = ["ITEM_SECONDS", "Died", "Lost", "Overdue", "Pool", "ProcessPool", "Processes", "Timed", "make_pool", "serve"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -38,18 +38,23 @@ ITEM_SECONDS = 600.0
 """What one item may take before it is given up: a model or codec that hangs costs its clip, not the run."""
 
 
-class Died(InputError):
+class Lost(InputError):
+    """An item came to nothing, without its fault being known."""
+
+
+class Died(Lost):
     """A worker process ended while it was busy with an item."""
 
 
-class Overdue(InputError):
+class Overdue(Lost):
     """An item was not finished in time."""
 
 
 class Pool(Generic[Item, Result]):
     """Batches through one function in this process: one after another, or in threads. To be used as a context.
 
-    `limit` is in seconds for a call; None: no limit. Errors of the kinds in `fatal` end the run.
+    `limit` is in seconds for a call; None: no limit. Errors of the kinds in `fatal` end the run, unless a
+    worker died or took too long.
     """
 
     def __init__(
@@ -85,9 +90,9 @@ class Pool(Generic[Item, Result]):
     def _answers(self, batch: Sequence[Item]) -> list[tuple[Item, Result | Exception]]:
         try:
             return list(zip(batch, self.call(batch), strict=True))
-        except self.fatal:
-            raise
         except Exception as error:
+            if isinstance(error, self.fatal) and not isinstance(error, Lost):
+                raise
             if len(batch) == 1:
                 return [(batch[0], error)]
             return [answer for item in batch for answer in self._answers([item])]
@@ -112,9 +117,7 @@ class ProcessPool(Pool[Item, Result]):
         return answers
 
 
-def make_pool(
-    work: Callable[[Sequence[Item]], Sequence[Result]], processes: int, **options: Any
-) -> Pool[Item, Result]:
+def make_pool(work: Callable[[Sequence[Item]], Sequence[Result]], processes: int, **options: Any) -> Pool[Item, Result]:
     """Worker processes, or this process where their number is 0."""
     return ProcessPool(work, processes, **options) if processes else Pool(work, **options)
 

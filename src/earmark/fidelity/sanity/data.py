@@ -81,10 +81,10 @@ class Check:
 
 def draw_pair(check: Check, subcase: Subcase, value: float, repeat: int, *, n: int = DEFAULT_N, seed: int = 0) -> Pair:
     """The standardised pair of one grid value and repeat; the same arguments give the same pair everywhere."""
-    part = "fixed" if check.fixed else _text(value)
+    part = "fixed" if check.fixed else value_text(value)
     names = (check.name, subcase.stream, str(repeat))
     real = check.real(subcase, value, n, generator(seed, *names, "real", part))
-    generated = check.generated(subcase, value, n, generator(seed, *names, "generated", _text(value)))
+    generated = check.generated(subcase, value, n, generator(seed, *names, "generated", value_text(value)))
     return standardised(real, generated)
 
 
@@ -100,7 +100,8 @@ def standardised(real: Floats, generated: Floats) -> Pair:
     return Pair((real - mean) / spread, (generated - mean) / spread)
 
 
-def _text(value: float) -> str:
+def value_text(value: float) -> str:
+    """A value of a grid as draws and scores are named by it."""
     return format(value, ".12g")
 
 

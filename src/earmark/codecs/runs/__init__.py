@@ -1,0 +1,1 @@
+"""Codec runs: clips through codecs to rates, scores and a report, as stages on `earmark.runs`."""
