@@ -18,7 +18,6 @@ from earmark.codecs import harness
 from earmark.codecs.alignment import aligned
 from earmark.codecs.clip_work import opened
 from earmark.codecs.contract import Codec, Waveform
-from earmark.codecs.tasks import Finding, Heard, Task, open_task
 from earmark.corpora.clips import Clip
 from earmark.errors import EarmarkError, UsageError
 from earmark.pipeline import identity, keys
@@ -26,6 +25,7 @@ from earmark.pipeline.codec_state import CodecWork
 from earmark.pipeline.codec_systems import CodecSystem
 from earmark.pipeline.entries import Entry
 from earmark.pipeline.prepare import Subset
+from earmark.probes import Finding, Heard, Task, open_task
 from earmark.progress import progress_bar
 from earmark.scores import Row
 from earmark.wording import counted
@@ -33,7 +33,7 @@ from earmark.wording import counted
 __all__ = ["KIND", "CodedSound", "NamedTask", "coded_clips", "open_tasks", "task_rows"]
 
 KIND = "codec-heard"
-_CODE = ("codecs/retention.py", "codecs/tasks/*.py", "codecs/alignment.py", "embed/*.py", "pipeline/codec_beyond.py")
+_CODE = ("probes/*.py", "codecs/alignment.py", "embed/*.py", "pipeline/codec_beyond.py")
 
 log = logging.getLogger("earmark.pipeline")
 
