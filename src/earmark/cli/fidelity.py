@@ -39,7 +39,7 @@ TEXTS = {
     "correct": "none, gicdm or both with a comma (default: both)",
     "intervals": "95 % intervals: jackknife (both sets lose half of their points, 24 times), bootstrap (balls are held "
     "fixed: too narrow), none (default: jackknife, or bootstrap where --bootstrap is given)",
-    "bootstrap": "resamples of the points for --intervals bootstrap, which it chooses; 0 for no intervals (default: 300)",
+    "bootstrap": "resamples of the points for --intervals bootstrap, which it chooses; 0 for no intervals (300)",
     "seed": "seed of smaller sets, resamples and the network",
     "distance": "euclidean, cosine, spearman; several separated by commas (default: euclidean)",
     "device": "where neighbours are searched: auto, cpu, cuda, cuda:1 (default: auto)",
@@ -71,9 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the clipped pair under GICDM: corrected so that good data reaches 1, literal, or both (default: both)",
     )  # fmt: skip
     group.add_argument("--uncapped", action="store_true", help="let clipped_density pass 1")
-    flags.add_flags(group, Options, ("intervals",), TEXTS)
-    group.add_argument("--bootstrap", type=int, default=None, metavar="N", help=TEXTS["bootstrap"])
-    flags.add_flags(group, Options, ("seed",), TEXTS)
+    flags.add_flags(group, Options, ("intervals", "bootstrap", "seed"), TEXTS)
     group = parser.add_argument_group("distances and resources")
     flags.add_flags(group, Options, ("distance", "ties", "device", "memory", "threads"), TEXTS)
     flags.add_flags(group, options.VectorFiles, ("key", "dimensions", "system", "subset", "suite"), TEXTS)
