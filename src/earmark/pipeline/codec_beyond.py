@@ -10,7 +10,6 @@ import functools
 import logging
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -27,6 +26,7 @@ from earmark.pipeline.codec_systems import CodecSystem
 from earmark.pipeline.entries import Entry
 from earmark.pipeline.prepare import Subset
 from earmark.probes import Finding, Heard, Task, open_task
+from earmark.progress import progress_bar
 from earmark.scores import Row
 from earmark.wording import counted
 
@@ -114,7 +114,7 @@ def task_rows(work: CodecWork, tasks: Sequence[NamedTask]) -> list[Row]:
     """Every task on every subset and codec, in the order of the score table."""
     rows: list[Row] = []
     total = len(tasks) * len(work.subsets) * (1 + len(work.systems))
-    with _bar(work, total) as tick:
+    with progress_bar(work.progress, total, f"tasks ({counted(total, 'set')} of clips)", "set") as tick:
         for named in tasks:
             for subset in work.subsets:
                 rows += _on_subset(work, named, subset, tick)
@@ -192,14 +192,3 @@ def _named_rows(
                 suite=work.config.suite, subset=subset.name, system=system.name, version=__version__, inputs=inputs,
                 **finding._asdict(),
             )  # fmt: skip
-
-
-@contextmanager
-def _bar(work: CodecWork, total: int) -> Iterator[Any]:
-    if not work.progress or not total:
-        yield lambda _: None
-        return
-    from tqdm import tqdm
-
-    with tqdm(total=total, desc=f"tasks ({counted(total, 'set')} of clips)", unit="set", delay=2) as bar:
-        yield bar.update

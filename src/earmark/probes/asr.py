@@ -18,11 +18,11 @@ import numpy as np
 from earmark.corpora.clips import Clip
 from earmark.errors import UsageError, did_you_mean
 from earmark.extractors.catalogue import parse_spec
-from earmark.extractors.progress import Progress
 from earmark.probes.catalogue import CARDS
 from earmark.probes.contract import RESAMPLES, Finding, Heard, Pairs, paired
 from earmark.probes.resampling import draws_of, ratio_interval
 from earmark.probes.words import Edits, edits
+from earmark.progress import Progress
 from earmark.registry import Registry
 from earmark.wording import counted
 

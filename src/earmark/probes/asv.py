@@ -24,13 +24,13 @@ from earmark.corpora.clips import Clip
 from earmark.errors import InputError
 from earmark.extractors.catalogue import parse_spec
 from earmark.extractors.contract import Extractor
-from earmark.extractors.progress import Progress
 from earmark.probes import verification
 from earmark.probes.catalogue import CARDS
 from earmark.probes.contract import RESAMPLES, Finding, Heard, paired
 from earmark.probes.encoding import encode_clips, heard_by, open_encoder, vectors_of
 from earmark.probes.resampling import draws_of, mean_interval
 from earmark.probes.verification import Trials
+from earmark.progress import Progress
 from earmark.wording import counted
 
 __all__ = ["MOST_CLIPS", "Verification", "read_trials"]

@@ -23,7 +23,7 @@ from earmark.calibrate.permutation import Null
 from earmark.corpora.clips import Clip
 from earmark.embed.pooling import Block, widened
 from earmark.errors import InputError
-from earmark.extractors.progress import Progress
+from earmark.progress import Progress
 from earmark.wording import counted
 
 __all__ = ["RESAMPLES", "Finding", "Heard", "Pairs", "Task", "TaskCard", "brought_together", "paired"]

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from earmark.corpora.clips import Clip
 from earmark.errors import InputError, UsageError
 from earmark.extractors.contract import Extractor, LayeredExtractor
-from earmark.extractors.progress import Progress
 from earmark.probes.catalogue import CARDS
 from earmark.probes.contract import RESAMPLES, Finding, Heard, paired
 from earmark.probes.encoding import LayerMean, encode_clips, heard_by, open_encoder, vectors_of
 from earmark.probes.resampling import draws_of, group_codes, mean_interval
+from earmark.progress import Progress
 from earmark.wording import counted
 
 __all__ = ["FOLDS", "Emotion", "folds_of", "predict"]

@@ -15,8 +15,8 @@ from earmark.embed.pooling import parse
 from earmark.errors import UsageError
 from earmark.extractors.catalogue import open_extractor
 from earmark.extractors.contract import Extractor, Frames, LayeredExtractor, Waveform
-from earmark.extractors.progress import Progress
 from earmark.probes.contract import Heard, Pairs, TaskCard, brought_together
+from earmark.progress import Progress
 
 __all__ = ["LayerMean", "encode_clips", "heard_by", "open_encoder", "vectors_of"]
 

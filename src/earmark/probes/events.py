@@ -23,12 +23,12 @@ from earmark.corpora.clips import Clip
 from earmark.errors import InputError
 from earmark.extractors.catalogue import parse_spec
 from earmark.extractors.contract import Extractor
-from earmark.extractors.progress import Progress
 from earmark.probes.catalogue import CARDS
 from earmark.probes.contract import RESAMPLES, Finding, Heard, Task, paired
 from earmark.probes.encoding import encode_clips, heard_by, open_encoder, vectors_of
 from earmark.probes.resampling import draws_of, mean_interval
 from earmark.probes.retrieval import answers, chance
+from earmark.progress import Progress
 from earmark.wording import counted
 
 __all__ = ["PERMUTATIONS", "EventLabels", "EventRetrieval", "average_precision", "label_codes", "open_events"]

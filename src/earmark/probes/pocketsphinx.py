@@ -25,8 +25,8 @@ from earmark.corpora.clips import Clip
 from earmark.embed.hearing import listen, sentence
 from earmark.errors import EarmarkError, UsageError, require
 from earmark.extractors.contract import Waveform
-from earmark.extractors.progress import Progress, telling
 from earmark.probes.contract import Heard
+from earmark.progress import Progress, progress_bar
 from earmark.workers import Workers, thread_count
 
 __all__ = ["PocketSphinx"]
@@ -61,13 +61,13 @@ class PocketSphinx:
             for _ in range(count):
                 free.put(stack.enter_context(_started(_SEARCH[self.effort])))
             workers = stack.enter_context(Workers(count))
-            tell = stack.enter_context(telling(progress, len(clips), "pocketsphinx", "clip"))
+            tick = stack.enter_context(progress_bar(progress, len(clips), "pocketsphinx", "clip"))
             for clip, answer in zip(clips, workers.map(lambda clip: _answer(clip, free), clips), strict=True):
                 if isinstance(answer, Exception):
                     failures[clip.id] = sentence(answer)
                 else:
                     texts[clip.id] = answer
-                tell(len(texts) + len(failures))
+                tick()
         return Heard(tuple(texts), texts=tuple(texts.values()), failures=failures, model=self.name)
 
 

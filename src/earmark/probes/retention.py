@@ -27,7 +27,6 @@ from earmark.corpora.clips import Clip
 from earmark.errors import EarmarkError, InputError
 from earmark.evaluation import compare, evaluate
 from earmark.extractors.contract import Extractor
-from earmark.extractors.progress import Progress
 from earmark.fidelity.api import fidelity
 from earmark.probes.catalogue import CARDS
 from earmark.probes.contract import RESAMPLES, Finding, Heard, TaskCard, paired
@@ -35,6 +34,7 @@ from earmark.probes.encoding import encode_clips, heard_by, open_encoder, vector
 from earmark.probes.events import PERMUTATIONS, label_codes
 from earmark.probes.resampling import group_codes
 from earmark.probes.retrieval import answers, answers_without, chance
+from earmark.progress import Progress
 from earmark.scores import Row
 
 __all__ = ["CodedFidelity", "Content", "coded_fidelity", "content_identity"]

@@ -21,9 +21,9 @@ from earmark.embed.hearing import Sound, length_of, listen, sentence, windows
 from earmark.errors import InputError, require
 from earmark.extractors.catalogue import CARDS
 from earmark.extractors.pretrained import Checkpoint, find, load_model, versioned
-from earmark.extractors.progress import Progress, telling
 from earmark.extractors.torch_models import Settings
 from earmark.probes.contract import Heard
+from earmark.progress import Progress, progress_bar
 from earmark.wording import counted
 
 __all__ = ["WhisperRecogniser"]
@@ -56,7 +56,7 @@ class WhisperRecogniser:
         failures: dict[str, str] = {}
         cut = 0
         longest = self._features.n_samples / RATE
-        with telling(progress, len(clips), self.name, "clip") as tell:
+        with progress_bar(progress, len(clips), self.name, "clip") as bar:
             for window in windows([length_of(clip) for clip in clips], min(self.settings.batch, 8)):
                 sounds = {clip.id: listen(clip, RATE) for clip in clips[window]}
                 heard = {name: sound for name, sound in sounds.items() if isinstance(sound, Sound)}
@@ -66,7 +66,7 @@ class WhisperRecogniser:
                 good = {name: sound for name, sound in heard.items() if name not in bad}
                 texts |= dict(zip(good, self._said([sound.waveform for sound in good.values()]), strict=True))
                 cut += sum(sound.seconds > longest for sound in good.values())
-                tell(len(texts) + len(failures))
+                bar.reach(len(texts) + len(failures))
         order = [clip.id for clip in clips if clip.id in texts]
         notes = (f"{counted(cut, 'clip')} longer than {longest:g} s: the rest was not heard",) if cut else ()
         return Heard(
