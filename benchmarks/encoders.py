@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from earmark.corpora.manifest import read_manifest, write_manifest
-from earmark.pipeline.config import make_config
+from earmark.pipeline import make_config
 from earmark.representations import run
 from earmark.scores import Row
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from earmark.evaluation import evaluate
-from earmark.pipeline.config import make_config
+from earmark.pipeline import make_config
 from earmark.representations import run
 from earmark.runs import packs
 

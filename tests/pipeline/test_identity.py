@@ -18,7 +18,7 @@ from tests.pipeline import sounds
 from earmark.codecs.runs.systems import open_systems
 from earmark.extractors.availability import is_ready
 from earmark.extractors.catalogue import CARDS
-from earmark.pipeline.config import make_config
+from earmark.pipeline import make_config
 from earmark.representations import run
 from earmark.representations.systems import Model, describe_model
 from earmark.runs import identity as keys

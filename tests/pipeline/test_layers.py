@@ -11,8 +11,7 @@ from tests.pipeline import sounds
 from tests.pipeline.layered import Towers
 
 from earmark.errors import UsageError
-from earmark.pipeline import load_vectors, plan, read_record, run
-from earmark.pipeline.config import make_config
+from earmark.pipeline import load_vectors, make_config, plan, read_record, run
 from earmark.representations.layers import choose_layers as counted
 from earmark.representations.layers import layers_of, part_of, split
 

@@ -10,7 +10,7 @@ from tests.pipeline import sounds
 
 from earmark.analysis.suite import LITE
 from earmark.errors import UsageError
-from earmark.pipeline.config import make_config
+from earmark.pipeline import make_config
 from earmark.representations import run
 
 CHOSEN = LITE["vocsim"]

@@ -7,17 +7,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from earmark.corpora.clips import Clip, Corpus, CorpusCard, length_of
 from earmark.corpora.copies import CopySet
-from earmark.corpora.source import CORPORA, open_corpus
+from earmark.corpora.source import open_corpus
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.runs.engine import Failure, Tick, reason_of
 from earmark.wording import counted
 from earmark.workers import Workers
 
-__all__ = ["LeftOut", "PreparedSubset", "choose_subsets", "clip_count", "open_corpora", "portable", "prepare"]
+__all__ = ["LeftOut", "PreparedSubset", "choose_subsets", "clip_count", "open_corpora", "prepare"]
 
 log = logging.getLogger("earmark.runs")
 
@@ -121,21 +121,6 @@ def open_corpora(entries: Iterable[CorpusEntry]) -> list[Corpus]:
     return [
         corpus if name is None else replace(corpus, card=replace(corpus.card, name=name)) for corpus, name in corpora
     ]
-
-
-Config = TypeVar("Config", bound=Any)
-
-
-def portable(config: Config) -> Config:
-    """The config with corpora by absolute path, so that it does the same from any folder."""
-
-    def absolute(entry: Any) -> Any:
-        named = entry.spec.partition(":")[0] in CORPORA
-        path = Path(entry.spec).expanduser()
-        return entry if named or not path.exists() else entry.model_copy(update={"spec": str(path.absolute())})
-
-    made: Config = config.model_copy(update={"corpus": [absolute(entry) for entry in config.corpus]})
-    return made
 
 
 def choose_subsets(corpus: Corpus, wanted: Sequence[str]) -> dict[str, list[Clip]]:

@@ -23,8 +23,8 @@ from earmark.embed import pca, pooling
 from earmark.errors import InputError
 from earmark.evaluation import evaluate
 from earmark.metrics import catalogue
-from earmark.pipeline.config import RunConfig
 from earmark.representations import layers, sequences
+from earmark.representations.config import RunConfig
 from earmark.representations.copies import remark_on_copies
 from earmark.representations.systems import Model, System
 from earmark.runs.identity import Stage, fingerprint
@@ -234,6 +234,7 @@ def measure(job: Measurement, loaded: Entry, records: Records, config: RunConfig
             per_unit=True,
             memory=int(config.memory) if config.memory.isdigit() else config.memory,
             threads=config.threads,
+            device=config.device,
             **config.options(),
         )
     except InputError as error:

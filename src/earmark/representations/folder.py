@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from earmark.corpora.clips import Clip
 from earmark.corpora.subsets import PreparedSubset, choose_subsets, open_corpora
 from earmark.errors import InputError, UsageError, did_you_mean
-from earmark.pipeline.config import load_config
+from earmark.representations.config import RunConfig
 from earmark.representations.evaluate import PCA_KIND, SCORES_KIND, assemble
 from earmark.runs.folder import read_clips, read_record, write_csv
 from earmark.runs.packs import LostPacks, read_records
@@ -146,7 +146,7 @@ def load_points(
 
 def open_clips(folder: str | Path) -> dict[tuple[str, str], dict[str, Clip]]:
     """The clips of a run, to be heard again: {(suite, subset): {id: Clip}}; corpora are opened as the config says."""
-    config = load_config(Path(folder) / "config.yaml")
+    config = RunConfig.load(Path(folder) / "config.yaml")
     return {
         (corpus.name, name): {clip.id: clip for clip in clips}
         for corpus, entry in zip(open_corpora(config.corpus), config.corpus, strict=True)

@@ -14,8 +14,8 @@ from typing import Any
 from earmark._version import __version__
 from earmark.corpora.clips import Corpus, groups_of
 from earmark.corpora.subsets import PreparedSubset
-from earmark.pipeline.config import RunConfig
 from earmark.representations import evaluate, systems
+from earmark.representations.config import RunConfig
 from earmark.representations.copies import describe_copies
 from earmark.representations.folder import Finished, Key, write_clips
 from earmark.representations.systems import Model, System

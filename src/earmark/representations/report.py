@@ -14,13 +14,13 @@ from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.evaluation.options import kind_of_intervals
 from earmark.extractors.contract import ExtractorCard
 from earmark.extractors.overlap import audit
-from earmark.pipeline.config import RunConfig, load_config
 from earmark.report.content import CloseUp, CopyNote, Durations, FileNote, OverlapNote, ReportData, SubsetFacts, Timing
 from earmark.report.correlations import metric_correlations
 from earmark.report.html import write_report
 from earmark.report.reading import listed, values
 from earmark.report.tables import to_latex, to_markdown
 from earmark.representations import comparisons, sequences
+from earmark.representations.config import RunConfig
 from earmark.representations.folder import load_points, load_vectors, open_clips
 from earmark.runs import folder
 from earmark.scores import Row, Scores, load_scores
@@ -68,7 +68,7 @@ def gather(
     path: Path, record: Mapping[str, Any], scores: Scores, compared: Scores, tables: Mapping[str, str]
 ) -> ReportData:
     """Everything the report says of a run."""
-    config = load_config(path / "config.yaml")
+    config = RunConfig.load(path / "config.yaml")
     ranking = comparisons.ranking_of(record, scores, compared)
     close_ups, missing = _close_ups(path, ranking.scores, config)
     names = [corpus["title"] or corpus["name"] for corpus in record["corpora"]]

@@ -12,12 +12,12 @@ from typing import Any
 from earmark._version import __version__
 from earmark.atomic import write_whole
 from earmark.corpora.clips import Corpus, groups_of
-from earmark.corpora.subsets import PreparedSubset, clip_count, open_corpora, portable, prepare
+from earmark.corpora.subsets import PreparedSubset, clip_count, open_corpora, prepare
 from earmark.errors import EarmarkError, InputError
-from earmark.pipeline.config import RunConfig, load_config, make_config
 from earmark.progress import progress_bar
 from earmark.report.reading import listed
 from earmark.representations import comparisons, embed, evaluate
+from earmark.representations.config import RunConfig
 from earmark.representations.copies import note_on_copies, remark_on_copies, settle_copies
 from earmark.representations.folder import read_finished, vectors_kind
 from earmark.representations.plan import make_plan
@@ -33,7 +33,7 @@ from earmark.scores.spelling import with_noise
 from earmark.wording import counted
 from earmark.workers import thread_count
 
-__all__ = ["Run", "plan", "resolve", "run"]
+__all__ = ["Run", "plan", "run"]
 
 log = logging.getLogger("earmark.runs")
 
@@ -66,13 +66,13 @@ def run(config: Config, *, corpora: Sequence[Corpus] | None = None, progress: bo
 
     >>> earmark.run({"corpus": "sounds/", "extractors": ["logmel"], "into": "run"}).scores.value("P@1")
     """
-    config = resolve(config)
+    config = RunConfig.resolve(config)
     path = folder.make_folder(config.into)
     with folder.logging_to(path), open_cache(config.cache.url, config.cache.policy) as cache:
         if config.steps == ["report"]:
             return _report_only(path)
         before = read_finished(path) if "evaluate" not in config.steps else None
-        folder.write_text(path / "config.yaml", portable(config).to_yaml())
+        folder.write_text(path / "config.yaml", config.portable().to_yaml())
         log.info("earmark %s: %s into %s, cache %s", __version__, ", ".join(config.steps), path, cache.url)
         work = Work(config=config, cache=cache, corpora=list(corpora or open_corpora(config.corpus)), progress=progress)
         try:
@@ -95,17 +95,11 @@ def plan(
     config: Config, *, corpora: Sequence[Corpus] | None = None, progress: bool = False
 ) -> tuple[list[PlannedStep], str]:
     """The steps of a run, what of them is cached, and an estimate; nothing is computed. Also the cache's URL."""
-    config = resolve(config)
+    config = RunConfig.resolve(config)
     with open_cache(config.cache.url, config.cache.policy) as cache:
         work = Work(config=config, cache=cache, corpora=list(corpora or open_corpora(config.corpus)), progress=progress)
         _prepare(work)
         return make_plan(work, folder.read_failures(Path(config.into)), thread_count(config.threads)), cache.url
-
-
-def resolve(config: Config) -> RunConfig:
-    if isinstance(config, RunConfig):
-        return config
-    return make_config(config) if isinstance(config, Mapping) else load_config(config)
 
 
 # --- the stages ----------------------------------------------------------------------------------------------

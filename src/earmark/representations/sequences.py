@@ -20,8 +20,8 @@ from earmark.geometry import spaces
 from earmark.geometry.layout import one_class
 from earmark.geometry.sweep import Wanted, sweep
 from earmark.metrics import catalogue, retrieval, sequence
-from earmark.pipeline.config import RunConfig
 from earmark.representations import layers
+from earmark.representations.config import RunConfig
 from earmark.runs.packs import Records
 from earmark.runs.store import Entry
 from earmark.scores import Row

@@ -20,8 +20,8 @@ from earmark.embed import pooling
 from earmark.errors import UsageError
 from earmark.extractors.catalogue import open_extractor, parse_spec
 from earmark.extractors.contract import Extractor, ExtractorCard, LayeredExtractor
-from earmark.pipeline.config import ExtractorEntry, RunConfig
 from earmark.representations import layers
+from earmark.representations.config import ExtractorEntry, RunConfig
 from earmark.runs import strangers
 from earmark.runs.identity import Stage, fingerprint, versions
 from earmark.runs.store import Cache

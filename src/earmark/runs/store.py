@@ -26,7 +26,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import fsspec
 import numpy as np
@@ -35,10 +35,9 @@ from numpy.typing import NDArray
 
 from earmark.atomic import write_whole
 from earmark.errors import InputError
+from earmark.runs.config import Policy
 
-__all__ = ["Cache", "Damaged", "Entry", "Header", "Made", "Policy", "default_url", "open_cache", "pack", "unpack"]
-
-Policy: TypeAlias = Literal["use", "refresh", "off"]
+__all__ = ["Cache", "Damaged", "Entry", "Header", "Made", "default_url", "open_cache", "pack", "unpack"]
 
 MAGIC = b"earmark-entry 1"
 SEAL_SIZE = 256  # the first line is never longer

@@ -25,15 +25,15 @@ from earmark.codecs.contract import CATEGORIES, Category, Codec, CodecCard
 from earmark.codecs.runs.aggregate import mean_rows, subset_rows
 from earmark.codecs.runs.calibrate import choose_samples, known_delay
 from earmark.codecs.runs.code import code_and_measure
+from earmark.codecs.runs.config import CodecConfig
 from earmark.codecs.runs.folder import write_results
 from earmark.codecs.runs.listen import open_tasks, task_rows
 from earmark.codecs.runs.state import CodecWork
 from earmark.codecs.runs.systems import open_systems
 from earmark.codecs.signal import CORE, require_packages
 from earmark.corpora.clips import Clip, Corpus, length_of
-from earmark.corpora.subsets import PreparedSubset, clip_count, open_corpora, portable, prepare
+from earmark.corpora.subsets import PreparedSubset, clip_count, open_corpora, prepare
 from earmark.errors import EarmarkError, UsageError
-from earmark.pipeline.codec_config import CodecConfig, load_codec_config, make_codec_config
 from earmark.progress import progress_bar
 from earmark.runs import folder
 from earmark.runs.plan import PlannedStep
@@ -92,7 +92,7 @@ def codec(
     spec = corpus.name if isinstance(corpus, Corpus) else str(corpus)
     values = {"codecs": names, "corpus": [spec], "category": category, "into": str(into), **options}
     corpora = [corpus] if isinstance(corpus, Corpus) else None
-    return run_codecs(make_codec_config(values, "codec"), codecs=settings, corpora=corpora, progress=progress)
+    return run_codecs(CodecConfig.make(values, "codec"), codecs=settings, corpora=corpora, progress=progress)
 
 
 def run_codecs(
@@ -106,11 +106,11 @@ def run_codecs(
 
     `codecs` and `corpora` stand in for those the config names, when they exist only in memory.
     """
-    config = _resolve(config)
+    config = CodecConfig.resolve(config)
     tasks = open_tasks(config.tasks, config.retention)
     path = folder.make_folder(config.into)
     with folder.logging_to(path), open_cache(config.cache.url, config.cache.policy) as cache:
-        folder.write_text(path / "config.yaml", portable(config).to_yaml())
+        folder.write_text(path / "config.yaml", config.portable().to_yaml())
         log.info("earmark %s: codecs into %s, cache %s", __version__, path, cache.url)
         try:
             work = _prepare(config, cache, codecs, corpora, progress)
@@ -129,15 +129,9 @@ def plan_codecs(
     config: Config, *, codecs: Sequence[str | Codec] | None = None, corpora: Sequence[Corpus] | None = None
 ) -> tuple[list[PlannedStep], str]:
     """What there is to do and about how long it takes; nothing is coded. Also the cache's URL."""
-    config = _resolve(config)
+    config = CodecConfig.resolve(config)
     with open_cache(config.cache.url, config.cache.policy) as cache:
         return _plan(_prepare(config, cache, codecs, corpora, False)), cache.url
-
-
-def _resolve(config: Config) -> CodecConfig:
-    if isinstance(config, CodecConfig):
-        return config
-    return make_codec_config(config) if isinstance(config, Mapping) else load_codec_config(config)
 
 
 def _prepare(

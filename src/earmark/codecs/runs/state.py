@@ -10,10 +10,10 @@ from typing import NamedTuple
 from earmark.codecs.alignment import Delay
 from earmark.codecs.clip_work import Known
 from earmark.codecs.contract import Category, Measured
+from earmark.codecs.runs.config import CodecConfig
 from earmark.codecs.runs.systems import CodecSystem
 from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.subsets import PreparedSubset
-from earmark.pipeline.codec_config import CodecConfig
 from earmark.runs.engine import Ledger
 from earmark.runs.packs import Records, read_records
 from earmark.runs.store import Cache

@@ -11,13 +11,13 @@ import numpy as np
 from earmark.codecs import harness
 from earmark.codecs.alignment import aligned
 from earmark.codecs.clip_work import opened
+from earmark.codecs.runs.config import CodecConfig
 from earmark.codecs.runs.folder import clip_values
 from earmark.codecs.runs.state import BLOB
 from earmark.codecs.submission import Dataset
 from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.subsets import choose_subsets, open_corpora
 from earmark.errors import EarmarkError, InputError
-from earmark.pipeline.codec_config import load_codec_config
 from earmark.report.codecs.comparison import compare_settings, failing, value_rows
 from earmark.report.codecs.content import CodecReport, Failed, Heard, WorstClip
 from earmark.report.codecs.finished import Runs, differences, open_runs
@@ -90,7 +90,7 @@ def _missing(runs: Runs) -> list[dict[str, Any]]:
 
 def _settings(runs: Runs) -> dict[str, str]:
     try:
-        config = load_codec_config(runs.places[0] / "config.yaml")
+        config = CodecConfig.load(runs.places[0] / "config.yaml")
     except EarmarkError:
         return {}
     shown = ("definitions", "gain_match", "tasks", "retention", "tandem", "loss", "limit", "bootstrap", "seed")
@@ -182,7 +182,7 @@ class _Sounds:
         if self._clips is None:
             self._clips = {}
             for place in self._runs.places:
-                config = load_codec_config(place / "config.yaml")
+                config = CodecConfig.load(place / "config.yaml")
                 corpora = self._corpora or open_corpora(config.corpus)
                 for corpus, given in zip(corpora, config.corpus, strict=True):
                     for name, clips in choose_subsets(corpus, given.subsets).items():
