@@ -13,7 +13,7 @@ from earmark._version import __version__
 if TYPE_CHECKING:
     from earmark.analysis.predict import predict
     from earmark.analysis.study import analyze
-    from earmark.codecs.runs.run import codec
+    from earmark.codecs.runs.runner import codec
     from earmark.embed import embed_audio as embed
     from earmark.evaluation import compare, evaluate, hubness
     from earmark.fidelity.api import fidelity
@@ -38,7 +38,7 @@ __all__ = [
 _HOME = {
     "Scores": "earmark.scores",
     "analyze": "earmark.analysis.study",
-    "codec": "earmark.codecs.runs.run",
+    "codec": "earmark.codecs.runs.runner",
     "compare": "earmark.evaluation",
     "evaluate": "earmark.evaluation",
     "hubness": "earmark.evaluation",

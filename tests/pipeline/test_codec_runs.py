@@ -24,7 +24,7 @@ from earmark.board.rules import check
 from earmark.board.submission import read_document as submitted
 from earmark.cli import main
 from earmark.codecs.runs.folder import read_cards, read_codec_record
-from earmark.codecs.runs.run import plan_codecs, run_codecs
+from earmark.codecs.runs.runner import plan_codecs, run_codecs
 from earmark.codecs.submission import Dataset, read_document
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.errors import InputError, UsageError

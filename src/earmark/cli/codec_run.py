@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from earmark.codecs.runs.run import plan_codecs, run_codecs
+    from earmark.codecs.runs.runner import plan_codecs, run_codecs
     from earmark.runs.plan import plan_text
 
     options.check_out(args)

@@ -16,8 +16,8 @@ from dataclasses import asdict
 from earmark.cli import flags, options
 from earmark.report.tables import to_text
 from earmark.representations.config import RunConfig
-from earmark.representations.run import Run, plan
-from earmark.representations.run import run as run_representations
+from earmark.representations.runner import Run, plan
+from earmark.representations.runner import run as run_representations
 from earmark.runs.plan import plan_text
 from earmark.scores import Scores
 from earmark.wording import counted

@@ -146,11 +146,7 @@ def clip_count(corpora: Sequence[Corpus], wanted: Sequence[Sequence[str]]) -> in
 
 
 def prepare(
-    corpora: Sequence[Corpus],
-    wanted: Sequence[Sequence[str]],
-    *,
-    workers: int,
-    tick: Tick = lambda _: None,
+    corpora: Sequence[Corpus], wanted: Sequence[Sequence[str]], *, workers: int, tick: Tick = lambda _: None
 ) -> list[PreparedSubset]:
     """Subsets in order, every clip hashed; a clip that cannot be read is a failure, not the end."""
     subsets: list[PreparedSubset] = []
@@ -164,9 +160,7 @@ def prepare(
     return subsets
 
 
-def _hashed(
-    corpus: Corpus, name: str, clips: list[Clip], workers: int, tick: Tick
-) -> PreparedSubset:
+def _hashed(corpus: Corpus, name: str, clips: list[Clip], workers: int, tick: Tick) -> PreparedSubset:
     digests: list[str | None] = []
     seconds: list[float] = []
     failures: list[Failure] = []

@@ -2,6 +2,6 @@
 
 from earmark.representations.comparisons import compare_runs
 from earmark.representations.folder import RunVectors, load_points, load_vectors, open_clips
-from earmark.representations.run import Run, plan, run
+from earmark.representations.runner import Run, plan, run
 
 __all__ = ["Run", "RunVectors", "compare_runs", "load_points", "load_vectors", "open_clips", "plan", "run"]

@@ -63,11 +63,12 @@ def missing(subset: PreparedSubset, records: Records, parts: Sequence[str], batc
     digests = {digest for _, digest in readable}
     wanted = tuple(part for part in parts if not digests <= records.spans.get(part, {}).keys())
     windows: list[list[Item]] = []
+    known = records.having(wanted) if wanted else digests
     seen: set[str] = set()
     for cut in hearing.windows(subset.seconds, batch):
         window = []
         for clip, digest in readable[cut]:
-            if digest not in seen and records.lacks(digest, wanted):
+            if digest not in seen and digest not in known:
                 window.append((clip, digest))
             seen.add(digest)
         if window:

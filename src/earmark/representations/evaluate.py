@@ -135,12 +135,13 @@ def vectors_of(
     `failed` are ids of clips that are known to fail, and will again; `only` the places of the clips to take.
     """
     chosen = None if only is None else frozenset(only)
+    known = records.having(system.parts)
     rows = tuple(
         row
         for row, digest in enumerate(subset.digests)
         if digest is not None
         and (chosen is None or row in chosen)
-        and (not records.lacks(digest, system.parts) or (assume and subset.clips[row].id not in failed))
+        and (digest in known or (assume and subset.clips[row].id not in failed))
     )
     raw = fingerprint(system.model.key(subset), system.parts, [subset.digests[row] for row in rows])
     if system.pca is None:
@@ -160,8 +161,8 @@ def measurements_of(vectors: Vectors, config: RunConfig) -> Iterator[Measurement
             yield Measurement(vectors, distance, noise, key, correction)
     if config.dtw is not None:
         labels, _ = vectors.truth(0.0, config.seed)
-        options = [config.dtw.model_dump(), config.metrics, config.k, config.min_class_size, config.ties]
-        key = EVALUATE.key("dtw", PCA.version, vectors.key, labels, options)
+        how = [config.dtw.model_dump(), config.metrics, config.k, config.min_class_size, config.ties]
+        key = EVALUATE.key("dtw", PCA.version, vectors.key, labels, how)
         yield Measurement(vectors, config.dtw.distance + sequences.SUFFIX, 0.0, key)
 
 
@@ -173,7 +174,7 @@ def assemble(records: Records, digests: Sequence[str], parts: Sequence[str]) -> 
 
     Raises `LostPacks` when the cache has lost some.
     """
-    widths = [max((records.length(part, digest) for digest in digests), default=0) for part in parts]
+    widths = [records.longest(part, digests) for part in parts]
     starts = np.concatenate([[0], np.cumsum(widths)]).astype(int)
     values = np.zeros((len(digests), int(starts[-1])), np.float32)
     for start, width, part in zip(starts, widths, parts, strict=False):
@@ -260,11 +261,11 @@ def _not_applicable(
     config: RunConfig, distance: str, correction: str, protocol: str, reason: str
 ) -> list[dict[str, Any]]:
     names, ks = catalogue.plan(config.metrics, config.k)
-    about = {"distance": distance, "correction": correction, "protocol": protocol, "version": __version__}
-    return [
-        Row(metric=metric, status="not_applicable", reason=reason, **about).as_dict()
-        for metric in [*(f"P@{k}" for k in ks), *names]
-    ]
+    about = Row(
+        distance=distance, correction=correction, protocol=protocol, status="not_applicable", reason=reason,
+        version=__version__,
+    )  # fmt: skip
+    return [replace(about, metric=metric).as_dict() for metric in [*(f"P@{k}" for k in ks), *names]]
 
 
 # --- rows with names -----------------------------------------------------------------------------------------

@@ -122,12 +122,7 @@ def load_vectors(folder: str | Path, subset: str, system: str, suite: str | None
 
 
 def load_points(
-    folder: str | Path,
-    subset: str,
-    system: str,
-    distance: str,
-    suite: str | None = None,
-    correction: str = "none",
+    folder: str | Path, subset: str, system: str, distance: str, suite: str | None = None, correction: str = "none"
 ) -> dict[tuple[str, str], NDArray[np.float64]]:
     """Per-point values by (protocol, metric): `nearest_row`, `P@1`, `GSR`, `hub_ratio`, as far as they were asked for.
 

@@ -133,7 +133,7 @@ def describe_vectors(work: Work, vectors: evaluate.Vectors) -> dict[str, Any]:
     records = work.records_of(system.model, subset)
     used = set(vectors.rows)
     reduced = work.cache.peek(evaluate.PCA_KIND, vectors.pca_key) if vectors.pca_key else None
-    width = sum(max(records.length(part, digest) for digest in vectors.digests) for part in system.parts)
+    width = sum(records.longest(part, vectors.digests) for part in system.parts)
     return {
         "suite": subset.suite,
         "subset": subset.name,

@@ -80,15 +80,16 @@ class Records:
                 del self.spans[part][item]
                 self.records.pop(item, None)
 
-    def lacks(self, item: str, parts: Iterable[str]) -> bool:
-        return any(item not in self.spans.get(part, {}) for part in parts)
+    def having(self, parts: Iterable[str]) -> set[str]:
+        """Items that have every one of these parts."""
+        known = [self.spans.get(part, {}).keys() for part in parts]
+        return set.intersection(*map(set, known)) if known else set(self.records)
 
-    def length(self, part: str, item: str) -> int:
-        span = self.spans[part][item]
-        return span.end - span.start
-
-    def longest(self, part: str) -> int:
-        return max((span.end - span.start for span in self.spans.get(part, {}).values()), default=0)
+    def longest(self, part: str, items: Iterable[str] | None = None) -> int:
+        """The greatest length of a part, of all items or of some; 0 where there is none."""
+        spans = self.spans.get(part, {})
+        chosen = spans.values() if items is None else [spans[item] for item in items]
+        return max((span.end - span.start for span in chosen), default=0)
 
     def array(self, item: str, part: str) -> Array:
         """A part of an item; `LostPacks` when its pack is gone or damaged."""
@@ -115,7 +116,7 @@ class Records:
 
     def payload(self, item: str, part: str) -> bytes | None:
         """A part of an item as bytes. One that was never there or whose pack is gone is None, and forgotten."""
-        if self.lacks(item, [part]):
+        if item not in self.spans.get(part, {}):
             return None
         try:
             return self.array(item, part).tobytes()

@@ -268,6 +268,7 @@ class Processes:
             self._all.add(process)
         for value in (sys.path, self._work):
             _send(_pipe(process.stdin), pickle.dumps(value))
+        _receive(_pipe(process.stdout))  # it has imported what it needs: from now on its time counts
         return process
 
     def _buried(self, process: _Worker | None) -> int | None:
@@ -320,6 +321,7 @@ def serve() -> None:
     with contextlib.suppress(EOFError, BrokenPipeError):
         sys.path[:] = pickle.loads(_receive(tasks))
         work = pickle.loads(_receive(tasks))
+        _send(answers, b"ready")
         while True:
             answer = _answer(work, _receive(tasks))
             _send(answers, pickle.dumps(answer, protocol=pickle.HIGHEST_PROTOCOL))

@@ -173,7 +173,7 @@ def _read_source(file: Path, name: str) -> _Source:
     except (SyntaxError, ValueError):
         return _Source([], [])
     texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    versions = [
+    versions: list[Any] = [
         node.value.value
         for node in tree.body
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)

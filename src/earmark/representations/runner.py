@@ -27,7 +27,7 @@ from earmark.runs import folder
 from earmark.runs.engine import Failure, Tick
 from earmark.runs.packs import LostPacks, Records, read_records
 from earmark.runs.plan import PlannedStep
-from earmark.runs.store import open_cache
+from earmark.runs.store import Entry, open_cache
 from earmark.scores import Row, Scores, load_scores
 from earmark.scores.spelling import with_noise
 from earmark.wording import counted
@@ -287,11 +287,11 @@ def _measure_system(
         if not subset.clips:
             reason = f"no clip of {subset.name} is left to score: {remark_on_copies(subset)}"
         return evaluate.failed_rows(subset, system, config, reason)
-    loaded: list[evaluate.Entry] = []
+    loaded: list[Entry] = []
     rows: list[Row] = []
     done: list[dict[str, Any]] = []
 
-    def measure(job: evaluate.Measurement) -> evaluate.Entry:
+    def measure(job: evaluate.Measurement) -> Entry:
         if not loaded:
             made = evaluate.load(cache, vectors, records, config.threads)
             loaded.append(made.entry)
