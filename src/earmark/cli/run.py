@@ -17,6 +17,7 @@ from typing import Any
 from earmark.cli import options
 from earmark.errors import UsageError
 from earmark.evaluation.options import INTERVALS
+from earmark.metrics.catalogue import STANDARD
 from earmark.pipeline.config import COPIES, EXECUTORS, POLICIES, STEPS, RunConfig, load_config, make_config
 from earmark.pipeline.plan import plan_text
 from earmark.pipeline.runs import Run, plan
@@ -35,7 +36,7 @@ EXAMPLES = """examples:
   earmark run config.yaml --cache-dir s3://bucket/earmark --steps prepare,embed
 """
 
-SHOWN = ("P@1", "P@5", "GSR", "CSR", "CS", "CSCF", "silhouette", "NMI")
+SHOWN = (*STANDARD, "NMI")
 """Metrics of the table on stdout, where they were measured; scores.csv holds them all."""
 
 

@@ -16,10 +16,9 @@ from earmark.evaluation.data import check_vectors, kept_for_reading
 from earmark.evaluation.evaluate import evaluate
 from earmark.geometry import spaces
 from earmark.geometry.corrections import parse_all
+from earmark.metrics.catalogue import COMPARED
 from earmark.scores import Row, Scores, metric_facts
 from earmark.scores.spelling import refuse_reserved
-
-METRICS = ("P@k", "GSR", "CSR", "CSR_pointwise", "CS", "CSCF", "silhouette")
 
 
 def compare(
@@ -53,8 +52,8 @@ def compare(
     "logmel": Y, "mfcc": Z}, labels)` compares every pair, and with `reference="logmel"` every other system with that
     one. Interval and two-sided p-value come from leaving out each clip (each group, when `groups` are given) of both
     systems at once, as query and as candidate. With m comparisons both are corrected for m, metric by metric
-    (Bonferroni), so an interval excludes 0 exactly when p < 0.05. `metrics` defaults to P@k, GSR, CSR, CSR_pointwise,
-    CS, CSCF and silhouette. One hubness correction may be asked for; it applies to all.
+    (Bonferroni), so an interval excludes 0 exactly when p < 0.05. `metrics` defaults to P@k and the separation of
+    classes. One hubness correction may be asked for; it applies to all.
 
     `bootstrap`, `permutations` and `seed` are accepted and do nothing: nothing is drawn at random.
 
@@ -86,7 +85,7 @@ def compare(
     started = time.perf_counter()
     scored = {
         name: evaluate(
-            vectors, labels, distance=distance, metrics=METRICS if metrics is None else metrics, k=k, groups=groups,
+            vectors, labels, distance=distance, metrics=COMPARED if metrics is None else metrics, k=k, groups=groups,
             across_groups=across_groups, min_class_size=min_class_size, ties=ties, correct=correct, device=device,
             intervals="jackknife", per_unit=True, memory=memory, threads=threads, progress=progress, system=name,
         )

@@ -13,6 +13,7 @@ from earmark.calibrate import deletions, jackknife
 from earmark.evaluation.from_sweep import Measured, from_pairs
 from earmark.evaluation.options import Options
 from earmark.geometry.layout import Layout
+from earmark.metrics import catalogue
 from earmark.scores import metric_facts
 
 Floats = NDArray[np.float64]
@@ -51,7 +52,8 @@ class IntervalPlan:
         if item.metric in self.reasons:
             return {}, self.reasons[item.metric]
         if item.without is None:
-            return {}, "no interval: it would take a new clustering for each clip"
+            clustered = item.metric in catalogue.CLUSTERED
+            return {}, f"no interval: it would take a new {'clustering' if clustered else 'evaluation'} for each clip"
         low, high = metric_facts(item.metric).range
         # Where every point has k neighbours, no mean of the highest counts is under their mean.
         ends = (1.0, high) if item.metric == "hub_ratio" and item.value >= 1.0 else (low, high)

@@ -17,7 +17,7 @@ from earmark._version import __version__
 from earmark.atomic import replacing, write_whole
 from earmark.errors import UsageError, require
 from earmark.fidelity.api import HEADLINES, Fidelity
-from earmark.fidelity.catalogue import LITERAL, facts
+from earmark.fidelity.metrics import LITERAL, facts
 from earmark.report import reading
 from earmark.report.figures import fidelity as figures
 from earmark.report.figures.style import as_svg

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.report.reading import same_clips
-from earmark.scores import KEY, STATUS_MARKS, WITH_VALUE, MetricFacts, Row, Scores, metric_facts
+from earmark.scores import KEY, STATUS_MARKS, WITH_VALUE, Metric, Row, Scores, metric_facts
 from earmark.wording import counted
 
 __all__ = ["long_text", "to_latex", "to_markdown", "to_text"]
@@ -277,12 +277,12 @@ def _caption(constant: dict[str, str], interval: bool, lift: bool, lines: Iterab
     return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences if sentence)
 
 
-def _facts(metric: str) -> MetricFacts:
+def _facts(metric: str) -> Metric:
     try:
         return metric_facts(metric)
     except InputError:
         # A table is for looking: a metric that validation would refuse is still printed, as a plain number.
-        return MetricFacts(metric, (float("-inf"), float("inf")), higher_is_better=True, percent=False)
+        return Metric(metric)
 
 
 def _mark(row: Row) -> str:
@@ -290,7 +290,7 @@ def _mark(row: Row) -> str:
     return STATUS_MARKS.get(row.status, "")
 
 
-def _number(value: float, facts: MetricFacts, *, sign: bool = False, unit: str = "") -> str:
+def _number(value: float, facts: Metric, *, sign: bool = False, unit: str = "") -> str:
     text = f"{100 * value:{'+' if sign else ''}.1f}{unit}" if facts.percent else f"{value:{'+' if sign else ''}.3f}"
     # -0.0 is what is left of a tiny negative number; its sign says nothing.
     return text.replace("-", "+" if sign else "") if re.fullmatch(r"-0\.0+%?", text) else text
@@ -323,7 +323,7 @@ def _setting(setting: dict[str, str], varying: set[str]) -> str:
 
 
 def _listing(rows: Sequence[Row]) -> list[str]:
-    columns: list[tuple[str, Callable[[Row, MetricFacts], str]]] = [
+    columns: list[tuple[str, Callable[[Row, Metric], str]]] = [
         ("value", _value),
         ("95% interval", lambda row, facts: _bracket(row.low, row.high, facts)),
         ("chance", _chance),
@@ -338,20 +338,20 @@ def _listing(rows: Sequence[Row]) -> list[str]:
     return [lines[0], *(line + _remark(row) for line, row in zip(lines[1:], rows, strict=True))]
 
 
-def _value(row: Row, facts: MetricFacts) -> str:
+def _value(row: Row, facts: Metric) -> str:
     if row.value is None or row.status not in WITH_VALUE:
         return _DASH
     return _mark(row) + _number(row.value, facts, unit="%")
 
 
-def _chance(row: Row, facts: MetricFacts) -> str:
+def _chance(row: Row, facts: Metric) -> str:
     if row.baseline is None:
         return ""
     around = _bracket(row.baseline_low, row.baseline_high, facts)
     return f"{_number(row.baseline, facts, unit='%')} {around}".rstrip()
 
 
-def _bracket(low: float | None, high: float | None, facts: MetricFacts) -> str:
+def _bracket(low: float | None, high: float | None, facts: Metric) -> str:
     return "" if low is None or high is None else f"[{_number(low, facts)}, {_number(high, facts)}]"
 
 

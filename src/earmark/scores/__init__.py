@@ -7,7 +7,7 @@ every format exactly. Columns are only ever added at the end, so files of older 
 
 from __future__ import annotations
 
-from earmark.scores.facts import METRICS, MetricFacts, metric_facts
+from earmark.scores.metrics import METRICS, Metric, metric, metric_facts
 from earmark.scores.reading import load_scores, read_scores
 from earmark.scores.rows import COLUMNS, KEY, Row
 from earmark.scores.rules import RULES, VOCSIM_SUBSETS, Rule, VocSimSubset, aggregate, find_rule, harmonic_mean
@@ -24,7 +24,7 @@ __all__ = [
     "STATUS_MARKS",
     "VOCSIM_SUBSETS",
     "WITH_VALUE",
-    "MetricFacts",
+    "Metric",
     "PointKey",
     "Row",
     "Rule",
@@ -35,6 +35,7 @@ __all__ = [
     "harmonic_mean",
     "load_scores",
     "merge",
+    "metric",
     "metric_facts",
     "read_scores",
     "validate",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from earmark.errors import InputError, did_you_mean
-from earmark.scores.facts import MetricFacts, metric_facts
+from earmark.scores.metrics import Metric, metric_facts
 from earmark.scores.rows import KEY, Row
 
 STATUSES = ("ok", "not_applicable", "failed", "predicted", "repeated")
@@ -37,7 +37,7 @@ def validate(rows: Iterable[Row]) -> list[str]:
 
 
 def _problems(row: Row) -> Iterator[str]:
-    facts: MetricFacts | None = None
+    facts: Metric | None = None
     if not row.metric:
         yield "metric is empty; name one."
     else:
@@ -74,7 +74,7 @@ def _problems(row: Row) -> Iterator[str]:
         yield f"seconds {row.seconds:g} is negative; leave it empty if it was not measured."
 
 
-def _range_problems(row: Row, facts: MetricFacts) -> Iterator[str]:
+def _range_problems(row: Row, facts: Metric) -> Iterator[str]:
     low, high = facts.range
     for name in ("value", "low", "high", "baseline", "baseline_low", "baseline_high"):
         number = getattr(row, name)
