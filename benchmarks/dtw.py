@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from dtaidistance import dtw_ndim
 
-from earmark.metrics.sequence import dtw_distance, prepare, rerank
+from earmark.evaluation.dtw import dtw_distance, prepare, rerank
 from earmark.workers import thread_count
 
 
