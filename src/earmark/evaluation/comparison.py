@@ -13,7 +13,7 @@ from earmark._version import __version__
 from earmark.calibrate import jackknife
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.evaluation.data import check_vectors, kept_for_reading
-from earmark.evaluation.evaluate import evaluate
+from earmark.evaluation.verbs import evaluate
 from earmark.geometry import spaces
 from earmark.geometry.corrections import parse_all
 from earmark.metrics.catalogue import COMPARED

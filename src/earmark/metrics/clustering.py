@@ -58,12 +58,9 @@ def density_clusters(points: Floats, seed: int, min_cluster_size: int = 5) -> ND
 
 
 @metric(
-    "kmeans_purity",
-    range=FRACTION,
-    percent=True,
-    needs=("kmeans",),
+    "kmeans_purity", range=FRACTION, percent=True, needs=("kmeans",),
     words="share of clips in the majority class of their k-means cluster",
-)
+)  # fmt: skip
 def purity(clusters: NDArray[Any], codes: NDArray[Any]) -> float:
     """Size-weighted share of each cluster's majority class; noise (-1) is left out; NaN if all is noise."""
     kept = clusters >= 0
@@ -75,12 +72,9 @@ def purity(clusters: NDArray[Any], codes: NDArray[Any]) -> float:
 
 
 @metric(
-    "NMI",
-    range=FRACTION,
-    percent=True,
-    needs=("kmeans",),
+    "NMI", range=FRACTION, percent=True, needs=("kmeans",),
     words="agreement of k-means clusters with the classes: normalised mutual information",
-)
+)  # fmt: skip
 def nmi(clusters: NDArray[Any], codes: NDArray[Any]) -> float:
     """Normalised mutual information, arithmetic mean of the entropies."""
     from sklearn.metrics import normalized_mutual_info_score
@@ -102,11 +96,5 @@ def ari(clusters: NDArray[Any], codes: NDArray[Any]) -> float:
     return float(adjusted_rand_score(codes, clusters))
 
 
-register(
-    replace(
-        METRICS["kmeans_purity"],
-        name="purity",
-        needs=("density",),
-        words="the same for HDBSCAN clusters of a UMAP; sensitive to the versions of both",
-    )
-)
+_WORDS = "the same for HDBSCAN clusters of a UMAP; sensitive to the versions of both"
+register(replace(METRICS["kmeans_purity"], name="purity", needs=("density",), words=_WORDS))

@@ -19,14 +19,9 @@ Floats = NDArray[np.float64]
 
 
 @metric(
-    "P@1",
-    range=FRACTION,
-    percent=True,
-    standard=True,
-    lead=1,
-    needs=("neighbours",),
+    "P@1", range=FRACTION, percent=True, standard=True, lead=1, needs=("neighbours",),
     words="share of clips whose nearest neighbour is of their class",
-)
+)  # fmt: skip
 def precision_at_k(neighbour_codes: NDArray[Any], query_codes: NDArray[Any], k: int) -> Floats:
     """P@k of every query: `neighbour_codes` [N, >= k] in order of nearness, `query_codes` [N]."""
     hits = neighbour_codes[:, :k] == query_codes[:, None]

@@ -74,39 +74,24 @@ def epsilon_note(near: Floats, wide: Floats) -> str:
 
 
 @metric(
-    "GSR",
-    range=FRACTION,
-    percent=True,
-    standard=True,
-    lead=2,
-    paper=VOCSIM,
+    "GSR", range=FRACTION, percent=True, standard=True, lead=2, paper=VOCSIM,
     words="global separation rate: nearest clip of another class against the mean of the own; 50 % where equal",
-)
+)  # fmt: skip
 def gsr(nearest_other: Floats, own_mean: Floats) -> Floats:
     """GSR of every point."""
     return _balance(nearest_other, own_mean)
 
 
-@metric(
-    "CSR_pointwise",
-    range=FRACTION,
-    percent=True,
-    paper=VOCSIM,
-    words="the same ratio clip by clip, then averaged",
-)
+@metric("CSR_pointwise", range=FRACTION, percent=True, paper=VOCSIM, words="the same ratio clip by clip, then averaged")
 def csr_pointwise(nearest_other: Floats, farthest_same: Floats) -> Floats:
     """CSR of every point, as the paper's text has it."""
     return _balance(nearest_other, farthest_same)
 
 
 @metric(
-    "CSR",
-    range=FRACTION,
-    percent=True,
-    standard=True,
-    paper=VOCSIM,
+    "CSR", range=FRACTION, percent=True, standard=True, paper=VOCSIM,
     words="class separation ratio: nearest clip of another class against the farthest of the own, from class means",
-)
+)  # fmt: skip
 def csr(nearest_other: Floats, farthest_same: Floats, starts: NDArray[Any], weights: Floats) -> Floats:
     """CSR from class means, as printed: one value per row of `weights` [B, N] (all ones: the plain value).
 
@@ -129,12 +114,9 @@ def csr_from_class_sums(near: Floats, wide: Floats, sizes: Floats) -> Floats:
 
 
 @metric(
-    range=(-1.0, 1.0),
-    standard=True,
-    lead=4,
-    paper="Rousseeuw, J. Comput. Appl. Math. 20, 1987",
+    range=(-1.0, 1.0), standard=True, lead=4, paper="Rousseeuw, J. Comput. Appl. Math. 20, 1987",
     words="mean of (b − a) / max(a, b): a, distance to the own class; b, to the nearest other class",
-)
+)  # fmt: skip
 def silhouette(own_mean: Floats, other_mean: Floats) -> Floats:
     """Silhouette of every point from its two mean distances; 0 where both are 0."""
     largest = np.maximum(own_mean, other_mean)
@@ -151,15 +133,9 @@ class PairShares(NamedTuple):
 
 
 @metric(
-    "CS",
-    range=FRACTION,
-    higher_is_better=False,
-    percent=True,
-    standard=True,
-    needs=("class_pairs",),
-    paper=VOCSIM,
+    "CS", range=FRACTION, higher_is_better=False, percent=True, standard=True, needs=("class_pairs",), paper=VOCSIM,
     words="distances inside a class over those inside and between, for all pairs of classes; lower is better",
-)
+)  # fmt: skip
 def pair_shares(own: NDArray[Any], means: Floats) -> PairShares:
     """CS and CSCF terms from mean distances `means` [B, C] of class own[b] to every class (its own: intra)."""
     rows = np.arange(len(means))
@@ -177,10 +153,5 @@ def pair_shares(own: NDArray[Any], means: Floats) -> PairShares:
     )
 
 
-register(
-    replace(
-        METRICS["CS"],
-        name="CSCF",
-        words="share of ordered pairs of classes that lie closer together than the first is wide; lower is better",
-    )
-)
+_WORDS = "share of ordered pairs of classes that lie closer together than the first is wide; lower is better"
+register(replace(METRICS["CS"], name="CSCF", words=_WORDS))

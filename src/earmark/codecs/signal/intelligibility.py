@@ -37,11 +37,9 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 @metric(
-    range=(-1.0, 1.0),
-    standard=True,
-    paper="Taal et al., IEEE TASLP 19(7), 2011",
+    range=(-1.0, 1.0), standard=True, paper="Taal et al., IEEE TASLP 19(7), 2011",
     words="short-time objective intelligibility",
-)
+)  # fmt: skip
 def stoi(pair: Pair) -> Measured:
     """-1 to 1, higher is better; 1 for the same waveform.
 

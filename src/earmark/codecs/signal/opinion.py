@@ -52,22 +52,18 @@ def zimtohrli(pair: Pair) -> Measured:
 
 
 @metric(
-    range=MOS,
-    package=("speechmos.dnsmos", "DNSMOS scores"),
-    paper="Reddy et al., ICASSP 2022",
+    range=MOS, package=("speechmos.dnsmos", "DNSMOS scores"), paper="Reddy et al., ICASSP 2022",
     words="DNSMOS of the decoded clip alone, overall",
-)
+)  # fmt: skip
 def dnsmos(pair: Pair) -> Measured:
     """DNSMOS, overall quality of the decoded clip at 16 kHz. Reddy et al., ICASSP 2022."""
     return _opinion(_dnsmos(pair.decoded)["ovrl_mos"]) if pair.reference.seconds >= SHORTEST else _too_short()
 
 
 @metric(
-    range=MOS,
-    package=("speechmos.dnsmos", "DNSMOS scores"),
-    paper="Reddy et al., ICASSP 2021",
+    range=MOS, package=("speechmos.dnsmos", "DNSMOS scores"), paper="Reddy et al., ICASSP 2021",
     words="DNSMOS of the decoded clip alone, P.808",
-)
+)  # fmt: skip
 def dnsmos_p808(pair: Pair) -> Measured:
     """DNSMOS, the model trained on ITU-T P.808 ratings. Reddy et al., ICASSP 2021."""
     return _opinion(_dnsmos(pair.decoded)["p808_mos"]) if pair.reference.seconds >= SHORTEST else _too_short()

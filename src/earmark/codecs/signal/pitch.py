@@ -36,11 +36,9 @@ STILL = 1.0  # cents: what the pitch of the reference must move, as a standard d
 
 
 @metric(
-    range=(-1.0, 1.0),
-    standard=True,
-    package=("parselmouth", "Pitch metrics"),
+    range=(-1.0, 1.0), standard=True, package=("parselmouth", "Pitch metrics"),
     words="correlation of the pitch of the two clips",
-)
+)  # fmt: skip
 def f0_corr(pair: Pair) -> Measured:
     """Pearson correlation of the pitch of the two clips, -1 to 1, higher is better; 1 for the same waveform.
 
@@ -54,13 +52,9 @@ def f0_corr(pair: Pair) -> Measured:
 
 
 @metric(
-    range=FRACTION,
-    higher_is_better=False,
-    percent=True,
-    standard=True,
-    package=("parselmouth", "Pitch metrics"),
+    range=FRACTION, higher_is_better=False, percent=True, standard=True, package=("parselmouth", "Pitch metrics"),
     words="share of frames that are voiced in one clip alone",
-)
+)  # fmt: skip
 def f0_voicing_error(pair: Pair) -> Measured:
     """Share of frames that are voiced in one clip and not in the other, 0 to 1, lower is better."""
     if pair.reference.seconds < SHORTEST:

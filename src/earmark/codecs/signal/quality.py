@@ -26,12 +26,9 @@ LONGEST = 20 * RATE
 
 
 @metric(
-    range=(-0.5, 5.0),
-    standard=True,
-    package=("pesq", "PESQ scores"),
-    paper="ITU-T P.862.2",
+    range=(-0.5, 5.0), standard=True, package=("pesq", "PESQ scores"), paper="ITU-T P.862.2",
     words="predicted opinion of speech quality, wide band",
-)
+)  # fmt: skip
 def pesq(pair: Pair) -> Measured:
     """Mean opinion score from 1.04 to 4.644, higher is better; 4.644 for the same waveform.
 

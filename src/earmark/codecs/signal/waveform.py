@@ -18,12 +18,9 @@ NOTHING = 1e-24  # of the energy: less is the rounding of the sums
 
 
 @metric(
-    range=UNBOUNDED,
-    standard=True,
-    unit="dB",
-    paper="Le Roux et al., ICASSP 2019",
+    range=UNBOUNDED, standard=True, unit="dB", paper="Le Roux et al., ICASSP 2019",
     words="scale-invariant signal-to-distortion ratio",
-)
+)  # fmt: skip
 def si_sdr(pair: Pair) -> Measured:
     """Scale-invariant signal-to-distortion ratio in decibels, any value, higher is better.
 
