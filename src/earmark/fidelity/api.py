@@ -19,7 +19,7 @@ from earmark.fidelity import jackknife
 from earmark.fidelity import metrics as rules
 from earmark.fidelity.balls import Balls, Reference
 from earmark.fidelity.copies import Copies, near_copies
-from earmark.fidelity.gicdm import Work
+from earmark.fidelity.gicdm import TooFew, Work
 from earmark.fidelity.measure import Meter, Missing, check_sets
 from earmark.fidelity.metrics import Judgement
 from earmark.geometry import spaces
@@ -52,13 +52,15 @@ class Fidelity(Scores):
     each real point. Beside the metrics, samples have `nearest_row` (the nearest real point) and `reach` (distance to a
     real point in radii of its ball, the smallest: over 1 is outside of all), and under GICDM `kept` (1 or 0), `misfit`
     (how little a sample fits in: over 1 is dropped, and has no reach) and `factor`. `copy` (1 or 0) is there when more
-    samples than chance brings are (near) copies of real points, by a test at the level of 5 %.
+    samples than chance brings are (near) copies of real points, by a test at the level of 5 %. `too_few` maps
+    (distance, correction, metric) of what could not be measured to the k that would fit.
     """
 
     per_sample: Mapping[PointKey, Floats] = field(default_factory=dict)
     per_real: Mapping[PointKey, Floats] = field(default_factory=dict)
     sample_ids: tuple[str, ...] | None = None
     real_ids: tuple[str, ...] | None = None
+    too_few: Mapping[tuple[str, str, str], TooFew] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         sizes = [
@@ -174,7 +176,7 @@ def fidelity(
                 found.rows.append(_row(one, which, cells.get((which, one.metric)), sum(map(len, sets)), about))
     return Fidelity(
         rows=tuple(found.rows), notes=tuple(dict.fromkeys(found.notes)), per_sample=found.samples, per_real=found.reals,
-        sample_ids=named[0], real_ids=named[1],
+        sample_ids=named[0], real_ids=named[1], too_few=found.too_few,
     )  # fmt: skip
 
 
@@ -187,6 +189,7 @@ class _Found:
         self.notes: list[str] = []
         self.samples: dict[PointKey, Floats] = {}
         self.reals: dict[PointKey, Floats] = {}
+        self.too_few: dict[tuple[str, str, str], TooFew] = {}
 
     def points(self, meter: Meter, space: str, outcomes: list[tuple[str, Judgement | Missing]]) -> None:
         """Values of single points, and notes on what is unusual about them."""
@@ -196,8 +199,9 @@ class _Found:
                 flat = counted(int(one_side.base.flat.sum()), f"{one_side.name} vector")
                 self.notes.append(f"{flat} without direction: distance 1 to all under {space}")
         for which, one in outcomes:
-            shown = one.shown if isinstance(one, Judgement) else None
-            if shown is not None:
+            if isinstance(one, Missing):
+                self.too_few |= {} if one.too_few is None else {(space, which, one.metric): one.too_few}
+            elif (shown := one.shown) is not None:
                 table = self.samples if shown.points == "generated" else self.reals
                 table[(space, which, "all", one.metric)] = shown.values
         copies = None

@@ -17,8 +17,8 @@ from earmark.evaluation.data import check_vectors
 from earmark.evaluation.options import byte_count
 from earmark.fidelity import distributions
 from earmark.fidelity import metrics as rules
-from earmark.fidelity.balls import Balls, Pair, Reference, Side, TooFew
-from earmark.fidelity.gicdm import Work, refuse_identical, scales_of
+from earmark.fidelity.balls import Balls, Pair, Reference, Side
+from earmark.fidelity.gicdm import TooFew, Work, refuse_identical, scales_of
 from earmark.fidelity.metrics import Judgement, Reading, Term, Undefined
 from earmark.fidelity.one_class import Supports, one_class
 from earmark.geometry import spaces
@@ -35,10 +35,11 @@ COVER_SPAN = 3  # k' of the cover pair is 3k
 
 @dataclass(frozen=True)
 class Missing:
-    """A metric that could not be measured, and why."""
+    """A metric that could not be measured, and why; `too_few` where a smaller k would do."""
 
     metric: str
     reason: str
+    too_few: TooFew | None = None
 
 
 def measure(
@@ -126,7 +127,9 @@ class Meter:
         """One metric. What cannot be had is Missing with its reason, or an error when `strict`."""
         record = rules.facts(name)
         if corrected and not record.gicdm:
-            return _refused(name, f"GICDM is not defined for {record.name}", strict)
+            if strict:
+                raise UsageError(f"GICDM is not defined for {record.name}: leave it out.")
+            return Missing(name, f"GICDM is not defined for {record.name}")
         if name in rules.LITERALS:
             reading = "literal"
         try:
@@ -134,7 +137,9 @@ class Meter:
                 return self._from_balls(name, record, corrected, reading)
             return self._supported(name) if name in rules.NETWORK else self._apart(name)
         except TooFew as error:
-            return _refused(name, str(error), strict)
+            if strict:
+                raise
+            return Missing(name, str(error).removesuffix("."), error if error.largest else None)
 
     def _depth(self, names: tuple[str, ...], correct: bool) -> int:
         """The deepest neighbour that any of the metrics looks at."""
@@ -225,10 +230,8 @@ def _cover_balls(side: Side, name: str, k: int) -> Balls:
         return side.balls(depth)
     largest = n // COVER_SPAN  # the largest k with 3k - 1 < n
     remedy = f"use --k {name}={largest}" if largest else f"it needs at least {COVER_SPAN}"
-    raise TooFew(
-        f"k = {k} of the cover pair looks at {depth} others (3k - 1), and there are "
-        f"{counted(n, f'{side.name} point')}: {remedy}."
-    )
+    there = counted(n, f"{side.name} point")
+    raise TooFew(f"k = {k} of the cover pair looks at {depth} others (3k - 1), and there are {there}", remedy)
 
 
 def _rank_lost(real: Array, generated: Array) -> str:
@@ -236,9 +239,3 @@ def _rank_lost(real: Array, generated: Array) -> str:
     if n > dims:
         return ""
     return f"{counted(n, 'point')} in {dims} dimensions: the covariances have lost rank and the value is mostly bias"
-
-
-def _refused(name: str, reason: str, strict: bool) -> Missing:
-    if strict:
-        raise UsageError(reason if reason.endswith(".") else f"{reason}: leave it out.")
-    return Missing(name, reason.removesuffix("."))
