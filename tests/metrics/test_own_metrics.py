@@ -49,7 +49,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     for name in ("hits", "spread", "broken", "strange", "peak_error"):
         records._RECORDS.pop(name, None)
-    catalogue._LOADED.clear()
+    records.BY_PATH.clear()
 
 
 def data() -> tuple[np.ndarray, list[str], list[str]]:
@@ -111,6 +111,7 @@ def test_a_codec_is_measured_by_it_too() -> None:
     assert found["minemetrics:peak_error"].value == pytest.approx(20 * np.log10(np.abs(clean - heard).max()))
     assert found["si_sdr"].status == "not_applicable"
     assert catalogue.name_of("minemetrics:peak_error") == "peak_error"
+    assert not metric_facts("minemetrics:peak_error").higher_is_better
     require_packages(["minemetrics:peak_error"])
     with pytest.raises(UsageError, match="takes 'neighbours'"):
         measure(clean, heard, 16000, ["minemetrics:hits"])

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from earmark.errors import UsageError, did_you_mean
 from earmark.registry import load_path
-from earmark.scores.metrics import METRICS, Metric, family, named, of_function, register
+from earmark.scores.metrics import BY_PATH, METRICS, Metric, family, named, of_function, register
 from earmark.scores.spelling import split_metric
 
 RETRIEVAL, SEPARATION, CLUSTERED, HUBNESS = map(family, ("retrieval", "separation", "clustering", "hubness"))
@@ -31,7 +31,6 @@ OFFERED = (
 FROM_POINTS = frozenset({"vectors", "labels", "groups", "kmeans", "density"})
 """What needs no distances."""
 _PRECISION = re.compile(r"P@([1-9]\d*)")
-_LOADED: dict[str, Metric] = {}
 
 
 def plan(metrics: str | Iterable[str] | None, ks: Iterable[int]) -> tuple[tuple[str, ...], tuple[int, ...]]:
@@ -86,13 +85,13 @@ def find(name: str, offered: Sequence[str] = ()) -> Metric:
     """The record of a metric by its name or import path; `offered` are the arguments that a stranger's may have."""
     if not is_path(name):
         return METRICS[name]
-    if name not in _LOADED:
+    if name not in BY_PATH:
         function = load_path(name, "metric")
         if not callable(function):
             raise UsageError(f"{name} is no metric: give a function.")
         stated = getattr(function, "metric", None)
-        _LOADED[name] = register(stated if isinstance(stated, Metric) else of_function(function))
-    record = _LOADED[name]
+        BY_PATH[name] = register(stated if isinstance(stated, Metric) else of_function(function))
+    record = BY_PATH[name]
     for need in record.needs:
         if offered and need not in offered:
             raise UsageError(f"The metric {name} takes {need!r}, which is not offered here: {', '.join(offered)} are.")

@@ -53,6 +53,8 @@ FAMILIES: dict[str, tuple[str, str]] = {
 
 _MODULE = {name: module for module, names in FAMILIES.values() for name in names.split()}
 _RECORDS: dict[str, Metric] = {}
+BY_PATH: dict[str, Metric] = {}
+"""Metrics of strangers that were loaded, by import path."""
 _PRECISION_AT = re.compile(r"P@([1-9][0-9]*)")
 
 
@@ -105,7 +107,7 @@ class _Metrics(Mapping[str, Metric]):
     def __getitem__(self, name: str) -> Metric:
         if name not in _RECORDS and name in _MODULE:
             import_module(_MODULE[name])
-        return _RECORDS[name]
+        return BY_PATH[name] if name in BY_PATH else _RECORDS[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys((*_MODULE, *_RECORDS)))
@@ -114,7 +116,7 @@ class _Metrics(Mapping[str, Metric]):
         return len({*_MODULE, *_RECORDS})
 
     def __contains__(self, name: object) -> bool:
-        return name in _MODULE or name in _RECORDS
+        return name in _MODULE or name in _RECORDS or name in BY_PATH
 
 
 METRICS: Mapping[str, Metric] = _Metrics()
