@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from earmark.board.records import SystemCard
-from earmark.board.submission import Document, read_document
+from earmark.submissions import SystemCard
+from earmark.submissions import Document, read_document
 from earmark.scores import Row, Scores
 
 INPUTS = "ab" * 32

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from earmark.board.records import SystemCard
-from earmark.board.snapshot import Snapshot
+from earmark.submissions import SystemCard
+from earmark.board.boards.snapshot import Snapshot
 from earmark.scores import Row, Scores
 
 SUBSETS = ("birds", "cats", "dogs", "doors", "rain")

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from tests.board.hosted import Hosted, document, hosted
 
 from earmark.board.app import create_app
-from earmark.board.logs import JsonLines, log_to_stderr, struck_out
+from earmark.board.web.logs import JsonLines, log_to_stderr, struck_out
 from earmark.board.settings import Settings
 
 

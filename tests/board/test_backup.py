@@ -18,7 +18,7 @@ from earmark.board.backup import backup, restore
 from earmark.board.export import export
 from earmark.board.records import User
 from earmark.board.storage import Store, open_database
-from earmark.board.submission import Document
+from earmark.submissions import Document
 from earmark.errors import InputError, UsageError
 from earmark.scores import Scores, load_scores
 

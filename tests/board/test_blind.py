@@ -9,12 +9,14 @@ from sqlalchemy import text
 from tests.board.documents import row
 
 from earmark.board import rules
-from earmark.board.records import SystemCard, User
-from earmark.board.refusals import Conflict, Refused
-from earmark.board.rules import check
-from earmark.board.snapshot import Snapshot, Snapshots
+from earmark.submissions import SystemCard
+from earmark.board.records import User
+from earmark.board.refusals import Conflict
+from earmark.submissions import Refused
+from earmark.submissions import check
+from earmark.board.boards.snapshot import Snapshot, Snapshots
 from earmark.board.storage import Store
-from earmark.board.submission import Document
+from earmark.submissions import Document
 from earmark.cli import main
 from earmark.scores import Row, Scores
 

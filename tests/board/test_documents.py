@@ -19,11 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.board.documents import document, read_own, row
 
-from earmark.board.cards import card_from, combined, plain_card
-from earmark.board.limits import Limits
-from earmark.board.records import SystemCard
-from earmark.board.strictness import strict_json
-from earmark.board.submission import Document, read_document
+from earmark.submissions import card_from, combined, plain_card
+from earmark.submissions import Limits
+from earmark.submissions import SystemCard
+from earmark.submissions.strictness import strict_json
+from earmark.submissions import Document, read_document
 from earmark.errors import EarmarkError, InputError
 from earmark.scores import Row, Scores
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from earmark import published
-from earmark.board.history import PUBLISHED_BOARDS, load_published
+from earmark.board.printed import PUBLISHED_BOARDS, load_published
 from earmark.board.storage import Store
 from earmark.scores import Scores
 

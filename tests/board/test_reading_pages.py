@@ -17,10 +17,10 @@ from tests.board.scored import NASTY, cards, scores
 
 from earmark.board.pages import page_templates
 from earmark.board.pages.assets import asset
-from earmark.board.pages.reading_render import Reader, Source
-from earmark.board.records import SystemCard
-from earmark.board.snapshot import Snapshot
-from earmark.board.submission import Document
+from earmark.board.pages.boards import Reader, Source
+from earmark.submissions import SystemCard
+from earmark.board.boards.snapshot import Snapshot
+from earmark.submissions import Document
 from earmark.scores import Row, Scores, load_scores
 
 HTML = {"accept": "text/html"}

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from tests.board.documents import row
 
-from earmark.board.history import published_document
-from earmark.board.limits import Limits
-from earmark.board.records import SystemCard
-from earmark.board.rules import check, known_boards
-from earmark.board.submission import Document
+from earmark.board.printed import published_document
+from earmark.submissions import Limits
+from earmark.submissions import SystemCard
+from earmark.submissions import check, known_boards
+from earmark.submissions import Document
 from earmark.scores import VOCSIM_SUBSETS, Row, Scores, validate
 
 

@@ -9,13 +9,14 @@ import pytest
 from tests.board.documents import document
 from tests.board.scored import cards, scores, snapshot
 
-from earmark.board.groups import groups_of
-from earmark.board.panels import STATUSES, Cells
-from earmark.board.records import System, SystemCard
+from earmark.board.boards.groups import groups_of
+from earmark.board.boards.panels import STATUSES, Cells
+from earmark.board.records import System
+from earmark.submissions import SystemCard
 from earmark.board.refusals import NotFound
-from earmark.board.snapshot import NoSuchBoard, NoSuchSystem, Snapshot, Snapshots, slug_of
+from earmark.board.boards.snapshot import NoSuchBoard, NoSuchSystem, Snapshot, Snapshots, slug_of
 from earmark.board.storage import Store
-from earmark.board.subsets import summarise
+from earmark.board.boards.subsets import summarise
 from earmark.errors import UsageError
 from earmark.scores import Row, Scores
 
@@ -136,8 +137,8 @@ def test_names_of_files_and_addresses() -> None:
 
 
 def test_boards_with_little_on_them_are_boards() -> None:
-    from earmark.board.table import table
-    from earmark.board.view import BoardView
+    from earmark.board.boards.table import table
+    from earmark.board.boards.view import BoardView
 
     assert Snapshot.of_scores("empty", Scores()).metrics == ()
     means = Snapshot.of_scores("mine", Scores((Row(system="a", subset="mean:speech", metric="P@1", value=0.5),)))

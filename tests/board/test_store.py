@@ -17,10 +17,12 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 from tests.board.documents import document, row
 
-from earmark.board.records import SystemCard, User
-from earmark.board.refusals import Busy, Conflict, NotAllowed, NotFound, Refused
+from earmark.submissions import SystemCard
+from earmark.board.records import User
+from earmark.board.refusals import Busy, Conflict, NotAllowed, NotFound
+from earmark.submissions import Refused
 from earmark.board.storage import Store, open_database
-from earmark.board.submission import Document
+from earmark.submissions import Document
 from earmark.errors import InputError, UsageError
 from earmark.scores import COLUMNS, KEY, Row, Scores
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from earmark.codecs.contract import CodecCard
-from earmark.codecs.submission import MOST_BYTES, Dataset, Document, read_document, schema, to_document, to_json
+from earmark.codecs.submission import MOST_BYTES, Document, to_document, to_json
+from earmark.submissions import Dataset, read_document, schema
 from earmark.errors import InputError
 from earmark.scores import Row, Scores
 

@@ -20,19 +20,19 @@ from starlette.routing import Route
 
 from earmark._version import __version__
 from earmark.board.api import add_api
-from earmark.board.context import Context
-from earmark.board.limits import Throttle
-from earmark.board.logs import LOGGER, Meters, log_to_stderr
-from earmark.board.middleware import Guarded, Observed
+from earmark.board.web.context import Context
+from earmark.board.web.throttle import Throttle
+from earmark.board.web.logs import LOGGER, Meters, log_to_stderr
+from earmark.board.web.middleware import Guarded, Observed
 from earmark.board.pages import page_templates
-from earmark.board.pages.caching import PageCache
-from earmark.board.pages.reading import reading_pages
-from earmark.board.pages.writing import writing_pages
-from earmark.board.problems import add_handlers
-from earmark.board.receiving import READERS
-from earmark.board.security import Signer
+from earmark.board.web.caching import PageCache
+from earmark.board.pages.site import reading_pages
+from earmark.board.pages.submissions import writing_pages
+from earmark.board.web.problems import add_handlers
+from earmark.board.web.requests import READERS
+from earmark.board.web.security import Signer
 from earmark.board.settings import Settings
-from earmark.board.snapshot import Snapshots
+from earmark.board.boards.snapshot import Snapshots
 from earmark.board.storage.database import open_database
 from earmark.board.storage.store import Store
 

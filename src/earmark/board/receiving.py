@@ -8,14 +8,14 @@ from typing import TypeVar
 import anyio.to_thread
 from starlette.requests import Request
 
-from earmark.board.context import Context
-from earmark.board.groups import is_single
-from earmark.board.problems import ProblemError
+from earmark.board.web.context import Context
+from earmark.board.boards.groups import is_single
+from earmark.board.web.problems import ProblemError
 from earmark.board.records import Submission, User
-from earmark.board.security import address_of_asker
-from earmark.board.snapshot import NoSuchBoard
-from earmark.board.submission import Document
-from earmark.board.texts import likeness
+from earmark.board.web.security import address_of_asker
+from earmark.board.boards.snapshot import NoSuchBoard
+from earmark.submissions import Document
+from earmark.board.names import likeness
 from earmark.errors import quoted
 from earmark.wording import counted
 

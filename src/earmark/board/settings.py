@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 
-from earmark.board.limits import Limits, Rate
+from earmark.submissions import Limits
+from earmark.board.web.throttle import Rate
 from earmark.errors import UsageError, did_you_mean
 
 __all__ = ["Registration", "Settings", "public_address"]

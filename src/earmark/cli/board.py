@@ -14,7 +14,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from earmark.board.records import Provenance, Submission, User
+from earmark.submissions import Provenance
+from earmark.board.records import Submission, User
 from earmark.board.settings import Settings
 from earmark.cli import options
 from earmark.errors import InputError, UsageError, did_you_mean, require
@@ -251,7 +252,7 @@ def _events(args: argparse.Namespace, store: Store) -> int:
 
 
 def _load_published(args: argparse.Namespace, store: Store) -> int:
-    from earmark.board.history import load_published
+    from earmark.board.printed import load_published
 
     found = load_published(store, with_repeats=args.with_repeats)
     if args.json:
@@ -301,7 +302,7 @@ def _export(args: argparse.Namespace, store: Store) -> int:
 
 
 def _freeze(args: argparse.Namespace, store: Store) -> int:
-    from earmark.board.static_site import freeze
+    from earmark.board.pages.static_site import freeze
 
     folder = Path(args.into)
     files = freeze(store, folder, title=args.title)

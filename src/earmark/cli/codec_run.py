@@ -126,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _table(scores: Any, place: Any) -> str:
-    from earmark.codecs.submission import Dataset
+    from earmark.submissions import Dataset
     from earmark.pipeline.codec_folder import read_cards, read_codec_record
     from earmark.report.codecs.text import run_text
 

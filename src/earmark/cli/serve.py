@@ -129,7 +129,7 @@ def _prepare(settings: Settings, args: argparse.Namespace) -> None:
 
 
 def _load_published(store: Store, *, quiet: bool) -> None:
-    from earmark.board.history import load_published
+    from earmark.board.printed import load_published
 
     if not quiet:
         print("loading the papers' printed results …", file=sys.stderr)

@@ -24,7 +24,8 @@ from typing import Any
 
 from earmark._version import __version__
 from earmark.codecs.contract import CodecCard, Measured
-from earmark.codecs.submission import Dataset, Document, to_json
+from earmark.submissions import Dataset
+from earmark.codecs.submission import Document, to_json
 from earmark.errors import InputError
 from earmark.pipeline import folder, keys
 from earmark.pipeline.codec_state import ClipResult, CodecWork

@@ -16,7 +16,7 @@ __all__ = ["add_api"]
 def add_api(app: FastAPI) -> None:
     """Put the routes of the API into the app."""
     from earmark.board.api import accounts, boards, described, submissions
-    from earmark.board.problems import RESPONSES
+    from earmark.board.web.problems import RESPONSES
 
     for part in (boards, submissions, accounts):
         app.include_router(part.router, prefix="/v1", responses=RESPONSES)

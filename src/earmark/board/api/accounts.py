@@ -8,10 +8,10 @@ from fastapi import APIRouter, Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-from earmark.board.api.answers import Asked, Author, sent
+from earmark.board.web.requests import Asked, Author, sent
 from earmark.board.api.shapes import CreatedTokenShape, PageShape, TokenAsked, TokenShape, UserAsked, UserShape
-from earmark.board.problems import ProblemError
-from earmark.board.receiving import count_stranger
+from earmark.board.web.problems import ProblemError
+from earmark.board.web.requests import count_stranger
 
 __all__ = ["router"]
 

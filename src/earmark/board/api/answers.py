@@ -15,12 +15,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from earmark._version import __version__
-from earmark.board.context import Context
-from earmark.board.pages.caching import kept as pack
-from earmark.board.problems import ProblemError
-from earmark.board.receiving import count_stranger
+from earmark.board.web.context import Context
+from earmark.board.web.caching import kept as pack
+from earmark.board.web.problems import ProblemError
+from earmark.board.web.requests import count_stranger
 from earmark.board.records import User
-from earmark.board.security import bearer_of, visitor_of
+from earmark.board.web.security import bearer_of, visitor_of
 
 __all__ = ["Asked", "Author", "Moderator", "Reader", "address_of", "cursor_after", "cursor_of", "kept", "sent"]
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from earmark.board.api.answers import Asked, address_of, cursor_after, cursor_of, kept
+from earmark.board.web.requests import Asked, address_of, cursor_after, cursor_of, kept
 from earmark.board.api.rows import rows_of
 from earmark.board.api.shapes import (
     BoardShape,
@@ -24,12 +24,12 @@ from earmark.board.api.shapes import (
     SystemShape,
     TableShape,
 )
-from earmark.board.comparison import Comparison, compare
-from earmark.board.context import Context
+from earmark.board.boards.pairs import Comparison, compare
+from earmark.board.web.context import Context
 from earmark.board.refusals import NotFound
-from earmark.board.snapshot import Snapshot
-from earmark.board.table import Cell, TablePage, table
-from earmark.board.view import BoardView
+from earmark.board.boards.snapshot import Snapshot
+from earmark.board.boards.table import Cell, TablePage, table
+from earmark.board.boards.view import BoardView
 
 __all__ = ["router"]
 

@@ -7,9 +7,9 @@ from typing import Any
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
-from earmark.board.problems import ProblemError
+from earmark.board.web.problems import ProblemError
 from earmark.board.settings import Settings
-from earmark.board.submission import Document, read_document
+from earmark.submissions import Document, read_document
 
 __all__ = ["BODY", "document_in"]
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from earmark.board.api.answers import Asked
+from earmark.board.web.requests import Asked
 
 __all__ = ["router"]
 

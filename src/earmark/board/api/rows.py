@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.board.api.shapes import ScoreShape
-from earmark.board.panels import ABSENT, PROVENANCES, STATUSES
-from earmark.board.snapshot import Snapshot
+from earmark.board.boards.panels import ABSENT, PROVENANCES, STATUSES
+from earmark.board.boards.snapshot import Snapshot
 
 __all__ = ["FILTERS", "Rows", "rows_of"]
 

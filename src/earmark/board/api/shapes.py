@@ -8,7 +8,8 @@ from typing import Annotated, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from earmark.board.records import Kind, Provenance, Role, State, Submission, System, Token, User
+from earmark.submissions import Kind, Provenance
+from earmark.board.records import Role, State, Submission, System, Token, User
 
 __all__ = [
     "BoardShape",

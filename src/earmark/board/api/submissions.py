@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Path, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from earmark.board.api.answers import Asked, Author, Moderator, Reader, address_of, cursor_after, cursor_of, sent
+from earmark.board.web.requests import Asked, Author, Moderator, Reader, address_of, cursor_after, cursor_of, sent
 from earmark.board.api.bodies import BODY, body_of, document_in
 from earmark.board.api.shapes import (
     DecisionAsked,
@@ -18,11 +18,11 @@ from earmark.board.api.shapes import (
     VerdictShape,
     WithdrawalAsked,
 )
-from earmark.board.context import Context
-from earmark.board.receiving import may_read_rows, new_subsets, read_apart, receive
+from earmark.board.web.context import Context
+from earmark.board.web.requests import may_read_rows, new_subsets, read_apart, receive
 from earmark.board.records import State, Submission
 from earmark.board.refusals import NotAllowed, NotFound
-from earmark.board.rules import check
+from earmark.submissions import check
 
 __all__ = ["router"]
 

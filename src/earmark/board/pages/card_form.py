@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from earmark.board.cards import card_from, combined
-from earmark.board.limits import Limits
-from earmark.board.submission import Document, read_document
+from earmark.submissions import card_from, combined
+from earmark.submissions import Limits
+from earmark.submissions import Document, read_document
 from earmark.errors import InputError, quoted
 
 __all__ = ["FIELDS", "Field", "document_from"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from earmark._version import __version__
-from earmark.codecs.submission import Dataset
+from earmark.submissions import Dataset
 from earmark.errors import InputError
 from earmark.report.codecs import clips, method, tables
 from earmark.report.codecs.comparison import LADDER, Comparison, best_below, compare_settings, compared_metrics, failing
