@@ -12,8 +12,8 @@ from fastapi.testclient import TestClient
 from tests.board.hosted import Hosted, document, hosted
 
 from earmark.board.app import create_app
-from earmark.board.web.logs import JsonLines, log_to_stderr, struck_out
 from earmark.board.settings import Settings
+from earmark.board.web.logs import JsonLines, log_to_stderr, struck_out
 
 
 @pytest.fixture(scope="module")

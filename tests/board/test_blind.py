@@ -9,16 +9,13 @@ from sqlalchemy import text
 from tests.board.documents import row
 
 from earmark.board import rules
-from earmark.submissions import SystemCard
+from earmark.board.boards.snapshot import Snapshot, Snapshots
 from earmark.board.records import User
 from earmark.board.refusals import Conflict
-from earmark.submissions import Refused
-from earmark.submissions import check
-from earmark.board.boards.snapshot import Snapshot, Snapshots
 from earmark.board.storage import Store
-from earmark.submissions import Document
 from earmark.cli import main
 from earmark.scores import Row, Scores
+from earmark.submissions import Document, Refused, SystemCard, check
 
 BLIND = ("HU3", "HU4", "HW3", "HW4")
 

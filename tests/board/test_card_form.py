@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 from tests.board.hosted import document
 
-from earmark.submissions import Limits
 from earmark.board.pages.card_form import FIELDS, document_from
-from earmark.submissions import SystemCard
-from earmark.submissions import Document
 from earmark.errors import InputError
 from earmark.scores import Row, Scores
+from earmark.submissions import Document, Limits, SystemCard
 
 LIMITS = Limits()
 

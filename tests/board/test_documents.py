@@ -19,13 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.board.documents import document, read_own, row
 
-from earmark.submissions import card_from, combined, plain_card
-from earmark.submissions import Limits
-from earmark.submissions import SystemCard
-from earmark.submissions.strictness import strict_json
-from earmark.submissions import Document, read_document
 from earmark.errors import EarmarkError, InputError
 from earmark.scores import Row, Scores
+from earmark.submissions import Document, Limits, SystemCard, card_from, combined, plain_card, read_document
+from earmark.submissions.strictness import strict_json
 
 ROWS = (
     row(1 / 3, low=0.1, high=0.5, n=473, seconds=1e-9),

@@ -11,16 +11,26 @@ from datetime import UTC, datetime
 import pytest
 from tests.board.scored import NASTY, snapshot
 
-from earmark.board.boards.pairs import compare
-from earmark.board.pages.files import bibtex, comparison_records, pareto_records, records_latex, subset_records, table_latex, table_records, to_csv, to_json
 from earmark.board.boards.costs import pareto
-from earmark.board.records import System
-from earmark.submissions import SystemCard
+from earmark.board.boards.pairs import compare
 from earmark.board.boards.snapshot import Snapshot
 from earmark.board.boards.subsets import summarise
 from earmark.board.boards.table import table
 from earmark.board.boards.view import BoardView
+from earmark.board.pages.files import (
+    bibtex,
+    comparison_records,
+    pareto_records,
+    records_latex,
+    subset_records,
+    table_latex,
+    table_records,
+    to_csv,
+    to_json,
+)
+from earmark.board.records import System
 from earmark.scores import Row, Scores
+from earmark.submissions import SystemCard
 
 WHOLE = snapshot()
 

@@ -97,11 +97,10 @@ def test_a_database_of_the_first_version_is_brought_up_with_its_rows(url: str) -
     """Rows that were stored before the last columns were there read as rows without them; new ones keep every cell."""
     from tests.board.documents import row
 
-    from earmark.submissions import SystemCard
     from earmark.board.storage import Store
     from earmark.board.storage.migrations import bring_to
-    from earmark.submissions import Document
     from earmark.scores import Scores
+    from earmark.submissions import Document, SystemCard
 
     spelled = ("ablation", "aggregate", "statistic")
     new = ("interval", "unit", "units", "comparisons", "shuffle", "baseline_error", *spelled)

@@ -10,11 +10,8 @@ import pytest
 from tests.board.documents import row
 
 from earmark.board.printed import published_document
-from earmark.submissions import Limits
-from earmark.submissions import SystemCard
-from earmark.submissions import check, known_boards
-from earmark.submissions import Document
 from earmark.scores import VOCSIM_SUBSETS, Row, Scores, validate
+from earmark.submissions import Document, Limits, SystemCard, check, known_boards
 
 
 def sent(*rows: Row, **card: Any) -> Document:

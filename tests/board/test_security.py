@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from tests.board.hosted import Hosted, document, hosted, plain
 
-from earmark.submissions import Limits
 from earmark.board.refusals import Busy
 from earmark.board.web.security import HEADERS, SESSION_COOKIE, Signer
+from earmark.submissions import Limits
 
 HTML = {"Accept": "text/html"}
 JSON = {"Content-Type": "application/json"}

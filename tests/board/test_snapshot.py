@@ -11,14 +11,14 @@ from tests.board.scored import cards, scores, snapshot
 
 from earmark.board.boards.groups import groups_of
 from earmark.board.boards.panels import STATUSES, Cells
-from earmark.board.records import System
-from earmark.submissions import SystemCard
-from earmark.board.refusals import NotFound
 from earmark.board.boards.snapshot import NoSuchBoard, NoSuchSystem, Snapshot, Snapshots, slug_of
-from earmark.board.storage import Store
 from earmark.board.boards.subsets import summarise
+from earmark.board.records import System
+from earmark.board.refusals import NotFound
+from earmark.board.storage import Store
 from earmark.errors import UsageError
 from earmark.scores import Row, Scores
+from earmark.submissions import SystemCard
 
 
 def _content(whole: Snapshot) -> dict[tuple[str, ...], tuple[Any, ...]]:

@@ -17,14 +17,12 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 from tests.board.documents import document, row
 
-from earmark.submissions import SystemCard
 from earmark.board.records import User
 from earmark.board.refusals import Busy, Conflict, NotAllowed, NotFound
-from earmark.submissions import Refused
 from earmark.board.storage import Store, open_database
-from earmark.submissions import Document
 from earmark.errors import InputError, UsageError
 from earmark.scores import COLUMNS, KEY, Row, Scores
+from earmark.submissions import Document, Refused, SystemCard
 
 
 def live(store: Store, board: str = "mine") -> dict[tuple[str, str], float]:

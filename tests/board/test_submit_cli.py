@@ -12,10 +12,10 @@ import pytest
 from tests.board.hosted import document, listening
 from tests.cli.verbs import runner
 
-from earmark.submissions import Verdict
 from earmark.board.storage.store import Store
 from earmark.cli import submit
 from earmark.scores import Row, Scores
+from earmark.submissions import Verdict
 
 Call = Callable[..., tuple[int, str, str]]
 

@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 from earmark import published
 from earmark.board.records import Submission
-from earmark.submissions import SystemCard
 from earmark.board.storage.store import Store
-from earmark.submissions import Document
 from earmark.published import PAPERS, codec_family, vocsim_family
 from earmark.scores import Scores
 from earmark.scores.rows import distinct
+from earmark.submissions import Document, SystemCard
 
 __all__ = ["PUBLISHED_BOARDS", "Loaded", "load_published", "published_document"]
 

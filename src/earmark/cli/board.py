@@ -14,12 +14,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from earmark.submissions import Provenance
 from earmark.board.records import Submission, User
 from earmark.board.settings import Settings
 from earmark.cli import options
 from earmark.errors import InputError, UsageError, did_you_mean, require
 from earmark.progress import progress_bar
+from earmark.submissions import Provenance
 from earmark.wording import counted
 
 if TYPE_CHECKING:

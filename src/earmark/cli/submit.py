@@ -25,9 +25,7 @@ from earmark.wording import counted
 
 if TYPE_CHECKING:
     from earmark.board.client import BoardClient
-    from earmark.submissions import SystemCard
-    from earmark.submissions import Verdict
-    from earmark.submissions import Document
+    from earmark.submissions import Document, SystemCard, Verdict
 
 _PAGE = re.compile(r"(?<![:/])/(?:b/(?P<board>[^/]+)|submissions/|(?:submit|mine|sign-in|sign-up|how-to-submit)$).*")
 
@@ -78,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.quiet:
         _tell(document, verdict, args.to)
     if verdict.problems:
-        return _refused((one.pointer, one.sentence) for one in verdict.problems)
+        return _refused((problem.pointer, problem.message) for problem in verdict.problems)
     if args.dry_run:
         return _dry_run(client, document, verdict, args)
     assert client is not None
@@ -176,8 +174,8 @@ def _named(name: str) -> list[SystemCard]:
 
 def _renamed(document: Document, name: str, cards: list[SystemCard]) -> Document:
     """The document with its only system under another name; what its own card says is kept."""
-    from earmark.submissions import combined
     from earmark.scores import Scores
+    from earmark.submissions import combined
 
     systems = {row.system for row in document.scores}
     if len(systems) > 1 or len(cards) > 1:

@@ -9,10 +9,11 @@ It is read from a score table (.csv, .jsonl, .json, .parquet) or from Earmark's 
 into which every other is turned: `to_bytes` writes it the same way each time, and its SHA-256 is the digest. A score
 is a row of the score table; cells that say nothing are left out. What `earmark codec run` writes has in addition what
 the codecs were measured on (`datasets`), by which `definitions` of the metrics and with which `versions` of libraries,
-and `details` of the cards; such a document has version 2. The form of codecs in Earmark 0.1 ("earmark-codec-submission")
-is read as well. Reading refuses what is too large or too deep before it is parsed, NaN and infinity, keys given twice,
-unknown keys, and compressed files. Whether the scores can be believed is asked in `rules`. Nothing here needs a
-database or a web server, so that `earmark submit` reads exactly what the board will read.
+and `details` of the cards; such a document has version 2. What Earmark 0.1 wrote for codecs is read as well.
+
+Reading refuses what is too large or too deep before it is parsed, NaN and infinity, keys given twice, unknown keys, and
+compressed files. Whether the scores can be believed is asked in `rules`. Nothing here needs a database or a web server,
+so that `earmark submit` reads exactly what the board will read.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from typing import Any, Literal, cast, get_args
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean, quoted
 from earmark.scores import COLUMNS, Row, Scores, read_scores
 from earmark.scores.rows import COUNTS, DEFAULTS, NUMBERS, distinct
+from earmark.scores.spelling import columns_of
 from earmark.submissions.cards import Dataset, SystemCard, card_from, dataset_from, plain_card
 from earmark.submissions.strictness import Limits, check_parquet, refuse_compressed, strict_json, text_of
 from earmark.wording import counted
@@ -133,13 +135,11 @@ class Document:
 
 
 def _plain_row(row: Row, board: str) -> dict[str, Any]:
-    """The cells that say something; `suite` only where it is not the document's board."""
+    """The cells that say something that the document's board and the row's own names do not."""
+    said_elsewhere = {**DEFAULTS, "suite": board, "metric": None}
+    said_elsewhere |= columns_of(row.subset, row.distance, row.protocol, row.metric)._asdict()
     cells = {name: getattr(row, name) for name in COLUMNS}
-    return {
-        name: cell
-        for name, cell in cells.items()
-        if (cell != board if name == "suite" else name == "metric" or cell != DEFAULTS[name])
-    }
+    return {name: cell for name, cell in cells.items() if cell != said_elsewhere[name]}
 
 
 def schema() -> dict[str, Any]:

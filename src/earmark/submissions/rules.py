@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from earmark import published
 from earmark.errors import EarmarkError, did_you_mean, quoted
 from earmark.scores import RULES, VOCSIM_SUBSETS, Row, metric_facts
+from earmark.scores.spelling import mean_over
 from earmark.scores.validation import table_problems
 from earmark.submissions.cards import SystemCard
 from earmark.submissions.documents import Document
@@ -340,7 +341,7 @@ def _warnings(document: Document) -> list[str]:
     measured = [row for row in rows if row.status == "ok"]
     printed = document.provenance == "printed"
     outside = [row for row in measured if row.value is not None and not _inside(row)]
-    means = sum(row.subset == "mean" or row.subset.startswith("mean:") for row in rows)
+    means = sum(bool(row.aggregate) for row in rows)
     counts = (
         (
             sum(not row.version for row in measured),
@@ -364,7 +365,7 @@ def _warnings(document: Document) -> list[str]:
             "repeat other systems': they are shown as such and ranked nowhere.",
         ),
         (
-            sum(row.metric.endswith(":difference") for row in rows),
+            sum(row.statistic == "difference" for row in rows),
             "is a difference: the board computes its own.",
             "are differences: the board computes its own.",
         ),
@@ -393,7 +394,7 @@ def _inside(row: Row) -> bool:
 # --- boards whose subsets are known ----------------------------------------------------------------------------------
 
 
-_MEANS = ("mean", *(f"mean:{rule}" for rule in RULES), "mean:speech", "mean:audio", "mean:music")
+_MEANS = tuple(mean_over(name) for name in (*RULES, "speech", "audio", "music"))
 """The means that Earmark and the papers give; the board shows them and ranks by its own."""
 
 
@@ -401,7 +402,7 @@ def _subsets(rows: Iterable[Row], board: KnownBoard, name: str) -> Iterator[Prob
     allowed = {*board.subsets, *board.others, "", *_MEANS}
     unknown: set[str] = set()
     for place, row in enumerate(rows):
-        subset = row.subset.partition("~noise")[0]
+        subset = row.labelled_subset
         if subset not in allowed and subset not in unknown:
             unknown.add(subset)
             hint = did_you_mean(subset, allowed) or f" It has {', '.join(board.subsets)}."
@@ -420,13 +421,13 @@ def _claims(rows: Iterable[Row], board: KnownBoard) -> Iterator[Problem]:
     """Measurements of blind subsets that no author can have made; one problem for each subset."""
     claimed: set[str] = set()
     for place, row in enumerate(rows):
-        subset = row.subset.partition("~noise")[0]
+        subset = row.labelled_subset
         blind = subset in board.blind or (subset == "mean:blind" and bool(board.blind))
         if blind and row.status in ("ok", "repeated") and subset not in claimed:
             claimed.add(subset)
             message = (
-                f" ({row.metric}): {subset} is blind, and only the host can measure it; leave its rows out, and ask the "
-                "host to run the system on it."
+                f" ({row.metric}): {subset} is blind, and only the host can measure it; leave its rows out, and ask "
+                "the host to run the system on it."
             )
             yield _in_row("blind_subset", place, "subset", message)
 

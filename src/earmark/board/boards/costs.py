@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from earmark.board.records import System
+from earmark.analysis.pareto import pareto_front
 from earmark.board.boards.snapshot import BEST, Snapshot
+from earmark.board.boards.table import mean_cells
+from earmark.board.records import System
 from earmark.errors import UsageError, did_you_mean
 from earmark.report.reading import facts
 
@@ -48,10 +49,6 @@ class Point(NamedTuple):
     front: bool
     stated: bool
 
-    @property
-    def key(self) -> str:
-        return f"{self.system.slug}:{self.setting}" if self.setting else self.system.slug
-
 
 class Front(NamedTuple):
     """Points from the cheapest on; `without` counts the systems whose cost nobody stated."""
@@ -63,11 +60,12 @@ class Front(NamedTuple):
 
     def families(self) -> dict[str, list[Point]]:
         """The points of each family of several, from the cheapest on: what one model does at several sizes or rates."""
-        found: dict[str, list[Point]] = {}
+        families: dict[str, list[Point]] = {}
         for point in self.points:
-            if point.system.card.family:
-                found.setdefault(point.system.card.family, []).append(point)
-        return {name: points for name, points in found.items() if len({point.x for point in points}) > 1}
+            families.setdefault(point.system.card.family, []).append(point)
+        several = {name: points for name, points in families.items() if len({point.x for point in points}) > 1}
+        several.pop("", None)
+        return several
 
 
 def axes_of(snapshot: Snapshot) -> tuple[Axis, ...]:
@@ -91,39 +89,27 @@ def pareto(
     chosen = AXES[axis] if axis else known[-1] if known else AXES["parameters"]
     field = snapshot.field(metric, over, protocol, setting)
     panel = snapshot.panel(metric)
-    found: list[Point] = []
+    points: list[Point] = []
     without = 0
-    for at in np.flatnonzero(field.ranks.rank > 0).tolist():
+    ranked = np.flatnonzero(field.ranks.rank > 0)
+    for at, mean in zip(ranked.tolist(), mean_cells(field.means, ranked), strict=True):
         line = snapshot.lines[panel.lines[field.rows[at]]]
         cost = _cost(snapshot, line.system, chosen)
         if cost is None:
             without += 1
             continue
         stated = line.system not in _measured(snapshot, chosen.key)
-        low, high = field.means.low[at], field.means.high[at]
-        found.append(
+        points.append(
             Point(
-                snapshot.systems[line.system], line.setting, cost, float(field.means.value[at]),
-                None if low != low else float(low), None if high != high else float(high),
+                snapshot.systems[line.system], line.setting, cost, float(field.means.value[at]), mean.low, mean.high,
                 int(field.ranks.rank[at]), False, stated,
             )
         )  # fmt: skip
-    found.sort(key=lambda point: (point.x, point.rank))
-    front = _front(found, facts(metric).higher_is_better)
-    return Front(chosen, metric, tuple(p._replace(front=at in front) for at, p in enumerate(found)), without)
-
-
-def _front(points: Sequence[Point], higher_is_better: bool) -> set[int]:
-    """The places of the points that no other beats; of equal points all are on it. Points come by growing cost."""
-    on: set[int] = set()
-    best = -np.inf
-    cheapest = -np.inf  # the cost at which the best so far was reached
-    for place, point in enumerate(points):
-        y = point.y if higher_is_better else -point.y
-        if y > best or (y == best and point.x == cheapest):
-            on.add(place)
-            best, cheapest = y, point.x
-    return on
+    points.sort(key=lambda point: (point.x, point.rank))
+    axes = [[point.x for point in points], [point.y for point in points]]
+    front = pareto_front(axes, (False, facts(metric).higher_is_better)).tolist()
+    marked = (point._replace(front=on) for point, on in zip(points, front, strict=True))
+    return Front(chosen, metric, tuple(marked), without)
 
 
 def _cost(snapshot: Snapshot, place: int, axis: Axis) -> float | None:

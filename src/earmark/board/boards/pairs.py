@@ -15,9 +15,9 @@ import numpy as np
 
 from earmark.analysis.ranks import FEWEST_DATASETS
 from earmark.board.boards.groups import Group
-from earmark.board.records import System
 from earmark.board.boards.snapshot import BEST, EACH, NoSuchSystem, Snapshot
 from earmark.board.boards.table import Cell, mean_cells, panel_cells
+from earmark.board.records import System
 from earmark.errors import UsageError
 from earmark.report.reading import facts
 

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from earmark.analysis.ranks import RankIntervals, rank_intervals
 from earmark.board.boards.groups import Group, groups_of, is_single
-from earmark.submissions.rules import blind_subsets
 from earmark.board.boards.panels import (
     Columns,
     Line,
@@ -33,12 +32,13 @@ from earmark.board.boards.panels import (
     without_claims,
 )
 from earmark.board.names import slug_of
-from earmark.submissions import Provenance, SystemCard
 from earmark.board.records import System
 from earmark.board.refusals import NotFound
 from earmark.errors import UsageError, did_you_mean
 from earmark.report.reading import facts
 from earmark.scores import Scores
+from earmark.submissions import Provenance, SystemCard
+from earmark.submissions.rules import blind_subsets
 
 if TYPE_CHECKING:
     from earmark.board.storage.store import Store

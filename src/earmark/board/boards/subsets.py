@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from earmark import published
 from earmark.board.boards.groups import codec_categories, is_single, subset_title
+from earmark.board.boards.snapshot import BEST, Snapshot
+from earmark.board.boards.table import panel_cells
 from earmark.board.records import System
 from earmark.board.refusals import NotFound
-from earmark.board.boards.snapshot import BEST, Snapshot
 from earmark.errors import UsageError, did_you_mean
 from earmark.report.reading import facts, number, points
 from earmark.wording import counted
@@ -38,10 +39,6 @@ class Standing(NamedTuple):
     high: float | None
     lift: float | None
     rank: int
-
-    @property
-    def key(self) -> str:
-        return f"{self.system.slug}:{self.setting}" if self.setting else self.system.slug
 
 
 class SubsetSummary(NamedTuple):
@@ -86,12 +83,13 @@ def summarise(
 
 def metrics_on(snapshot: Snapshot, subset: str) -> tuple[str, ...]:
     """The metrics that have a value on a subset."""
-    found = []
-    for name in snapshot.metrics:
+
+    def measured(name: str) -> bool:
         panel = snapshot.panel(name)
-        if subset in panel.subsets and np.isfinite(panel.measured()[:, panel.subsets.index(subset)]).any():
-            found.append(name)
-    return tuple(found)
+        values = panel.measured()[:, panel.columns([subset])] if subset in panel.subsets else np.empty(0)
+        return bool(np.isfinite(values).any())
+
+    return tuple(filter(measured, snapshot.metrics))
 
 
 class _Bests(NamedTuple):
@@ -128,17 +126,18 @@ def bests(snapshot: Snapshot, metric: str, protocol: str = "", setting: str = BE
 def _standings(snapshot: Snapshot, subset: str, metric: str, protocol: str, setting: str) -> tuple[Standing, ...]:
     panel = snapshot.panel(metric)
     column = panel.subsets.index(subset)
-    found = bests(snapshot, metric, protocol, setting)
-    here = np.flatnonzero(np.isfinite(found.value[:, column]))
-    order = found.row[here[np.argsort(-found.value[here, column], kind="stable")], column]
-    numbers = [part[order, column].tolist() for part in (panel.value, panel.low, panel.high, panel.lift)]
-    made: list[Standing] = []
-    for number_of_line, value, low, high, lift in zip(panel.lines[order].tolist(), *numbers, strict=True):
+    best = bests(snapshot, metric, protocol, setting)
+    here = np.flatnonzero(np.isfinite(best.value[:, column]))
+    order = best.row[here[np.argsort(-best.value[here, column], kind="stable")], column]
+    standings: list[Standing] = []
+    cells = panel_cells(panel, order, np.full(len(order), column))
+    for number_of_line, cell in zip(panel.lines[order].tolist(), cells, strict=True):
         line = snapshot.lines[number_of_line]
-        rank = made[-1].rank if made and made[-1].value == value else len(made) + 1
-        below, above, lifted = (None if end != end else end for end in (low, high, lift))
-        made.append(Standing(snapshot.systems[line.system], line.setting, value, below, above, lifted, rank))
-    return tuple(made)
+        assert cell.value is not None
+        rank = standings[-1].rank if standings and standings[-1].value == cell.value else len(standings) + 1
+        system = snapshot.systems[line.system]
+        standings.append(Standing(system, line.setting, cell.value, cell.low, cell.high, cell.lift, rank))
+    return tuple(standings)
 
 
 def saturation(metric: str, values: Floats) -> tuple[int, str, str]:

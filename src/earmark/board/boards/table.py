@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from earmark.board.boards.groups import subset_title
 from earmark.board.boards.panels import OK, PROVENANCES, STATUSES, Line, Means, Panel
-from earmark.board.records import System
-from earmark.submissions import SystemCard
 from earmark.board.boards.snapshot import Field, Snapshot
 from earmark.board.boards.view import PER_PAGE, SIZES, BoardView
+from earmark.board.records import System
 from earmark.errors import UsageError
 from earmark.report.reading import facts, plain
 from earmark.scores import WITH_VALUE
+from earmark.submissions import SystemCard
 
 __all__ = ["Cell", "Column", "Facets", "TablePage", "TableRow", "facets", "mean_cells", "panel_cells", "table"]
 

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from earmark.board.pages import files as downloads
 from earmark.board.boards.analyses import Analysis
-from earmark.board.pages.assets import board_address
-from earmark.board.web.caching import Kept, kept
-from earmark.board.pages.cells import SWAPS, table_html
-from earmark.board.boards.panels import PROVENANCES
 from earmark.board.boards.costs import AXES
-from earmark.board.records import Submission, System
+from earmark.board.boards.panels import PROVENANCES
 from earmark.board.boards.snapshot import BEST, EACH, Snapshot
 from earmark.board.boards.table import TablePage, facets, table
 from earmark.board.boards.view import SHOWN, SIZES, BoardView
+from earmark.board.pages import files
+from earmark.board.pages.assets import board_address
+from earmark.board.pages.cells import SWAPS, rank_interval, table_html
+from earmark.board.records import Submission, System
+from earmark.board.web.caching import Page, packed
 from earmark.report.reading import facts, number
 from earmark.scores import Scores
 from earmark.wording import counted
@@ -28,16 +29,16 @@ from earmark.wording import counted
 if TYPE_CHECKING:
     from fastapi.templating import Jinja2Templates
 
-__all__ = ["Boards", "Items", "Reader", "Source", "as_file", "as_query", "records_file"]
+    from earmark.board.storage import Store
+
+__all__ = ["Boards", "Items", "Reader", "Source", "as_file", "as_query", "records_file", "store_source"]
 
 Items = Sequence[tuple[str, str]]
+_HISTORY = 50
 
-PROVENANCE_WORDS = {
-    "": "",
+PROVENANCE_WORDS = {name: name for name in PROVENANCES} | {
     "printed": "printed in a paper",
-    "self-reported": "self-reported",
     "reproduced": "reproduced here",
-    "blind": "blind",
 }
 TYPES = {
     "csv": "text/csv; charset=utf-8",
@@ -65,6 +66,19 @@ class Source(NamedTuple):
     analysis_current: Callable[[str], bool] = lambda board: True
 
 
+def store_source(store: Store, snapshots: Boards) -> Source:
+    """What the pages of a store are made from, without an analysis."""
+
+    def rows(board: str, system: System) -> Scores:
+        live = store.live_scores(board, [system.id])
+        return Scores(tuple(live.rows(board, {system.id: system.card.name})))
+
+    def history(board: str, slug: str) -> Sequence[Submission]:
+        return store.submissions(board=board, system=slug, was_accepted=True, limit=_HISTORY)
+
+    return Source(snapshots, history, rows)
+
+
 class Reader:
     """Makes pages. `frozen` is the date of a copy that has no server behind it."""
 
@@ -89,14 +103,14 @@ class Reader:
 
     # --- the front page and the words -----------------------------------------------------------------------------
 
-    def boards(self) -> Kept:
+    def boards(self) -> Page:
         """Every board with its leaders."""
         cards = [self._card(name) for name in self.source.boards.boards()]
-        return kept(self.page("boards.html", here="boards", boards=cards))
+        return packed(self.page("boards.html", here="boards", boards=cards))
 
-    def words(self, name: str) -> Kept:
+    def words(self, name: str) -> Page:
         """A page without scores: about, rules, how-to-submit."""
-        return kept(self.page(f"{name}.html", here=name))
+        return packed(self.page(f"{name}.html", here=name))
 
     def _card(self, name: str) -> dict[str, Any]:
         snapshot = self.source.boards.current(name)
@@ -112,7 +126,7 @@ class Reader:
                         "name": row.system.card.name,
                         "title": row.system.card.title,
                         "value": number(row.cells[0].value or 0.0, page.field.metric),
-                        "rank": _rank_words(row.rank_low, row.rank_high),
+                        "rank": f"rank {rank_interval(row.rank_low, row.rank_high)}" if row.rank_low else "",
                     }
                     for row in page.rows[:3]
                     if row.rank
@@ -122,22 +136,16 @@ class Reader:
 
     # --- the table of a board -------------------------------------------------------------------------------------
 
-    def board(self, board: str, items: Items = (), *, part: bool = False) -> Kept:
+    def board(self, board: str, items: Items = (), *, part: bool = False) -> Page:
         """The table of a board; `part`: only what a script puts in its place."""
         snapshot = self.source.boards.current(board)
         view = BoardView.parse(snapshot, items)
-        values: dict[str, Any] = {
-            "board": board,
-            "view": view,
-            "counts": _counts(snapshot),
-            "canonical": view.address(),
-        }
+        values = {"board": board, "view": view, "counts": _counts(snapshot), "canonical": view.address()}
         if view.metric:
-            shown = table(snapshot, view)
-            values |= self._table_values(snapshot, shown)
+            values |= self._table_values(snapshot, table(snapshot, view))
         # A script replaces the address by the shortest one for this view.
         headers = {"hx-push-url": view.address()} if part else {}
-        return kept(self.page("board_part.html" if part else "board.html", **values), headers=headers)
+        return packed(self.page("board_part.html" if part else "board.html", **values), headers=headers)
 
     def _table_values(self, snapshot: Snapshot, shown: TablePage) -> dict[str, Any]:
         view = shown.view
@@ -167,7 +175,7 @@ class Reader:
         settings = [(name, name.replace("+", " + ") or "none") for name in snapshot.settings(metric)]
         words = {"all": "all pairs", "across_groups": "across groups"}
         return {
-            "metrics": [(name, _metric_words(name)) for name in snapshot.metrics],
+            "metrics": [(name, f"{name} {'↑' if facts(name).higher_is_better else '↓'}") for name in snapshot.metrics],
             "over": [(group.key, group.title) for group in snapshot.groups(metric)],
             "settings": [(BEST, "best of each system"), (EACH, "each on its own line"), *settings]
             if len(settings) > 1
@@ -181,7 +189,7 @@ class Reader:
             "axes": [(axis.key, axis.words) for axis in AXES.values()],
         }
 
-    def board_file(self, board: str, items: Items, kind: str) -> Kept:
+    def board_file(self, board: str, items: Items, kind: str) -> Page:
         """The whole table of a view as a file."""
         snapshot = self.source.boards.current(board)
         view = BoardView.parse(snapshot, [*((name, text) for name, text in items if name != "per"), ("per", "all")])
@@ -191,36 +199,22 @@ class Reader:
             "setting": view.setting, "protocol": view.protocol, "ranked": shown.field.ranked,
         }  # fmt: skip
         if kind == "tex":
-            return as_file(downloads.table_latex(shown), kind, board)
-        return records_file(downloads.table_records(shown), about, kind, board)
+            return as_file(files.table_latex(shown), kind, board)
+        return records_file(files.table_records(shown), about, kind, board)
 
 
 # --- small things -------------------------------------------------------------------------------------------------
 
 
-def _rank_words(low: int, high: int) -> str:
-    return "" if not low else f"rank {low}" if low == high else f"rank {low}–{high}"
-
-
 def as_query(items: Items) -> str:
-    from urllib.parse import urlencode
-
     return urlencode([(name, text) for name, text in items if text])
 
 
 def _counts(snapshot: Snapshot) -> str:
     if not snapshot.metrics:
         return "No accepted scores."
-    parts = [
-        counted(snapshot.ranked_systems, "system"),
-        counted(len(snapshot.subsets(snapshot.metrics[0])), "subset"),
-        counted(len(snapshot.metrics), "metric"),
-    ]
-    return f"{parts[0]}, {parts[1]}, {parts[2]}."
-
-
-def _metric_words(metric: str) -> str:
-    return f"{metric} {'↑' if facts(metric).higher_is_better else '↓'}"
+    subsets = counted(len(snapshot.subsets(snapshot.metrics[0])), "subset")
+    return f"{counted(snapshot.ranked_systems, 'system')}, {subsets}, {counted(len(snapshot.metrics), 'metric')}."
 
 
 def _summary(shown: TablePage) -> str:
@@ -252,18 +246,15 @@ def _reading(shown: TablePage, *, frozen: bool) -> str:
     return f"Under a rank stands its 95 % interval: {doubt}."
 
 
-def as_file(text: str, kind: str, name: str) -> Kept:
+def as_file(text: str, kind: str, name: str) -> Page:
     """A text to be saved under a name."""
     safe = "".join(mark if mark.isascii() and (mark.isalnum() or mark in "-_.") else "-" for mark in name)
-    return kept(text, TYPES[kind], {"content-disposition": f'attachment; filename="{safe}.{kind}"'})
+    return packed(text, TYPES[kind], {"content-disposition": f'attachment; filename="{safe}.{kind}"'})
 
 
-def records_file(records: list[dict[str, Any]], about: dict[str, Any], kind: str, name: str, metric: str = "") -> Kept:
+def records_file(records: list[dict[str, Any]], about: dict[str, Any], kind: str, name: str, metric: str = "") -> Page:
     if kind == "csv":
-        return as_file(downloads.to_csv(records), kind, name)
+        return as_file(files.to_csv(records), kind, name)
     if kind == "json":
-        return as_file(downloads.to_json(about, records), kind, name)
-    return as_file(downloads.records_latex(records, f"{name}: {metric}", metric), kind, name)
-
-
-assert set(PROVENANCE_WORDS) == set(PROVENANCES)
+        return as_file(files.to_json(about, records), kind, name)
+    return as_file(files.records_latex(records, f"{name}: {metric}", metric), kind, name)

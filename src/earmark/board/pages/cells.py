@@ -12,12 +12,12 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from earmark.submissions import SystemCard
-from earmark.board.boards.table import Cell, Column, TablePage, TableRow
+from earmark.board.boards.table import Cell, TablePage, TableRow
 from earmark.report.reading import facts, number, plain
 from earmark.scores import STATUS_MARKS
+from earmark.submissions import SystemCard
 
-__all__ = ["cell_text", "rank_cell", "score_cell", "score_class", "table_html"]
+__all__ = ["SWAPS", "rank_cell", "rank_interval", "score_cell", "table_html"]
 
 SWAPS = 'hx-boost="true" hx-target="#board" hx-select="#board" hx-swap="outerHTML show:none"'
 """What makes a script put the table of a link in the place of this one; without a script the link is a link."""
@@ -80,7 +80,9 @@ def _head(page: TablePage, links: bool) -> str:
         _heading(page, "rank", "Rank", "Rank by the mean, with its 95 % interval", links, "n rank", down=False),
         _heading(page, "name", "System", "By name", links, "name", down=False),
     ]
-    cells += [_score_heading(page, column, links) for column in page.columns]
+    for column in page.columns:
+        down = facts(column.metric).higher_is_better
+        cells.append(_heading(page, column.key, column.title or "all clips", column.help, links, "n", down=down))
     if "lift" in view.show and page.lifted:
         place = 3 + sum(column.kind == "mean" for column in page.columns)
         cells.insert(place, _heading(page, "lift", "Lift", "Mean minus what chance reaches", links, "n", down=True))
@@ -93,11 +95,6 @@ def _head(page: TablePage, links: bool) -> str:
                 else f'<th scope="col">{escape(title)}</th>'
             )
     return f"{upper}<tr>{''.join(cells)}</tr>"
-
-
-def _score_heading(page: TablePage, column: Column, links: bool) -> str:
-    of = facts(column.metric)
-    return _heading(page, column.key, column.title or "all clips", column.help, links, "n", down=of.higher_is_better)
 
 
 def _heading(page: TablePage, key: str, title: str, words: str, links: bool, kind: str, *, down: bool) -> str:
@@ -139,7 +136,11 @@ def _line(page: TablePage, row: TableRow, links: bool) -> str:
     title = (
         f'<span class="title">{escape(plain(card.title, 60))} · </span>' if card.title not in ("", card.name) else ""
     )
-    box = f'<input type="checkbox" name="s" value="{escape(row.key)}" aria-label="Compare {name}">' if links else ""
+    box = (
+        f'<input type="checkbox" name="s" value="{escape(row.system.key(row.setting))}" aria-label="Compare {name}">'
+        if links
+        else ""
+    )
     return (
         f'<tr><td class="pick">{box}</td>{rank_cell(row.rank, row.rank_low, row.rank_high, row.unranked)}'
         f'<th scope="row" class="name"><a href="/b/{quote(view.board)}/s/{quote(row.system.slug)}">{name}</a>'
@@ -154,8 +155,11 @@ def rank_cell(rank: int, low: int, high: int, unranked: str = "", of: int = 0) -
     field = f" of {of}" if of else ""
     if not low:
         return f'<td class="n rank" title="no interval: the rows tell no measurement error">{rank}{field}</td>'
-    around = f"{low}–{high}" if low < high else f"{low}"
-    return f'<td class="n rank">{rank}{field}<small>{around}</small></td>'
+    return f'<td class="n rank">{rank}{field}<small>{rank_interval(low, high)}</small></td>'
+
+
+def rank_interval(low: int, high: int) -> str:
+    return f"{low}–{high}" if low < high else f"{low}"
 
 
 def _fact(value: object, kind: str) -> str:
@@ -183,36 +187,21 @@ def _shown(value: float, metric: str) -> str:
     return text[1:] if not text.strip("-0.") else "−" + text[1:]
 
 
-def score_class(cell: Cell) -> str:
-    """The classes of a cell: what kind of value it is, and its shade."""
-    if cell.value is None:
-        return "n gone"
-    if cell.status in STATUS_MARKS:
-        return f"n {cell.status}"
-    return "n" if cell.heat is None else f"n h{cell.heat}"
-
-
-def cell_text(cell: Cell, metric: str) -> str:
-    """What stands in a cell, without markup: 61.2, ~61.2 for a prediction, =61.2 for a repeat, — or failed."""
-    if cell.value is None:
-        return "failed" if cell.status == "failed" else _DASH
-    return STATUS_MARKS.get(cell.status, "") + _shown(cell.value, metric)
-
-
 def score_cell(cell: Cell, metric: str, intervals: bool = True) -> str:
     """A score as a `<td>`: the value, its interval in small figures, and what there is to say of it as a title."""
-    marks = score_class(cell)
-    text = cell_text(cell, metric)
     if cell.value is None:
+        text = "failed" if cell.status == "failed" else _DASH
         words = _STATUS_WORDS.get(cell.status, cell.status)
         why = words if not cell.reason or cell.reason == words else f"{words}: {cell.reason}"
-        return f'<td class="{marks}" title="{escape(why)}">{text}</td>'
+        return f'<td class="n gone" title="{escape(why)}">{text}</td>'
+    text = STATUS_MARKS.get(cell.status, "") + _shown(cell.value, metric)
+    marks = "n" if cell.heat is None else f"n h{cell.heat}"
     small = ""
     if intervals and cell.low is not None and cell.high is not None:
         small = f"<small>{_shown(cell.low, metric)}–{_shown(cell.high, metric)}</small>"
     if cell.status in STATUS_MARKS:
         return (
-            f'<td class="{marks}" title="{cell.status}, not measured: {escape(cell.reason)}"><i>{text}</i>'
+            f'<td class="n {cell.status}" title="{cell.status}, not measured: {escape(cell.reason)}"><i>{text}</i>'
             f"<small>{cell.status}</small>{small}</td>"
         )
     if cell.status == "partial":

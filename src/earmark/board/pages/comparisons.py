@@ -6,17 +6,18 @@ from typing import Any
 
 from markupsafe import Markup
 
-from earmark.board.pages import files as downloads
-from earmark.board.boards.pairs import FEWEST, Comparison, compare
-from earmark.board.pages.figures import pareto_figure, profiles
+from earmark.board.boards.costs import Front, axes_of, pareto
 from earmark.board.boards.groups import subset_title
-from earmark.board.pages.assets import board_address, subset_address
-from earmark.board.web.caching import Kept, kept
-from earmark.board.pages.boards import Items, Reader, as_query, records_file
-from earmark.board.pages.cells import rank_cell, score_cell
-from earmark.board.boards.costs import axes_of, pareto
+from earmark.board.boards.pairs import FEWEST, Comparison, compare
+from earmark.board.boards.snapshot import Snapshot
 from earmark.board.boards.table import Cell
 from earmark.board.boards.view import BoardView
+from earmark.board.pages import files
+from earmark.board.pages.assets import board_address, subset_address
+from earmark.board.pages.boards import Items, Reader, as_query, records_file
+from earmark.board.pages.cells import rank_cell, score_cell
+from earmark.board.pages.figures import pareto_figure, profiles
+from earmark.board.web.caching import Page, packed
 from earmark.errors import EarmarkError
 from earmark.report.reading import facts, number
 from earmark.wording import counted
@@ -27,70 +28,66 @@ _MOST_POINTS = 100
 _MOST_NAMES = 300
 
 
-def compare_page(reader: Reader, board: str, items: Items) -> Kept:
+def compare_page(reader: Reader, board: str, items: Items) -> Page:
     """The comparison of the systems that the query names."""
     snapshot = reader.source.boards.current(board)
-    chosen, asked = _asked(items)
-    metric = asked["metric"] or (snapshot.metrics[0] if snapshot.metrics else "")
-    found, refusal = None, ""
+    chosen, settings = _asked(items)
+    metric = settings["metric"] or (snapshot.metrics[0] if snapshot.metrics else "")
+    comparison, refusal = None, "Choose two to six systems, here or by their boxes in the table of the board."
     if len(chosen) >= FEWEST:
         try:
-            found = compare(snapshot, chosen, metric=asked["metric"], over=asked["over"], protocol=asked["protocol"])
+            comparison, refusal = compare(snapshot, chosen, **settings), ""
         except EarmarkError as error:
             refusal = str(error)
-    else:
-        refusal = "Choose two to six systems, here or by their boxes in the table of the board."
     values: dict[str, Any] = {
-        "board": board, "chosen": chosen, "metric": metric, "over": asked["over"], "protocol": asked["protocol"],
-        "options": reader.options(snapshot, metric), "refusal": refusal, "comparison": found,
+        "board": board, "chosen": chosen, **settings, "metric": metric, "options": reader.options(snapshot, metric),
+        "refusal": refusal, "comparison": comparison,
         "known": [system.slug for system in snapshot.systems[:_MOST_NAMES]],
         "address": f"{board_address(board)}/compare", "query": as_query(items),
     }  # fmt: skip
-    if found:
+    if comparison:
+        metric = comparison.metric
+        places = range(len(comparison.compared))
         values |= {
-            "drawn": profiles(found),
-            "direction": f"{'Higher' if facts(found.metric).higher_is_better else 'Lower'} is better.",
+            "drawn": profiles(comparison),
+            "direction": f"{'Higher' if facts(comparison.metric).higher_is_better else 'Lower'} is better.",
             "pairs": [
                 {
-                    "slug": one.system.slug, "name": one.system.card.name, "setting": one.setting,
-                    "mean": Markup(score_cell(one.mean, found.metric)),
-                    "rank": Markup(rank_cell(one.rank, one.rank_low, one.rank_high, one.mean.reason)),
-                    "cells": Markup("".join(_pair_cell(found, place, at) for at in range(len(found.compared)))),
+                    "slug": each.system.slug, "name": each.system.card.name, "setting": each.setting,
+                    "mean": Markup(score_cell(each.mean, comparison.metric)),
+                    "rank": Markup(rank_cell(each.rank, each.rank_low, each.rank_high, each.mean.reason)),
+                    "cells": Markup("".join(_pair_cell(comparison, place, other) for other in places)),
                 }
-                for place, one in enumerate(found.compared)
+                for place, each in enumerate(comparison.compared)
             ],
             "lines": [
                 {
                     "subset": subset, "title": subset_title(board, subset),
                     "address": subset_address(board, subset),
-                    "cells": Markup("".join(score_cell(one.cells[at], found.metric) for one in found.compared)),
+                    "cells": Markup("".join(score_cell(each.cells[at], metric) for each in comparison.compared)),
                 }
-                for at, subset in enumerate(found.subsets)
+                for at, subset in enumerate(comparison.subsets)
             ],
         }  # fmt: skip
-    return kept(reader.page("compare.html", **values))
+    return packed(reader.page("compare.html", **values))
 
 
-def compare_file(reader: Reader, board: str, items: Items, kind: str) -> Kept:
+def compare_file(reader: Reader, board: str, items: Items, kind: str) -> Page:
     """A comparison as a file: pairs first, then every system on every subset."""
     snapshot = reader.source.boards.current(board)
-    chosen, asked = _asked(items)
-    found = compare(snapshot, chosen, metric=asked["metric"], over=asked["over"], protocol=asked["protocol"])
-    records = downloads.comparison_records(found)
-    about = {"board": board, "generation": snapshot.generation, "metric": found.metric, "over": found.group.key}
-    return records_file(records, about, kind, f"{board}-compare", metric=found.metric)
+    chosen, settings = _asked(items)
+    comparison = compare(snapshot, chosen, **settings)
+    metric, over = comparison.metric, comparison.group.key
+    about = {"board": board, "generation": snapshot.generation, "metric": metric, "over": over}
+    return records_file(files.comparison_records(comparison), about, kind, f"{board}-compare", metric=metric)
 
 
-def pareto_page(reader: Reader, board: str, items: Items) -> Kept:
+def pareto_page(reader: Reader, board: str, items: Items) -> Page:
     """Scores against a cost that cards state."""
     snapshot = reader.source.boards.current(board)
     if not snapshot.metrics:
         return reader.board(board)
-    view = BoardView.parse(snapshot, items)
-    front = pareto(
-        snapshot, dict(items).get("x", ""), metric=view.metric, over=view.over, protocol=view.protocol,
-        setting=view.setting,
-    )  # fmt: skip
+    view, front = _front(snapshot, items)
     ordered = sorted(front.points, key=lambda point: (not point.front, point.x, point.rank))
     missing = f"{counted(front.without, 'ranked system')} without a stated cost left out." if front.without else ""
     group = snapshot.group(view.metric, view.over)
@@ -116,19 +113,21 @@ def pareto_page(reader: Reader, board: str, items: Items) -> Kept:
     }  # fmt: skip
     if offered:
         values["options"]["axes"] = [(axis.key, axis.words) for axis in offered]
-    return kept(reader.page("pareto.html", **values))
+    return packed(reader.page("pareto.html", **values))
 
 
-def pareto_file(reader: Reader, board: str, items: Items, kind: str) -> Kept:
+def pareto_file(reader: Reader, board: str, items: Items, kind: str) -> Page:
     """All points as a file."""
     snapshot = reader.source.boards.current(board)
-    view = BoardView.parse(snapshot, items)
-    front = pareto(
-        snapshot, dict(items).get("x", ""), metric=view.metric, over=view.over, protocol=view.protocol,
-        setting=view.setting,
-    )  # fmt: skip
+    view, front = _front(snapshot, items)
     about = {"board": board, "generation": snapshot.generation, "cost": front.axis.words, "unit": front.axis.unit}
-    return records_file(downloads.pareto_records(front), about, kind, f"{board}-pareto", metric=view.metric)
+    return records_file(files.pareto_records(front), about, kind, f"{board}-pareto", metric=view.metric)
+
+
+def _front(snapshot: Snapshot, items: Items) -> tuple[BoardView, Front]:
+    view = BoardView.parse(snapshot, items)
+    chosen = {"metric": view.metric, "over": view.over, "protocol": view.protocol, "setting": view.setting}
+    return view, pareto(snapshot, dict(items).get("x", ""), **chosen)
 
 
 def _asked(items: Items) -> tuple[list[str], dict[str, str]]:
@@ -138,18 +137,18 @@ def _asked(items: Items) -> tuple[list[str], dict[str, str]]:
     return chosen, {name: given.get(name, "").strip() for name in ("metric", "over", "protocol")}
 
 
-def _pair_cell(found: Comparison, one: int, other: int) -> str:
+def _pair_cell(comparison: Comparison, one: int, other: int) -> str:
     if one == other:
         return '<td class="n gone">·</td>'
-    pair = next(each for each in found.differences if {each.one, each.other} == {one, other})
-    turn = 1.0 if pair.one == one else -1.0
+    pair = next(each for each in comparison.differences if {each.one, each.other} == {one, other})
     if pair.mean is None:
         return '<td class="n gone" title="no subset that both have">—</td>'
+    metric, turn = comparison.metric, 1.0 if pair.one == one else -1.0
     better, worse = (pair.better, pair.worse) if turn > 0 else (pair.worse, pair.better)
     small = ""
     if pair.low is not None and pair.high is not None:
         low, high = sorted((turn * pair.low, turn * pair.high))
-        small = f"<small>{number(low, found.metric, sign=True)} to {number(high, found.metric, sign=True)}</small>"
+        small = f"<small>{number(low, metric, sign=True)} to {number(high, metric, sign=True)}</small>"
     kind = "n sure" if pair.sure else "n"
     wins = f"better on {better}, worse on {worse} of {counted(pair.subsets, 'subset')}"
-    return f'<td class="{kind}" title="{wins}">{number(turn * pair.mean, found.metric, sign=True)}{small}</td>'
+    return f'<td class="{kind}" title="{wins}">{number(turn * pair.mean, metric, sign=True)}{small}</td>'

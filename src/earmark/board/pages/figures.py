@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from earmark.board.boards.pairs import Comparison
 from earmark.board.boards.costs import Front, Point
+from earmark.board.boards.pairs import Comparison
 from earmark.board.boards.subsets import SubsetSummary
 from earmark.board.boards.table import Cell
 from earmark.report.reading import facts, plain

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from earmark.board.boards.pairs import Comparison
 from earmark.board.boards.costs import Front
-from earmark.board.records import System
+from earmark.board.boards.pairs import Comparison
 from earmark.board.boards.subsets import SubsetSummary
 from earmark.board.boards.table import Cell, TablePage
+from earmark.board.records import System
 from earmark.report.reading import facts, number, plain
 from earmark.scores import STATUS_MARKS
 

@@ -20,22 +20,19 @@ from starlette.responses import Response
 
 from earmark.board.boards.analyses import Background
 from earmark.board.pages.assets import find_asset
-from earmark.board.web.caching import Kept, PageCache, answer
+from earmark.board.pages.boards import Reader, store_source
 from earmark.board.pages.comparisons import compare_file, compare_page, pareto_file, pareto_page
-from earmark.board.pages.boards import Reader, Source
 from earmark.board.pages.subsets import analysis_file, analysis_page, subset_file, subset_page, subsets_page
 from earmark.board.pages.systems import system_file, system_page
-from earmark.board.records import System
 from earmark.board.refusals import NotFound
-from earmark.scores import Scores
+from earmark.board.web.caching import Page, PageCache, answer
 
 if TYPE_CHECKING:
-    from earmark.board.web.context import Context
+    from earmark.board.web.requests import Context
 
 __all__ = ["reading_pages"]
 
 _FOREVER = "public, max-age=31536000, immutable"
-_HISTORY = 50
 _MAKERS = 2
 _SUFFIXES = ("csv", "tex", "json", "bib")
 
@@ -48,17 +45,9 @@ def reading_pages(context: Context) -> APIRouter:
     # Pages are made by few threads: with many, none would be finished soon, and the event loop would starve.
     makers = ThreadPoolExecutor(_MAKERS, "page")
 
-    def rows(board: str, system: System) -> Scores:
-        live = store.live_scores(board, [system.id])
-        return Scores(tuple(live.rows(board, {system.id: system.card.name})))
-
-    source = Source(
-        snapshots,
-        lambda board, slug: store.submissions(board=board, system=slug, was_accepted=True, limit=_HISTORY),
-        rows,
-        background.latest,
-        background.current,
-    )
+    source = store_source(store, snapshots)._replace(
+        analysis=background.latest, analysis_current=background.current
+    )  # fmt: skip
     reader = Reader(source, context.templates, base_url=context.settings.base_url)
 
     @asynccontextmanager
@@ -72,7 +61,7 @@ def reading_pages(context: Context) -> APIRouter:
 
     router = APIRouter(lifespan=lifespan, include_in_schema=False)
 
-    def page(path: str, make: Callable[[Request], Kept]) -> None:
+    def add_page(path: str, make: Callable[[Request], Page]) -> None:
         """Answer a path with what `make` returns, kept under the address and what it depends on."""
 
         async def handler(request: Request) -> Response:
@@ -82,59 +71,59 @@ def reading_pages(context: Context) -> APIRouter:
                 snapshots.generation, background.version, request.url.path, request.url.query,
                 _is_part(request), str(request.base_url) if not reader.base_url else "",
             )  # fmt: skip
-            found = cache.get(key)
-            if found is None:
+            page = cache.get(key)
+            if page is None:
                 loop = asyncio.get_running_loop()
-                found = await loop.run_in_executor(makers, cache.fetch, key, lambda: make(request))
-            return answer(request, found)
+                page = await loop.run_in_executor(makers, cache.fetch, key, lambda: make(request))
+            return answer(request, page.tag, lambda: page, {"vary": "accept-encoding, hx-request", **page.headers})
 
         router.add_route(path, handler, methods=["GET", "HEAD"])
 
-    def board(request: Request) -> Kept:
-        name, kind = _named(request, "board", snapshots.boards())
+    def board(request: Request) -> Page:
+        name, kind = _name_and_format(request, "board", snapshots.boards())
         items = request.query_params.multi_items()
         if kind:
             return reader.board_file(name, items, kind)
         return reader.board(name, items, part=_is_part(request))
 
-    def system(request: Request) -> Kept:
-        name = request.path_params["board"]
-        slug, kind = _named(request, "slug", snapshots.current(name).places)
+    def system(request: Request) -> Page:
+        name, at = request.path_params["board"], _at(reader, request)
+        slug, kind = _name_and_format(request, "slug", snapshots.current(name).places)
         if kind:
-            return system_file(_at(reader, request), name, slug, kind)
-        return system_page(_at(reader, request), name, slug, request.query_params.multi_items())
+            return system_file(at, name, slug, kind)
+        return system_page(at, name, slug, request.query_params.multi_items())
 
-    def subset(request: Request) -> Kept:
+    def subset(request: Request) -> Page:
         name = request.path_params["board"]
-        known = {one for panel in snapshots.current(name).panels.values() for one in panel.subsets}
-        asked, kind = _named(request, "subset", known)
+        known = {subset for panel in snapshots.current(name).panels.values() for subset in panel.subsets}
+        asked, kind = _name_and_format(request, "subset", known)
         asked = "" if asked == "-" and "-" not in known else asked
         items = request.query_params.multi_items()
         return subset_file(reader, name, asked, items, kind) if kind else subset_page(reader, name, asked, items)
 
-    def of_board(make: Callable[[Reader, str], Kept]) -> Callable[[Request], Kept]:
+    def of_board(make: Callable[[Reader, str], Page]) -> Callable[[Request], Page]:
         return lambda request: make(reader, request.path_params["board"])
 
-    def asked(make: Callable[..., Kept], *more: str) -> Callable[[Request], Kept]:
+    def of_view(make: Callable[..., Page], *more: str) -> Callable[[Request], Page]:
         return lambda request: make(reader, request.path_params["board"], request.query_params.multi_items(), *more)
 
-    def words(name: str) -> Callable[[Request], Kept]:
+    def words(name: str) -> Callable[[Request], Page]:
         return lambda request: _at(reader, request).words(name)
 
-    page("/", lambda request: reader.boards())
+    add_page("/", lambda request: reader.boards())
     for name in ("about", "rules", "how-to-submit"):
-        page(f"/{name}", words(name))
+        add_page(f"/{name}", words(name))
     for kind in ("csv", "tex", "json"):
-        page(f"/b/{{board}}/compare.{kind}", asked(compare_file, kind))
-        page(f"/b/{{board}}/pareto.{kind}", asked(pareto_file, kind))
-    page("/b/{board}/compare", asked(compare_page))
-    page("/b/{board}/pareto", asked(pareto_page))
-    page("/b/{board}/analysis.json", of_board(analysis_file))
-    page("/b/{board}/analysis", of_board(analysis_page))
-    page("/b/{board}/subsets", of_board(subsets_page))
-    page("/b/{board}/subsets/{subset:path}", subset)
-    page("/b/{board}/s/{slug}", system)
-    page("/b/{board}", board)
+        add_page(f"/b/{{board}}/compare.{kind}", of_view(compare_file, kind))
+        add_page(f"/b/{{board}}/pareto.{kind}", of_view(pareto_file, kind))
+    add_page("/b/{board}/compare", of_view(compare_page))
+    add_page("/b/{board}/pareto", of_view(pareto_page))
+    add_page("/b/{board}/analysis.json", of_board(analysis_file))
+    add_page("/b/{board}/analysis", of_board(analysis_page))
+    add_page("/b/{board}/subsets", of_board(subsets_page))
+    add_page("/b/{board}/subsets/{subset:path}", subset)
+    add_page("/b/{board}/s/{slug}", system)
+    add_page("/b/{board}", board)
     router.add_route("/static/{name:path}", _static, methods=["GET", "HEAD"])
     return router
 
@@ -145,7 +134,7 @@ def _is_part(request: Request) -> bool:
     return "hx-request" in headers and "hx-history-restore-request" not in headers and "hx-boosted" not in headers
 
 
-def _named(request: Request, parameter: str, known: Any) -> tuple[str, str]:
+def _name_and_format(request: Request, parameter: str, known: Any) -> tuple[str, str]:
     """A name in an address and the format asked for: "opus.csv" is CSV unless there is a thing called "opus.csv"."""
     text: str = request.path_params[parameter]
     stem, _, suffix = text.rpartition(".")
@@ -158,17 +147,8 @@ def _at(reader: Reader, request: Request) -> Reader:
 
 
 async def _static(request: Request) -> Response:
-    name = request.path_params["name"]
-    found = await run_in_threadpool(find_asset, name)
-    if found is None:
+    file = await run_in_threadpool(find_asset, request.path_params["name"])
+    if file is None:
         raise NotFound("There is nothing at this address.")
-    headers = {"etag": f'"{found.digest}"', "vary": "accept-encoding"}
-    fixed = request.query_params.get("v") == found.digest
-    headers["cache-control"] = _FOREVER if fixed else "no-cache"
-    if request.headers.get("if-none-match") == headers["etag"]:
-        return Response(status_code=304, headers=headers)
-    body = found.content
-    if "gzip" in request.headers.get("accept-encoding", "") and len(body) > 1000:
-        headers["content-encoding"] = "gzip"
-        body = found.compressed
-    return Response(body, media_type=found.media_type, headers=headers)
+    fixed = request.query_params.get("v") == file.tag.strip('"')
+    return answer(request, file.tag, lambda: file, {"cache-control": _FOREVER if fixed else "no-cache"})

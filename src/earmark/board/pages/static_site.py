@@ -18,17 +18,31 @@ from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote, unquote
 
 from earmark.atomic import write_whole
-from earmark.board.boards.analyses import Analysis, analysed, matrix_of
+from earmark.board.boards.analyses import analysed, matrix_of
+from earmark.board.boards.snapshot import Snapshots
+from earmark.board.boards.subsets import metrics_on
+from earmark.board.pages.assets import (
+    STATIC,
+    board_address,
+    find_asset,
+    page_templates,
+    subset_address,
+    system_address,
+)
+from earmark.board.pages.boards import Reader, Source, store_source
+from earmark.board.pages.comparisons import pareto_file, pareto_page
+from earmark.board.pages.subsets import analysis_file, analysis_page, subset_file, subset_page, subsets_page
+from earmark.board.pages.systems import system_file, system_page
+from earmark.board.web.caching import Page
 from earmark.errors import UsageError
 
 if TYPE_CHECKING:
-    from earmark.board.web.caching import Kept
-    from earmark.board.pages.boards import Boards, Reader, Source
-    from earmark.board.storage.store import Store
+    from earmark.board.storage import Store
 
 __all__ = ["freeze", "write_static_site"]
 
-Page: TypeAlias = "tuple[str, str, Callable[[], Kept]]"
+FrozenPage: TypeAlias = tuple[str, str, Callable[[], Page]]
+"""Its address on a server, its place in the folder, and what makes it."""
 
 _ALL = (("per", "all"), ("show", "domains"), ("show", "subsets"), ("show", "intervals"))
 _FORMATS = ("csv", "tex", "json")
@@ -37,18 +51,7 @@ _LINK = re.compile(r'(\s(?:href|src))="(/[^"]*)"')
 
 def freeze(store: Store, folder: Path, *, title: str = "Earmark leaderboard") -> int:
     """The frozen copy of everything that a store shows; returns the number of files."""
-    from earmark.board.pages.boards import Source
-    from earmark.board.boards.snapshot import Snapshots
-    from earmark.scores import Scores
-
-    source = Source(
-        Snapshots(store),
-        lambda board, slug: store.submissions(board=board, system=slug, was_accepted=True),
-        lambda board, system: Scores(
-            tuple(store.live_scores(board, [system.id]).rows(board, {system.id: system.card.name}))
-        ),
-    )
-    return write_static_site(source, folder, title=title)
+    return write_static_site(store_source(store, Snapshots(store)), folder, title=title)
 
 
 def write_static_site(
@@ -58,36 +61,28 @@ def write_static_site(
 
     Boards without an analysis get one, which takes a while; `analyse=False` leaves it out.
     """
-    from earmark.board.pages import page_templates
-    from earmark.board.pages.assets import find_asset, local_files
-    from earmark.board.pages.boards import Reader
-
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{folder} is not empty; a frozen copy is written into a new folder.")
-    made = _analyses(source.boards) if analyse else {}
-    known = source.analysis
+    boards, known = source.boards, source.analysis
+    made = {board: analysed(matrix_of(boards.current(board))) for board in boards.boards()} if analyse else {}
     source = source._replace(analysis=lambda board: known(board) or made.get(board), analysis_current=lambda _: True)
     reader = Reader(source, page_templates(title), frozen=day or datetime.now(UTC).date().isoformat())
-    count = 0
     pages = list(_pages(reader))
     files = {address: place for address, place, _ in pages}
-    for place, make in {place: make for _, place, make in pages}.items():
+    makers = {place: make for _, place, make in pages}
+    for place, make in makers.items():
         page = make()
         data = _relative(page.body.decode(), place, files).encode() if place.endswith(".html") else page.body
-        count += _write(folder, place, data)
-    for name in local_files():
+        _write(folder / place, data)
+    for name in STATIC:
         asset = find_asset(name)
         assert asset is not None
-        count += _write(folder, f"static/{name}", asset.content)
-    return count
+        _write(folder / "static" / name, asset.body)
+    return len(makers) + len(STATIC)
 
 
-def _analyses(boards: Boards) -> dict[str, Analysis]:
-    return {board: analysed(matrix_of(boards.current(board))) for board in boards.boards()}
-
-
-def _pages(reader: Reader) -> Iterator[Page]:
-    """Every page and file: its address on a server, its place in the folder, and what makes it."""
+def _pages(reader: Reader) -> Iterator[FrozenPage]:
+    """Every page and file."""
     yield "/", "index.html", reader.boards
     for name in ("about", "rules"):
         yield f"/{name}", f"{name}.html", partial(reader.words, name)
@@ -95,13 +90,7 @@ def _pages(reader: Reader) -> Iterator[Page]:
         yield from _board_pages(reader, board)
 
 
-def _board_pages(reader: Reader, board: str) -> Iterator[Page]:
-    from earmark.board.pages.assets import board_address, subset_address, system_address
-    from earmark.board.pages.comparisons import pareto_file, pareto_page
-    from earmark.board.pages.subsets import analysis_file, analysis_page, subset_file, subset_page, subsets_page
-    from earmark.board.pages.systems import system_file, system_page
-    from earmark.board.boards.subsets import metrics_on
-
+def _board_pages(reader: Reader, board: str) -> Iterator[FrozenPage]:
     snapshot = reader.source.boards.current(board)
     at, root = board_address(board), f"b/{_name(board)}"
     yield at, f"{root}/index.html", partial(reader.board, board, _ALL)
@@ -145,11 +134,9 @@ def _name(text: str) -> str:
     return plain if plain == text else f"{plain}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
-def _write(folder: Path, place: str, data: bytes) -> int:
-    target = folder / place
+def _write(target: Path, data: bytes) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     write_whole(target, data)
-    return 1
 
 
 def _relative(text: str, place: str, files: dict[str, str]) -> str:

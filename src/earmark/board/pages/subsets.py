@@ -8,16 +8,16 @@ from dataclasses import asdict
 import numpy as np
 from markupsafe import Markup
 
-from earmark.board.pages import files as downloads
-from earmark.board.pages.figures import histogram
 from earmark.board.boards.groups import subset_title
-from earmark.board.pages.assets import board_address, subset_address
-from earmark.board.web.caching import Kept, kept
-from earmark.board.pages.boards import Items, Reader, as_file, as_query, records_file
-from earmark.board.pages.cells import score_cell
-from earmark.board.refusals import NotFound
 from earmark.board.boards.subsets import bests, metrics_on, saturation, summarise
 from earmark.board.boards.table import Cell
+from earmark.board.pages import files
+from earmark.board.pages.assets import board_address, subset_address
+from earmark.board.pages.boards import Items, Reader, as_file, as_query, records_file
+from earmark.board.pages.cells import score_cell
+from earmark.board.pages.figures import histogram
+from earmark.board.refusals import NotFound
+from earmark.board.web.caching import Page, packed
 from earmark.report.reading import facts, number
 
 __all__ = ["analysis_file", "analysis_page", "subset_file", "subset_page", "subsets_page"]
@@ -25,7 +25,7 @@ __all__ = ["analysis_file", "analysis_page", "subset_file", "subset_page", "subs
 _MOST_STANDINGS = 25
 
 
-def subsets_page(reader: Reader, board: str) -> Kept:
+def subsets_page(reader: Reader, board: str) -> Page:
     """Every subset of the leading metric, in a line."""
     snapshot = reader.source.boards.current(board)
     metric = snapshot.metrics[0] if snapshot.metrics else ""
@@ -50,10 +50,10 @@ def subsets_page(reader: Reader, board: str) -> Kept:
             )  # fmt: skip
     others = [name for name in snapshot.metrics if name != metric]
     note = f"Other metrics ({', '.join(others[:8])}{' …' if len(others) > 8 else ''}) are on the pages of the subsets."
-    return kept(reader.page("subsets.html", board=board, metric=metric, lines=lines, note=note if others else ""))
+    return packed(reader.page("subsets.html", board=board, metric=metric, lines=lines, note=note if others else ""))
 
 
-def subset_page(reader: Reader, board: str, subset: str, items: Items = ()) -> Kept:
+def subset_page(reader: Reader, board: str, subset: str, items: Items = ()) -> Page:
     """What is known of one subset, and who is best on it."""
     snapshot = reader.source.boards.current(board)
     summary = summarise(snapshot, subset, metric=dict(items).get("metric", ""))
@@ -78,7 +78,7 @@ def subset_page(reader: Reader, board: str, subset: str, items: Items = ()) -> K
         }
         for one in summary.standings[:_MOST_STANDINGS]
     ]  # fmt: skip
-    return kept(
+    return packed(
         reader.page(
             "subset.html", board=board, subset=subset, summary=summary, metrics=metrics_on(snapshot, subset),
             statistics=statistics, lines=lines, adds=verdict["sentence"] if verdict else adds,
@@ -87,18 +87,18 @@ def subset_page(reader: Reader, board: str, subset: str, items: Items = ()) -> K
     )  # fmt: skip
 
 
-def subset_file(reader: Reader, board: str, subset: str, items: Items, kind: str) -> Kept:
+def subset_file(reader: Reader, board: str, subset: str, items: Items, kind: str) -> Page:
     """Every system on one subset as a file."""
     snapshot = reader.source.boards.current(board)
     summary = summarise(snapshot, subset, metric=dict(items).get("metric", ""))
     about = {"board": board, "generation": snapshot.generation, "subset": subset, "metric": summary.metric}
-    return records_file(downloads.subset_records(summary), about, kind, f"{board}-{subset}", metric=summary.metric)
+    return records_file(files.subset_records(summary), about, kind, f"{board}-{subset}", metric=summary.metric)
 
 
-def analysis_page(reader: Reader, board: str) -> Kept:
+def analysis_page(reader: Reader, board: str) -> Page:
     """What the last finished analysis found, and whether a newer one is being made."""
     reader.source.boards.current(board)  # there must be such a board
-    return kept(
+    return packed(
         reader.page(
             "analysis.html", board=board, analysis=reader.source.analysis(board),
             current=reader.source.analysis_current(board), address=f"{board_address(board)}/analysis",
@@ -106,7 +106,7 @@ def analysis_page(reader: Reader, board: str) -> Kept:
     )  # fmt: skip
 
 
-def analysis_file(reader: Reader, board: str) -> Kept:
+def analysis_file(reader: Reader, board: str) -> Page:
     """The last finished analysis as JSON."""
     reader.source.boards.current(board)
     found = reader.source.analysis(board)

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
-from earmark.board.pages import files as downloads
-from earmark.board.boards.pairs import cells_of
-from earmark.board.pages.figures import profile
 from earmark.board.boards.groups import is_single, subset_title
-from earmark.board.pages.assets import subset_address, system_address
-from earmark.board.web.caching import Kept, kept
-from earmark.board.pages.boards import Items, Reader, as_file
-from earmark.board.pages.cells import rank_cell, score_cell
+from earmark.board.boards.pairs import cells_of
 from earmark.board.boards.panels import OK, PROVENANCES
-from earmark.board.records import System
 from earmark.board.boards.snapshot import BEST, NoSuchSystem, Snapshot
 from earmark.board.boards.subsets import bests
-from earmark.board.boards.table import mean_cell
+from earmark.board.boards.table import mean_cells
+from earmark.board.pages import files
+from earmark.board.pages.assets import subset_address, system_address
+from earmark.board.pages.boards import Items, Reader, as_file
+from earmark.board.pages.cells import rank_cell, score_cell
+from earmark.board.pages.figures import profile
+from earmark.board.records import System
+from earmark.board.web.caching import Page, packed
 from earmark.errors import UsageError
 from earmark.report.reading import facts, number
-from earmark.scores import Scores
 
 __all__ = ["system_file", "system_page"]
 
 _SHOWN_STATES = ("accepted", "withdrawn")
 
 
-def system_page(reader: Reader, board: str, slug: str, items: Items = ()) -> Kept:
+def system_page(reader: Reader, board: str, slug: str, items: Items = ()) -> Page:
     """The page of a system."""
     snapshot = reader.source.boards.current(board)
     system = snapshot.system(slug)
@@ -41,10 +38,14 @@ def system_page(reader: Reader, board: str, slug: str, items: Items = ()) -> Kep
         raise NoSuchSystem(f'"{system.card.name}" has no accepted scores.')
     card = system.card
     address = system_address(board, slug)
+    provenances = _provenances(snapshot, slug)
+    no_command = "The author gave no command."
+    if provenances == ["printed"]:
+        no_command = "These numbers were printed in a paper; it says how they were measured."
     values: dict[str, Any] = {
         "board": board, "card": card, "address": address, "history": history, "facts": _facts(system),
-        "bibtex": downloads.bibtex(system, f"{reader.base_url}{address}" if reader.base_url else address),
-        "no_command": _no_command(snapshot, slug), "provenances": _provenances(snapshot, slug), "standings": [],
+        "bibtex": files.bibtex(system, f"{reader.base_url}{address}" if reader.base_url else address),
+        "no_command": no_command, "provenances": provenances, "standings": [],
         "metric": "",
     }  # fmt: skip
     if metrics:
@@ -53,27 +54,18 @@ def system_page(reader: Reader, board: str, slug: str, items: Items = ()) -> Kep
         if metric not in metrics:
             raise UsageError(f'"{card.name}" has no {metric}; it has {", ".join(metrics)}.')
         values |= _scored(snapshot, system, metrics, metric, given.get("setting"))
-    return kept(reader.page("system.html", **values))
+    return packed(reader.page("system.html", **values))
 
 
-def system_file(reader: Reader, board: str, slug: str, kind: str) -> Kept:
+def system_file(reader: Reader, board: str, slug: str, kind: str) -> Page:
     """A system's live rows as a score table (CSV, JSON), or how to cite it (BibTeX)."""
     snapshot = reader.source.boards.current(board)
     system = snapshot.system(slug)
     if kind == "bib":
         address = f"{reader.base_url}{system_address(board, slug)}"
-        return as_file(downloads.bibtex(system, address), kind, slug)
+        return as_file(files.bibtex(system, address), kind, slug)
     scores = reader.source.rows(board, system)
-    text = scores.to_json() if kind == "json" else scores_csv(scores)
-    return as_file(text, kind, f"{board}-{slug}")
-
-
-def scores_csv(scores: Scores) -> str:
-    """A score table as CSV, which `earmark` reads again."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "scores.csv"
-        scores.write(path)
-        return path.read_text(encoding="utf-8")
+    return as_file(scores.to_json() if kind == "json" else scores.to_csv(), kind, f"{board}-{slug}")
 
 
 def _metrics(snapshot: Snapshot, slug: str) -> list[str]:
@@ -128,8 +120,8 @@ def _standing(snapshot: Snapshot, slug: str, metric: str) -> dict[str, Any] | No
         return None
     at = int(places[0])
     line = snapshot.lines[snapshot.panel(metric).lines[field.rows[at]]]
-    of, ranks = field.means, field.ranks
-    mean = mean_cell(of, at)
+    (mean,) = mean_cells(field.means, places[:1])
+    rank, low, high = (int(part[at]) for part in field.ranks[:3])
     over = field.group.title if len(field.group.subsets) > 1 else field.group.subsets[0] or "all clips"
     return {
         "metric": metric,
@@ -137,9 +129,7 @@ def _standing(snapshot: Snapshot, slug: str, metric: str) -> dict[str, Any] | No
         "setting": line.setting,
         "mean": Markup(score_cell(mean, metric)),
         "lift": "—" if mean.lift is None else number(mean.lift, metric, sign=True),
-        "rank": Markup(
-            rank_cell(int(ranks.rank[at]), int(ranks.low[at]), int(ranks.high[at]), mean.reason, field.ranked)
-        ),
+        "rank": Markup(rank_cell(rank, low, high, mean.reason, field.ranked)),
     }
 
 
@@ -147,16 +137,11 @@ def _behind(
     snapshot: Snapshot, metric: str, subsets: list[str], protocol: str
 ) -> tuple[list[float | None], list[float | None]]:
     """The best and the median of the board on each subset."""
-    panel = snapshot.panel(metric)
     turn = 1.0 if facts(metric).higher_is_better else -1.0
-    values = turn * bests(snapshot, metric, protocol).value[:, panel.columns(subsets)]
-    best: list[float | None] = []
-    median: list[float | None] = []
-    for column in values.T:
-        there = column[np.isfinite(column)]
-        best.append(float(turn * (turn * there).max()) if there.size else None)
-        median.append(float(np.median(there)) if there.size else None)
-    return best, median
+    values = bests(snapshot, metric, protocol).value[:, snapshot.panel(metric).columns(subsets)]
+    present = [column[np.isfinite(column)] for column in values.T]
+    best = [float(turn * column.max()) if column.size else None for column in present]
+    return best, [float(np.median(turn * column)) if column.size else None for column in present]
 
 
 def _lines(snapshot: Snapshot, slug: str, metrics: list[str], setting: str, protocol: str) -> list[dict[str, Any]]:
@@ -191,12 +176,6 @@ def _provenances(snapshot: Snapshot, slug: str) -> list[str]:
         panel, rows = snapshot.panel(name), _rows(snapshot, slug, name)
         codes |= set(np.unique(panel.provenance[rows][panel.status[rows] == OK]).tolist())
     return [PROVENANCES[code] for code in sorted(codes) if code]
-
-
-def _no_command(snapshot: Snapshot, slug: str) -> str:
-    if _provenances(snapshot, slug) == ["printed"]:
-        return "These numbers were printed in a paper; it says how they were measured."
-    return "The author gave no command."
 
 
 def _facts(system: System) -> list[tuple[str, str]]:

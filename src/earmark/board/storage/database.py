@@ -45,9 +45,7 @@ def open_database(url: str) -> Engine:
     except DBAPIError as error:
         engine.dispose()
         address = engine.url.render_as_string(hide_password=True)
-        raise InputError(
-            f"The database {address} cannot be opened ({_detail(error)}); check its address."
-        ) from error
+        raise InputError(f"The database {address} cannot be opened ({_detail(error)}); check its address.") from error
     except BaseException:
         engine.dispose()
         raise

@@ -181,8 +181,8 @@ scores = Table(
 
 # The score that counts: the newest of the accepted ones, for each measurement of a system.
 live = Table(
-    "live", metadata, _reference("system_id", "systems", key=True), _reference("measurement_id", "measurements", key=True),
-    _reference("score_id", "scores"), sqlite_with_rowid=False,
+    "live", metadata, _reference("system_id", "systems", key=True),
+    _reference("measurement_id", "measurements", key=True), _reference("score_id", "scores"), sqlite_with_rowid=False,
 )  # fmt: skip
 
 # Who did what when. Written in the transaction that did it.

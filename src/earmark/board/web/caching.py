@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from starlette.requests import Request
 from starlette.responses import Response
 
-__all__ = ["Kept", "PageCache", "answer"]
+__all__ = ["Page", "PageCache", "answer", "packed"]
 
 _LEVEL, _FAST_LEVEL = 4, 1  # of compression: half the work of 6 for a tenth more bytes; for long bodies less still
 _LONG = 200_000
@@ -24,8 +24,8 @@ _LEAST = 1000
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A body as it is sent."""
+class Page:
+    """A body as it is sent, with its compressed form (where that is worth it) and its tag."""
 
     body: bytes
     media_type: str
@@ -38,11 +38,12 @@ class Kept:
         return len(self.body) + len(self.compressed)
 
 
-def kept(body: str | bytes, media_type: str = "text/html; charset=utf-8", headers: Mapping[str, str] = {}) -> Kept:
+def packed(body: str | bytes, media_type: str = "text/html; charset=utf-8", headers: Mapping[str, str] = {}) -> Page:
     """A body with its compressed form and its tag."""
     data = body.encode("utf-8", "replace") if isinstance(body, str) else body
-    packed = gzip.compress(data, _FAST_LEVEL if len(data) > _LONG else _LEVEL, mtime=0) if len(data) >= _LEAST else b""
-    return Kept(data, media_type, dict(headers), packed, f'W/"{hashlib.sha256(data).hexdigest()[:20]}"')
+    level = _FAST_LEVEL if len(data) > _LONG else _LEVEL
+    compressed = gzip.compress(data, level, mtime=0) if len(data) >= _LEAST else b""
+    return Page(data, media_type, dict(headers), compressed, f'W/"{hashlib.sha256(data).hexdigest()[:20]}"')
 
 
 class PageCache:
@@ -50,19 +51,19 @@ class PageCache:
 
     def __init__(self, most_bytes: int = 64 << 20) -> None:
         self._most = most_bytes
-        self._pages: OrderedDict[Hashable, Kept] = OrderedDict()
+        self._pages: OrderedDict[Hashable, Page] = OrderedDict()
         self._size = 0
         self._making: dict[Hashable, threading.Lock] = {}
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable) -> Kept | None:
+    def get(self, key: Hashable) -> Page | None:
         with self._lock:
-            found = self._pages.get(key)
-            if found is not None:
+            page = self._pages.get(key)
+            if page is not None:
                 self._pages.move_to_end(key)
-            return found
+            return page
 
-    def put(self, key: Hashable, page: Kept) -> None:
+    def put(self, key: Hashable, page: Page) -> None:
         with self._lock:
             old = self._pages.pop(key, None)
             self._size += page.size - (old.size if old else 0)
@@ -71,38 +72,34 @@ class PageCache:
                 _, gone = self._pages.popitem(last=False)
                 self._size -= gone.size
 
-    def fetch(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
+    def fetch(self, key: Hashable, make: Callable[[], Page]) -> Page:
         """The page under a key. While one thread makes it, others that ask for it wait for the same."""
-        found = self.get(key)
-        if found is not None:
-            return found
+        page = self.get(key)
+        if page is not None:
+            return page
         with self._lock:
             making = self._making.setdefault(key, threading.Lock())
         with making:
-            found = self.get(key)
-            if found is None:
+            page = self.get(key)
+            if page is None:
                 try:
-                    found = make()
-                    self.put(key, found)
+                    page = make()
+                    self.put(key, page)
                 finally:
                     with self._lock:
                         self._making.pop(key, None)
-        return found
+        return page
 
 
-def answer(request: Request, page: Kept) -> Response:
-    """The page, compressed where the browser takes it, or 304 where the browser has it."""
-    headers = {
-        "etag": page.tag,
-        "cache-control": "no-cache",
-        "vary": "accept-encoding, hx-request",
-        **page.headers,
-    }
-    known = [part.strip() for part in request.headers.get("if-none-match", "").split(",")]
-    if page.tag in known:
-        return Response(status_code=304, headers=headers)
+def answer(request: Request, tag: str, make: Callable[[], Page], headers: Mapping[str, str] | None = None) -> Response:
+    """What `make` returns, compressed where the browser takes it; 304, and nothing is made, where it has the tag."""
+    sent = {"etag": tag, "cache-control": "no-cache", "vary": "accept-encoding", **(headers or {})}
+    known = {part.strip() for part in request.headers.get("if-none-match", "").split(",")}
+    if tag in known or "*" in known:
+        return Response(status_code=304, headers=sent)
+    page = make()
     body = page.body
     if page.compressed and "gzip" in request.headers.get("accept-encoding", ""):
-        headers["content-encoding"] = "gzip"
+        sent["content-encoding"] = "gzip"
         body = page.compressed
-    return Response(body, media_type=page.media_type, headers=headers)
+    return Response(body, media_type=page.media_type, headers=sent)

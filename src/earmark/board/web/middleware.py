@@ -25,11 +25,11 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from earmark.board.web.throttle import Throttle
+from earmark.board.settings import Settings
 from earmark.board.web.logs import LOGGER, Meters
 from earmark.board.web.problems import problem
 from earmark.board.web.security import HEADERS, address_of_asker
-from earmark.board.settings import Settings
+from earmark.board.web.throttle import Throttle
 
 __all__ = ["Guarded", "Observed"]
 

@@ -13,55 +13,37 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
+from earmark.board.refusals import Busy, Refusal
 from earmark.board.web.logs import LOGGER
-from earmark.board.refusals import Busy, Conflict, NotAllowed, NotFound
-from earmark.submissions import Refused
 from earmark.board.web.security import HEADERS, visitor_of
-from earmark.board.boards.snapshot import NoSuchBoard, NoSuchSystem
 from earmark.errors import EarmarkError, InputError, MissingExtra, UsageError
+from earmark.submissions import Problem, Refused
 
-__all__ = ["PROBLEM_JSON", "RESPONSES", "ProblemError", "add_handlers", "problem", "status_of"]
+__all__ = ["PROBLEM_JSON", "RESPONSES", "add_handlers", "plain_problem", "problem", "status_of"]
 
 PROBLEM_JSON = "application/problem+json"
+_TEXT, _ERROR = {"type": "string"}, {"pointer": {"type": "string"}, "detail": {"type": "string"}}
 _SCHEMA = {
     "type": "object",
     "required": ["type", "title", "status", "detail"],
     "properties": {
-        "type": {"type": "string"},
-        "title": {"type": "string"},
+        "type": _TEXT,
+        "title": _TEXT,
         "status": {"type": "integer"},
-        "detail": {"type": "string"},
-        "errors": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"pointer": {"type": "string"}, "detail": {"type": "string"}},
-            },
-        },
+        "detail": _TEXT,
+        "errors": {"type": "array", "items": {"type": "object", "properties": _ERROR}},
     },
 }
-
-
-def _described(*codes: int) -> dict[int | str, dict[str, Any]]:
-    return {
-        code: {"description": HTTPStatus(code).phrase, "content": {PROBLEM_JSON: {"schema": _SCHEMA}}} for code in codes
-    }
-
-
-RESPONSES = _described(400, 401, 403, 404, 405, 409, 413, 414, 415, 422, 429, 503)
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    code: {"description": HTTPStatus(code).phrase, "content": {PROBLEM_JSON: {"schema": _SCHEMA}}}
+    for code in (400, 401, 403, 404, 405, 409, 413, 414, 415, 422, 429, 503)
+}
 """For the OpenAPI description: what any route may answer instead."""
 
 
-class ProblemError(EarmarkError):
-    """A refusal with its own status, and with a list of what is wrong where there is one."""
-
-    def __init__(
-        self, status: int, detail: str, *, errors: Sequence[Mapping[str, str]] = (), headers: Mapping[str, str] = {}
-    ) -> None:
-        super().__init__(detail)
-        self.status = status
-        self.errors = tuple(errors)
-        self.headers = dict(headers)
+def plain_problem(problem: Problem) -> dict[str, str]:
+    """A problem of a document as the API sends it."""
+    return {"pointer": problem.pointer, "detail": problem.message}
 
 
 def problem(
@@ -82,23 +64,11 @@ def _whole(text: str) -> str:
 
 def status_of(error: EarmarkError) -> int:
     """The status that says what kind of error it is."""
-    if isinstance(error, ProblemError):
+    if isinstance(error, Refusal):
         return error.status
-    return next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
-
-
-# The first that fits: a board that is not there is also a wrong call.
-_STATUSES: tuple[tuple[type[EarmarkError], int], ...] = (
-    (NotAllowed, 403),
-    (NotFound, 404),
-    (NoSuchBoard, 404),
-    (NoSuchSystem, 404),
-    (Conflict, 409),
-    (Busy, 503),
-    (MissingExtra, 415),  # a format that this host has not installed
-    (InputError, 422),
-    (UsageError, 422),
-)
+    if isinstance(error, MissingExtra):  # a format that this host has not installed
+        return 415
+    return 422 if isinstance(error, InputError | UsageError) else 500
 
 
 def add_handlers(app: FastAPI) -> None:
@@ -109,10 +79,8 @@ def add_handlers(app: FastAPI) -> None:
         status = status_of(error)
         if status == 500:
             return await on_defect(request, error)
-        errors = error.errors if isinstance(error, ProblemError) else ()
-        if isinstance(error, Refused):
-            errors = tuple({"pointer": one.pointer, "detail": one.sentence} for one in error.problems)
-        headers = dict(error.headers) if isinstance(error, ProblemError) else {}
+        errors = [plain_problem(one) for one in error.problems] if isinstance(error, Refused) else []
+        headers = dict(error.headers) if isinstance(error, Refusal) else {}
         if status == 401:
             headers["WWW-Authenticate"] = "Bearer"
         if status == 503:
@@ -121,12 +89,17 @@ def add_handlers(app: FastAPI) -> None:
 
     async def on_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return _answer(request, error.status_code, _sentence(request, error), (), dict(error.headers or {}))
+        sentence = str(error.detail)
+        if error.status_code == 404 and sentence == "Not Found":
+            sentence = "There is nothing at this address."
+        elif error.status_code == 405:
+            sentence = f"This address does not take {request.method}."
+        return _answer(request, error.status_code, sentence, (), dict(error.headers or {}))
 
     async def on_invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         errors = [
-            {"pointer": "/" + "/".join(map(str, found["loc"])), "detail": str(found["msg"])} for found in error.errors()
+            {"pointer": "/" + "/".join(map(str, each["loc"])), "detail": str(each["msg"])} for each in error.errors()
         ]
         where = errors[0]["pointer"] if errors else "/"
         return _answer(request, 422, f"The request does not fit the API at {where}: see errors.", errors, {})
@@ -142,30 +115,18 @@ def add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(Exception, on_defect)
 
 
-def _sentence(request: Request, error: HTTPException) -> str:
-    if error.status_code == 404 and error.detail == "Not Found":
-        return "There is nothing at this address."
-    if error.status_code == 405:
-        return f"This address does not take {request.method}."
-    return str(error.detail)
-
-
 def _answer(
-    request: Request,
-    status: int,
-    detail: str,
-    errors: Sequence[Mapping[str, str]],
-    headers: Mapping[str, str],
+    request: Request, status: int, detail: str, errors: Sequence[Mapping[str, str]], headers: Mapping[str, str]
 ) -> Response:
     wants_page = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/v1")
     if not wants_page:
         return problem(status, detail, errors=errors, headers=headers)
-    context = request.app.state.context
-    page = {"status": status, "phrase": HTTPStatus(status).phrase, "detail": detail, "errors": errors}
-    page["visitor"] = None
+    visitor = None
     with contextlib.suppress(Busy):  # the database that did not answer is also asked for the visitor
-        page["visitor"] = visitor_of(request)
-    answer: HTMLResponse = context.templates.TemplateResponse(
-        request, "writing/problem.html", page, status_code=status, headers=dict(headers)
+        visitor = visitor_of(request)
+    phrase = HTTPStatus(status).phrase
+    values = {"status": status, "phrase": phrase, "detail": detail, "errors": errors, "visitor": visitor}
+    page: HTMLResponse = request.app.state.context.templates.TemplateResponse(
+        request, "writing/problem.html", values, status_code=status, headers=dict(headers)
     )
-    return answer
+    return page

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import Scope
 
-    from earmark.board.web.context import Context
     from earmark.board.records import User
+    from earmark.board.web.requests import Context
 
 __all__ = [
     "HEADERS",

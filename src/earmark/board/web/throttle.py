@@ -1,7 +1,4 @@
-"""How much the board takes: the size and shape of a document, and how often somebody may ask.
-
-Nothing here needs the web stack, so that `earmark submit` refuses locally what the board would refuse.
-"""
+"""How often somebody may ask."""
 
 from __future__ import annotations
 
@@ -11,19 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Limits", "Rate", "Throttle"]
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The most that one document, request or address may have."""
-
-    max_body: int = 8_000_000  # bytes of one document
-    max_rows: int = 200_000
-    max_systems: int = 500
-    max_depth: int = 32  # brackets within brackets in JSON
-    max_text: int = 2_000  # characters of one cell or one line of a card
-    max_address: int = 8_000  # bytes of path and query
+__all__ = ["Rate", "Throttle"]
 
 
 @dataclass(frozen=True)
