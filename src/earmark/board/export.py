@@ -47,7 +47,7 @@ def _export(store: Store, folder: Path, suffix: Format, board: str) -> list[Path
     tables: dict[str, list[dict[str, Any]]] = {
         "origins": [
             {**dict(zip(KEY, row.key, strict=True)), "submission": sent, "provenance": how, "created": when}
-            for row, sent, how, when in zip(scores, live.submission_id, live.provenance, live.created, strict=True)
+            for row, sent, how, when in zip(scores, live["submission_id"], live["provenance"], live["created"], strict=True)
         ],
         "systems": [
             {

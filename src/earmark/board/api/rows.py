@@ -7,7 +7,7 @@ n-th row of that system", so that systems which arrive or change between two pag
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,7 @@ class Rows(NamedTuple):
             at = int(self.row[place]), int(self.column[place])
             line = snapshot.lines[int(panel.lines[at[0]])]
             system = snapshot.systems[line.system]
-            numbers = {name: float(getattr(panel, name)[at]) for name in ("value", "low", "high", "baseline", "lift")}
+            numbers: dict[str, Any] = {name: float(getattr(panel, name)[at]) for name in ("value", "low", "high", "baseline", "lift")}
             yield ScoreShape.model_construct(
                 system=system.card.name,
                 slug=system.slug,

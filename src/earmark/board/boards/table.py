@@ -7,7 +7,7 @@ under the same metric, mean, protocol and setting); a filter or a search leaves 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import repeat
 from typing import NamedTuple
@@ -344,8 +344,10 @@ def panel_cells(panel: Panel, rows: Whole, columns: Whole, heats: Iterable[int |
     return cells
 
 
-def _numbers(values: Iterable[float]) -> Iterator[float | None]:
-    return (None if value != value else value for value in values)
+def _numbers(values: Iterable[float]) -> tuple[float | None, float | None, float | None, float | None]:
+    """Value, low, high and lift as a cell holds them: a missing number is None."""
+    value, low, high, lift = (None if number != number else number for number in values)
+    return value, low, high, lift
 
 
 def _heats(values: Floats, counted: NDArray[np.bool_], metric: str, chosen: Whole) -> list[int | None]:

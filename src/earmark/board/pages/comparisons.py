@@ -130,7 +130,7 @@ def _front(snapshot: Snapshot, items: Items) -> tuple[BoardView, Front]:
     return view, pareto(snapshot, dict(items).get("x", ""), **chosen)
 
 
-def _asked(items: Items) -> tuple[list[str], dict[str, str]]:
+def _asked(items: Items) -> tuple[list[str], dict[str, Any]]:
     """The systems of a comparison's query, and its metric, mean and protocol."""
     chosen = list(dict.fromkeys(text.strip() for name, text in items if name == "s" and text.strip()))
     given = dict(items)

@@ -22,6 +22,8 @@ from earmark.board.records import System
 from earmark.board.web.caching import Page, packed
 from earmark.errors import UsageError
 from earmark.report.reading import facts, number
+from earmark.scores import COLUMNS
+from earmark.tables import csv_text
 
 __all__ = ["system_file", "system_page"]
 
@@ -65,7 +67,7 @@ def system_file(reader: Reader, board: str, slug: str, kind: str) -> Page:
         address = f"{reader.base_url}{system_address(board, slug)}"
         return as_file(files.bibtex(system, address), kind, slug)
     scores = reader.source.rows(board, system)
-    return as_file(scores.to_json() if kind == "json" else scores.to_csv(), kind, f"{board}-{slug}")
+    return as_file(scores.to_json() if kind == "json" else csv_text(COLUMNS, (row.as_dict() for row in scores)), kind, f"{board}-{slug}")
 
 
 def _metrics(snapshot: Snapshot, slug: str) -> list[str]:

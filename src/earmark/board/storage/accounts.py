@@ -181,7 +181,7 @@ class Accounts:
         """Keep a fact under a key and return it; with `keep`, one that is there stays and is returned."""
 
         def work(connection: Connection) -> str:
-            there = connection.execute(select(meta.c.value).where(meta.c.key == key)).scalar()
+            there: str | None = connection.execute(select(meta.c.value).where(meta.c.key == key)).scalar()
             if there is None:
                 connection.execute(insert(meta).values(key=key, value=value))
             elif keep:

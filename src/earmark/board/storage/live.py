@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Engine, Row, Select, and_, delete, func, insert, not_, or_, select, update
+from sqlalchemy import Connection, Engine, Select, and_, delete, func, insert, not_, or_, select, update
 
 from earmark.board.names import sought
 from earmark.board.records import System
@@ -110,7 +110,7 @@ class Live:
             return live_scores(connection, sought(board), system_ids)
 
 
-def _system(row: Row[Any]) -> System:
+def _system(row: Any) -> System:
     number, board, slug, card, owner, team, created = row
     return System(number, board, slug, card_from(json.loads(card)), owner, team, created)
 

@@ -390,7 +390,7 @@ def _claim_systems(connection: Connection, document: Document, user: User) -> di
     return ids | _new_systems(connection, document.board, new, user)
 
 
-def _is_taken(connection: Connection, system: Row[Any]) -> bool:
+def _is_taken(connection: Connection, system: Any) -> bool:
     """Whether something of a system was accepted once, or waits for a decision."""
     waiting = exists().where(
         submission_systems.c.system_id == system.id,
