@@ -42,6 +42,16 @@ VERBS = {
     "published": ("earmark.cli.published", "the papers' printed results: list, check, show"),
 }
 
+SYNONYMS = (
+    ("--jobs", "--threads"),
+    ("--metrics", "--metric"),
+    ("--html", "--report"),
+    ("--distance", "--distances"),
+    ("--extractor", "--extractors"),
+    ("--pool", "--pooling"),
+)
+"""Spellings of one flag: help shows the first, and a command that takes one of them takes all."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; exit code 0 ok, 1 the work failed, 2 wrong usage. Results on stdout, the rest on stderr."""
@@ -67,11 +77,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     module.add_arguments(parser)
+    _merge_spellings(parser)
     try:
         args = parser.parse_args(words[1:])
     except SystemExit as stop:
         return int(stop.code or 0)
     return _guarded(module.run, args)
+
+
+def _merge_spellings(parser: argparse.ArgumentParser) -> None:
+    """Let every spelling of a flag work, and help show the first of them."""
+    flags = parser._option_string_actions
+    for spellings in SYNONYMS:
+        owners = {id(flags[flag]): flags[flag] for flag in spellings if flag in flags}
+        if len(owners) == 1:
+            (action,) = owners.values()
+            action.option_strings = [spellings[0]]
+            flags |= dict.fromkeys(spellings, action)
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                _merge_spellings(below)
 
 
 def _guarded(run: Any, args: argparse.Namespace) -> int:
