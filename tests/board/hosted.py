@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient
 
 from earmark.board.app import create_app
 from earmark.board.settings import Settings
-from earmark.board.storage.store import Store
+from earmark.board.storage import Store
 from earmark.scores import Row, Scores
 from earmark.submissions import Document, SystemCard
 

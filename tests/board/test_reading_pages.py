@@ -16,8 +16,7 @@ from tests.board.hosted import Hosted, hosted
 from tests.board.scored import NASTY, cards, scores
 
 from earmark.board.boards.snapshot import Snapshot
-from earmark.board.pages import page_templates
-from earmark.board.pages.assets import asset
+from earmark.board.pages.assets import asset, page_templates
 from earmark.board.pages.boards import Reader, Source
 from earmark.scores import Row, Scores, load_scores
 from earmark.submissions import Document, SystemCard

@@ -10,9 +10,10 @@ from tests.board.documents import document
 from tests.board.scored import cards, scores, snapshot
 
 from earmark.board.boards.groups import groups_of
-from earmark.board.boards.panels import STATUSES, Cells
-from earmark.board.boards.snapshot import NoSuchBoard, NoSuchSystem, Snapshot, Snapshots, slug_of
+from earmark.board.boards.panels import STATUSES, columns_of
+from earmark.board.boards.snapshot import NoSuchBoard, NoSuchSystem, Snapshot, Snapshots
 from earmark.board.boards.subsets import summarise
+from earmark.board.names import slug_of
 from earmark.board.records import System
 from earmark.board.refusals import NotFound
 from earmark.board.storage import Store
@@ -67,7 +68,7 @@ def test_changed_systems_give_what_a_new_snapshot_would() -> None:
                 rows[name].append(extra)
         new = Scores(tuple(row for system in changed for row in rows[system.card.name]))
         places = {system.card.name: place for place, system in enumerate(changed)}
-        current = current.updated(generation, changed, Cells.of_scores(new, places))
+        current = current.updated(generation, changed, columns_of(new, places))
         everything = Scores(tuple(row for name in rows for row in rows[name]))
         fresh = Snapshot.of_scores("mine", everything, cards(8))
         assert _content(current) == _content(fresh)

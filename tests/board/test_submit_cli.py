@@ -12,7 +12,7 @@ import pytest
 from tests.board.hosted import document, listening
 from tests.cli.verbs import runner
 
-from earmark.board.storage.store import Store
+from earmark.board.storage import Store
 from earmark.cli import submit
 from earmark.scores import Row, Scores
 from earmark.submissions import Verdict

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from earmark import published
 from earmark.board.records import Submission
-from earmark.board.storage.store import Store
+from earmark.board.storage import Store
 from earmark.published import PAPERS, codec_family, vocsim_family
 from earmark.scores import Scores
 from earmark.scores.rows import distinct

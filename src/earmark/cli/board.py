@@ -23,7 +23,7 @@ from earmark.submissions import Provenance
 from earmark.wording import counted
 
 if TYPE_CHECKING:
-    from earmark.board.storage.store import Store
+    from earmark.board.storage import Store
 
 EXAMPLES = """examples:
   earmark board user ada --team analysts        a user who may send scores; prints a token, this once

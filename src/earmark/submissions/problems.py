@@ -14,26 +14,15 @@ __all__ = ["Problem", "Refused"]
 class Problem(NamedTuple):
     """One thing that is wrong with a document.
 
-    `code` is a stable word for programs, `message` the sentence for people. `part` is the key of the document that it
-    is in (board, systems, scores, datasets; "" for the whole), `position` the place in that list (from 0) and `field` the
-    column or the key.
+    `code` is a stable word for programs, `message` the sentence for people. `pointer` says where it is, as a JSON
+    pointer such as `/scores/3/value`; `field` is the column or the key, and `row` the number of the score row (from 1).
     """
 
     code: str
     message: str
-    part: str = ""
-    position: int | None = None
+    pointer: str = ""
     field: str = ""
-
-    @property
-    def pointer(self) -> str:
-        """Where it is as a JSON pointer, such as `/scores/3/value`."""
-        return "".join(f"/{part}" for part in (self.part, self.position, self.field) if part not in ("", None))
-
-    @property
-    def row(self) -> int | None:
-        """The number of the score row (from 1), where it is about one."""
-        return self.position + 1 if self.part == "scores" and self.position is not None else None
+    row: int | None = None
 
 
 class Refused(InputError):

@@ -128,8 +128,13 @@ def run_problems(document: Document) -> Iterator[Problem]:
         yield from _codec_run(document)
 
 
+def _problem(code: str, message: str, *where: str | int) -> Problem:
+    """A problem at a place of the document: the part, the number in it (from 0) and the key."""
+    return Problem(code, message, "".join(f"/{step}" for step in where), str(where[2]) if len(where) > 2 else "")
+
+
 def _in_row(code: str, place: int, column: str, message: str) -> Problem:
-    return Problem(code, f"Row {place + 1}{message}", "scores", place, column)
+    return _problem(code, f"Row {place + 1}{message}", "scores", place, column)._replace(row=place + 1)
 
 
 # --- shape and texts -------------------------------------------------------------------------------------------------
@@ -139,30 +144,30 @@ def _shape(document: Document, limits: Limits) -> Iterator[Problem]:
     rows, names = document.scores.rows, [card.name for card in document.cards]
     if not _BOARD.fullmatch(document.board):
         message = f"{quoted(document.board)} cannot be a board's name; use small letters, digits, hyphens and dots."
-        yield Problem("board_name", message, "board")
+        yield _problem("board_name", message, "board")
     elif document.board.endswith(_PAGES):
         message = f"{quoted(document.board)} ends like a file of another board's table; leave out the ending."
-        yield Problem("board_name", message, "board")
+        yield _problem("board_name", message, "board")
     if not rows:
-        yield Problem("no_scores", "The document has no scores; send at least one row.", "scores")
+        yield _problem("no_scores", "The document has no scores; send at least one row.", "scores")
     for part, name, items, most in (
         ("scores", "rows", rows, limits.max_rows),
         ("systems", "systems", names, limits.max_systems),
     ):
         if len(items) > most:
             message = f"The document has {len(items):,} {name}; at most {most:,} are taken."
-            yield Problem("too_many", message, part)
+            yield _problem("too_many", message, part)
     for name, times in Counter(names).items():
         if times > 1:
             message = f"The document has {times} cards for {quoted(name)}; keep one of them."
-            yield Problem("repeated_card", message, "systems")
+            yield _problem("repeated_card", message, "systems")
     scored = {row.system for row in rows}
     for place, name in enumerate(names):
         if name not in scored:
             message = f"{quoted(name)} has a card and no scores; send at least one row of it."
-            yield Problem("no_scores", message, "systems", place)
+            yield _problem("no_scores", message, "systems", place)
     for name in sorted(scored - set(names)):
-        yield Problem("no_card", f"{quoted(name)} has scores and no card; add one with its name.", "systems")
+        yield _problem("no_card", f"{quoted(name)} has scores and no card; add one with its name.", "systems")
     for place, row in enumerate(rows):
         if row.suite != document.board:
             message = (
@@ -177,10 +182,10 @@ def _cards(cards: Iterable[SystemCard], limits: Limits) -> Iterator[Problem]:
     for place, card in enumerate(cards):
         if not card.name.strip() or card.name != card.name.strip():
             message = f"The name {quoted(card.name)} is empty or has blanks around it; rename it."
-            yield Problem("card_name", message, "systems", place, "name")
+            yield _problem("card_name", message, "systems", place, "name")
         for name, fault in _card_faults(card, limits):
             message = f"The card of {quoted(card.name)}: {fault}."
-            yield Problem("card_" + name.partition("/")[0], message, "systems", place, name)
+            yield _problem("card_" + name.partition("/")[0], message, "systems", place, name)
 
 
 def _card_faults(card: SystemCard, limits: Limits) -> Iterator[tuple[str, str]]:
@@ -269,21 +274,21 @@ def _run_texts(document: Document, limits: Limits) -> Iterator[Problem]:
     for part, items in (("versions", document.versions), ("datasets", document.datasets)):
         if len(items) > limits.max_systems:
             message = f"The document has {len(items):,} {part}; at most {limits.max_systems:,} are taken."
-            yield Problem("too_many", message, part)
+            yield _problem("too_many", message, part)
     for name, version in document.versions.items():
         if fault := fault_of(name, _NAME) or fault_of(version, limits.max_text):
-            yield Problem("text", f"The version of {quoted(name)} {fault}.", "versions")
+            yield _problem("text", f"The version of {quoted(name)} {fault}.", "versions")
     for place, dataset in enumerate(document.datasets):
         for text in (dataset.subset, dataset.digest, dataset.title):
             if fault := fault_of(text, limits.max_text):
-                yield Problem("text", f"The dataset {quoted(dataset.subset)} {fault}.", "datasets", place)
+                yield _problem("text", f"The dataset {quoted(dataset.subset)} {fault}.", "datasets", place)
         if dataset.clips < 0 or dataset.seconds < 0:
             message = f"The dataset {quoted(dataset.subset)} has less than nothing; count it again."
-            yield Problem("negative", message, "datasets", place)
+            yield _problem("negative", message, "datasets", place)
     for subset, times in Counter(dataset.subset for dataset in document.datasets).items():
         if times > 1:
             message = f"The document describes the dataset {quoted(subset)} twice; keep one of them."
-            yield Problem("repeated_dataset", message, "datasets")
+            yield _problem("repeated_dataset", message, "datasets")
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
@@ -292,7 +297,7 @@ def _run_texts(document: Document, limits: Limits) -> Iterator[Problem]:
 def _measurements(rows: tuple[Row, ...]) -> Iterator[Problem]:
     """What no measurement can give: the score table's own rules, and cells that contradict each other."""
     for problem in table_problems(rows):
-        yield Problem(problem.code, problem.message, "scores", problem.row - 1, problem.field)
+        yield Problem(problem.code, problem.message, f"/scores/{problem.row - 1}", problem.field, problem.row)
     for place, row in enumerate(rows):
         at = f" ({row.metric})"
         if row.lift is not None and row.value is not None and row.baseline is not None:
@@ -316,7 +321,7 @@ def _codec_run(document: Document) -> Iterator[Problem]:
             message = (
                 f"{card.name} has no row for its bitrate: measure kbps from the payload, as `earmark codec run` does."
             )
-            yield Problem("no_bitrate", message, "systems", place)
+            yield _problem("no_bitrate", message, "systems", place)
     for place, row in enumerate(rows):
         at = f" ({row.metric})"
         if row.status == "ok" and row.n is None and row.metric != "delay_ms":  # a card may state a delay

@@ -64,7 +64,9 @@ class Rows(NamedTuple):
             at = int(self.row[place]), int(self.column[place])
             line = snapshot.lines[int(panel.lines[at[0]])]
             system = snapshot.systems[line.system]
-            numbers: dict[str, Any] = {name: float(getattr(panel, name)[at]) for name in ("value", "low", "high", "baseline", "lift")}
+            numbers: dict[str, Any] = {
+                name: float(getattr(panel, name)[at]) for name in ("value", "low", "high", "baseline", "lift")
+            }
             yield ScoreShape.model_construct(
                 system=system.card.name,
                 slug=system.slug,

@@ -28,7 +28,7 @@ from earmark.errors import EarmarkError, InputError
 from earmark.scores import Row, Scores
 
 if TYPE_CHECKING:
-    from earmark.board.storage.store import Store
+    from earmark.board.storage import Store
 
 __all__ = ["Analysis", "Background", "analysed", "matrix_of"]
 
@@ -38,7 +38,7 @@ _CLAIM = "analysis-claim:{board}"
 _CLAIM_SECONDS = 90.0
 """How long a claim holds. Whoever works renews it; a worker that was killed does not."""
 _RENEW_SECONDS = 30.0
-_CODE = "from earmark.board.background import work; work()"
+_CODE = "from earmark.board.boards.analyses import work; work()"
 _QUIET = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 

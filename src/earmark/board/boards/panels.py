@@ -19,6 +19,7 @@ from earmark.scores import COLUMNS, VOCSIM_SUBSETS, WITH_VALUE, Scores, harmonic
 
 __all__ = [
     "ABSENT",
+    "NUMBERS",
     "OK",
     "PROVENANCES",
     "STATUSES",
@@ -46,7 +47,7 @@ ABSENT, OK = 0, 1
 PROVENANCES = ("", "printed", "self-reported", "reproduced", "blind")
 """What a code in `Panel.provenance` stands for, from the least checked to the most."""
 
-_NUMBERS = ("value", "low", "high", "baseline", "lift")
+NUMBERS = ("value", "low", "high", "baseline", "lift")
 _KNOWN_ORDER = {subset.name: place for place, subset in enumerate(VOCSIM_SUBSETS)}
 
 
@@ -87,7 +88,7 @@ def without_claims(columns: Columns, blind: Collection[str]) -> Columns:
     ]
     if not claimed:
         return columns
-    changed: dict[str, Any] = {name: np.array(columns[name], np.float64) for name in _NUMBERS}
+    changed: dict[str, Any] = {name: np.array(columns[name], np.float64) for name in NUMBERS}
     for numbers in changed.values():
         numbers[claimed] = np.nan
     changed |= {name: np.array(columns[name], object) for name in ("status", "reason")}
@@ -128,7 +129,7 @@ class Panel:
         return replace(self, lines=lines, reasons=reasons, **{name: getattr(self, name)[rows] for name in _ARRAYS})
 
 
-_ARRAYS = (*_NUMBERS, "n", "status", "provenance")
+_ARRAYS = (*NUMBERS, "n", "status", "provenance")
 _EMPTY = {"n": -1, "status": ABSENT, "provenance": 0}
 _TYPES: Mapping[str, Any] = {"n": np.int64, "status": np.int8, "provenance": np.int8}
 
@@ -138,7 +139,7 @@ def build(columns: Columns) -> tuple[tuple[Line, ...], dict[str, Panel]]:
     numbers: dict[Line, int] = {}
     keys = zip(*(columns[name] for name in Line._fields), strict=True)
     line_of = [numbers.setdefault(Line(*key), len(numbers)) for key in keys]
-    floats = {name: np.asarray(columns[name], np.float64) for name in (*_NUMBERS, "n")}
+    floats = {name: np.asarray(columns[name], np.float64) for name in (*NUMBERS, "n")}
     by_metric: dict[str, list[int]] = {}
     for place, metric in enumerate(columns["metric"]):
         by_metric.setdefault(metric, []).append(place)
@@ -176,7 +177,7 @@ def _panel(metric: str, places: Sequence[int], line_of: Sequence[int], columns: 
     column = np.array([numbered[name] for name in present], np.int64)
     where = np.array(places, np.int64)
     counts = columns["n"][where]
-    cells: dict[str, Any] = {name: columns[name][where] for name in _NUMBERS}
+    cells: dict[str, Any] = {name: columns[name][where] for name in NUMBERS}
     cells["n"] = np.where(np.isfinite(counts), counts, -1)
     for name, known in (("status", STATUSES), ("provenance", PROVENANCES)):
         codes = {text: code for code, text in enumerate(known)}

@@ -41,7 +41,7 @@ from earmark.submissions import Provenance, SystemCard
 from earmark.submissions.rules import blind_subsets
 
 if TYPE_CHECKING:
-    from earmark.board.storage.store import Store
+    from earmark.board.storage import Store
 
 __all__ = ["BEST", "EACH", "Field", "NoSuchBoard", "NoSuchSystem", "Snapshot", "Snapshots"]
 

@@ -6,8 +6,6 @@ status stands beside it. LaTeX is for papers: rounded, needs only the booktabs p
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import unicodedata
@@ -20,8 +18,10 @@ from earmark.board.boards.pairs import Comparison
 from earmark.board.boards.subsets import SubsetSummary
 from earmark.board.boards.table import Cell, TablePage
 from earmark.board.records import System
-from earmark.report.reading import facts, number, plain
+from earmark.board.storage.accounts import PAPERS
+from earmark.report.reading import facts, number
 from earmark.scores import STATUS_MARKS
+from earmark.tables import csv_text, plain
 
 __all__ = [
     "bibtex",
@@ -36,8 +36,6 @@ __all__ = [
 
 Record = dict[str, Any]
 
-PAPERS = "papers"
-"""To whom printed results belong: nobody's name."""
 _ALWAYS = {"rank", "rank_low", "rank_high"}
 _PARTIAL = "†"
 
@@ -124,29 +122,27 @@ def _spread(cell: Cell, key: str) -> Record:
 
 
 def to_csv(records: Sequence[Record]) -> str:
-    """CSV with one header; columns that are empty in every line are left out, except ranks. Text that a spreadsheet
-    would take for a formula begins with an apostrophe."""
+    """CSV with one header; columns that are empty in every line are left out, except ranks."""
     names = _used(records)
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(zip(*(_csv_column([record[name] for record in records]) for name in names), strict=True))
-    return out.getvalue()
+    columns = [
+        [_formula_free(cell) if isinstance(cell, str) else cell for cell in _column(records, name)] for name in names
+    ]
+    return csv_text(names, zip(*columns, strict=True))
+
+
+def _column(records: Sequence[Record], name: str) -> list[Any]:
+    return [record[name] for record in records]
 
 
 def _used(records: Sequence[Record]) -> list[str]:
     """The columns that are not empty in every line, and those of ranks: what reads a table may count on them."""
-    named = records[0] if records else ()
-    return [name for name in named if name in _ALWAYS or any(one[name] not in (None, "") for one in records)]
-
-
-def _csv_column(values: list[Any]) -> list[Any]:
-    """A column as csv.writer takes it: it writes numbers exactly and None as nothing."""
-    return [_formula_free(value) if isinstance(value, str) else value for value in values]
+    names = records[0] if records else ()
+    return [name for name in names if name in _ALWAYS or any(one[name] not in (None, "") for one in records)]
 
 
 @lru_cache(8192)
 def _formula_free(text: str) -> str:
+    """Text that a spreadsheet would take for a formula begins with an apostrophe."""
     line = plain(text)
     return f"'{line}" if line[:1] in ("=", "+", "@", "-") and not re.fullmatch(r"-?[\d.]+", line) else line
 

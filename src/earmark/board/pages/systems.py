@@ -67,7 +67,11 @@ def system_file(reader: Reader, board: str, slug: str, kind: str) -> Page:
         address = f"{reader.base_url}{system_address(board, slug)}"
         return as_file(files.bibtex(system, address), kind, slug)
     scores = reader.source.rows(board, system)
-    return as_file(scores.to_json() if kind == "json" else csv_text(COLUMNS, (row.as_dict() for row in scores)), kind, f"{board}-{slug}")
+    return as_file(
+        scores.to_json() if kind == "json" else csv_text(COLUMNS, (row.as_dict() for row in scores)),
+        kind,
+        f"{board}-{slug}",
+    )
 
 
 def _metrics(snapshot: Snapshot, slug: str) -> list[str]:
