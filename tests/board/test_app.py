@@ -123,4 +123,4 @@ def test_sessions_outlive_a_restart_and_permalinks_have_the_public_address(tmp_p
     assert len(first.state.context.signer.secret) == 32
     with TestClient(second) as client:
         assert client.get(f"/v1/submissions/{told['id']}").json()["state"] == "pending"
-    first.state.context.close()
+    first.state.context.store.close()

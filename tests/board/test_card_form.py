@@ -14,7 +14,7 @@ LIMITS = Limits()
 
 
 def test_every_fact_of_a_card_can_be_said_in_the_form() -> None:
-    assert {field.name for field in FIELDS} == set(SystemCard.__dataclass_fields__)
+    assert {field.name for field in FIELDS} == set(SystemCard.__dataclass_fields__) - {"details"}  # of runs of codecs
 
 
 def test_an_empty_form_leaves_the_file_as_it_is() -> None:
