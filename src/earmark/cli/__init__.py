@@ -42,6 +42,9 @@ VERBS = {
     "published": ("earmark.cli.published", "the papers' printed results: list, check, show"),
 }
 
+# A verb below another that has positional words of its own. A file called sanity is given as ./sanity.
+BELOW = {"fidelity sanity": "earmark.cli.fidelity_sanity"}
+
 SYNONYMS = (
     ("--jobs", "--threads"),
     ("--metrics", "--metric"),
@@ -65,13 +68,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words[0] in ("-V", "--version"):
         print(f"earmark {__version__}")
         return 0
+    verb = " ".join(words[:2]) if " ".join(words[:2]) in BELOW else words[0]
     if words[0] not in VERBS:
         print(f"earmark: there is no command {words[0]!r}.{did_you_mean(words[0], VERBS)} "
               "`earmark --help` lists them.", file=sys.stderr)  # fmt: skip
         return 2
-    module: Any = import_module(VERBS[words[0]][0])
+    module: Any = import_module(BELOW.get(verb) or VERBS[verb][0])
     parser = argparse.ArgumentParser(
-        prog=f"earmark {words[0]}",
+        prog=f"earmark {verb}",
         description=module.__doc__,
         epilog=module.EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -79,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     module.add_arguments(parser)
     _merge_spellings(parser)
     try:
-        args = parser.parse_args(words[1:])
+        args = parser.parse_args(words[len(verb.split()) :])
     except SystemExit as stop:
         return int(stop.code or 0)
     return _guarded(module.run, args)

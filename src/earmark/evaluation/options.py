@@ -58,7 +58,7 @@ class Options(BaseModel):
     )
     across_groups: bool = Field(
         default=False,
-        description="also leave out all pairs of one group, as protocol across_groups, for which a report answers",
+        description="also leave out all pairs of one group, as protocol across_groups",
     )
     min_class_size: int = Field(default=2, description="drop classes with fewer clips")
     ties: spaces.Ties = Field(

@@ -154,7 +154,11 @@ class RunConfig(RunSettings):
     permutations: int = Field(0, ge=0)
     intervals: Literal["jackknife", "bootstrap", "none"] | None = None
     bootstrap: int = Field(0, ge=0)
-    across_groups: bool = False
+    across_groups: bool = Field(
+        False,
+        description="also leave out all pairs of one group (speaker, bird, recording), as protocol across_groups; the "
+        "report then answers for it",
+    )
     min_class_size: int = Field(2, ge=1)
     copies: Literal["drop", "keep", "refuse"] = Field(
         "drop",
