@@ -96,7 +96,9 @@ class Finding(NamedTuple):
     baseline_error: float | None = None
 
     @classmethod
-    def measured(cls, metric: str, protocol: str, value: float, between: Interval, **more: Any) -> Finding:
+    def measured(
+        cls, metric: str, protocol: str, value: float, between: tuple[float | None, float | None], **more: Any
+    ) -> Finding:
         """A value with its interval."""
         return cls(metric, protocol, value, between[0], between[1], **more)
 
