@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from earmark.errors import UsageError
 from earmark.evaluation.options import Options
-from earmark.runs.config import CacheOptions, RunSettings, kinds_of
+from earmark.runs.config import OF_EACH_CORPUS, CacheOptions, RunSettings, kinds_of
 
 __all__ = ["add_cache", "add_flags", "config_of", "names", "whole_numbers"]
 
@@ -67,7 +67,8 @@ def add_cache(parser: argparse._ActionsContainer) -> None:
 
 def given(args: argparse.Namespace, model: type[BaseModel]) -> dict[str, Any]:
     """The values of the flags that were given, under the names that the model knows."""
-    known = (*model.model_fields, *getattr(model, "SPELLINGS", ()))
+    known = [*model.model_fields, *getattr(model, "SPELLINGS", ())]
+    known += OF_EACH_CORPUS if issubclass(model, RunSettings) else ()
     values = {name: getattr(args, name, None) for name in known if name != "cache"}
     cache = {"policy": getattr(args, "cache", None), "url": getattr(args, "cache_dir", None)}
     values["cache"] = {name: value for name, value in cache.items() if value is not None} or None

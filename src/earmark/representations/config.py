@@ -185,8 +185,8 @@ class RunConfig(RunSettings):
         """A suite that is a registered corpus, or a part of one, says which corpus is meant."""
         suite = "vocsim" if given.get("suite") == "lite" else given.get("suite")
         if "corpus" not in given and isinstance(suite, str) and is_registered(suite):
-            return {**given, "corpus": suite}
-        return given
+            given = {**given, "corpus": suite}
+        return super().completed(given)
 
     @field_validator("suite")
     @classmethod
