@@ -33,7 +33,7 @@ __all__ = [
 Policy: TypeAlias = Literal["use", "refresh", "off"]
 
 
-def listed(given: object) -> object:
+def listed(given: object) -> list[Any]:
     """One thing stands for a list of one; a text may hold several, separated by commas."""
     if isinstance(given, str):
         return [word.strip() for word in given.split(",") if word.strip()]
