@@ -12,7 +12,7 @@ from earmark.cli import BELOW, SYNONYMS, VERBS, main, parser_of
 from earmark.cli.flags import config_of
 from earmark.cli.run import config_of as run_config
 from earmark.codecs.runs.config import CodecConfig
-from earmark.errors import UsageError
+from earmark.errors import InputError, UsageError
 from earmark.representations.config import RunConfig
 
 COMMANDS = sorted((*VERBS, *BELOW))
@@ -108,3 +108,17 @@ def test_flags_of_a_codec_run() -> None:
 def test_an_unknown_executor_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert main("run --corpus x --extractor logmel --executor cloud".split()) == 2
     assert "executor 'cloud' is not in this version of Earmark: use local." in capsys.readouterr().err
+
+
+def test_columns_of_a_manifest_by_name(tmp_path: Path) -> None:
+    (tmp_path / "clips.csv").write_text("path,Species,label,tape\na.wav,finch,x,1\nb.wav,wren,y,2\n")
+    for name in "ab":
+        (tmp_path / f"{name}.wav").write_bytes(b"")
+    words = ("--corpus", str(tmp_path / "clips.csv"), "--extractor", "logmel")
+    corpus = run(*words, "--label-column", "species", "--groups", "tape").corpus[0].open()
+    assert [(clip.label, clip.group) for clip in corpus.clips] == [("finch", "1"), ("wren", "2")]
+    assert [clip.label for clip in run(*words, "--groups", "tape").corpus[0].open().clips] == ["x", "y"]
+    with pytest.raises(InputError, match=r"has no column 'spices' .*Did you mean \"species\""):
+        run(*words, "--label-column", "spices").corpus[0].open()
+    with pytest.raises(UsageError, match="is no manifest"):
+        run("--corpus", str(tmp_path), "--extractor", "logmel", "--groups", "tape").corpus[0].open()

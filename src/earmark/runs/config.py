@@ -8,6 +8,7 @@ that names it; the registered name of a corpus comes before a folder of that nam
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args, get_origin
 
@@ -16,6 +17,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.plain_yaml import load_yaml
+
+if TYPE_CHECKING:
+    from earmark.corpora.clips import Corpus
 
 __all__ = [
     "CacheOptions",
@@ -125,6 +129,13 @@ class CorpusEntry(Section):
     @classmethod
     def _from_text(cls, given: Any) -> Any:
         return {"spec": str(given)} if isinstance(given, str | Path) else given
+
+    def open(self) -> Corpus:
+        """The corpus, under the name that the scores give it."""
+        from earmark.corpora.source import open_corpus
+
+        corpus = open_corpus(self.spec, label_column=self.label_column, groups=self.groups)
+        return corpus if self.name is None else replace(corpus, card=replace(corpus.card, name=self.name))
 
     def placed(self, place: Callable[[str], Path]) -> CorpusEntry:
         """The entry with its path as `place` gives it; names, hub ids and import paths stay."""
