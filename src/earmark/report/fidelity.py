@@ -22,9 +22,9 @@ from earmark.report import reading
 from earmark.report.figures import fidelity as figures
 from earmark.report.figures.style import as_svg
 from earmark.report.html import shell
-from earmark.report.html.elements import Html, bullets, drawing, paragraph, section, table, tag
 from earmark.report.reading import number
 from earmark.scores import PointKey, Row
+from earmark.tables.html import Html, bullets, drawing, paragraph, section, table, tag
 from earmark.wording import counted
 
 QUESTIONS = {

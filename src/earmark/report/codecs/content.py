@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.codecs.contract import CodecCard
-from earmark.codecs.submission import Dataset
+from earmark.submissions import Dataset
 from earmark.report.codecs.comparison import Failures
 from earmark.scores import Scores
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from earmark.codecs.contract import CodecCard
 from earmark.codecs.rate_distortion import Point
-from earmark.codecs.submission import Dataset
+from earmark.submissions import Dataset
 from earmark.report.codecs.comparison import LADDER, BdRate, Comparison, Failures, best_below, compare_settings, failing
 from earmark.report.codecs.content import Difference
 from earmark.report.reading import facts, is_mean, number

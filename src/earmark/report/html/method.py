@@ -10,7 +10,7 @@ from urllib.parse import quote
 from earmark.corpora.clips import CorpusCard
 from earmark.report import reading
 from earmark.report.content import FileKind, FileNote, ReportData, Timing
-from earmark.report.html.elements import Child, Html, bullets, folded, join, pairs, paragraph, section, table, tag
+from earmark.tables.html import Child, Html, bullets, folded, join, pairs, paragraph, section, table, tag
 from earmark.wording import counted
 
 MOST_FILES = 500
