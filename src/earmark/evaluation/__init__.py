@@ -34,8 +34,22 @@ def hubness(
 ) -> Scores:
     """Measure how unevenly `vectors` [N, D] appear among each other's k nearest neighbours; no labels needed.
 
-    With `per_point`, `Scores.per_point` holds each point's k-occurrence under the metric name "hub_ratio". `correct`
-    and `device` as in `evaluate`: `correct=("none", "icdm")` gives the measures before and after a correction.
+    Args:
+        vectors: One row for each clip.
+        distance: One or several of cosine, euclidean, spearman.
+        k: Length of the lists of neighbours.
+        ties: Ranks of equal values under spearman: "average", or "ordinal" as in published numbers.
+        per_point: Keep how many lists each point is in, in `Scores.per_point` under the metric "hub_ratio".
+        ids: Names of the rows.
+        correct: One or several hubness corrections; `("none", "icdm")` gives the measures before and after one.
+        device: Where the neighbours that a correction rests on are searched: cpu, cuda, or auto (a GPU if there is one
+            and it pays).
+        memory: Budget for tiles and batches, beside the vectors: "2GB", or a number of bytes.
+        threads: Threads at work; None is one for each core. No result depends on it.
+        system: Name of the model, for the column `system`.
+        subset: Name of the data, for the column `subset`.
+        suite: Name of the suite, for the column `suite`.
+        progress: Whether a bar on stderr shows how far the work is.
     """
     return study_hubness(
         vectors, distance=distance, k=k, ties=ties, per_point=per_point, ids=ids, correct=correct, device=device,

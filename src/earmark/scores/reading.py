@@ -16,10 +16,13 @@ from earmark.scores.table import Scores
 
 
 def read_scores(path: str | os.PathLike[str]) -> Scores:
-    """Read a .csv, .jsonl, .json or .parquet score table.
+    """Read a score table.
 
-    Columns that an older version did not write take their defaults. An unknown column, a cell that is not a
-    number where one belongs, and NaN or infinity are errors that say where.
+    Columns that an older version did not write take their defaults. An unknown column, a cell that is not a number
+    where one belongs, and NaN or infinity are errors that say where.
+
+    Args:
+        path: A file that ends in .csv, .jsonl, .json or .parquet.
     """
     source = Path(path)
     decode = _READERS.get(source.suffix.lower())
