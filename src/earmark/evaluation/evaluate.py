@@ -1,0 +1,113 @@
+"""From vectors and labels to scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from earmark.evaluation.data import check, kept_for_reading
+from earmark.evaluation.measure import measure
+from earmark.evaluation.options import HUB_K, Options, as_counts, as_names, byte_count, kind_of_intervals
+from earmark.geometry import spaces
+from earmark.geometry.corrections import parse_all
+from earmark.scores import Scores
+from earmark.scores.spelling import refuse_reserved
+from earmark.workers import thread_count
+
+
+def evaluate(
+    vectors: Any,
+    labels: Any,
+    *,
+    distance: str | Sequence[str] = "cosine",
+    metrics: str | Sequence[str] | None = None,
+    k: int | Sequence[int] = (1, 5),
+    permutations: int = 0,
+    intervals: str | None = None,
+    bootstrap: int = 0,
+    groups: Any = None,
+    across_groups: bool = False,
+    min_class_size: int = 2,
+    ties: spaces.Ties = "average",
+    hub_k: int = HUB_K,
+    seed: int = 0,
+    per_point: bool = False,
+    per_unit: bool = False,
+    ids: Sequence[str] | None = None,
+    correct: str | Sequence[str] = "none",
+    device: str = "auto",
+    memory: str | int = "2GB",
+    threads: int | None = None,
+    system: str = "",
+    subset: str = "",
+    suite: str = "",
+    progress: bool = False,
+) -> Scores:
+    """Measure how well `vectors` [N, D] keep clips of one label together; returns Scores.
+
+    Args:
+        vectors: One row for each clip.
+        labels: One for each row; None, NaN, pandas.NA, a masked entry or "" is unlabelled: dropped and counted.
+        distance: One or several of cosine, euclidean, spearman.
+        metrics: Names, in a list or with commas, or "all"; None is all but clustering (k-means, UMAP + HDBSCAN).
+        k: The k of P@k, one or several.
+        permutations: Shuffles of the labels, as groups allow: each score gets a chance baseline, a lift and a p-value.
+        intervals: "jackknife" (the default: each clip, or each group, is left out as query and as candidate),
+            "bootstrap" (queries are drawn and the candidates stay as they are: the interval is about other queries in
+            this collection, and too narrow for another collection) or "none".
+        bootstrap: Resamples of the queries; a number chooses that kind of interval.
+        groups: The speaker, bird or recording of each row: the unit of intervals and tests.
+        across_groups: Also leave out all pairs of one group, as protocol "across_groups".
+        min_class_size: Smaller classes are dropped, from queries and candidates alike.
+        ties: Ranks of equal values under spearman: "average", or "ordinal" as in published numbers.
+        hub_k: Neighbours that the measures of hubness count.
+        seed: Seed of shuffles, resamples and k-means.
+        per_point: Keep the value of every point in `Scores.per_point`.
+        per_unit: Keep the value without each clip, or group, in `Scores.per_unit`.
+        ids: Names of the rows.
+        correct: One or several hubness corrections: none, sphere, ls, nicdm, icdm, csls, mp, dsl, with parameters as in
+            "icdm:k=20,iterations=5". Each gives rows of its own, from distances corrected on the fly.
+        device: Where the neighbours that a correction rests on are searched: cpu, cuda, or auto (a GPU if there is one
+            and it pays).
+        memory: Budget for tiles and batches, beside the vectors: "2GB", or a number of bytes.
+        threads: Threads at work; None is one for each core. No result depends on it.
+        system: Name of the model, for the column `system`.
+        subset: Name of the data, for the column `subset`.
+        suite: Name of the suite, for the column `suite`.
+        progress: Whether a bar on stderr shows how far the work is.
+
+    >>> evaluate(X, labels, distance=["cosine", "euclidean"], permutations=1000).value("P@1", distance="cosine")
+    """
+    refuse_reserved(subset, "subset")
+    kind, resamples = kind_of_intervals(intervals, bootstrap)
+    options = Options(
+        distance=as_names(distance, "distance"),
+        correct=parse_all(correct),
+        metrics=None if metrics is None else as_names(metrics, "metrics"),
+        k=as_counts(k, "k"),
+        hub_k=hub_k,
+        permutations=permutations,
+        intervals=kind,
+        bootstrap=resamples,
+        across_groups=across_groups,
+        min_class_size=min_class_size,
+        ties=ties,
+        seed=seed,
+        memory=byte_count(memory),
+        threads=thread_count(threads),
+        device=device,
+        per_point=per_point,
+        per_unit=per_unit,
+        progress=progress,
+    )
+    data = check(vectors, kept_for_reading(labels), kept_for_reading(groups), options, ids)
+    where = {"suite": suite, "subset": subset, "system": system}
+    parts = [part for name in options.distance for part in measure(data, name, options, where)]
+    per_point_values = {key: values for part in parts for key, values in part.per_point.items()}
+    return Scores(
+        rows=tuple(row for part in parts for row in part.rows),
+        per_point=per_point_values,
+        point_ids=data.ids if per_point else None,
+        notes=data.notes,
+        per_unit={key: values for part in parts for key, values in part.per_unit.items()},
+    )
