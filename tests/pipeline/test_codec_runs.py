@@ -20,12 +20,9 @@ from tests.pipeline import codec_toys
 from tests.pipeline.codec_toys import QUICK, memory, voiced
 
 import earmark
-from earmark.board.rules import check
-from earmark.board.submission import read_document as submitted
 from earmark.cli import main
 from earmark.codecs.runs.folder import read_cards, read_codec_record
 from earmark.codecs.runs.runner import plan_codecs, run_codecs
-from earmark.codecs.submission import Dataset, read_document
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.errors import InputError, UsageError
 from earmark.report.codecs.finished import open_runs
@@ -37,6 +34,8 @@ from earmark.runs.packs import Packer, read_records
 from earmark.runs.pool import Died, Processes
 from earmark.runs.store import Cache
 from earmark.scores import Scores, load_scores
+from earmark.submissions import Dataset, check, read_document
+from earmark.submissions import read_document as submitted
 
 ROOT = Path(__file__).resolve().parents[2]
 TOYS = "tests.pipeline.codec_toys"

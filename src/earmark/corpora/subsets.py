@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from earmark.corpora.clips import Clip, Corpus, CorpusCard, length_of
 from earmark.corpora.copies import CopySet
 from earmark.corpora.source import open_corpus
 from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.runs.config import CorpusEntry
 from earmark.runs.engine import Failure, Tick, reason_of
 from earmark.wording import counted
 from earmark.workers import Workers
@@ -20,17 +21,6 @@ from earmark.workers import Workers
 __all__ = ["LeftOut", "PreparedSubset", "choose_subsets", "clip_count", "open_corpora", "prepare"]
 
 log = logging.getLogger("earmark.runs")
-
-
-class CorpusEntry(Protocol):
-    """A corpus as a config names it: what to open, its name in the scores, which of its subsets to take."""
-
-    @property
-    def spec(self) -> str: ...
-    @property
-    def name(self) -> str | None: ...
-    @property
-    def subsets(self) -> list[str]: ...
 
 
 @dataclass(frozen=True)
@@ -117,10 +107,12 @@ def _failure(suite: str, subset: str, clip: Clip, step: str, extractor: str, err
 
 def open_corpora(entries: Iterable[CorpusEntry]) -> list[Corpus]:
     """The corpora of a config, each named as its entry says."""
-    corpora = [(open_corpus(entry.spec), entry.name) for entry in entries]
-    return [
-        corpus if name is None else replace(corpus, card=replace(corpus.card, name=name)) for corpus, name in corpora
-    ]
+    corpora = []
+    for entry in entries:
+        corpus = open_corpus(entry.spec, label_column=entry.label_column, groups=entry.groups)
+        card = corpus.card if entry.name is None else replace(corpus.card, name=entry.name)
+        corpora.append(replace(corpus, card=card))
+    return corpora
 
 
 def choose_subsets(corpus: Corpus, wanted: Sequence[str]) -> dict[str, list[Clip]]:

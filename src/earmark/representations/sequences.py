@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark._version import __version__
+from earmark.evaluation import dtw
 from earmark.evaluation.options import byte_count
 from earmark.geometry import spaces
 from earmark.geometry.layout import one_class
 from earmark.geometry.sweep import Wanted, sweep
-from earmark.metrics import catalogue, retrieval, sequence
+from earmark.metrics import catalogue, retrieval
 from earmark.representations import layers
 from earmark.representations.config import RunConfig
 from earmark.runs.packs import Records
@@ -70,8 +71,8 @@ def measure(
         return Entry({"rows": [row.as_dict() for row in rows], "note": note, "seconds": 0.0})
     nearest = _nearest(vectors[kept], options.distance, candidates, config)
     stored = StoredFrames(records, [digests[row] for row in kept], options.stride, layer)
-    frames = sequence.prepare(stored, components=options.dimension, stride=1)
-    neighbours = sequence.rerank(nearest, frames, radius=options.radius, threads=config.threads).indices
+    frames = dtw.prepare(stored, components=options.dimension, stride=1)
+    neighbours = dtw.rerank(nearest, frames, radius=options.radius, threads=config.threads).indices
     codes = np.unique([labels[row] or "" for row in kept], return_inverse=True)[1]
     seconds = time.perf_counter() - started
     rows = [_row(codes, neighbours, k, {**about, "seconds": seconds}) for k in ks]

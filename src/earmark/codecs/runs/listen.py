@@ -23,7 +23,7 @@ from earmark.codecs.runs.systems import CodecSystem
 from earmark.corpora.clips import Clip
 from earmark.corpora.subsets import PreparedSubset
 from earmark.errors import EarmarkError, UsageError
-from earmark.probes import Finding, Heard, Task, open_task
+from earmark.probes import Finding, Responses, Task, open_task
 from earmark.progress import progress_bar
 from earmark.runs import strangers
 from earmark.runs.engine import Tick
@@ -155,7 +155,9 @@ def _rows_of(work: CodecWork, named: NamedTask, subset: PreparedSubset, tick: Ti
         yield from _rows(work, named, subset, system, findings)
 
 
-def _heard(work: CodecWork, named: NamedTask, clips: Sequence[Clip], digests: Sequence[str]) -> Heard | EarmarkError:
+def _heard(
+    work: CodecWork, named: NamedTask, clips: Sequence[Clip], digests: Sequence[str]
+) -> Responses | EarmarkError:
     """What the task's model made of clips: from the cache, or now."""
     card = named.task.card
     ids = [[clip.id, clip.label, clip.group] for clip in clips]
@@ -163,7 +165,7 @@ def _heard(work: CodecWork, named: NamedTask, clips: Sequence[Clip], digests: Se
     entry = work.cache.get(KIND, key)
     if entry is not None:
         work.count("tasks", cached=1)
-        return Heard.from_arrays(entry.arrays)
+        return Responses.from_arrays(entry.arrays)
     if not clips:
         return EarmarkError("The codec failed on every clip.")
     try:

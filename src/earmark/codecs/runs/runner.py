@@ -72,13 +72,13 @@ def codec(
     """Measure codecs on a corpus: what they keep, at what rate. The scores lie in the folder `into` too.
 
     Args:
-        codecs: names as on the command line (`opus@12`, `mp3`, `mypackage.mymodule:MyCodec`) or objects with `card`,
+        codecs: Names as on the command line (`opus@12`, `mp3`, `mypackage.mymodule:MyCodec`) or objects with `card`,
             `encode` and `decode`.
-        corpus: what to open, or a corpus in memory.
-        category: speech, music or audio; None: what the corpus's card says.
-        into: the folder for the results.
-        progress: show how far the run is on stderr.
-        options: those of `CodecConfig`: metrics, extras, tasks, tandem, loss, limit, jobs …
+        corpus: A folder, a manifest, the name of a corpus, or a Corpus.
+        category: What the sounds are (speech, audio, music); None is what each corpus's card says.
+        into: The folder for the results.
+        progress: Whether bars on stderr show how far the work is.
+        options: Other keys of `CodecConfig`: metrics, extras, tasks, tandem, loss, limit, jobs …
 
     >>> earmark.codec(["opus@12", "mp3@32"], "sounds/", category="audio").scores.value("pesq", system="opus@12")
     """

@@ -12,7 +12,6 @@ from earmark._version import __version__
 from earmark.codecs.aggregate import compare
 from earmark.codecs.contract import CodecCard, Measured
 from earmark.codecs.runs.folder import clip_values, read_cards, read_codec_record
-from earmark.codecs.submission import Dataset
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.report.codecs.comparison import (
     Comparison,
@@ -26,6 +25,7 @@ from earmark.report.codecs.content import Difference
 from earmark.report.codecs.text import shared_text
 from earmark.report.reading import is_mean
 from earmark.scores import Row, Scores, load_scores, merge
+from earmark.submissions import Dataset
 
 __all__ = ["Runs", "comparison_rows", "differences", "open_runs"]
 

@@ -14,7 +14,6 @@ from earmark.codecs.clip_work import opened
 from earmark.codecs.runs.config import CodecConfig
 from earmark.codecs.runs.folder import clip_values
 from earmark.codecs.runs.state import BLOB
-from earmark.codecs.submission import Dataset
 from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.subsets import choose_subsets, open_corpora
 from earmark.errors import EarmarkError, InputError
@@ -25,6 +24,7 @@ from earmark.report.codecs.page import write_codecs
 from earmark.runs.packs import Records, read_records
 from earmark.runs.store import Cache
 from earmark.scores import Scores, metric_facts
+from earmark.submissions import Dataset
 
 __all__ = ["gather", "report_codec_run"]
 
