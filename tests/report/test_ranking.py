@@ -12,6 +12,7 @@ from earmark.report import answer, figures
 from earmark.report.content import CopyNote, ReportData
 from earmark.report.html import render
 from earmark.report.ranking import ClipCount, SharedClips, lost_said, rank
+from earmark.report.score_index import ScoreIndex
 from earmark.report.tables import to_markdown
 from earmark.scores import Row, Scores
 
@@ -94,7 +95,7 @@ def test_the_page_shows_both_protocols_side_by_side_and_draws_the_one_that_answe
 
 
 def test_figures_rank_across_groups() -> None:
-    _lines, _, cells = figures.tables._heat_cells(Scores(tuple(DIGITS)), None, None)
+    cells = figures.heatmaps._HeatMap(ScoreIndex(Scores(tuple(DIGITS)))).cells
     assert {found.protocol for rows in cells for found in rows.values()} == {"across_groups"}
     layers = [row for layer, (across, over_all) in enumerate([(0.2, 0.9), (0.6, 0.5)])
               for row in pair(f"wavlm@{layer} mean_time", across, over_all)]  # fmt: skip

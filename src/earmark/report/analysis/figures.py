@@ -18,11 +18,14 @@ from earmark.report.figures.style import (
     INK,
     MUTED,
     SCALE,
-    ink_on,
+    colour_bar,
+    grid,
     library,
     look,
+    name_lines,
     name_of,
     new_figure,
+    write_cell,
 )
 
 _WIDTH = 7.6
@@ -70,8 +73,7 @@ def relation_map(found: Relations) -> Any:
             for row in range(count):
                 for column in range(count):
                     letter = _LETTERS[KINDS[found.kind[order[row], order[column]]]] if row != column else ""
-                    ink = ink_on(*scale(r2[row, column])[:3])
-                    right.text(column, row, letter, ha="center", va="center", color=ink, fontsize=7)
+                    write_cell(right, column, row, letter, scale(r2[row, column]), fontsize=7)
         if count <= _MOST_NAMES:
             right.set_xticks(range(count), names, rotation=90)
             right.xaxis.tick_top()
@@ -82,10 +84,7 @@ def relation_map(found: Relations) -> Any:
             right.set_yticks([])
         right.tick_params(length=0, labelsize=8 if count <= 40 else 6)
         right.spines[:].set_visible(False)
-        bar = figure.colorbar(image, ax=left, location="left", fraction=0.3, pad=0.1, aspect=25)
-        bar.outline.set_visible(False)
-        bar.ax.tick_params(length=0)
-        bar.set_label("R²")
+        colour_bar(figure, image, left, "R²", location="left", fraction=0.3, pad=0.1, aspect=25)
     return figure
 
 
@@ -129,8 +128,7 @@ def coverage_curves(found: Prowl) -> Any:
         axes.set_xlabel("datasets that are run")
         axes.set_ylabel("coverage")
         axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.grid(axis="y")
-        axes.set_axisbelow(True)
+        grid(axes)
         figure.legend(loc="outside right center", title="(size that reaches 0.95)", title_fontsize=7.5)
     return figure
 
@@ -152,8 +150,7 @@ def error_curves(found: Pounce) -> Any:
         axes.set_xlabel("datasets that are run")
         axes.set_ylabel("typical error of the others\n(0 chance, 1 best)")
         axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.grid(axis="y")
-        axes.set_axisbelow(True)
+        grid(axes)
         axes.legend(loc="upper right")
     return figure
 
@@ -168,14 +165,10 @@ def rank_plot(found: Ranks, most: int = 30) -> Any:
             ends = [row.low or row.rank, row.high or row.rank]
             axes.plot(ends, [height, height], color=COLOURS[0], linewidth=2.2, solid_capstyle="butt")
             axes.plot([row.rank], [height], "o", color=INK, markersize=4)
-        axes.set_yticks(range(len(rows)), [name_of(row.model, 40) for row in rows])
-        axes.set_ylim(len(rows) - 0.4, -0.6)
+        name_lines(axes, [name_of(row.model, 40) for row in rows])
         axes.set_xlim(left=0)
         axes.set_xlabel("rank, with its 95 % interval")
-        axes.tick_params(axis="y", length=0)
-        axes.spines["left"].set_visible(False)
-        axes.grid(axis="x")
-        axes.set_axisbelow(True)
+        grid(axes, "x")
     return figure
 
 
@@ -193,8 +186,7 @@ def trade_off(found: Choice) -> Any:
         for axes, value in ((upper, chosen.coverage), (lower, chosen.error)):
             axes.plot([chosen.seconds / 60], [value], "o", markersize=11, markerfacecolor="none",
                       markeredgecolor=INK, markeredgewidth=1.6)  # fmt: skip
-            axes.grid(axis="y")
-            axes.set_axisbelow(True)
+            grid(axes)
         said = f"lite: {', '.join(chosen.members)}\n{chosen.seconds / 60:.0f} min of {found.whole.seconds / 3600:.0f} h"
         upper.annotate(
             said, (chosen.seconds / 60, chosen.coverage), (12, -42), textcoords="offset points", fontsize=8.5,

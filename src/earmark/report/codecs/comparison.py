@@ -21,7 +21,7 @@ from earmark.codecs.rate_distortion import (
 )
 from earmark.codecs.submission import Dataset
 from earmark.errors import UsageError, did_you_mean
-from earmark.report.reading import facts
+from earmark.report.metric_text import facts
 from earmark.scores import Row, Scores
 
 __all__ = [

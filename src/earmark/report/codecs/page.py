@@ -14,13 +14,12 @@ from earmark.report.codecs.content import CodecReport
 from earmark.report.codecs.text import left_out_text, shown_value
 from earmark.report.correlations import metric_correlations
 from earmark.report.figures.codecs import Line, rate_distortion, steps
+from earmark.report.figures.heatmaps import correlation_map
 from earmark.report.figures.style import as_svg, library
-from earmark.report.figures.tables import correlation_map
 from earmark.report.html.shell import footer, whole_page, write_page
-from earmark.report.reading import listed
 from earmark.scores import Row, Scores
 from earmark.tables.html import Html, bullets, drawing, paragraph, section, table, tag
-from earmark.wording import counted
+from earmark.wording import counted, listed
 
 __all__ = ["render_codecs", "write_codecs"]
 

@@ -10,7 +10,8 @@ from earmark.codecs.rate_distortion import Point
 from earmark.codecs.submission import Dataset
 from earmark.report.codecs.comparison import LADDER, BdRate, Comparison, Failures, best_below, compare_settings, failing
 from earmark.report.codecs.content import Difference
-from earmark.report.reading import facts, is_mean, number
+from earmark.report.metric_text import facts, number
+from earmark.report.score_index import is_mean
 from earmark.scores import Row, Scores
 
 __all__ = [

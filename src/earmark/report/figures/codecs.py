@@ -17,13 +17,14 @@ from earmark.report.figures.style import (
     MUTED,
     PAPER,
     axis_title,
+    grid,
     library,
     look,
     name_of,
     new_figure,
     nothing,
 )
-from earmark.report.reading import facts
+from earmark.report.metric_text import facts
 from earmark.scores import Row
 
 __all__ = ["Line", "difference_png", "rate_distortion", "steps"]
@@ -93,8 +94,7 @@ def _panel(axes: Any, found: Comparison, looks: Mapping[str, tuple[str, str]]) -
     arrow = "↑" if found.higher_is_better else "↓"
     protocol = "" if found.protocol in ("all", "reference") else f", {found.protocol}"
     axes.set_title(f"{axis_title(found.metric)}{protocol} {arrow}", color=INK)
-    axes.grid(True, axis="y")
-    axes.set_axisbelow(True)
+    grid(axes)
 
 
 def _within(rate: float, limits: tuple[float, float]) -> bool:
@@ -141,8 +141,7 @@ def steps(panels: Mapping[str, Sequence[Line]], along: str) -> Any:
             axes.set_xlabel(along)
             axes.set_ylabel(axis_title(metric))
             axes.set_xticks(sorted({at for line in lines for at in line.at}))
-            axes.grid(True, axis="y")
-            axes.set_axisbelow(True)
+            grid(axes)
         handles, labels = figure.axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=min(6, 2 * len(shown)))
     return figure

@@ -7,24 +7,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.report import reading
 from earmark.report.figures.style import (
-    COLOURS,
     GRID,
     INK,
-    MARKERS,
     MUTED,
     axis_title,
+    bare,
+    grid,
     library,
     look,
+    name_lines,
     name_of,
     new_figure,
     nothing,
     save,
+    style_of,
 )
 from earmark.report.hubs import HubView
+from earmark.report.metric_text import facts
 from earmark.report.projection import project
-from earmark.report.reading import facts
+from earmark.report.score_index import ScoreIndex, as_index, subset
 from earmark.scores import Row, Scores
 
 _WIDTH = 7.6
@@ -68,11 +70,15 @@ def occurrences(view: HubView, distance: str) -> Any:
 
 
 def _draw_occurrences(figure: Any, view: HubView, distance: str) -> None:
+    def percent(value: float, _: Any) -> str:
+        return f"{100 * value:g} %"
+
     known = view.corrections(distance)
     first = view.before(distance)
     left, right = figure.subplots(1, 2, width_ratios=[1.55, 1])
     counts = {name: view.occurrences(distance, name) for name in known}
-    styles = _styles(known, first)
+    others = [name for name in known if name != first]
+    styles = {first: (INK, 2.0)} | {name: (style_of(place)[0], 1.3) for place, name in enumerate(others)}
     for name in sorted(known, key=lambda name: name == first):
         values, share = _at_least(counts[name])
         colour, width = styles[name]
@@ -85,8 +91,8 @@ def _draw_occurrences(figure: Any, view: HubView, distance: str) -> None:
     left.set_xlabel(f"in at least so many lists of {view.k}")
     left.set_ylabel("share of points")
     left.xaxis.set_major_locator(library("matplotlib.ticker").LogLocator(subs=(1.0, 2.0, 5.0)))
-    left.xaxis.set_major_formatter(_plain_number)
-    left.yaxis.set_major_formatter(_plain_percent)
+    left.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    left.yaxis.set_major_formatter(percent)
     left.minorticks_off()
     order = sorted(known, key=lambda name: (name != first, -counts[name].max()))
     handles = dict(zip(*reversed(left.get_legend_handles_labels()), strict=True))
@@ -98,20 +104,10 @@ def _draw_occurrences(figure: Any, view: HubView, distance: str) -> None:
         right.annotate(
             f"{100 * alone:.1f} %", (alone, place), (3, 0), textcoords="offset points", va="center", fontsize=8
         )
-    right.set_yticks(places, [name_of(name, 18) for name in order])
-    right.set_ylim(len(order) - 0.4, -0.6)
+    name_lines(right, [name_of(name, 18) for name in order])
     right.set_xlim(0, max(max(shares) * 1.3, 0.01))
     right.set_xlabel("share of points in no list (antihubs)")
-    right.xaxis.set_major_formatter(_plain_percent)
-    right.tick_params(axis="y", length=0)
-    right.spines["left"].set_visible(False)
-
-
-def _styles(known: list[str], first: str) -> dict[str, tuple[str, float]]:
-    """The lists before correction in ink; each correction in a colour of its own."""
-    others = [name for name in known if name != first]
-    found = {name: (COLOURS[place % len(COLOURS)], 1.3) for place, name in enumerate(others)}
-    return {first: (INK, 2.0)} | found
+    right.xaxis.set_major_formatter(percent)
 
 
 def _at_least(counts: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -119,14 +115,6 @@ def _at_least(counts: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
     values, sizes = np.unique(counts[counts > 0], return_counts=True)
     share = np.cumsum(sizes[::-1])[::-1] / len(counts)
     return np.append(values, values[-1] if len(values) else 1), np.append(share, 0.0)
-
-
-def _plain_number(value: float, _: Any) -> str:
-    return f"{value:g}"
-
-
-def _plain_percent(value: float, _: Any) -> str:
-    return f"{100 * value:g} %"
 
 
 def neighbourhood(view: HubView, distance: str, row: int | None = None) -> Any:
@@ -143,7 +131,10 @@ def _draw_neighbourhood(figure: Any, view: HubView, distance: str, row: int | No
     hub = int(view.hubs(distance, 1)[0]) if row is None else row
     shown = [name for name in (view.before(distance), view.after(distance)) if name is not None]
     listers = {name: view.listed_by(distance, name, hub) for name in shown}
-    rows = _sampled(view.n, np.unique(np.concatenate([[hub], *listers.values()])))
+    rows = np.arange(view.n)
+    if view.n > _MAP_POINTS:  # the points that are needed, and a fixed sample of the others
+        drawn = np.random.default_rng(0).choice(view.n, _MAP_POINTS, replace=False)
+        rows = np.union1d(np.unique(np.concatenate([[hub], *listers.values()])), drawn)
     found = project(view.vectors[rows], distance=distance, method="pca", most=len(rows))
     at = np.full((view.n, 2), np.nan)
     at[rows] = found.points
@@ -152,14 +143,6 @@ def _draw_neighbourhood(figure: Any, view: HubView, distance: str, row: int | No
         _draw_star(axes, view, distance, name, hub, at, listers[name])
     if len(rows) < view.n:
         panels[-1].set_xlabel(f"{len(rows)} of {view.n} points drawn", loc="right", fontsize=7.5, color=MUTED)
-
-
-def _sampled(n: int, needed: NDArray[np.int64]) -> NDArray[np.int64]:
-    """All points, or those needed and a fixed sample of the others."""
-    if n <= _MAP_POINTS:
-        return np.arange(n)
-    drawn = np.random.default_rng(0).choice(n, _MAP_POINTS, replace=False)
-    return np.asarray(np.union1d(needed, drawn), np.int64)
 
 
 def _draw_star(
@@ -176,7 +159,7 @@ def _draw_star(
     axes.scatter(*at[hub], s=120, marker="*", color=_HUB, edgecolors=INK, linewidths=0.6, zorder=4)
     axes.set_xticks([])
     axes.set_yticks([])
-    axes.spines[:].set_visible(False)
+    bare(axes)
     heading = "no correction" if name == "none" else name_of(name, 24)
     lists = f"{len(listers)} list{'s' * (len(listers) != 1)}"
     axes.set_title(
@@ -188,7 +171,7 @@ def _draw_star(
 # --- a score table ------------------------------------------------------------------------------------------------
 
 
-def before_after(scores: Scores, metrics: list[str] | None = None, protocol: str = "all") -> Any:
+def before_after(scores: Scores | ScoreIndex, metrics: list[str] | None = None, protocol: str = "all") -> Any:
     """A line for each system, distance and subset: its value without correction and with each, metric by metric."""
     lines, corrections, names = before_after_lines(scores, metrics, protocol)
     if not lines or not names:
@@ -201,19 +184,21 @@ def before_after(scores: Scores, metrics: list[str] | None = None, protocol: str
             for height, (_, cells) in enumerate(shown):
                 _dumbbell(axes, height, cells.get(metric, {}), corrections)
             axes.set_title(axis_title(metric) + (" ↑" if facts(metric).higher_is_better else " ↓"), loc="left")
-            axes.grid(axis="x")
-            axes.set_axisbelow(True)
+            grid(axes, "x")
             axes.xaxis.set_major_locator(library("matplotlib.ticker").MaxNLocator(4))
             lowest, left = facts(metric).range[0], axes.get_xlim()[0]
             if left < lowest < left + 0.25 * (axes.get_xlim()[1] - left):  # no ticks where no value can lie
                 axes.set_xlim(left=lowest - 0.03 * (axes.get_xlim()[1] - lowest))
             scale = 100 if facts(metric).percent else 1
             axes.xaxis.set_major_formatter(lambda value, _, scale=scale: f"{scale * value:g}")
-            axes.tick_params(axis="y", length=0)
-            axes.spines["left"].set_visible(False)
-        panels[0].set_ylim(len(shown) - 0.4, -0.6)
-        panels[0].set_yticks(range(len(shown)), [name_of(label, _LONGEST) for label, _ in shown])
-        _legend(figure, corrections)
+            name_lines(axes, [name_of(label, _LONGEST) for label, _ in shown])
+        line = library("matplotlib.lines").Line2D
+        marks = [_mark_of(place) for place in range(len(corrections))]
+        handles = [
+            line([], [], color=colour, marker=marker, linestyle="none", markersize=5) for colour, marker in marks
+        ]
+        titles = ["no correction" if name == "none" else name_of(name, 22) for name in corrections]
+        figure.legend(handles, titles, loc="outside upper right", ncols=min(len(titles), 5))
     return figure
 
 
@@ -222,17 +207,19 @@ Cells = dict[str, dict[str, Row]]
 
 
 def before_after_lines(
-    scores: Scores, metrics: list[str] | None = None, protocol: str = "all"
+    scores: Scores | ScoreIndex, metrics: list[str] | None = None, protocol: str = "all"
 ) -> tuple[dict[str, Cells], list[str], list[str]]:
     """The lines that have a value before and after, the corrections (none first) and the metrics that differ."""
-    rows = [row for row in reading.single_subsets(scores) if row.protocol == protocol and row.value is not None]
+    index = as_index(scores)
+    rows = [row for row in index.rows if row.protocol == protocol and row.value is not None]
     corrections = sorted(dict.fromkeys(row.correction for row in rows), key=lambda name: name != "none")
-    names = [name for name in (metrics or _told(scores)) if any(row.metric == name for row in rows)]
-    several = len(reading.subsets(scores)) > 1
+    wanted = metrics or dict.fromkeys([index.headline, "hub_ratio", "antihub_rate"])
+    names = [name for name in wanted if any(row.metric == name for row in rows)]
+    several = len(index.subsets) > 1
     lines: dict[str, Cells] = {}
     for row in rows:
         if row.metric in names:
-            place = [reading.subset(row).label] if several else []
+            place = [subset(row).label] if several else []
             label = " · ".join([*place, row.system or "vectors", row.distance])
             lines.setdefault(label, {}).setdefault(row.metric, {})[row.correction] = row
     kept = {
@@ -241,10 +228,6 @@ def before_after_lines(
         if any("none" in found and len(found) > 1 for found in cells.values())
     }
     return kept, corrections, names
-
-
-def _told(scores: Scores) -> list[str]:
-    return list(dict.fromkeys([reading.headline(scores), "hub_ratio", "antihub_rate"]))
 
 
 def _dumbbell(axes: Any, height: float, found: dict[str, Row], corrections: list[str]) -> None:
@@ -261,14 +244,4 @@ def _dumbbell(axes: Any, height: float, found: dict[str, Row], corrections: list
 def _mark_of(place: int) -> tuple[str, str]:
     if place == 0:
         return MUTED, "o"
-    return COLOURS[(place - 1) % len(COLOURS)], MARKERS[place % len(MARKERS)]
-
-
-def _legend(figure: Any, corrections: list[str]) -> None:
-    lines = library("matplotlib.lines")
-    handles = []
-    for place, _ in enumerate(corrections):
-        colour, marker = _mark_of(place)
-        handles.append(lines.Line2D([], [], color=colour, marker=marker, linestyle="none", markersize=5))
-    titles = ["no correction" if name == "none" else name_of(name, 22) for name in corrections]
-    figure.legend(handles, titles, loc="outside upper right", ncols=min(len(titles), 5))
+    return style_of(place - 1)[0], style_of(place)[1]

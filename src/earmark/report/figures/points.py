@@ -10,7 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from earmark.report.figures.style import COLOURS, INK, MUTED, PAPER, class_styles, library, look, name_of, new_figure
+from earmark.report.figures.style import (
+    COLOURS,
+    INK,
+    MUTED,
+    PAPER,
+    bare,
+    class_styles,
+    colour_bar,
+    library,
+    look,
+    name_of,
+    new_figure,
+)
 from earmark.report.neighbours import Confusions, most_confused
 from earmark.report.projection import Projection
 from earmark.report.projection import project as _project
@@ -59,7 +71,7 @@ def projection(
         _class_names(axes, points, names, [name for name, _ in sizes.most_common(MOST_NAMES)])
         axes.set_xticks([])
         axes.set_yticks([])
-        axes.spines[:].set_visible(False)
+        bare(axes)
         axes.margins(0.06)
         axes.set_aspect("equal", adjustable="datalim")
     return figure
@@ -155,9 +167,7 @@ def spectrogram(samples: NDArray[Any], rate: int, *, seconds: float | None = Non
         )  # fmt: skip
         axes.set_xlabel("seconds")
         axes.set_ylabel("kHz")
-        bar = figure.colorbar(image, ax=axes, fraction=0.05, pad=0.02)
-        bar.outline.set_visible(False)
-        bar.set_label("dB")
+        colour_bar(figure, image, axes, "dB", fraction=0.05, pad=0.02)
     return figure
 
 

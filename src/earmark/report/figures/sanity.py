@@ -18,11 +18,11 @@ from earmark.fidelity.sanity.studies import (
 )
 from earmark.report.figures.style import (
     COLOURS,
-    GRID,
     INK,
     MARKERS,
     MUTED,
     class_styles,
+    grid,
     ink_on,
     look,
     name_of,
@@ -290,8 +290,7 @@ def corrections(found: Corrections) -> Any:
             axes.set_xlabel(title)
             axes.margins(x=0.12)
             axes.locator_params(axis="x", nbins=5)
-            axes.grid(axis="x", color=GRID)
-            axes.set_axisbelow(True)
+            grid(axes, "x")
         panels[0].set_yticks(y, found.corrections)
         panels[0].invert_yaxis()
         handles, labels = panels[0].get_legend_handles_labels()
