@@ -10,8 +10,7 @@ a metric or a clip that is added costs what is new.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,12 +27,13 @@ from earmark.pipeline import codec_folder, codec_rows, folder
 from earmark.pipeline.cache import Cache, open_cache
 from earmark.pipeline.codec_beyond import open_tasks, task_rows
 from earmark.pipeline.codec_coding import code_and_measure
-from earmark.pipeline.codec_config import CodecConfig, load_codec_config, make_codec_config
+from earmark.pipeline.codec_config import CodecConfig, make_codec_config
 from earmark.pipeline.codec_plan import make_plan
 from earmark.pipeline.codec_state import CodecWork
 from earmark.pipeline.codec_systems import open_systems
 from earmark.pipeline.plan import Line
 from earmark.pipeline.prepare import Subset, clip_count, open_corpora, prepare
+from earmark.progress import progress_bar
 from earmark.scores import Row, Scores
 from earmark.wording import counted
 from earmark.workers import thread_count
@@ -95,11 +95,11 @@ def run_codecs(
 
     `codecs` and `corpora` stand in for those the config names, when they exist only in memory.
     """
-    config = _resolved(config)
+    config = CodecConfig.resolve(config)
     tasks = open_tasks(config.tasks, config.retention)
     place = folder.make_folder(config.into)
     with folder.logging_to(place), open_cache(config.cache.url, config.cache.policy) as cache:
-        folder.write_text(place / "config.yaml", _portable(config).to_yaml())
+        folder.write_text(place / "config.yaml", config.portable().to_yaml())
         log.info("earmark %s: codecs into %s, cache %s", __version__, place, cache.url)
         try:
             work = _prepared(config, cache, codecs, corpora, progress)
@@ -118,26 +118,9 @@ def plan_codecs(
     config: Config, *, codecs: Sequence[str | Codec] | None = None, corpora: Sequence[Corpus] | None = None
 ) -> tuple[list[Line], str]:
     """What there is to do and about how long it takes; nothing is coded. Also the cache's URL."""
-    config = _resolved(config)
+    config = CodecConfig.resolve(config)
     with open_cache(config.cache.url, config.cache.policy) as cache:
         return make_plan(_prepared(config, cache, codecs, corpora, False)), cache.url
-
-
-def _resolved(config: Config) -> CodecConfig:
-    if isinstance(config, CodecConfig):
-        return config
-    return make_codec_config(config) if isinstance(config, Mapping) else load_codec_config(config)
-
-
-def _portable(config: CodecConfig) -> CodecConfig:
-    """The config with corpora by absolute path, so that it does the same from any folder."""
-
-    def absolute(spec: str) -> str:
-        there = Path(spec).expanduser()
-        return str(there.absolute()) if there.exists() else spec
-
-    entries = [entry.model_copy(update={"spec": absolute(entry.spec)}) for entry in config.corpus]
-    return config.model_copy(update={"corpus": entries})
 
 
 # --- preparing -------------------------------------------------------------------------------------------------------
@@ -161,7 +144,7 @@ def _prepared(
     jobs = thread_count(None) if config.jobs is None else config.jobs
     work = CodecWork(config, cache, limited, systems, metrics, jobs, progress, notes=notes)
     wanted = [entry.subsets for entry in config.corpus]
-    with _bar(work, "prepare", clip_count(limited, wanted)) as tick:
+    with progress_bar(work.progress, clip_count(limited, wanted), "prepare") as tick:
         work.subsets = prepare(limited, wanted, workers=max(1, jobs), tick=tick)
     for subset in work.subsets:
         if subset.name in work.categories:
@@ -202,7 +185,7 @@ def _limited(corpus: Corpus, limit: int | None) -> Corpus:
 
 def _rows(work: CodecWork) -> list[Row]:
     rows: list[Row] = []
-    with _bar(work, "aggregate", len(work.subsets) * len(work.systems)) as tick:
+    with progress_bar(work.progress, len(work.subsets) * len(work.systems), "aggregate") as tick:
         for subset in work.subsets:
             for system in work.systems:
                 rows += codec_rows.subset_rows(work, subset, system)
@@ -221,14 +204,3 @@ def _report(work: CodecWork, place: Path) -> Path | None:
         log.warning(note)
         work.notes.append(note)
         return None
-
-
-@contextmanager
-def _bar(work: CodecWork, title: str, total: int) -> Iterator[Any]:
-    if not work.progress or not total:
-        yield lambda _: None
-        return
-    from tqdm import tqdm
-
-    with tqdm(total=total, desc=title, delay=2) as bar:
-        yield bar.update

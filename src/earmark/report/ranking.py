@@ -119,7 +119,7 @@ def rank(
             again[place] = []
         elif (row.suite, row.subset, row.system) not in lost:
             rows.append(row)
-    differences = Scores(tuple(row for row in compared if row.metric.endswith(":difference")))
+    differences = Scores(tuple(row for row in compared if row.statistic == "difference"))
     return Ranking(Scores(tuple(rows), notes=scores.notes), differences, tuple(counts), tuple(shared))
 
 

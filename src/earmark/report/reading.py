@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from earmark.report.metric_text import facts, goodness, interval, number, points
-from earmark.report.score_index import Representation, ScoreIndex, Subset, is_mean, ranked, subset
+from earmark.report.score_index import Representation, ScoreIndex, Subset, ranked, subset
 from earmark.scores import Row, Scores
 from earmark.tables import plain
 from earmark.wording import listed
@@ -35,3 +35,7 @@ def protocols(scores: Scores) -> list[str]:
 
 def values(scores: Scores, metric: str, protocol: str | None = None) -> Mapping[Subset, Mapping[Representation, Row]]:
     return ScoreIndex(scores).values(metric, protocol)
+
+
+def is_mean(row: Row) -> bool:
+    return row.aggregate != ""

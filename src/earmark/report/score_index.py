@@ -60,15 +60,6 @@ def subset(row: Row) -> Subset:
     return Subset(row.suite, row.subset)
 
 
-def is_mean(row: Row) -> bool:
-    return row.subset == "mean" or row.subset.startswith("mean:")
-
-
-def is_ablation(row: Row) -> bool:
-    """Measured under label noise: `BS1~noise0.05` says nothing of which representation is best."""
-    return "~noise" in row.subset
-
-
 class ScoreIndex:
     """The rows of a score table, sorted once: every look-up afterwards touches only the rows it returns.
 
@@ -81,9 +72,9 @@ class ScoreIndex:
     """
 
     def __init__(self, scores: Scores) -> None:
-        own = [row for row in scores if ":" not in row.metric]
-        self.rows = [row for row in own if row.status != "predicted" and not is_mean(row) and not is_ablation(row)]
-        self.ablations = [row for row in own if is_ablation(row)]
+        own = [row for row in scores if not row.statistic]
+        self.rows = [row for row in own if row.status != "predicted" and row.single]
+        self.ablations = [row for row in own if row.label_noise > 0]
         self.by_subset: dict[Subset, list[Row]] = {}
         for row in self.rows:
             self.by_subset.setdefault(subset(row), []).append(row)

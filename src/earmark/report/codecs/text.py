@@ -11,7 +11,6 @@ from earmark.codecs.submission import Dataset
 from earmark.report.codecs.comparison import LADDER, BdRate, Comparison, Failures, best_below, compare_settings, failing
 from earmark.report.codecs.content import Difference
 from earmark.report.metric_text import facts, number
-from earmark.report.score_index import is_mean
 from earmark.scores import Row, Scores
 
 __all__ = [
@@ -48,7 +47,7 @@ def run_text(
     """A table for each subset, then a line on who wins. `datasets` tell the number of clips, `failed` who failed."""
     described = {dataset.subset: dataset for dataset in datasets}
     parts = []
-    for subset in dict.fromkeys(row.subset for row in scores if not is_mean(row)):
+    for subset in dict.fromkeys(row.subset for row in scores if not row.aggregate):
         own = [row for row in scores if row.subset == subset]
         dataset = described.get(subset)
         parts.append("\n".join([subset, *_table(own, protocol, dataset, failed.get(subset, {}))]))
@@ -111,7 +110,7 @@ def _task_lines(rows: Sequence[Row]) -> list[str]:
     special = ("encode_rtf", "decode_rtf", "token_usage", "token_entropy", "token_perplexity", "entropy_kbps")
     own = [
         row for row in rows
-        if row.metric not in SHOWN and row.metric not in special and not row.metric.endswith(":p1")
+        if row.metric not in SHOWN and row.metric not in special and row.statistic != "p1"
         and row.correction in ("none", "")
     ]  # fmt: skip
     columns = list(dict.fromkeys(map(_key, own)))

@@ -126,12 +126,12 @@ def _under_noise(index: ScoreIndex, metric: str) -> Html | None:
     noisy = [row for row in index.ablations if row.metric == metric and row.value is not None]
     if not noisy:
         return None
-    shares = sorted({float(row.subset.partition("~noise")[2]) for row in noisy})
+    shares = sorted({row.label_noise for row in noisy})
     clean = [row for row in index.rows if row.metric == metric and row.value is not None]
     lines: dict[tuple[str, str, str], dict[float, Row]] = {}
     for row in [*clean, *noisy]:
-        name, _, share = row.subset.partition("~noise")
-        lines.setdefault((representation(row).label, name, row.protocol), {})[float(share or 0)] = row
+        key = representation(row).label, row.labelled_subset, row.protocol
+        lines.setdefault(key, {})[row.label_noise] = row
     body = [
         [label, name, PROTOCOLS.get(protocol, protocol)]
         + [number(rows[share].value or 0.0, metric) if share in rows else MISSING for share in (0.0, *shares)]
