@@ -7,22 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.report.figures.style import (
-    GRID,
-    INK,
-    MUTED,
-    axis_title,
-    bare,
-    grid,
-    library,
-    look,
-    name_lines,
-    name_of,
-    new_figure,
-    nothing,
-    save,
-    style_of,
-)
+from earmark.report.figures import style
 from earmark.report.hubs import HubView
 from earmark.report.metric_text import facts
 from earmark.report.projection import project
@@ -44,27 +29,29 @@ def hub_figure(view: HubView, path: str) -> None:
     """Everything about one set of vectors as one .png, .svg or .pdf: a band for each distance."""
     distances = view.distances
     if not distances:
-        raise nothing("hubness: no correction has neighbour lists")
+        raise style.nothing("hubness: no correction has neighbour lists")
     maps = view.vectors is not None
     heights = [2.9, 3.5] if maps else [2.9]
-    with look():
-        figure = new_figure(_WIDTH, sum(heights) * len(distances))
+    with style.look():
+        figure = style.new_figure(_WIDTH, sum(heights) * len(distances))
         bands = np.atleast_1d(
             figure.subfigures(len(heights) * len(distances), 1, height_ratios=heights * len(distances))
         )
         for place, distance in enumerate(distances):
             first = bands[place * len(heights)]
             _draw_occurrences(first, view, distance)
-            first.suptitle(name_of(f"{view.title} · {distance}", 80), x=0.01, ha="left", fontsize=10, fontweight="bold")
+            first.suptitle(
+                style.name_of(f"{view.title} · {distance}", 80), x=0.01, ha="left", fontsize=10, fontweight="bold"
+            )
             if maps:
                 _draw_neighbourhood(bands[place * len(heights) + 1], view, distance)
-        save(figure, path)
+        style.save(figure, path)
 
 
 def occurrences(view: HubView, distance: str) -> Any:
     """Left, the share of points that stand in at least so many lists; right, the share that stand in none."""
-    with look():
-        figure = new_figure(_WIDTH, 2.9)
+    with style.look():
+        figure = style.new_figure(_WIDTH, 2.9)
         _draw_occurrences(figure, view, distance)
     return figure
 
@@ -78,25 +65,31 @@ def _draw_occurrences(figure: Any, view: HubView, distance: str) -> None:
     left, right = figure.subplots(1, 2, width_ratios=[1.55, 1])
     counts = {name: view.occurrences(distance, name) for name in known}
     others = [name for name in known if name != first]
-    styles = {first: (INK, 2.0)} | {name: (style_of(place)[0], 1.3) for place, name in enumerate(others)}
+    styles = {first: (style.INK, 2.0)} | {name: (style.style_of(place)[0], 1.3) for place, name in enumerate(others)}
     for name in sorted(known, key=lambda name: name == first):
         values, share = _at_least(counts[name])
         colour, width = styles[name]
-        left.plot(values, share, color=colour, linewidth=width, drawstyle="steps-pre", label=name_of(name, 18))
-    left.axvline(view.k, color=GRID, zorder=0)
-    left.annotate("even lists", (view.k, 1.0), (3, 2), textcoords="offset points", fontsize=7, color=MUTED, va="bottom")
+        left.plot(values, share, color=colour, linewidth=width, drawstyle="steps-pre", label=style.name_of(name, 18))
+    left.axvline(view.k, color=style.GRID, zorder=0)
+    left.annotate(
+        "even lists", (view.k, 1.0), (3, 2), textcoords="offset points", fontsize=7, color=style.MUTED, va="bottom"
+    )
     left.set_xscale("log")
     left.set_yscale("log")
     left.set_ylim(0.7 / view.n, 1.15)
     left.set_xlabel(f"in at least so many lists of {view.k}")
     left.set_ylabel("share of points")
-    left.xaxis.set_major_locator(library("matplotlib.ticker").LogLocator(subs=(1.0, 2.0, 5.0)))
+    left.xaxis.set_major_locator(style.library("matplotlib.ticker").LogLocator(subs=(1.0, 2.0, 5.0)))
     left.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     left.yaxis.set_major_formatter(percent)
     left.minorticks_off()
     order = sorted(known, key=lambda name: (name != first, -counts[name].max()))
     handles = dict(zip(*reversed(left.get_legend_handles_labels()), strict=True))
-    left.legend([handles[name_of(name, 18)] for name in order], [name_of(name, 18) for name in order], loc="lower left")
+    left.legend(
+        [handles[style.name_of(name, 18)] for name in order],
+        [style.name_of(name, 18) for name in order],
+        loc="lower left",
+    )
     shares = [float((counts[name] == 0).mean()) for name in order]
     places = np.arange(len(order))
     right.barh(places, shares, height=0.62, color=[styles[name][0] for name in order])
@@ -104,7 +97,7 @@ def _draw_occurrences(figure: Any, view: HubView, distance: str) -> None:
         right.annotate(
             f"{100 * alone:.1f} %", (alone, place), (3, 0), textcoords="offset points", va="center", fontsize=8
         )
-    name_lines(right, [name_of(name, 18) for name in order])
+    style.name_lines(right, [style.name_of(name, 18) for name in order])
     right.set_xlim(0, max(max(shares) * 1.3, 0.01))
     right.set_xlabel("share of points in no list (antihubs)")
     right.xaxis.set_major_formatter(percent)
@@ -119,15 +112,15 @@ def _at_least(counts: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 def neighbourhood(view: HubView, distance: str, row: int | None = None) -> Any:
     """The points that list a hub (the largest, unless `row` says which), before and after the best correction."""
-    with look():
-        figure = new_figure(_WIDTH, 3.5)
+    with style.look():
+        figure = style.new_figure(_WIDTH, 3.5)
         _draw_neighbourhood(figure, view, distance, row)
     return figure
 
 
 def _draw_neighbourhood(figure: Any, view: HubView, distance: str, row: int | None = None) -> None:
     if view.vectors is None:
-        raise nothing("a map: there are no vectors")
+        raise style.nothing("a map: there are no vectors")
     hub = int(view.hubs(distance, 1)[0]) if row is None else row
     shown = [name for name in (view.before(distance), view.after(distance)) if name is not None]
     listers = {name: view.listed_by(distance, name, hub) for name in shown}
@@ -142,7 +135,7 @@ def _draw_neighbourhood(figure: Any, view: HubView, distance: str, row: int | No
     for axes, name in zip(panels, shown, strict=True):
         _draw_star(axes, view, distance, name, hub, at, listers[name])
     if len(rows) < view.n:
-        panels[-1].set_xlabel(f"{len(rows)} of {view.n} points drawn", loc="right", fontsize=7.5, color=MUTED)
+        panels[-1].set_xlabel(f"{len(rows)} of {view.n} points drawn", loc="right", fontsize=7.5, color=style.MUTED)
 
 
 def _draw_star(
@@ -150,20 +143,22 @@ def _draw_star(
 ) -> None:
     counts = view.occurrences(distance, name)
     alone = counts == 0
-    axes.scatter(*at[~alone].T, s=7, color=MUTED, alpha=0.35, linewidths=0, rasterized=True)
-    axes.scatter(*at[alone].T, s=9, facecolors="none", edgecolors=MUTED, alpha=0.55, linewidths=0.6, rasterized=True)
+    axes.scatter(*at[~alone].T, s=7, color=style.MUTED, alpha=0.35, linewidths=0, rasterized=True)
+    axes.scatter(
+        *at[alone].T, s=9, facecolors="none", edgecolors=style.MUTED, alpha=0.55, linewidths=0.6, rasterized=True
+    )
     lines = np.stack([np.broadcast_to(at[hub], (len(listers), 2)), at[listers]], axis=1)
-    collections = library("matplotlib.collections")
+    collections = style.library("matplotlib.collections")
     axes.add_collection(collections.LineCollection(lines, colors=_AFTER, linewidths=0.6, alpha=0.55, zorder=2))
     axes.scatter(*at[listers].T, s=13, color=_AFTER, linewidths=0, zorder=3)
-    axes.scatter(*at[hub], s=120, marker="*", color=_HUB, edgecolors=INK, linewidths=0.6, zorder=4)
+    axes.scatter(*at[hub], s=120, marker="*", color=_HUB, edgecolors=style.INK, linewidths=0.6, zorder=4)
     axes.set_xticks([])
     axes.set_yticks([])
-    bare(axes)
-    heading = "no correction" if name == "none" else name_of(name, 24)
+    style.bare(axes)
+    heading = "no correction" if name == "none" else style.name_of(name, 24)
     lists = f"{len(listers)} list{'s' * (len(listers) != 1)}"
     axes.set_title(
-        f"{heading}: {name_of(view.name(hub), 24)} is in {lists}\n{int(alone.sum())} of {view.n} points are in none",
+        f"{heading}: {style.name_of(view.name(hub), 24)} is in {lists}\n{int(alone.sum())} of {view.n} points are in none",
         loc="left", fontsize=8.5,
     )  # fmt: skip
 
@@ -175,29 +170,29 @@ def before_after(scores: Scores | ScoreIndex, metrics: list[str] | None = None, 
     """A line for each system, distance and subset: its value without correction and with each, metric by metric."""
     lines, corrections, names = before_after_lines(scores, metrics, protocol)
     if not lines or not names:
-        raise nothing("before and after a correction")
+        raise style.nothing("before and after a correction")
     shown = list(lines.items())[:_MOST_LINES]
-    with look():
-        figure = new_figure(_WIDTH, 1.0 + 0.25 * len(shown))
+    with style.look():
+        figure = style.new_figure(_WIDTH, 1.0 + 0.25 * len(shown))
         panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
         for axes, metric in zip(panels, names, strict=True):
             for height, (_, cells) in enumerate(shown):
                 _dumbbell(axes, height, cells.get(metric, {}), corrections)
-            axes.set_title(axis_title(metric) + (" ↑" if facts(metric).higher_is_better else " ↓"), loc="left")
-            grid(axes, "x")
-            axes.xaxis.set_major_locator(library("matplotlib.ticker").MaxNLocator(4))
+            axes.set_title(style.axis_title(metric) + (" ↑" if facts(metric).higher_is_better else " ↓"), loc="left")
+            style.grid(axes, "x")
+            axes.xaxis.set_major_locator(style.library("matplotlib.ticker").MaxNLocator(4))
             lowest, left = facts(metric).range[0], axes.get_xlim()[0]
             if left < lowest < left + 0.25 * (axes.get_xlim()[1] - left):  # no ticks where no value can lie
                 axes.set_xlim(left=lowest - 0.03 * (axes.get_xlim()[1] - lowest))
             scale = 100 if facts(metric).percent else 1
             axes.xaxis.set_major_formatter(lambda value, _, scale=scale: f"{scale * value:g}")
-            name_lines(axes, [name_of(label, _LONGEST) for label, _ in shown])
-        line = library("matplotlib.lines").Line2D
+            style.name_lines(axes, [style.name_of(label, _LONGEST) for label, _ in shown])
+        line = style.library("matplotlib.lines").Line2D
         marks = [_mark_of(place) for place in range(len(corrections))]
         handles = [
             line([], [], color=colour, marker=marker, linestyle="none", markersize=5) for colour, marker in marks
         ]
-        titles = ["no correction" if name == "none" else name_of(name, 22) for name in corrections]
+        titles = ["no correction" if name == "none" else style.name_of(name, 22) for name in corrections]
         figure.legend(handles, titles, loc="outside upper right", ncols=min(len(titles), 5))
     return figure
 
@@ -234,7 +229,7 @@ def _dumbbell(axes: Any, height: float, found: dict[str, Row], corrections: list
     values = {name: row.value for name, row in found.items() if row.value is not None}
     if not values:
         return
-    axes.plot([min(values.values()), max(values.values())], [height, height], color=GRID, linewidth=3, zorder=1)
+    axes.plot([min(values.values()), max(values.values())], [height, height], color=style.GRID, linewidth=3, zorder=1)
     for place, name in enumerate(corrections):
         if name in values:
             colour, marker = _mark_of(place)
@@ -243,5 +238,5 @@ def _dumbbell(axes: Any, height: float, found: dict[str, Row], corrections: list
 
 def _mark_of(place: int) -> tuple[str, str]:
     if place == 0:
-        return MUTED, "o"
-    return style_of(place - 1)[0], style_of(place)[1]
+        return style.MUTED, "o"
+    return style.style_of(place - 1)[0], style.style_of(place)[1]

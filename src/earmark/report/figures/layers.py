@@ -9,17 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.report.figures.style import (
-    bare,
-    colour_bar,
-    frame_cell,
-    library,
-    look,
-    name_columns,
-    new_figure,
-    nothing,
-    write_cell,
-)
+from earmark.report.figures import style
 from earmark.report.metric_text import facts, goodness, number
 from earmark.report.score_index import ScoreIndex, Subset, as_index
 from earmark.scores import Row, Scores
@@ -64,28 +54,28 @@ def layered(scores: Scores | ScoreIndex, metric: str | None = None) -> list[Laye
 def layer_map(found: Layers) -> Any:
     """A cell for each layer and subset: white is the best layer of the subset, the darker the further behind it."""
     if not found.rows:
-        raise nothing("a map of layers")
+        raise style.nothing("a map of layers")
     metric = next(iter(next(iter(found.rows.values())).values())).metric
     behind = found.behind()
     columns = [place.label for place in found.rows]
-    with look():
-        figure = new_figure(min(1.9 + 0.62 * len(columns), 14.0), min(1.2 + 0.24 * len(found.layers), 12.0))
+    with style.look():
+        figure = style.new_figure(min(1.9 + 0.62 * len(columns), 14.0), min(1.2 + 0.24 * len(found.layers), 12.0))
         axes = figure.add_subplot()
         worst = max(float(np.nanmax(behind)), 1e-9)
         image = axes.imshow(behind, cmap=_BEHIND, vmin=0.0, vmax=worst, aspect="auto")
         if behind.size <= _NUMBERED:
-            scale = library().colormaps[_BEHIND]
+            scale = style.library().colormaps[_BEHIND]
             for (place, column), value in np.ndenumerate(behind):
                 if np.isfinite(value):
-                    write_cell(axes, column, place, number(value, metric), scale(value / worst), fontsize=7)
+                    style.write_cell(axes, column, place, number(value, metric), scale(value / worst), fontsize=7)
         for place, column in np.argwhere(behind < _TIED):
-            frame_cell(axes, int(column), int(place), 0.94, 0.9, 1.6)
-        name_columns(axes, columns, longest=6, rotation=35)
+            style.frame_cell(axes, int(column), int(place), 0.94, 0.9, 1.6)
+        style.name_columns(axes, columns, longest=6, rotation=35)
         axes.set_yticks(range(len(found.layers)), [str(layer) for layer in found.layers])
         axes.set_ylabel("layer")
-        bare(axes)
+        style.bare(axes)
         unit = " (points)" if facts(metric).percent else ""
-        colour_bar(
+        style.colour_bar(
             figure, image, axes, f"{metric}: behind the best layer{unit}", lambda value, _: number(value, metric),
             fraction=0.05, pad=0.03,
         )  # fmt: skip

@@ -12,7 +12,7 @@ from earmark.report.figures.style import COLOURS, INK, MUTED, axis_title, grid, 
 from earmark.report.metric_text import number
 from earmark.report.score_index import Representation, ScoreIndex, as_index, best_on_average
 from earmark.scores import Row, Scores
-from earmark.tables import MISSING, NumberFormat
+from earmark.tables import MINUS, MISSING
 
 ENOUGH_SUBSETS = 4
 _WIDTH = 7.6
@@ -107,7 +107,7 @@ def _rank_correlation(one: Sequence[float], other: Sequence[float]) -> str:
     ranks = rankdata(one), rankdata(other)
     if min(np.ptp(ranks[0]), np.ptp(ranks[1])) == 0:
         return MISSING
-    return NumberFormat(2).text(float(np.corrcoef(*ranks)[0, 1]), sign=True)
+    return f"{np.corrcoef(*ranks)[0, 1]:+.2f}".replace("-", MINUS)
 
 
 def _draw_domains(
