@@ -128,11 +128,11 @@ def families(report: CodecReport, found: Mapping[str, Sequence[Comparison]]) -> 
     yield _monotone(found)
     if report.differences:
         lines = []
-        for one in report.differences:
-            names = f"{one.system} ({one.kbps:.1f})", f"{one.other} ({one.other_kbps:.1f})"
-            value, around = signed(one)
-            p_value = "" if one.p_value is None else f"{one.p_value:.3f}"
-            lines.append([one.subset, *names, one.metric, value, " to ".join(around), p_value, str(one.n)])
+        for pair in report.differences:
+            names = f"{pair.system} ({pair.kbps:.1f})", f"{pair.other} ({pair.other_kbps:.1f})"
+            value, around = signed(pair)
+            p_value = "" if pair.p_value is None else f"{pair.p_value:.3f}"
+            lines.append([pair.subset, *names, pair.metric, value, " to ".join(around), p_value, str(pair.n)])
         heads = ["subset", "codec (kbps)", "minus (kbps)", "metric", "difference", "interval", "p", "clips"]
         caption = "Settings of different families at like rates, on the clips that both have a value for."
         yield table(heads, lines, left=4, caption=caption, filterable=True)

@@ -59,7 +59,7 @@ def score_heatmap(
         colours = np.where(highs - lows > 1e-12, (table - lows) / spread, 0.5)
         low, high = 0.0, 1.0
     else:
-        colours, low, high = table, lows.min(), highs.max()
+        colours, low, high = table, float(lows.min()), float(highs.max())
     if high - low < 1e-12:
         low, high = low - 0.5, high + 0.5
     width = 0.075 * max(map(len, names)) + 0.75 * len(columns) + 1.0
@@ -79,7 +79,7 @@ def score_heatmap(
             best = np.flatnonzero(np.isclose(table[:, column], highs[column], rtol=0, atol=5e-4))
             comparable = same_clips(rows.values()) and subset(next(iter(rows.values()))) not in unranked
             if comparable and len(lines) > 1 and len(best) < len(rows):
-                for place in best:
+                for place in best.tolist():
                     style.frame_cell(axes, column, place, 0.92, 0.88, 1.8)
         style.name_columns(axes, [title for title, _ in columns], longest=8, rotation=30)
         axes.set_yticks(range(len(lines)), names)

@@ -13,6 +13,7 @@ from earmark.report.metric_text import facts
 from earmark.report.projection import project
 from earmark.report.score_index import ScoreIndex, as_index, subset
 from earmark.scores import Row, Scores
+from earmark.wording import counted
 
 _WIDTH = 7.6
 _MAP_POINTS = 1500
@@ -156,11 +157,8 @@ def _draw_star(
     axes.set_yticks([])
     style.bare(axes)
     heading = "no correction" if name == "none" else style.name_of(name, 24)
-    lists = f"{len(listers)} list{'s' * (len(listers) != 1)}"
-    axes.set_title(
-        f"{heading}: {style.name_of(view.name(hub), 24)} is in {lists}\n{int(alone.sum())} of {view.n} points are in none",
-        loc="left", fontsize=8.5,
-    )  # fmt: skip
+    title = f"{heading}: {style.name_of(view.name(hub), 24)} is in {counted(len(listers), 'list')}"
+    axes.set_title(f"{title}\n{int(alone.sum())} of {view.n} points are in none", loc="left", fontsize=8.5)
 
 
 # --- a score table ------------------------------------------------------------------------------------------------

@@ -155,15 +155,15 @@ def hypersphere(found: Hypersphere) -> Any:
     with style.look():
         figure = style.new_figure(_WIDTH, 3.3)
         panels = figure.subplots(1, 2, sharey=True)
-        styles = [(style.COLOURS[at % len(style.COLOURS)], style.MARKERS[at // 2 % len(style.MARKERS)], "-" if at % 2 == 0 else "--")
-                  for at in range(len(found.metrics))]  # fmt: skip
+        dashes = ["--" if at % 2 else "-" for at in range(len(found.metrics))]
+        styles = [(style.style_of(at)[0], style.style_of(at // 2)[1], dash) for at, dash in enumerate(dashes)]
         for axes, title, values in zip(
             panels, ("without GICDM", "with GICDM"), (found.plain, found.corrected), strict=True
         ):
-            for name, (colour, marker, dashes), line in zip(found.metrics, styles, values, strict=True):
+            for name, (colour, marker, dash), line in zip(found.metrics, styles, values, strict=True):
                 if np.isnan(line).all():
                     continue
-                axes.plot(found.dimensions, line, dashes, color=colour, marker=marker, markersize=3, label=name)
+                axes.plot(found.dimensions, line, dash, color=colour, marker=marker, markersize=3, label=name)
                 if line.max() > _CUT:
                     at = int(np.argmax(line > _CUT))
                     axes.annotate(f"{name} rises to {line.max():.0f}", (found.dimensions[at], _CUT - 0.03), (4, 0),

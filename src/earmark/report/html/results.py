@@ -64,8 +64,8 @@ class _Scale(NamedTuple):
         turned = 1 if facts(metric).higher_is_better else -1
         texts = {number(value, metric) for value in values}
         top = max(values, key=lambda value: turned * value)
-        ends = sorted((turned * min(values), turned * max(values)))
-        return cls(*ends, number(top, metric) if len(texts) > 1 else "")
+        low, high = sorted((turned * min(values), turned * max(values)))
+        return cls(low, high, number(top, metric) if len(texts) > 1 else "")
 
     def heat(self, good: float) -> float | None:
         return (good - self.low) / (self.high - self.low) if self.high > self.low else None
@@ -233,13 +233,13 @@ def _one_subset(ranking: Ranking, place: Subset, *, open_: bool, ranked: bool = 
     for (line, protocol), by_metric in lines.items():
         cells: list[Html | str] = [line.label, *([PROTOCOLS.get(protocol, protocol)] if several else [])]
         for metric in metrics:
-            row = by_metric.get(metric)
-            if row is None:
+            cell = by_metric.get(metric)
+            if cell is None:
                 cells.append("")
-            elif row.status == "ok" and row.value is not None:
-                cells.append(_heat_cell(row, scales[protocol, metric], ranking, True))
+            elif cell.status == "ok" and cell.value is not None:
+                cells.append(_heat_cell(cell, scales[protocol, metric], ranking, True))
             else:
-                cells.append(_missing_cell(row, notes))
+                cells.append(_missing_cell(cell, notes))
         body.append(cells)
     heads = ["representation", *(["pairs"] if several else []), *map(heading, metrics)]
     made = table(heads, body, left=2 if several else 1)
