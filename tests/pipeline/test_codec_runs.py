@@ -20,11 +20,11 @@ from tests.pipeline import codec_toys
 from tests.pipeline.codec_toys import QUICK, memory, voiced
 
 import earmark
-from earmark.board.rules import check
-from earmark.board.submission import read_document as submitted
+from earmark.submissions import check
+from earmark.submissions import read_document as submitted
 from earmark.cli import main
 from earmark.codecs.processes import Died, Processes
-from earmark.codecs.submission import Dataset, read_document
+from earmark.submissions import Dataset, read_document
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.errors import InputError, UsageError
 from earmark.pipeline import codec_packs

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from earmark.codecs.contract import CodecCard
-from earmark.codecs.submission import Dataset
+from earmark.submissions import Dataset
 from earmark.errors import InputError, UsageError
 from earmark.report.codecs.comparison import LADDER, best_below, compare_settings, compared_metrics
 from earmark.report.codecs.content import CodecReport, Difference, Failed, Heard, WorstClip

@@ -72,9 +72,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _table(scores: Any, place: Any) -> str:
-    from earmark.codecs.submission import Dataset
     from earmark.pipeline.codec_folder import read_cards, read_codec_record
     from earmark.report.codecs.text import run_text
+    from earmark.submissions import Dataset
 
     record = read_codec_record(place)
     datasets = [Dataset(**given) for given in record["datasets"]]

@@ -63,13 +63,13 @@ def _tensors(checkpoint: Checkpoint) -> dict[str, Any]:
 
 def _shape(checkpoint: Checkpoint) -> Any:
     """The network's size: from config.json where it says (in timm's words or ours), else ViT-B."""
-    from earmark.networks.vision_transformer import Shape
+    from earmark.networks.vision_transformer import TransformerShape
 
     said = checkpoint.json("config.json")
     said = {**said, **said.get("model_args", {})}
     frames, bands = said.get("img_size", (1024, 128))
     width = int(said.get("embed_dim", 768))
-    return Shape(
+    return TransformerShape(
         width=width,
         depth=int(said.get("depth", 12)),
         heads=int(said.get("num_heads", 12)),

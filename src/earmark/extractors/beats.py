@@ -53,13 +53,13 @@ class BEATs(PatchExtractor):
         )
 
     def _read_shape(self) -> Any:
-        from earmark.networks.beats import Shape
+        from earmark.networks.beats import BeatsShape
 
         said = self._checkpoint.json("config.json")
         if self._checkpoint.weights.suffix != ".safetensors":
             self._state = read_state(self._checkpoint)
             said = self._state.get("cfg", said)
-        shape = Shape.of(said)
+        shape = BeatsShape.of(said)
         if said.get("activation_fn", "gelu") != "gelu":
             raise InputError(f"{self._checkpoint.name} uses {said['activation_fn']}: only GELU is known here.")
         return shape

@@ -79,13 +79,13 @@ class EAT(PatchExtractor):
 
 def _shape(checkpoint: Checkpoint) -> Any:
     """The network's size: from config.json where it says, else as the checkpoint's name has it, base or large."""
-    from earmark.networks.vision_transformer import Shape
+    from earmark.networks.vision_transformer import TransformerShape
 
     said = checkpoint.json("config.json")
     large = "large" in checkpoint.name.lower()
     width = int(said.get("embed_dim", 1024 if large else 768))
     frames, bands = said.get("img_size", (1024, 128))
-    return Shape(
+    return TransformerShape(
         width=width,
         depth=int(said.get("depth", 24 if large else 12)),
         heads=int(said.get("num_heads", 16 if large else 12)),

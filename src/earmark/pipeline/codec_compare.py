@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from earmark._version import __version__
 from earmark.codecs.aggregate import compare
 from earmark.codecs.contract import CodecCard, Measured
-from earmark.codecs.submission import Dataset
+from earmark.submissions import Dataset
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.pipeline.codec_folder import clip_values, read_cards, read_codec_record
 from earmark.report.codecs.comparison import (

@@ -11,7 +11,7 @@ import numpy as np
 from earmark.codecs import harness
 from earmark.codecs.alignment import aligned
 from earmark.codecs.clip_work import opened
-from earmark.codecs.submission import Dataset
+from earmark.submissions import Dataset
 from earmark.corpora.clips import Clip, Corpus
 from earmark.errors import EarmarkError, InputError
 from earmark.pipeline.cache import Cache

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from earmark._version import __version__
-from earmark.codecs.submission import Dataset
 from earmark.errors import InputError
 from earmark.report.audio_player import Sound, cut
 from earmark.report.codecs import tables
@@ -28,6 +27,7 @@ from earmark.report.figures.style import as_svg, library
 from earmark.report.html.clips import small, sound_parts
 from earmark.report.html.shell import footer, whole_page, write_page
 from earmark.scores import Row, Scores
+from earmark.submissions import Dataset
 from earmark.tables import plain
 from earmark.tables.html import Html, bullets, drawing, folded, image, join, pairs, paragraph, section, table, tag
 from earmark.wording import counted, listed

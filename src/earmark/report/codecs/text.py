@@ -7,7 +7,6 @@ from types import MappingProxyType
 
 from earmark.codecs.contract import CodecCard
 from earmark.codecs.rate_distortion import Point
-from earmark.codecs.submission import Dataset
 from earmark.report.codecs.comparison import (
     LADDER,
     BdRate,
@@ -21,6 +20,7 @@ from earmark.report.codecs.comparison import (
 from earmark.report.codecs.content import Difference
 from earmark.report.metric_text import facts, number
 from earmark.scores import Row, Scores
+from earmark.submissions import Dataset
 from earmark.tables import MINUS, MISSING, aligned
 
 __all__ = [
