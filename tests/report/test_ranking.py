@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 from tests.report.test_html import Page
 
-from earmark.report import answer, figures
+from earmark.report import answer, figures, to_markdown
 from earmark.report.content import CopyNote, ReportData
 from earmark.report.html import render
 from earmark.report.ranking import ClipCount, SharedClips, lost_said, rank
 from earmark.report.score_index import ScoreIndex
-from earmark.report.tables import to_markdown
 from earmark.scores import Row, Scores
 
 pytest.importorskip("matplotlib")

@@ -19,7 +19,7 @@ from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.evaluation import compare
 from earmark.evaluation.options import Options
 from earmark.pipeline.comparisons import compare_runs
-from earmark.report.tables import long_text
+from earmark.report import long_text
 from earmark.scores import Scores
 
 EXAMPLES = """examples:

@@ -17,7 +17,7 @@ from earmark.cli import flags, options
 from earmark.pipeline.plan import plan_text
 from earmark.pipeline.runs import Run, plan
 from earmark.pipeline.runs import run as run_pipeline
-from earmark.report.tables import to_text
+from earmark.report import to_text
 from earmark.representations.config import RunConfig
 from earmark.scores import Scores
 from earmark.wording import counted

@@ -20,7 +20,7 @@ from earmark.report.content import CloseUp, CopyNote, Durations, FileNote, Overl
 from earmark.report.correlations import metric_correlations
 from earmark.report.html import write_report
 from earmark.report.reading import listed, values
-from earmark.report.tables import to_latex, to_markdown
+from earmark.report import to_latex, to_markdown
 from earmark.scores import Row, Scores, load_scores
 
 CLOSE_UPS = 6
