@@ -330,7 +330,7 @@ def _table(args: argparse.Namespace, found: Sequence[Any], columns: tuple[str, .
         print(_json([asdict(one) for one in found]))
         return
     lines = [list(columns), *([_shown(getattr(one, column)) for column in columns] for one in found)]
-    print("\n".join(aligned(lines)))
+    print(*aligned(lines), sep="\n")
 
 
 def _shown(cell: Any) -> str:

@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         known = {name: design.words for name, design in DESIGNS.items()}
         if args.fidelity:
             known = {name: design.means for name, design in fidelity.DESIGNS.items()}
-        print("\n".join(aligned(list(known.items()))))
+        print(*aligned(list(known.items())), sep="\n")
         return 0
     if args.fidelity:
         return _fidelity(args)

@@ -56,9 +56,9 @@ def _list(args: argparse.Namespace) -> int:
         found = {"sets": sets, "tables": [asdict(card) for card in published.tables()]}
         print(json.dumps(found, ensure_ascii=False, indent=1))
         return 0
-    print(_aligned([["set of scores", "what it holds"], *([one["name"], one["holds"]] for one in sets)]))
+    print(*aligned([["set of scores", "what it holds"], *([one["name"], one["holds"]] for one in sets)]), sep="\n")
     rows = [[card.name, str(card.lines), f"{card.paper}, {card.printed}"] for card in published.tables()]
-    print("\n" + _aligned([["table as printed", "rows", "where"], *rows]))
+    print("", *aligned([["table as printed", "rows", "where"], *rows]), sep="\n")
     return 0
 
 
@@ -69,7 +69,7 @@ def _check(args: argparse.Namespace) -> int:
         print(json.dumps([asdict(found) for found in findings], ensure_ascii=False, indent=1))
     else:
         rows = [[f"{found.reproduced} of {found.total}", f"{found.paper}, {found.name}"] for found in findings]
-        print(_aligned([["count", "what"], *rows]))
+        print(*aligned([["count", "what"], *rows]), sep="\n")
     if not args.quiet:
         for found in findings:
             if found.remark:
@@ -117,7 +117,7 @@ def _table(args: argparse.Namespace, rows: list[dict[str, str]]) -> int:
     if args.json:
         print(json.dumps(rows, ensure_ascii=False, indent=1))
     else:
-        print("\n".join(aligned([list(rows[0]), *(list(row.values()) for row in rows)])))
+        print(*aligned([list(rows[0]), *(list(row.values()) for row in rows)]), sep="\n")
     card = published.table(args.name)
     if not args.quiet:
         print(f"{card.paper}, {card.printed}. {card.known}".rstrip(), file=sys.stderr)
