@@ -85,9 +85,8 @@ def _map(item: CloseUp, number: int, seed: int) -> Html | None:
     figure = figures.projection(placed, item.labels, wrong=wrong)
     classes = len({label for label in item.labels if label})
     caption = (
-        f"Map of {len(placed.rows)} clips"
-        f" ({placed.method}{'; ' + placed.note if placed.note else ''}), coloured by class."
-        " A red rim marks a clip whose nearest neighbour is of another class."
+        f"Map of {len(placed.rows)} clips ({placed.method}{'; ' + placed.note if placed.note else ''}), coloured by "
+        "class. A red rim marks a clip whose nearest neighbour is of another class."
     )
     if placed.method == "t-SNE":
         caption += " Read who lies beside whom; sizes of islands and gaps between them mean little."
