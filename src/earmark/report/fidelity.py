@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ from numpy.typing import NDArray
 from earmark._version import __version__
 from earmark.errors import UsageError
 from earmark.fidelity.api import HEADLINES, Fidelity
-from earmark.fidelity.catalogue import LITERAL
-from earmark.fidelity.catalogue import facts as fidelity_facts
+from earmark.fidelity.metrics import LITERAL
+from earmark.fidelity.metrics import facts as fidelity_facts
 from earmark.report.figures import fidelity as figures
 from earmark.report.figures.style import as_svg
 from earmark.report.html import shell
@@ -33,8 +32,6 @@ QUESTIONS = {
 TITLES = {"none": "without GICDM", "gicdm": "with GICDM"}
 HIGH, LOW = 0.8, 0.5  # where the sentence changes its words
 COPIED = 0.1  # from this share of copies on, the sentence speaks of them
-
-_REMEDY = re.compile(r": (?:use k =|the largest k that fits is) (\d+)$")
 
 Point = Mapping[tuple[str, str, str, str], NDArray[np.float64]]
 
@@ -101,12 +98,12 @@ def _reasons(scores: Fidelity) -> list[str]:
     """
     told = [row for row in scores if row.reason and not row.reason.startswith("GICDM is not defined")]
     fits: dict[str, int] = {}
-    for row in told:
-        if remedy := _REMEDY.search(row.reason):
-            fits[row.correction] = min(int(remedy[1]), fits.get(row.correction, int(remedy[1])))
+    for (_, correction, _), lacking in scores.too_few.items():
+        fits[correction] = min(lacking.largest, fits.get(correction, lacking.largest))
     groups: dict[tuple[str, str], dict[str, None]] = {}
     for row in told:
-        reason = _REMEDY.sub(f": k = {fits.get(row.correction)} fits", row.reason)
+        few = scores.too_few.get((row.distance, row.correction, row.metric))
+        reason = f"{few.problem}: k = {fits[row.correction]} fits" if few else row.reason
         groups.setdefault((row.correction, reason), {})[fidelity_facts(row.metric).name] = None
     return [
         f"{', '.join(metrics)}{' with GICDM' if correction == 'gicdm' else ''}: {reason}"

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from earmark.errors import InputError
-from earmark.scores import MetricFacts, Row, metric_facts
+from earmark.scores import Metric, Row, metric_facts
 from earmark.tables import NumberFormat
 
 _PERCENT = NumberFormat(1, percent=True, unit="\N{NO-BREAK SPACE}%")
 _PLAIN = NumberFormat(3)
 
 
-def facts(metric: str) -> MetricFacts:
+def facts(metric: str) -> Metric:
     """Facts of a metric; one that nobody knows is a plain number of which more is better."""
     try:
         return metric_facts(metric)
     except InputError:
-        return MetricFacts(metric, (float("-inf"), float("inf")), higher_is_better=True, percent=False)
+        return Metric(metric)
 
 
 def number_format(metric: str) -> NumberFormat:

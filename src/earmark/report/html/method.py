@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from urllib.parse import quote
@@ -10,6 +9,7 @@ from urllib.parse import quote
 from earmark.corpora.clips import CorpusCard
 from earmark.report.content import FileKind, FileNote, ReportData, Timing
 from earmark.report.html.results import number_cell
+from earmark.report.metric_text import facts
 from earmark.report.score_index import representation, subset
 from earmark.tables.html import Child, Html, bullets, folded, join, pairs, paragraph, section, table, tag
 from earmark.wording import counted
@@ -30,24 +30,6 @@ CORRECTIONS = {
     "csls": "2 d minus the two points' mean distances to their k nearest; orders neighbours, is no distance",
     "mp": "chance that a point lies closer to one of the two than they to each other, from the spread of all distances",
     "dsl": "d² minus the points' squared distances to the middle of their k nearest; orders neighbours, is no distance",
-}
-
-METRICS = {
-    "P@1": "share of clips whose nearest neighbour is of their class",
-    "GSR": "global separation rate: nearest clip of another class against the mean of the own; 50 % where equal",
-    "CSR": "class separation ratio: nearest clip of another class against the farthest of the own, from class means",
-    "CSR_pointwise": "the same ratio clip by clip, then averaged",
-    "CS": "distances inside a class over those inside and between, for all pairs of classes; lower is better",
-    "CSCF": "share of ordered pairs of classes that lie closer together than the first is wide; lower is better",
-    "silhouette": "mean of (b − a) / max(a, b): a, distance to the own class; b, to the nearest other class",
-    "NMI": "agreement of k-means clusters with the classes: normalised mutual information",
-    "ARI": "agreement of k-means clusters with the classes: adjusted Rand index, 0 by chance",
-    "kmeans_purity": "share of clips in the majority class of their k-means cluster",
-    "purity": "the same for HDBSCAN clusters of a UMAP; sensitive to the versions of both",
-    "hub_ratio": "how often the top 1 % of clips appear as neighbours, relative to even; 1 is even",
-    "antihub_rate": "share of clips that are nobody's neighbour",
-    "hub_skew": "skewness of how often clips appear as neighbours; 0 is even",
-    "robin_hood": "share of neighbour appearances to take from the frequent and give to the rare until all are equal",
 }
 
 _KINDS: dict[FileKind, str] = {
@@ -145,7 +127,7 @@ def how(data: ReportData) -> Html:
         _titled("Models that do not repeat themselves", _unsteady(data.unsteady) if data.unsteady else None),
         _titled("Distances", pairs((name, DISTANCES.get(name, "")) for name in distances) if distances else None),
         _titled("Hubness corrections", pairs(words) if words else None),
-        _titled("Metrics", pairs((name, _definition(name)) for name in data.index.metrics)),
+        _titled("Metrics", pairs((name, facts(name).words or "see the documentation") for name in data.index.metrics)),
         _titled("Chance and intervals", _calibration(data)),
         _titled("Settings and versions", pairs(settings) if settings else None),
         _titled("Time", _timings(data.timings) if data.timings else None),
@@ -164,13 +146,6 @@ def _titled(title: str, part: Html | None) -> Html | None:
 def _unsteady(models: Sequence[str]) -> Html:
     said = "Their scores rest on more than the clips: another run may give others."
     return join(paragraph(said), bullets(models))
-
-
-def _definition(metric: str) -> str:
-    k = re.fullmatch(r"P@(\d+)", metric)
-    if k and metric != "P@1":
-        return f"share of the {k[1]} nearest neighbours that are of the query's class, averaged over clips"
-    return METRICS.get(metric, "see the documentation")
 
 
 def _calibration(data: ReportData) -> Html:
