@@ -20,7 +20,7 @@ from earmark.evaluation import compare
 from earmark.evaluation.options import Options
 from earmark.metrics.catalogue import COMPARED
 from earmark.pipeline.comparisons import compare_runs
-from earmark.report.tables import long_text
+from earmark.report import long_text
 from earmark.scores import Scores
 
 EXAMPLES = """examples:

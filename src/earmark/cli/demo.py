@@ -19,7 +19,7 @@ from earmark.extractors.catalogue import CARDS
 from earmark.metrics.catalogue import STANDARD
 from earmark.pipeline import make_config
 from earmark.pipeline import run as run_pipeline
-from earmark.report.tables import by_subset
+from earmark.report import by_subset
 
 EXAMPLES = """examples:
   earmark demo

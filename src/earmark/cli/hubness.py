@@ -16,9 +16,9 @@ from earmark.errors import UsageError
 from earmark.evaluation import study_hubness
 from earmark.evaluation.options import Options
 from earmark.geometry.corrections import CORRECTIONS
+from earmark.report import to_text
 from earmark.report.figures.style import library
 from earmark.report.hubs import HubView, distribution_text, hubs_text
-from earmark.report.tables import to_text
 
 EXAMPLES = """examples:
   earmark hubness vectors.npy

@@ -73,11 +73,11 @@ def parquet_bytes(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]
     return out.getvalue()
 
 
-def write_columns(path: Path, columns: Mapping[str, Sequence[Any]], what: str) -> None:
+def write_columns(path: Path, columns: Mapping[str, Sequence[Any]], what: str, *, errors: str = "strict") -> None:
     """Write columns as .csv or .parquet; `what` names them in the refusal of another suffix."""
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        write_csv(path, list(columns), zip(*columns.values(), strict=True))
+        write_csv(path, list(columns), zip(*columns.values(), strict=True), errors=errors)
     elif suffix == ".parquet":
         write_whole(path, parquet_bytes(columns))
     else:
