@@ -43,7 +43,7 @@ class AudioMAE(PatchExtractor):
         )
 
     def _empty(self) -> Any:
-        from earmark.extractors.networks.vision_transformer import SpectrogramTransformer
+        from earmark.networks.vision_transformer import SpectrogramTransformer
 
         with self._torch.device("meta"):
             return SpectrogramTransformer(self._shape)
@@ -63,7 +63,7 @@ def _tensors(checkpoint: Checkpoint) -> dict[str, Any]:
 
 def _shape(checkpoint: Checkpoint) -> Any:
     """The network's size: from config.json where it says (in timm's words or ours), else ViT-B."""
-    from earmark.extractors.networks.vision_transformer import Shape
+    from earmark.networks.vision_transformer import Shape
 
     said = checkpoint.json("config.json")
     said = {**said, **said.get("model_args", {})}

@@ -53,7 +53,7 @@ class BEATs(PatchExtractor):
         )
 
     def _read_shape(self) -> Any:
-        from earmark.extractors.networks.beats import Shape
+        from earmark.networks.beats import Shape
 
         said = self._checkpoint.json("config.json")
         if self._checkpoint.weights.suffix != ".safetensors":
@@ -65,13 +65,13 @@ class BEATs(PatchExtractor):
         return shape
 
     def _empty(self) -> Any:
-        from earmark.extractors.networks.beats import BEATs as Network
+        from earmark.networks.beats import BEATs as Network
 
         with self._torch.device("meta"):
             return Network(self._shape)
 
     def load(self) -> Any:
-        from earmark.extractors.networks.beats import renamed
+        from earmark.networks.beats import renamed
 
         state = self._state or read_state(self._checkpoint)
         self._state = None
@@ -89,7 +89,7 @@ class BEATs(PatchExtractor):
         return {layer: self.chosen(hidden[layer], 0, self._rows) for layer in layers}
 
     def spectrogram(self, batch: Batch) -> Any:
-        from earmark.extractors.networks.spectrograms import kaldi_fbank
+        from earmark.networks.spectrograms import kaldi_fbank
 
         values = kaldi_fbank(batch.sounds * self.bank.gain, BANDS, self.bank.window)
         return ((values - MEAN) / (2.0 * DEVIATION)).to(self._dtype)

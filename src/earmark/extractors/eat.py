@@ -53,7 +53,7 @@ class EAT(PatchExtractor):
         )
 
     def _empty(self) -> Any:
-        from earmark.extractors.networks.vision_transformer import SpectrogramTransformer
+        from earmark.networks.vision_transformer import SpectrogramTransformer
 
         with self._torch.device("meta"):
             return SpectrogramTransformer(self._shape)
@@ -66,7 +66,7 @@ class EAT(PatchExtractor):
 
     def _positions(self, stored: Any) -> Any:
         """Positions of the patches behind a row of zeros, since the [CLS] token has none."""
-        from earmark.extractors.networks.vision_transformer import sine_positions
+        from earmark.networks.vision_transformer import sine_positions
 
         columns, rows = self._shape.grid
         known = sine_positions(self._shape.width, columns, rows) if stored is None else stored
@@ -79,7 +79,7 @@ class EAT(PatchExtractor):
 
 def _shape(checkpoint: Checkpoint) -> Any:
     """The network's size: from config.json where it says, else as the checkpoint's name has it, base or large."""
-    from earmark.extractors.networks.vision_transformer import Shape
+    from earmark.networks.vision_transformer import Shape
 
     said = checkpoint.json("config.json")
     large = "large" in checkpoint.name.lower()

@@ -72,7 +72,7 @@ class PatchExtractor(TorchExtractor):
 
     def spectrogram(self, batch: Batch) -> Any:
         """The normalised filter bank [B, frames, bands]; frames behind a clip's end are zero before normalisation."""
-        from earmark.extractors.networks.spectrograms import kaldi_fbank
+        from earmark.networks.spectrograms import kaldi_fbank
 
         torch = self._torch
         values = kaldi_fbank(batch.sounds * self.bank.gain, self.bank.bands, self.bank.window)

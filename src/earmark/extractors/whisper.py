@@ -61,7 +61,7 @@ class Whisper(TorchExtractor):
         return _shortened(load_model(_encoder_class(), self._checkpoint, key_mapping=names), self._columns // 2)
 
     def forward(self, network: Any, batch: Batch, layers: Sequence[int]) -> Mapping[int, Any]:
-        from earmark.extractors.networks.spectrograms import mel_bank, whisper_mel
+        from earmark.networks.spectrograms import mel_bank, whisper_mel
 
         bands = self._config.num_mel_bins
         bank = mel_bank(self._fft // 2 + 1, bands, *self._bounds, self._rate, "slaney", self._scale)
