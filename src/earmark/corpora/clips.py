@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import UsageError
+from earmark.scores.spelling import refuse_reserved
 from earmark.vectors.texts import as_text
 
 Samples = NDArray[np.float32]
@@ -123,6 +124,10 @@ class Corpus:
     clips: Sequence[Clip]
     notes: tuple[str, ...] = ()
     subset_cards: Mapping[str, CorpusCard] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for subset in dict.fromkeys(clip.subset for clip in self.clips):
+            refuse_reserved(subset, self.card.name or "The corpus")
 
     @property
     def name(self) -> str:

@@ -24,6 +24,7 @@ from earmark.geometry import spaces
 from earmark.geometry.neighbours import nearest
 from earmark.progress import progress_bar
 from earmark.scores import PointKey, Row, Scores, metric_facts
+from earmark.scores.spelling import refuse_reserved
 from earmark.wording import counted
 from earmark.workers import thread_count
 
@@ -127,6 +128,7 @@ def fidelity(
 
     >>> earmark.fidelity(real, generated).value("clipped_density", correction="gicdm")
     """
+    refuse_reserved(subset, "subset")
     names = catalogue.plan(metrics, catalogue.DEFAULT)
     corrections = _chosen(as_names(correct, "correct"), CORRECTIONS, "correction")
     (reading,) = _chosen((reading,), READINGS, "reading")  # type: ignore[assignment]

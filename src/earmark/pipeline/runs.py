@@ -20,13 +20,13 @@ from earmark.pipeline.cache import open_cache
 from earmark.pipeline.config import RunConfig, load_config, make_config
 from earmark.pipeline.copies import note_on_copies, remark_on_copies, settle_copies
 from earmark.pipeline.models import Model, System
-from earmark.pipeline.noise import noisy_name
 from earmark.pipeline.packs import Index
 from earmark.pipeline.prepare import Failure, Subset, clip_count, open_corpora, portable, prepare
 from earmark.pipeline.record import Work, keep_finished, placed, record_of, write_record, write_report, write_tables
 from earmark.progress import progress_bar
 from earmark.report.reading import listed
 from earmark.scores import Row, Scores, load_scores
+from earmark.scores.spelling import with_noise
 from earmark.wording import counted
 from earmark.workers import thread_count
 
@@ -347,7 +347,7 @@ def _attempt(work: Work, subset: Subset, system: System, tick: Any, only: tuple[
         done.append(
             {
                 "suite": subset.suite,
-                "subset": noisy_name(subset.name, job.noise),
+                "subset": with_noise(subset.name, job.noise),
                 "system": system.name,
                 "distance": job.distance,
                 "correction": job.correction,
