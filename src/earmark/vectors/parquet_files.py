@@ -21,7 +21,7 @@ _LIST_COLUMNS = ("vector", "vectors", "embedding", "embeddings")
 
 def parquet_vectors(source: Path, key: str | None, asked: Asked) -> Vectors:
     types = require("pyarrow.types", *_PARQUET)
-    table = _parquet_table(source)
+    table = read_parquet(source)
     names = list(table.column_names)
     index = _index_names(table)
     if key is not None and key not in names:
@@ -55,7 +55,7 @@ def parquet_vectors(source: Path, key: str | None, asked: Asked) -> Vectors:
 
 def parquet_labels(source: Path, column: str | None, groups: str | None) -> Labels:
     types = require("pyarrow.types", *_PARQUET)
-    table = _parquet_table(source)
+    table = read_parquet(source)
     # A file with vectors may hold the labels too: its list columns are no candidates, and neither is its index.
     index = {name for name in _index_names(table) if name not in (column, groups)}
     names = [name for name in table.column_names if not _is_list(table.schema.field(name).type, types)]
@@ -68,10 +68,19 @@ def _texts(table: Any, roles: Mapping[str, str]) -> dict[str, Texts]:
     return {role: [as_text(item) for item in table.column(name).to_pylist()] for role, name in roles.items()}
 
 
-def _parquet_table(source: Path) -> Any:
+def read_parquet(source: Path) -> Any:
+    """The Arrow table of a Parquet file; InputError, naming the file, where it is none."""
     parquet = require("pyarrow.parquet", *_PARQUET)
-    with source.open("rb") as stream:
-        return parquet.ParquetFile(stream).read()
+    try:
+        with source.open("rb") as stream:
+            return parquet.ParquetFile(stream).read()
+    except FileNotFoundError as error:
+        raise InputError(f"{source} does not exist; check the path.") from error
+    except PermissionError:
+        raise
+    except Exception as error:  # Arrow has many types of its own for a damaged file
+        detail = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise InputError(f"{source} is not a readable Parquet file ({detail}); write it again.") from error
 
 
 def _index_names(table: Any) -> set[str]:
