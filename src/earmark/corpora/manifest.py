@@ -19,7 +19,7 @@ from earmark.atomic import write_whole
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.errors import InputError, did_you_mean
 from earmark.tables import read_csv, read_text, write_csv
-from earmark.vectors.parquet_files import read_parquet
+from earmark.vectors.table_files import read_parquet
 from earmark.vectors.texts import as_text, settled
 
 __all__ = ["TextRow", "listed_clips", "read_card", "read_manifest", "read_rows", "write_card", "write_manifest"]
