@@ -22,7 +22,7 @@ from earmark.analysis.intervals import Coverage, interval_coverage
 from earmark.analysis.matrix import Matrix, usable
 from earmark.analysis.novelty import Addition, Verdict, addition, novelty
 from earmark.analysis.pounce import DEFAULT_REGRESSORS, Pounce, pounce
-from earmark.analysis.prowl import Prowl, Subset, exact_coverage, prowl
+from earmark.analysis.prowl import BestSubset, Prowl, exact_coverage, prowl
 from earmark.analysis.ranks import Ranks, rank_models
 from earmark.analysis.similarities import NINE
 from earmark.analysis.sources import Source, open_matrix
@@ -62,7 +62,7 @@ class Study:
     split: Split
     stalk: Stalk
     prowl: Prowl
-    exact: tuple[Subset, ...]
+    exact: tuple[BestSubset, ...]
     pounce: Pounce | None
     coverage: Coverage | None = None
     ranks: Ranks | None = None
