@@ -44,8 +44,8 @@ def warnings(matrix: Matrix, analysed: Matrix | None = None, *, directions: bool
     """
     known = np.isfinite(matrix.values)
     sentences = [
-        _empty(matrix.models, known.any(axis=1), "model"),
-        _empty(matrix.datasets, known.any(axis=0), "dataset"),
+        _empty(matrix.models, np.asarray(known.any(axis=1)), "model"),
+        _empty(matrix.datasets, np.asarray(known.any(axis=0)), "dataset"),
     ]
     present = matrix.present()
     left = present if analysed is None else analysed

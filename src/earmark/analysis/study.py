@@ -304,10 +304,9 @@ def _records(records: Sequence[Any]) -> Table:
 
 
 def _combinations(lite: Choice | None) -> Table:
-    rows = [
-        [" ".join(entry.members), entry.seconds, entry.coverage, entry.error, int(entry.members == lite.chosen.members)]
-        for entry in (dict.fromkeys((*lite.front, lite.chosen, lite.whole)) if lite else ())
-    ]
+    entries = dict.fromkeys((*lite.front, lite.chosen, lite.whole)) if lite else {}
+    chosen = lite.chosen.members if lite else ()
+    rows = [[" ".join(e.members), e.seconds, e.coverage, e.error, int(e.members == chosen)] for e in entries]
     return Table(("subsets", "seconds_of_sound", "coverage", "error_share", "chosen"), rows)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -154,7 +153,8 @@ def _series(bird: Throat, rng: Generator, count: int, gap: float, one: Callable[
     return np.concatenate(parts[:-1])[: samples_in(1.0)]
 
 
-class Note(NamedTuple):
+@dataclass(frozen=True)
+class Note:
     """A single voiced call: its length, its pitch in Hz evenly spaced in time, its harmonics, and its ends."""
 
     seconds: float
