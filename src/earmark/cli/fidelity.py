@@ -19,8 +19,7 @@ from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.evaluation.options import Options
 from earmark.fidelity.api import READINGS, Fidelity, fidelity
 from earmark.vectors import Vectors
-from earmark.vectors.roles import shortened
-from earmark.vectors.tables import take_columns
+from earmark.vectors.columns import shortened
 from earmark.wording import counted
 
 if TYPE_CHECKING:
@@ -171,7 +170,7 @@ def _in_order(generated: Vectors, real: Vectors) -> Vectors:
             "choose those that they share with --dimensions."
         )
     places = [there.index(name) for name in wanted]
-    return replace(generated, values=take_columns(generated.values, places), columns=wanted)
+    return replace(generated, values=generated.values.take(list(places), axis=1), columns=wanted)
 
 
 def _holds_vectors(place: str) -> bool:
