@@ -18,6 +18,7 @@ from earmark.cli import flags, options
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.evaluation import compare
 from earmark.evaluation.options import Options
+from earmark.metrics.catalogue import COMPARED
 from earmark.pipeline.comparisons import compare_runs
 from earmark.report.tables import long_text
 from earmark.scores import Scores
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is compared")
     group.add_argument(
         "--metrics", type=options.names, metavar="LIST",
-        help="metrics (default: P@k, GSR, CSR, CSR_pointwise, CS, CSCF, silhouette)",
+        help=f"metrics (default: {', '.join(COMPARED)})",
     )  # fmt: skip
     group.add_argument(
         "--systems", type=options.names, default=[], metavar="LIST", help="of run folders: these systems alone"

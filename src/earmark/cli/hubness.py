@@ -13,7 +13,7 @@ from earmark import vectors
 from earmark._version import __version__
 from earmark.cli import flags, options
 from earmark.errors import UsageError
-from earmark.evaluation.hub_study import study_hubness
+from earmark.evaluation import study_hubness
 from earmark.evaluation.options import Options
 from earmark.geometry.corrections import CORRECTIONS
 from earmark.report.figures.style import library

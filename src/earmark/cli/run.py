@@ -14,6 +14,7 @@ import textwrap
 from dataclasses import asdict
 
 from earmark.cli import flags, options
+from earmark.metrics.catalogue import STANDARD
 from earmark.pipeline.plan import plan_text
 from earmark.pipeline.runs import Run, plan
 from earmark.pipeline.runs import run as run_pipeline
@@ -33,7 +34,7 @@ EXAMPLES = """examples:
   earmark run config.yaml --cache-dir s3://bucket/earmark --steps prepare,embed
 """
 
-SHOWN = ("P@1", "P@5", "GSR", "CSR", "CS", "CSCF", "silhouette", "NMI")
+SHOWN = (*STANDARD, "NMI")
 """Metrics of the table on stdout, where they were measured; scores.csv holds them all."""
 
 

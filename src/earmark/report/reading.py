@@ -10,15 +10,12 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from earmark.errors import InputError
-from earmark.scores import MetricFacts, Row, Scores, metric_facts
+from earmark.scores import Metric, Row, Scores, metric_facts
 from earmark.tables import NumberFormat
 from earmark.tables import plain as plain
 
 ALL, ACROSS = "all", "across_groups"
 PROTOCOLS = {ALL: "all pairs", ACROSS: "across groups"}
-
-HEADLINES = ("P@1", "GSR", "P@5", "silhouette")
-"""The metric that leads the report: the first of these that has a value."""
 
 _PERCENT = NumberFormat(1, percent=True, unit="\N{NO-BREAK SPACE}%")
 _PLAIN = NumberFormat(3)
@@ -106,6 +103,8 @@ def headline(scores: Scores) -> str:
     """The metric to lead with; the first of the table when none of `HEADLINES` has a value."""
     rows = [row for row in single_subsets(scores) if row.value is not None]
     measured = {row.metric for row in rows if row.protocol == ACROSS} or {row.metric for row in rows}
+    from earmark.metrics.catalogue import HEADLINES  # which loads NumPy: tables need none
+
     known = [name for name in HEADLINES if name in measured]
     return next(iter([*known, *sorted(measured), *metrics(scores), "P@1"]))
 
@@ -172,12 +171,12 @@ def best_on_average(found: Values, metric: str) -> Representation | None:
 # --- numbers and names ------------------------------------------------------------------------------------------
 
 
-def facts(metric: str) -> MetricFacts:
+def facts(metric: str) -> Metric:
     """Facts of a metric; one that nobody knows is a plain number of which more is better."""
     try:
         return metric_facts(metric)
     except InputError:
-        return MetricFacts(metric, (float("-inf"), float("inf")), higher_is_better=True, percent=False)
+        return Metric(metric)
 
 
 def number_format(metric: str) -> NumberFormat:

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from earmark._version import __version__
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
 from earmark.fidelity.balls import Reference
-from earmark.fidelity.catalogue import NETWORK
+from earmark.fidelity.metrics import NETWORK
 from earmark.fidelity.measure import measure
 from earmark.fidelity.sanity import rules
 from earmark.fidelity.sanity.columns import Column, choose, neighbours_of, own_values

@@ -1,4 +1,7 @@
-"""Score tables from files: .csv, .jsonl, .json and .parquet, of this version and of older ones."""
+"""Score rows in files: .csv, .jsonl, .json and .parquet, of this version and of older ones.
+
+A missing number is an empty cell in CSV and `null` in JSON and Parquet; every other number survives exactly.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +13,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from earmark.errors import InputError, did_you_mean, quoted, require
-from earmark.scores.rows import COLUMNS, DEFAULTS, NUMBERS, Row, checked
-from earmark.scores.table import Scores
+from earmark.atomic import write_whole
+from earmark.errors import InputError, UsageError, did_you_mean, quoted, require
+from earmark.scores.rows import COLUMNS, COUNTS, DEFAULTS, NUMBERS, Row, checked
+
+# --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def read_scores(path: str | os.PathLike[str]) -> Scores:
-    """Read a score table.
-
-    Columns that an older version did not write take their defaults. An unknown column, a cell that is not a number
-    where one belongs, and NaN or infinity are errors that say where.
-
-    Args:
-        path: A file that ends in .csv, .jsonl, .json or .parquet.
-    """
+def read_rows(path: str | os.PathLike[str]) -> list[Row]:
+    """The rows of a .csv, .jsonl, .json or .parquet score table; errors say where."""
     source = Path(path)
     decode = _READERS.get(source.suffix.lower())
     try:
@@ -38,10 +36,7 @@ def read_scores(path: str | os.PathLike[str]) -> Scores:
         raise InputError(f'{source}: a score table is one of {", ".join(_READERS)}, not "{source.suffix}".')
     if not data.strip():
         raise InputError(f"{source} is empty; a score table has at least a header.")
-    return Scores(tuple(decode(data, source)))
-
-
-load_scores = read_scores
+    return list(decode(data, source))
 
 
 def _decode_text(data: bytes, source: Path) -> str:
@@ -171,4 +166,68 @@ _READERS: dict[str, Callable[[bytes, Path], Iterator[Row]]] = {
     ".jsonl": _decode_jsonl,
     ".json": _decode_json,
     ".parquet": _decode_parquet,
+}
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def write_rows(rows: Sequence[Row], target: Path) -> None:
+    """Write the rows in the format of the file's suffix, whole or not at all."""
+    encode = _WRITERS.get(target.suffix.lower())
+    if encode is None:
+        raise UsageError(f"{target}: a score table is written as {', '.join(_WRITERS)}; choose one of these suffixes.")
+    if not rows and target.suffix.lower() == ".jsonl":
+        raise InputError(f"{target}: JSON Lines cannot hold a table without rows; write it as .csv or .json.")
+    try:
+        data = encode(rows)
+    except UnicodeEncodeError as error:
+        raise InputError(f"{target}: the text {error.object!r} cannot be written as UTF-8; rename it.") from error
+    try:
+        write_whole(target, data)
+    except FileNotFoundError as error:
+        raise InputError(f"{target}: the folder {target.resolve().parent} does not exist; create it first.") from error
+    except OSError as error:
+        raise InputError(f"{target} cannot be written ({error.strerror}); choose another place.") from error
+
+
+def json_array(rows: Sequence[Row]) -> str:
+    """A JSON array of rows, one to a line."""
+    lines = [_json_line(row) for row in rows]
+    return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
+
+
+def _json_line(row: Row) -> str:
+    return json.dumps(row.as_dict(), ensure_ascii=False, allow_nan=False)
+
+
+def _csv_cell(cell: object) -> str:
+    text = "" if cell is None else repr(cell) if isinstance(cell, int | float) else str(cell)
+    # When lines end in "\n", Python 3.11's csv.writer leaves a lone "\r" unquoted, and csv.reader refuses it.
+    return '"' + text.replace('"', '""') + '"' if any(mark in text for mark in ',"\r\n') else text
+
+
+def _encode_csv(rows: Sequence[Row]) -> bytes:
+    lines = [",".join(COLUMNS)]
+    lines += [",".join(_csv_cell(getattr(row, name)) for name in COLUMNS) for row in rows]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _encode_parquet(rows: Sequence[Row]) -> bytes:
+    arrow = require("pyarrow", "Parquet files", "parquet")
+    parquet = require("pyarrow.parquet", "Parquet files", "parquet")
+    types = {name: arrow.float64() if name in NUMBERS else arrow.string() for name in COLUMNS} | dict.fromkeys(
+        COUNTS, arrow.int64()
+    )
+    columns = [arrow.array([getattr(row, name) for row in rows], type=types[name]) for name in COLUMNS]
+    out = io.BytesIO()
+    parquet.write_table(arrow.table(columns, schema=arrow.schema(list(types.items()))), out)
+    return out.getvalue()
+
+
+_WRITERS: dict[str, Callable[[Sequence[Row]], bytes]] = {
+    ".csv": _encode_csv,
+    ".jsonl": lambda rows: "".join(_json_line(row) + "\n" for row in rows).encode(),
+    ".json": lambda rows: json_array(rows).encode(),
+    ".parquet": _encode_parquet,
 }

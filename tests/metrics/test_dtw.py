@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from earmark.errors import InputError, UsageError
-from earmark.metrics.sequence import dtw_distance, prepare, rerank
+from earmark.evaluation.dtw import dtw_distance, prepare, rerank
 
 
 def slow_dtw(a: np.ndarray, b: np.ndarray, radius: float) -> float:
