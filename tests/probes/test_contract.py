@@ -12,7 +12,7 @@ from earmark.embed.pooling import Block
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.probes import TASKS, Heard, open_task, task_cards
 from earmark.probes.contract import paired
-from earmark.scores.facts import metric_facts
+from earmark.scores import metric_facts
 from earmark.scores.validation import PROTOCOLS
 
 
