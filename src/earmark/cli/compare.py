@@ -51,8 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     # Version 0.1.0 drew queries; nothing is drawn any more, and old command lines still work, --seed among them.
     for flag in ("--permutations", "--bootstrap"):
         group.add_argument(flag, type=int, dest="unused", help=argparse.SUPPRESS)
-    options.add_labels(parser, seed=argparse.SUPPRESS)
-    options.add_vectors(parser, correct=CORRECT, system=argparse.SUPPRESS)
+    flags.add_labels(parser, seed=argparse.SUPPRESS)
+    flags.add_vectors(parser, correct=CORRECT, system=argparse.SUPPRESS)
     options.add_output(parser)
 
 

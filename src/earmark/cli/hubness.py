@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--top", type=int, default=5, metavar="N", help="how many hubs to name (default: 5)")
     parser.add_argument("--figure", metavar="FILE", help="draw lists and a hub's neighbourhood: .png, .svg or .pdf")
     parser.add_argument("--html", metavar="FILE", help="write the same as a page, with all hubs and antihubs by name")
-    flags.add_flags(parser, options.VectorFiles, ("label_column",), {"label_column": LABELS})
-    options.add_vectors(parser, correct=f"{Options.model_fields['correct'].description} (default: each of them)")
+    flags.add_flags(parser, flags.VectorFiles, ("label_column",), {"label_column": LABELS})
+    flags.add_vectors(parser, correct=f"{Options.model_fields['correct'].description} (default: each of them)")
     parser.set_defaults(correct=list(CORRECTIONS))
     options.add_output(parser)
 

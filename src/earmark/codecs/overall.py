@@ -57,7 +57,9 @@ _Scale = Callable[[str, float], float]
 _DISTANCES = ("stft_distance", "mel_distance")
 
 
-@records.metric(range=(0.0, 1.03), words="harmonic mean of normalised metrics, as published")  # wide-band PESQ passes 4.5
+@records.metric(
+    range=(0.0, 1.03), words="harmonic mean of normalised metrics, as published"
+)  # wide-band PESQ passes 4.5
 def overall(means: Mapping[str, float | None], category: Category) -> Measured:
     """The published overall score from the mean of each metric; 0 to 1.03, higher is better.
 

@@ -121,14 +121,35 @@ def fidelity(
     """Judge `generated` [M, D] against `real` [N, D]: is it like the real, and does it cover it? Returns Fidelity.
 
     Every metric is given as it is (correction "none") and, where it is defined, with hubness corrected ("gicdm").
-    `metrics` defaults to all but alpha_precision and beta_recall, which train a network; "all" is all. `k` is one
-    number (the cover pair keeps its 3) or a number for each metric by name. The clipped pair under GICDM has two
-    `reading`s: `clipped_density` is the corrected one, `clipped_density_literal` the literal one. `intervals` are
-    "jackknife" (both sets lose half of their points, 24 times, and everything is found anew; 7 to 13 evaluations),
-    "bootstrap" (`bootstrap` resamples of the points that are judged; the balls that judge them are held fixed, so it is
-    too narrow) or "none"; a number of `bootstrap` alone chooses it, and 0 none. `groups` and `real_groups` name the
-    recording or speaker of each point: whole groups are left out, from both sets where both have them.
-    `cap` cuts clipped_density at 1. `ids` and `real_ids` name the rows.
+
+    Args:
+        real: One row for each real clip.
+        generated: One row for each generated clip.
+        metrics: Names, in a list or with commas; None is all but alpha_precision and beta_recall, which train a
+            network; "all" is all.
+        k: Neighbours that make a ball: one number (the cover pair keeps its 3), or a number for each metric by name.
+        correct: "none", "gicdm" or both.
+        reading: The clipped pair under GICDM has two readings: `clipped_density` is the corrected one,
+            `clipped_density_literal` the literal one; or both.
+        distance: One or several of cosine, euclidean, spearman.
+        intervals: "jackknife" (both sets lose half of their points, 24 times, and everything is found anew; 7 to 13
+            evaluations), "bootstrap" (the points that are judged are drawn and the balls that judge them held fixed, so
+            it is too narrow) or "none".
+        bootstrap: Resamples of the points; a number alone chooses that kind of interval, and 0 none.
+        groups: The recording or speaker of each generated point: whole groups are left out.
+        real_groups: The same of the real points.
+        seed: Seed of smaller sets, resamples and the network.
+        cap: Whether clipped_density is cut at 1.
+        ids: Names of the generated rows.
+        real_ids: Names of the real rows.
+        ties: Ranks of equal values under spearman: "average", or "ordinal" as in published numbers.
+        device: Where the neighbours are searched: cpu, cuda, or auto (a GPU if there is one and it pays).
+        memory: Budget for tiles and batches, beside the vectors: "2GB", or a number of bytes.
+        threads: Threads at work; None is one for each core. No result depends on it.
+        system: Name of the generator, for the column `system`.
+        subset: Name of the data, for the column `subset`.
+        suite: Name of the suite, for the column `suite`.
+        progress: Whether a bar on stderr shows how far the work is.
 
     >>> earmark.fidelity(real, generated).value("clipped_density", correction="gicdm")
     """

@@ -100,8 +100,8 @@ def _reasons(scores: Fidelity) -> list[str]:
         fits[correction] = min(lacking.largest, fits.get(correction, lacking.largest))
     groups: dict[tuple[str, str], dict[str, None]] = {}
     for row in told:
-        known = scores.too_few.get((row.distance, row.correction, row.metric))
-        reason = f"{known.problem}: k = {fits[row.correction]} fits" if known else row.reason
+        few = scores.too_few.get((row.distance, row.correction, row.metric))
+        reason = f"{few.problem}: k = {fits[row.correction]} fits" if few else row.reason
         groups.setdefault((row.correction, reason), {})[facts(row.metric).name] = None
     return [
         f"{', '.join(metrics)}{' with GICDM' if correction == 'gicdm' else ''}: {reason}"
