@@ -116,6 +116,6 @@ def digest(names: str | Iterable[str]) -> str:
 def _source(record: Metric) -> str:
     """The text of the module that a metric stands in, or its name where there is no text."""
     try:
-        return inspect.getsource(sys.modules[record.function.__module__])  # type: ignore[union-attr]
+        return inspect.getsource(sys.modules[record.function.__module__])
     except (OSError, TypeError, KeyError, AttributeError):
         return record.name

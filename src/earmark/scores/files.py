@@ -191,7 +191,7 @@ def _encode_parquet(rows: Sequence[Row]) -> bytes:
 
 
 _WRITERS: dict[str, Callable[[Sequence[Row]], bytes]] = {
-    ".csv": lambda rows: csv_text(COLUMNS, (row.as_dict().values() for row in rows)).encode(),
+    ".csv": lambda rows: csv_text(COLUMNS, (row.as_dict() for row in rows)).encode(),
     ".jsonl": lambda rows: "".join(_json_line(row) + "\n" for row in rows).encode(),
     ".json": lambda rows: json_array(rows).encode(),
     ".parquet": _encode_parquet,
