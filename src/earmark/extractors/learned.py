@@ -28,11 +28,12 @@ from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip
 from earmark.errors import EarmarkError, InputError, UsageError, require
-from earmark.extractors.catalogue import CARDS
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
-from earmark.extractors.logmel import BANDS, RANGE_DB, log_mel, map_clips
+from earmark.extractors.logmel import BANDS, RANGE_DB, log_mel
+from earmark.extractors.model_cards import CARDS
 from earmark.extractors.progress import Progress, telling
 from earmark.extractors.training import Recipe, resume, torch_of, train
+from earmark.extractors.windows import clip_by_clip, map_clips
 from earmark.workers import thread_count
 
 __all__ = ["Autoencoder", "VariationalAutoencoder"]
@@ -148,9 +149,7 @@ class _Learned:
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
         if not self.fitted:
             raise UsageError(f"{self.card.name} learns from the sounds it is used on: call fit(clips) first.")
-        spectrograms = map_clips(_scaled, list(waveforms), self.threads)
-        values = [self._encode_clip(spectrogram) for spectrogram in spectrograms]
-        return [Frames(value, len(value)) for value in values]
+        return clip_by_clip(self._encode_clip, map_clips(_scaled, list(waveforms), self.threads))
 
     def _encode_clip(self, spectrogram: Array) -> Array:
         """One clip at a time, so that a clip's numbers do not depend on its company."""

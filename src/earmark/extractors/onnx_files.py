@@ -1,17 +1,22 @@
-"""Files that an ONNX file reads beside itself: weights that its tensors keep elsewhere ("external data").
+"""ONNX files: opened for deterministic work, and the files that they read beside themselves.
 
-torch's exporter writes `model.onnx.data` beside `model.onnx` as a matter of course; any tensor may name any file. Only
-the places are read: a protocol buffer is a run of (field number << 3 | kind, value), and of every message below only
-the fields that lead to a tensor are entered. Numbers of fields are those of onnx.proto.
+Weights that tensors keep elsewhere are called "external data": torch's exporter writes `model.onnx.data` beside
+`model.onnx` as a matter of course, and any tensor may name any file. Only the names are read: a protocol buffer is a
+run of (field number << 3 | kind, value), and of every message below only the fields that lead to a tensor are entered.
+Numbers of fields are those of onnx.proto.
 """
 
 from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
-__all__ = ["external_data"]
+from earmark.errors import InputError, require
+
+__all__ = ["external_data", "open_session"]
 
 _EXTERNAL, _KEY, _VALUE = 13, 1, 2
 _FIELDS: dict[str, dict[int, str]] = {
@@ -24,6 +29,21 @@ _FIELDS: dict[str, dict[int, str]] = {
     "sparse": {1: "tensor", 2: "tensor"},
     "tensor": {_EXTERNAL: "entry"},
 }
+
+
+def open_session(path: str | PathLike[str], thing: str = "ONNX models", extra: str = "onnx") -> Any:
+    """An onnxruntime session on the CPU: one thread for each call, and it may be called from several at once."""
+    require("onnxruntime", thing, extra)
+    import onnxruntime  # an import statement, so that its version is part of the cache key
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's errors share no type of their own
+        text = " ".join(str(error).split())
+        raise InputError(f"{path} cannot be opened as an ONNX model: {text}.") from error
 
 
 def external_data(model: Path) -> list[Path]:

@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from earmark.errors import UsageError
-from earmark.extractors.catalogue import as_frames
-from earmark.extractors.contract import ExtractorCard, Frames, Waveform
+from earmark.extractors.contract import ExtractorCard, Frames, Waveform, as_frames
 
 __all__ = ["Function", "wants_sound"]
 
@@ -43,7 +42,7 @@ class Function:
         given = getattr(function, "card", None)
         card = ExtractorCard(name=function.__name__, title="Python function", rate=rate)
         self.has_own_card = given is not None
-        self.card = card if given is None else ExtractorCard(**{"name": card.name, "rate": rate, **dict(given)})
+        self.card = card if given is None else ExtractorCard.read(card.name, {"rate": rate, **dict(given)})
 
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
         return [as_frames([self._function(waveform, *self._rate, **self._parameters)], 1)[0] for waveform in waveforms]
