@@ -19,9 +19,9 @@ import numpy as np
 
 from earmark.codecs import alignment, harness
 from earmark.codecs.catalogue import open_codec
-from earmark.codecs.tasks import Finding, Heard, Task, open_task
 from earmark.corpora.clips import Clip
 from earmark.corpora.spoken import SENTENCES, VOICES, open_spoken
+from earmark.probes import Finding, Heard, Task, open_task
 
 CODECS = (
     "codec2@0.7 codec2@1.2 codec2@3.2 lyra@3.2 lyra@6 lyra@9.2 opus@6 opus@12 opus@24 mp3@8 mp3@16 mp3@32 "

@@ -429,6 +429,25 @@ def test_a_file_is_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len(calls) == 1
 
 
+def test_a_clip_opens_its_file_once_for_hash_and_header_and_once_for_samples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Any] = []
+    path, real_open, real_sound = make(tmp_path, "wav"), Path.open, soundfile.SoundFile
+    monkeypatch.setattr(Path, "open", lambda *args, **options: opened.append(args[0]) or real_open(*args, **options))
+    monkeypatch.setattr(
+        soundfile,
+        "SoundFile",
+        lambda file, **options: (None if isinstance(file, int) else opened.append(file)) or real_sound(file, **options),
+    )
+    clip = Clip("a", path=str(path))
+    clip.digest()
+    assert clip.seconds() == pytest.approx(3.0)
+    clip.read(16_000)
+    assert audio.probe(path).channels == 1
+    assert opened == [path, path]
+
+
 class Content:
     """A maker that knows a hash of its content."""
 

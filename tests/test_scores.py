@@ -100,7 +100,8 @@ def test_columns_are_these_in_this_order() -> None:
     assert ",".join(COLUMNS) == (
         "suite,subset,system,distance,correction,protocol,metric,value,low,high,baseline,lift,p_value,n,status,"
         "reason,seconds,version,inputs,baseline_low,baseline_high,"
-        "interval,unit,units,comparisons,shuffle,baseline_error"
+        "interval,unit,units,comparisons,shuffle,baseline_error,"
+        "ablation,aggregate,statistic"
     )
     assert KEY == ("suite", "subset", "system", "distance", "correction", "protocol", "metric")
 

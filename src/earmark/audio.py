@@ -6,6 +6,9 @@ the whole. A file that cannot be used raises one sentence that names it, so that
 
     path ── opens for libsndfile? ── yes ── seek, read in blocks, average channels ─┐
                      └── no ── PyAV: seek, decode, average channels ────────────────┴─ finite? ── resample
+
+A run opens a file twice: once for its hash and its header, once for its samples. What the first look found is
+remembered in this process while size and time of change stay the same.
 """
 
 from __future__ import annotations
@@ -15,10 +18,11 @@ import io
 import math
 import os
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,10 +31,7 @@ from earmark import audio_containers as containers
 from earmark.atomic import write_whole
 from earmark.errors import EarmarkError, InputError, MissingExtra, UsageError
 
-if TYPE_CHECKING:
-    from earmark.corpora.clips import Clip
-
-__all__ = ["SUFFIXES", "Probe", "digest", "peak_normalise", "probe", "read", "read_bytes", "resample", "write"]
+__all__ = ["SUFFIXES", "Probe", "file_digest", "peak_normalise", "probe", "read", "read_bytes", "resample", "write"]
 
 Samples = NDArray[np.float32]
 
@@ -54,6 +55,23 @@ class Probe(NamedTuple):
     channels: int
 
 
+@dataclass
+class _Facts:
+    """What is known of a file: the hash of its bytes, its header, and what is damaged in it ('' for nothing)."""
+
+    sha256: str = ""
+    header: Probe | None = None
+    damage: str | None = None
+
+
+_known_files: dict[tuple[int, ...], _Facts] = {}
+
+
+def _facts(status: os.stat_result) -> _Facts:
+    """What this process knows of a file, by its identity on disk, size and time of change."""
+    return _known_files.setdefault((status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns), _Facts())
+
+
 # --- reading ------------------------------------------------------------------------------------------------
 
 
@@ -64,10 +82,17 @@ def read(
     start: float | None = None,
     end: float | None = None,
 ) -> tuple[Samples, int]:
-    """Mono float32 samples and their rate; resampled to `rate` when given, never normalised.
+    """Mono float32 samples and their rate, never normalised.
 
-    `start` and `end` are seconds; only that span is decoded. Raises InputError for a file that is missing, empty,
-    damaged, cut short, without samples, not audio, not finite, or shorter than the span.
+    Args:
+        path: The file.
+        rate: Resample to this rate; without it the file's own rate is kept.
+        start: Where the span to decode begins, in seconds; without it, at the start of the file.
+        end: Where the span ends, in seconds; without it, at the end of the file.
+
+    Raises:
+        InputError: The file is missing, empty, damaged, cut short, without samples, not audio, not finite, or shorter
+            than the span.
     """
     name = os.fspath(path)
     _check_span(name, start, end)
@@ -75,11 +100,14 @@ def read(
         return _decoded(handle, name, rate, start, end)
 
 
-def read_bytes(data: bytes, name: str, *, rate: int | None = None) -> tuple[Samples, int]:
+def read_bytes(
+    data: bytes, name: str, *, rate: int | None = None, start: float | None = None, end: float | None = None
+) -> tuple[Samples, int]:
     """`read`, for an encoded file held in memory; `name` stands for it in messages."""
     if not data:
         raise InputError(f"{name} is empty (0 bytes): replace it or leave it out.")
-    return _decoded(io.BytesIO(data), name, rate, None, None)
+    _check_span(name, start, end)
+    return _decoded(io.BytesIO(data), name, rate, start, end)
 
 
 def probe(path: str | os.PathLike[str]) -> Probe:
@@ -87,17 +115,43 @@ def probe(path: str | os.PathLike[str]) -> Probe:
 
     What only decoding shows (damage in the middle, NaN) is not found here.
     """
-    name = os.fspath(path)
+    header = _looked_at(os.fspath(path), hashed=False).header
+    assert header is not None
+    return header
+
+
+def file_digest(path: str | os.PathLike[str]) -> str:
+    """The SHA-256 of a file's bytes. The header is read in the same pass: a `probe` afterwards opens no file."""
+    return _looked_at(os.fspath(path), hashed=True).sha256
+
+
+def _looked_at(name: str, *, hashed: bool) -> _Facts:
+    with suppress(OSError, ValueError):
+        facts = _facts(Path(name).stat())
+        if facts.sha256 if hashed else facts.header:
+            return facts
     with _opened(name) as handle:
-        sound = _libsndfile(handle, name)
-        if sound is None:
-            with _pyav_errors(name):
-                return Probe(*containers.probe(handle, name))
-        with sound:
-            _check_whole(handle, name)
-            if sound.frames == 0:
-                raise InputError(f"{name} holds no samples: replace it or leave it out.")
-            return Probe(sound.frames / sound.samplerate, sound.samplerate, sound.channels)
+        facts = _facts(os.fstat(handle.fileno()))
+        if hashed:
+            facts.sha256 = hashlib.file_digest(handle, "sha256").hexdigest()
+        try:
+            facts.header = facts.header or _header(handle, name)
+        except Exception:
+            if not hashed:  # a file without a usable header has bytes all the same
+                raise
+    return facts
+
+
+def _header(handle: Any, name: str) -> Probe:
+    sound = _libsndfile(handle, name)
+    if sound is None:
+        with _pyav_errors(name):
+            return Probe(*containers.probe(handle, name))
+    with sound:
+        _check_whole(handle, name)
+        if sound.frames == 0:
+            raise InputError(f"{name} holds no samples: replace it or leave it out.")
+        return Probe(sound.frames / sound.samplerate, sound.samplerate, sound.channels)
 
 
 def _decoded(handle: Any, name: str, rate: int | None, start: float | None, end: float | None) -> tuple[Samples, int]:
@@ -105,18 +159,17 @@ def _decoded(handle: Any, name: str, rate: int | None, start: float | None, end:
     if sound is None:
         if start is None and end is None:
             _check_whole(handle, name)
-        if _rewound(handle).read(4) == b"OggS":
-            _check_pages(handle, name)
+        _check_pages(handle, name)
         with _pyav_errors(name):
-            samples, native = containers.decode(_rewound(handle), name, start, end, SLACK)
+            samples, native = containers.decode(handle, name, start, end, SLACK)
     else:
         with sound:
             native = sound.samplerate
             samples = _read_span(sound, handle, name, start, end)
     if not len(samples):
         raise InputError(f"{name} holds no samples: replace it or leave it out.")
-    if not np.isfinite(samples).all():
-        bad = int(np.count_nonzero(~np.isfinite(samples)))
+    bad = int(np.count_nonzero(~np.isfinite(samples)))
+    if bad:
         raise InputError(
             f"{name} holds {bad} NaN or infinite of {len(samples)} samples: export it again or leave it out."
         )
@@ -132,8 +185,7 @@ def _read_span(sound: Any, handle: Any, name: str, start: float | None, end: flo
     last = min(last, total)
     if start is None and end is None:
         _check_whole(handle, name)
-    if sound.format == "OGG":
-        _check_pages(handle, name)
+    _check_pages(handle, name)
     try:
         lead = first - _seek(sound, handle, first)
         samples = _read_blocks(sound, last - first + lead)[lead:]
@@ -157,7 +209,8 @@ def _seek(sound: Any, handle: Any, first: int) -> int:
         place = first - 24 * 1152
     elif sound.format == "OGG" and first:
         # An Opus stream counts pages at 48 kHz, whatever its rate.
-        page = containers.ogg_last_page(handle) * (sound.samplerate / 48_000 if sound.subtype == "OPUS" else 1)
+        with _kept_place(handle):
+            page = containers.ogg_last_page(handle) * (sound.samplerate / 48_000 if sound.subtype == "OPUS" else 1)
         place = min(first, int(page)) - 8192
     place = max(place, 0)
     if place:
@@ -183,20 +236,25 @@ def _read_blocks(sound: Any, frames: int) -> Samples:
 def _libsndfile(handle: Any, name: str) -> Any:
     """An open soundfile.SoundFile, or None where libsndfile does not know the format.
 
-    A file on disk is opened by libsndfile itself: reading through Python would hold up every other thread. The
+    libsndfile reads the open file itself: reading through Python would hold up every other thread. Both share one place
+    in it, so that whoever else reads must put it back. A format without a header is known by the file's name only; the
     path is made absolute because "-" means standard input to libsndfile.
     """
     import soundfile
 
-    try:
-        sound = soundfile.SoundFile(handle if isinstance(handle, io.BytesIO) else Path(name).absolute())
-    except (RuntimeError, TypeError, ValueError):
+    absolute = Path(name).absolute()
+    sources = [handle] if isinstance(handle, io.BytesIO) else [handle.fileno(), absolute]
+    for source in sources if os.name == "posix" else sources[-1:]:
+        handle.seek(0)
+        try:
+            sound = soundfile.SoundFile(source, closefd=source is absolute)
+        except (RuntimeError, TypeError, ValueError):
+            continue
+        if sound.frames <= 1 << 60:
+            return sound
+        sound.close()  # a FLAC written to a pipe leaves its length open, and soundfile then loses its place
         return None
-    if sound.frames > 1 << 60:
-        # A FLAC written to a pipe leaves its length open, and soundfile then loses its place.
-        sound.close()
-        return None
-    return sound
+    return None
 
 
 def _check_span(name: str, start: float | None, end: float | None) -> None:
@@ -213,31 +271,27 @@ def _check_whole(handle: Any, name: str) -> None:
         raise InputError(f"{name} is cut short: {missing}; replace it or leave it out.")
 
 
-_damages: dict[tuple[str, int, int], str] = {}
+def _cut_short(handle: Any) -> str:
+    """Why the container is incomplete, or ''. libsndfile quietly takes what is left of some."""
+    with _kept_place(handle):
+        return containers.cut_short(handle)
 
 
 def _check_pages(handle: Any, name: str) -> None:
-    """Refuse an OGG file with damaged or missing pages: a decoder passes over them, and time shifts behind them.
-
-    What was found is remembered in this process while size and time of change stay the same: spans of one long
-    recording are read one by one.
-    """
-    damage = containers.ogg_damage(handle) if isinstance(handle, io.BytesIO) else None
-    if damage is None:
-        status = os.fstat(handle.fileno())
-        key = (str(Path(name).resolve()), status.st_size, status.st_mtime_ns)
-        if key not in _damages:
-            _damages[key] = containers.ogg_damage(handle)
-        damage = _damages[key]
-    if damage:
-        raise InputError(f"{name} is damaged: {damage}; replace it or leave it out.")
+    """Refuse an OGG file with damaged or missing pages: a decoder passes over them, and time shifts behind them."""
+    facts = _Facts() if isinstance(handle, io.BytesIO) else _facts(os.fstat(handle.fileno()))
+    if facts.damage is None:
+        with _kept_place(handle):
+            facts.damage = containers.ogg_damage(handle)
+    if facts.damage:
+        raise InputError(f"{name} is damaged: {facts.damage}; replace it or leave it out.")
 
 
-def _cut_short(handle: Any) -> str:
-    """Why the container is incomplete, or ''. libsndfile quietly takes what is left of some."""
+@contextmanager
+def _kept_place(handle: Any) -> Iterator[None]:
     place = handle.tell()
     try:
-        return containers.cut_short(handle)
+        yield
     finally:
         handle.seek(place)
 
@@ -246,7 +300,7 @@ def _cut_short(handle: Any) -> str:
 def _opened(name: str) -> Iterator[Any]:
     """The file, open for reading; what the system refuses becomes one sentence."""
     try:
-        handle = Path(name).open("rb")  # noqa: SIM115 (closed below; only opening may raise these)
+        handle = Path(name).open("rb", buffering=0)  # noqa: SIM115 (closed below; only opening may raise these)
     except FileNotFoundError as error:
         raise InputError(f"{name} does not exist: check the path.") from error
     except IsADirectoryError as error:
@@ -279,11 +333,6 @@ def _pyav_errors(name: str) -> Iterator[None]:
         raise
     except Exception as error:  # PyAV raises ValueError, OSError, EOFError and its own types for bad data
         raise InputError(f"{name} is not readable audio ({_detail(error)}): replace it or leave it out.") from error
-
-
-def _rewound(handle: Any) -> Any:
-    handle.seek(0)
-    return handle
 
 
 def _detail(error: BaseException) -> str:
@@ -348,41 +397,3 @@ def write(path: str | os.PathLike[str], samples: ArrayLike, rate: int) -> None:
     except (RuntimeError, ValueError) as error:
         raise InputError(f"{target} cannot be written at {rate} Hz ({_detail(error)}).") from error
     write_whole(target, encoded.getvalue())
-
-
-# --- identity -----------------------------------------------------------------------------------------------
-
-_digests: dict[tuple[str, int, int], str] = {}
-
-
-def digest(clip: Clip) -> str:
-    """A SHA-256 of what the clip sounds like: file bytes and span, samples and rate, or recipe.
-
-    A `make` with a method `digest()` is asked for the hash of its content; one with neither that nor a recipe is
-    made and hashed.
-    """
-    if clip.path is not None:
-        span = "" if clip.start is None and clip.end is None else f"{clip.start or 0.0!r} {clip.end!r}"
-        return _sha256(f"file {_file_digest(clip.path)} {span}")
-    own: Callable[[], str] | None = getattr(clip.make, "digest", None)
-    if own is not None:
-        return _sha256(f"made {own()}")
-    if clip.make is not None and clip.recipe:
-        return _sha256(f"recipe {clip.recipe}")
-    samples, rate = clip.read()
-    content = np.ascontiguousarray(samples, dtype="<f4")
-    return _sha256(f"samples {rate} {hashlib.sha256(content.tobytes()).hexdigest()}")
-
-
-def _file_digest(path: str) -> str:
-    """The hash of a file's bytes, remembered in this process while size and time of change stay the same."""
-    with _opened(path) as handle:
-        status = os.fstat(handle.fileno())
-        key = (str(Path(path).resolve()), status.st_size, status.st_mtime_ns)
-        if key not in _digests:
-            _digests[key] = hashlib.file_digest(handle, "sha256").hexdigest()
-        return _digests[key]
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

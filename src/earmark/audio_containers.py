@@ -45,6 +45,7 @@ def outside(name: str, start: float | None, end: float | None, there: float, mis
 
 
 def _open(handle: Any, name: str) -> tuple[Any, Any]:
+    handle.seek(0)
     av = require("av", f"{name}: compressed formats such as M4A and AAC", "audio")
     av.logging.set_level(None)
     container = av.open(handle, options={"format_whitelist": _FORMATS}, metadata_errors="ignore")
@@ -56,12 +57,10 @@ def _open(handle: Any, name: str) -> tuple[Any, Any]:
 
 def probe(handle: Any, name: str) -> tuple[float, int, int]:
     """Duration in seconds, rate and channels, from the container where it says them."""
-    handle.seek(0)
     container, stream = _open(handle, name)
     with container:
         rate, channels, stated = int(stream.rate), int(stream.channels), _stated(container, stream)
     if stated is None:
-        handle.seek(0)
         stated = len(decode(handle, name, None, None, 0.0)[0])
     return stated / rate, rate, channels
 
@@ -223,6 +222,9 @@ def ogg_damage(handle: Any) -> str:
     Every page has a checksum and a number, and starts where the one before it ends; what follows the marked last page
     may be anything, as tags of other programs are.
     """
+    handle.seek(0)
+    if handle.read(4) != b"OggS":
+        return ""
     handle.seek(0)
     numbers: dict[int, int] = {}
     ended: set[int] = set()

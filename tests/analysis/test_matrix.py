@@ -113,7 +113,7 @@ def test_a_score_table_becomes_a_matrix() -> None:
             row("a", "y", None),
             row("b", "y", 0.25),
             row("a", "mean", 0.9),
-            row("a", "x~noise", 0.1),
+            row("a", "x~noise0.1", 0.1),
             row("a", "x", 0.7, metric="CS"),
         )
     )

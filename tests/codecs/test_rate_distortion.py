@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.interpolate import PchipInterpolator
 
-from earmark.codecs.rate_distortion import Point, bd_rate, curves, monotonicity, pareto
+from earmark.codecs.rate_distortion import Point, bd_rate, curves, monotonicity
 from earmark.errors import InputError
 
 RATES = np.array([6.0, 12.0, 24.0, 64.0])
@@ -79,25 +77,6 @@ def test_bad_rates_are_refused():
     for rates, scores in (([0, 1], [1, 2]), ([1, 2], [1, np.nan]), ([1, 2, 3], [1, 2])):
         with pytest.raises(InputError):
             bd_rate(RATES, SCORES, rates, scores)
-    with pytest.raises(InputError, match="one length"):
-        pareto([1, 2], [1], True)
-
-
-points = st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), min_size=1, max_size=12)
-
-
-@given(points, st.booleans())
-def test_the_front_holds_whoever_is_not_beaten(given, higher):
-    rates, scores = np.array(given, float).T
-    sign = 1 if higher else -1
-    wanted = [
-        not any(
-            r <= rate and sign * s >= sign * score and (r < rate or sign * s > sign * score)
-            for r, s in zip(rates, scores, strict=True)
-        )
-        for rate, score in zip(rates, scores, strict=True)
-    ]
-    assert pareto(rates, scores, higher).tolist() == wanted
 
 
 def test_every_step_that_does_not_pay_is_listed():
@@ -119,9 +98,3 @@ def test_every_step_that_does_not_pay_is_listed():
     assert str(step) == "codec2@1.2 (1.2 kbps) 1.32, codec2@3.2 (3.2 kbps) 1.3"
     assert monotonicity(families, "pesq", higher_is_better=True, tolerance=0.05).kept == 3
     assert monotonicity(families, "stft_distance", higher_is_better=False).kept == 1
-
-
-@pytest.mark.parametrize(("rates", "scores"), [([1.0, 2.0], [np.nan, 3.0]), ([np.nan, 2.0], [1.0, 3.0])])
-def test_a_point_without_a_value_is_on_no_front(rates, scores):
-    with pytest.raises(InputError, match="finite"):
-        pareto(rates, scores, higher_is_better=True)

@@ -1,8 +1,8 @@
 """Every example in the README and the documentation is run, page by page, each page in an empty folder.
 
 - Python blocks of a page share one namespace and run from top to bottom.
-- In console and bash blocks, lines that start with `$ earmark` run through the installed command. Output
-  shown below such a line must be what the command prints on stdout; `...` stands for anything.
+- In console and bash blocks, lines that start with `$ earmark` run as the installed command would (see
+  prepared.py). Output shown below such a line must be what the command prints on stdout; `...` stands for anything.
 - A block that cannot run says why on the line above it: <!-- no-run: reason -->
 - A page has a cache of its own, so that it shows what a first run shows.
 """
@@ -13,9 +13,12 @@ import ast
 import doctest
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -110,9 +113,27 @@ def run_python(block: Block, page: Path, namespace: dict[str, object]) -> None:
     exec(compile(tree, str(page), "exec"), namespace)
 
 
-def run_command(command: Command, where: str) -> None:
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with a command `earmark` that a prepared process answers."""
+    folder = Path(tempfile.mkdtemp(prefix="earmark-"))  # a socket's address must be short
+    prepared, address = Path(__file__).with_name("prepared.py"), folder / "socket"
+    script = folder / "earmark"
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S -E "{prepared}" call "{address}" "$@"\n')
+    script.chmod(0o755)
+    server = subprocess.Popen([sys.executable, prepared, "serve", address], env=dict(os.environ, MPLBACKEND="Agg"))
+    while not address.exists():
+        assert server.poll() is None, "the prepared process has ended"
+        time.sleep(0.05)
+    yield folder
+    server.kill()
+    server.wait()
+    shutil.rmtree(folder)
+
+
+def run_command(command: Command, where: str, programs: Path) -> None:
     environment = dict(os.environ, MPLBACKEND="Agg", COLUMNS="100")
-    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", "")])
+    environment["PATH"] = os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", command.text],
         capture_output=True,
@@ -130,7 +151,11 @@ def run_command(command: Command, where: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_examples_of_page(
-    page: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    page: Path,
+    programs: Path,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
@@ -141,7 +166,7 @@ def test_examples_of_page(
             run_python(block, page, namespace)
         elif block.language in SHELLS:
             for command in commands(block):
-                run_command(command, f"{page.name}, line {command.line}")
+                run_command(command, f"{page.name}, line {command.line}", programs)
 
 
 @pytest.mark.parametrize("name", ["run.yaml", "vocsim_grid.yaml"])
@@ -234,7 +259,7 @@ def test_an_error_in_a_python_block_names_the_line_of_the_page() -> None:
 
 def test_a_failing_command_and_a_wrong_output_are_reported() -> None:
     with pytest.raises(AssertionError, match="exit code 3"):
-        run_command(Command("exit 3", "", 1), "page.md")
+        run_command(Command("exit 3", "", 1), "page.md", Path())
     with pytest.raises(AssertionError, match="shows otherwise"):
-        run_command(Command("echo heard", "seen\n", 1), "page.md")
-    run_command(Command("echo heard it", "heard ...\n", 1), "page.md")
+        run_command(Command("echo heard", "seen\n", 1), "page.md", Path())
+    run_command(Command("echo heard it", "heard ...\n", 1), "page.md", Path())

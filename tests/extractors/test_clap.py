@@ -11,7 +11,7 @@ from tests.extractors.tiny_models import audio_utils, load_file, sound, torch, t
 
 from earmark.extractors.catalogue import open_extractor
 from earmark.extractors.clap import repeated
-from earmark.extractors.networks import microsoft_clap
+from earmark.networks import microsoft_clap
 
 
 @pytest.mark.parametrize("fused", [False, True])

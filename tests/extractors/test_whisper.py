@@ -13,7 +13,7 @@ from tests.extractors.tiny_models import sound, torch, transformers
 
 from earmark.errors import UsageError
 from earmark.extractors.catalogue import open_extractor
-from earmark.extractors.whisperseg import fft_size
+from earmark.extractors.whisper import fft_size
 
 
 @pytest.fixture(scope="module")

@@ -146,7 +146,7 @@ def _initialised(network: Any, seed: int = 0) -> Any:
 
 def audiomae(folder: Path) -> Path:
     """The authors' names: positions with a row for [CLS], a decoder that is left out."""
-    from earmark.extractors.networks.vision_transformer import Shape, SpectrogramTransformer
+    from earmark.networks.vision_transformer import Shape, SpectrogramTransformer
 
     shape = Shape(width=24, depth=3, heads=4, hidden=96, frames=128, bands=128)
     state = _initialised(SpectrogramTransformer(shape)).state_dict()
@@ -161,7 +161,7 @@ def audiomae(folder: Path) -> Path:
 
 def eat(folder: Path) -> Path:
     """The names of the port on the hub."""
-    from earmark.extractors.networks.vision_transformer import Shape, SpectrogramTransformer
+    from earmark.networks.vision_transformer import Shape, SpectrogramTransformer
 
     shape = Shape(width=24, depth=3, heads=4, hidden=96, frames=128, bands=128, norm_first=False)
     state = dict(_initialised(SpectrogramTransformer(shape)).state_dict())
@@ -204,7 +204,7 @@ BEATS = {
 
 def beats_state() -> dict[str, Any]:
     """Tensors as the authors' file has them: the convolution as direction and length, one table under every layer."""
-    from earmark.extractors.networks.beats import BEATs, Shape
+    from earmark.networks.beats import BEATs, Shape
 
     state = dict(_initialised(BEATs(Shape.of(BEATS))).state_dict())
     weight = state.pop("encoder.pos_conv.weight")
@@ -226,7 +226,7 @@ def beats(folder: Path) -> Path:
 
 def microsoft_clap(folder: Path) -> Path:
     """The published names, made back from those of transformers."""
-    from earmark.extractors.networks.microsoft_clap import BASE, PROJECTION, MicrosoftClap
+    from earmark.networks.microsoft_clap import BASE, PROJECTION, MicrosoftClap
 
     sizes: dict[str, Any] = {"patch_embeds_hidden_size": 8, "hidden_size": 64, "depths": [1, 1, 1, 1]}
     sizes |= {"num_attention_heads": [1, 2, 2, 4], "projection_dim": 12}

@@ -50,6 +50,23 @@ def test_files_that_do_not_say_what_an_interval_rests_on_load() -> None:
     assert validate(scores) == []
 
 
+def test_what_stood_inside_names_is_read_into_columns() -> None:
+    scores = read_scores(HERE / "scores_v3.csv")
+    assert scores.rows[0].units == 2000
+    assert [(row.ablation, row.aggregate, row.statistic) for row in scores] == [
+        ("", "", ""),
+        ("noise0.05", "", ""),
+        ("dtw", "", ""),
+        ("", "", "difference"),
+        ("", "mean:domain:birdsong", ""),
+        ("tandem:3", "", ""),
+        ("", "", "p1"),
+        ("", "mean:speech", ""),
+        ("loss:5", "", ""),
+    ]
+    assert validate(scores) == []
+
+
 def test_both_formats_hold_the_same_table() -> None:
     assert read_scores(HERE / "scores_v1.csv") == read_scores(HERE / "scores_v1.jsonl")
 

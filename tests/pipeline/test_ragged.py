@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from tests.pipeline import layered, sounds
 
 import earmark
-from earmark.codecs.tasks.contract import Heard, brought_together
-from earmark.codecs.tasks.encoding import encode_clips
 from earmark.corpora.clips import Clip
 from earmark.embed.pca import reduce
 from earmark.errors import InputError
 from earmark.extractors.contract import Frames
 from earmark.pipeline import load_vectors, packs, run
+from earmark.probes.contract import Heard, brought_together
+from earmark.probes.encoding import encode_clips
 
 SECONDS = (0.02, 0.11, 0.05, 0.2, 0.08, 0.03)
 

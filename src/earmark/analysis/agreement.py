@@ -146,9 +146,7 @@ def _by_subset(scores: Scores) -> dict[str, dict[str, dict[Configuration, float]
     """metric -> subset -> configuration -> value, of the measured rows of single subsets."""
     found: dict[str, dict[str, dict[Configuration, float]]] = {}
     for row in scores:
-        if row.status != "ok" or row.value is None or row.subset == "mean" or row.subset.startswith("mean:"):
-            continue
-        if "~noise" in row.subset or ":" in row.metric:
+        if row.status != "ok" or row.value is None or not row.single or row.statistic:
             continue
         key = (row.system, row.distance, row.correction, row.protocol)
         found.setdefault(row.metric, {}).setdefault(f"{row.suite}/{row.subset}", {})[key] = row.value

@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 
 from earmark.analysis.matrix import Matrix, usable
 from earmark.analysis.pounce import Regressor, find_regressor
-from earmark.analysis.progress import steps
 from earmark.analysis.prowl import greedy
 from earmark.analysis.similarities import similarity_matrix
 from earmark.errors import InputError, UsageError
+from earmark.progress import tracked
 
 Floats = NDArray[np.float64]
 
@@ -151,7 +151,7 @@ def interval_coverage(
     inside = np.full(truth.shape, np.nan)
     width, error = np.full(truth.shape, np.nan), np.full(truth.shape, np.nan)
     folds = list(_folds(np.unique(families, return_inverse=True)[1]))
-    for fold in steps(folds, "intervals", "fold", shown=progress):
+    for fold in tracked(folds, "intervals", "fold", progress=progress):
         past = left.take(np.flatnonzero(~fold))
         if isinstance(known, int):
             chosen = list(greedy(similarity_matrix(past.normalised(), similarity))[:size])

@@ -209,7 +209,7 @@ def from_scores(
         metric = metrics[0]
     asked = {"distance": distance, "correction": correction, "protocol": protocol, "suite": suite}
     filters: dict[str, object] = {name: wanted for name, wanted in asked.items() if wanted is not None}
-    rows = [row for row in scores.select(metric=metric, **filters).rows if not _derived(row.subset)]
+    rows = [row for row in scores.select(metric=metric, **filters).rows if row.single]
     if not rows:
         scores.row(metric, **filters)  # says which filter leaves nothing
         raise InputError(f"The score table has only means over subsets for {metric}; give the rows of the subsets.")
@@ -272,10 +272,6 @@ def usable(matrix: Matrix, *, models: int = 3, datasets: int = 2) -> Matrix:
 
 def _measured(row: Row) -> float:
     return row.value if row.status == "ok" and row.value is not None else np.nan
-
-
-def _derived(subset: str) -> bool:
-    return subset == "mean" or subset.startswith("mean:") or "~noise" in subset
 
 
 def _natural_end(column: Floats) -> float:

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.analysis.matrix import Matrix, usable
-from earmark.analysis.progress import steps
 from earmark.analysis.prowl import area, greedy
 from earmark.analysis.similarities import similarity_matrix
 from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.progress import tracked
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -224,7 +224,7 @@ def pounce(
         raise InputError("The matrix has missing values; predictions need a complete one: call complete() first.")
     curves: dict[str, dict[str, Floats]] = {name: {} for name in names}
     splits = _splits(left, split, share, folds, seed)
-    for k, part in steps(enumerate(splits), "held out", "split", total=len(splits), shown=progress):
+    for k, part in tracked(enumerate(splits), "held out", "split", total=len(splits), progress=progress):
         train, test = values[part.train], values[part.test]
         order = greedy(similarity_matrix(train, similarity))
         for draw in range(draws if noise > 0 else 1):

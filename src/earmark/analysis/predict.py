@@ -133,8 +133,7 @@ def _grouped(notes: Sequence[_Note]) -> list[str]:
 
 
 def _usable(row: Row) -> bool:
-    derived = row.subset == "mean" or row.subset.startswith("mean:") or "~noise" in row.subset or ":" in row.metric
-    return row.status == "ok" and row.value is not None and not derived
+    return row.status == "ok" and row.value is not None and row.single and not row.statistic
 
 
 def _setting(row: Row) -> _Setting:

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.analysis.matrix import Matrix, usable
-from earmark.analysis.progress import steps
 from earmark.analysis.similarities import NINE, similarity_matrix
 from earmark.errors import InputError, UsageError
+from earmark.progress import tracked
 
 Floats = NDArray[np.float64]
 Order = tuple[int, ...]
@@ -281,7 +281,7 @@ def random_orders(
     rng = np.random.default_rng(seed)
     race = _Race(np.asarray(values, np.float64))
     curves = np.empty((count, d))
-    for i in steps(range(count), "random orders", "order", shown=progress):
+    for i in tracked(range(count), "random orders", "order", progress=progress):
         curves[i] = race.curve(rng.permutation(d))
     return RandomOrders(
         curves,
@@ -366,7 +366,7 @@ def prowl(
     chance = random_orders(values, orders, seed, threshold, progress=progress)
     race = _Race(values)
     found: dict[str, Order] = {"greedy_min": greedy_minimum(values), "greedy_max": greedy_maximum(values)}
-    for name in steps(list(similarities), "similarities", "similarity", shown=progress):
+    for name in tracked(list(similarities), "similarities", "similarity", progress=progress):
         found[name] = greedy(similarity_matrix(values, name), beam)
     selections = tuple(_selection(name, order, race.curve(order), chance, threshold) for name, order in found.items())
     return Prowl(left.datasets, selections, chance)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from earmark import published
 from earmark.scores import RULES, VOCSIM_SUBSETS
+from earmark.scores.spelling import is_single
 
 __all__ = ["Group", "blind_subsets", "groups_of", "is_single", "subset_title"]
 
@@ -45,11 +46,6 @@ class Group(NamedTuple):
     def words(self) -> str:
         """The title within a sentence."""
         return self.title if self.single else self.title[:1].lower() + self.title[1:]
-
-
-def is_single(subset: str) -> bool:
-    """Whether a subset is one: neither a mean of others nor a subset under label noise."""
-    return subset != "mean" and not subset.startswith("mean:") and "~noise" not in subset
 
 
 def groups_of(board: str, systems_with: Mapping[str, int], metric: str = "") -> tuple[Group, ...]:

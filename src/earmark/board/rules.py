@@ -26,6 +26,7 @@ from earmark.board.submission import Document
 from earmark.board.texts import fault_of
 from earmark.errors import EarmarkError, did_you_mean, quoted
 from earmark.scores import KEY, RULES, VOCSIM_SUBSETS, Row, metric_facts, validate
+from earmark.scores.spelling import mean_over
 from earmark.wording import counted
 
 __all__ = ["KnownBoard", "KnownBoards", "Problem", "Verdict", "check", "known_boards"]
@@ -321,9 +322,9 @@ def _warnings(document: Document) -> list[str]:
         "repeats another system's: it is shown as such and ranked nowhere.",
         "repeat other systems': they are shown as such and ranked nowhere.",
     )
-    differences = sum(row.metric.endswith(":difference") for row in rows)
+    differences = sum(row.statistic == "difference" for row in rows)
     note(differences, "is a difference: the board computes its own.", "are differences: the board computes its own.")
-    means = sum(row.subset == "mean" or row.subset.startswith("mean:") for row in rows)
+    means = sum(bool(row.aggregate) for row in rows)
     if document.provenance != "printed":
         ranked = "the board computes its own, and ranks by those."
         note(means, f"is a mean: {ranked}", f"are means: {ranked}")
@@ -335,7 +336,7 @@ def _warnings(document: Document) -> list[str]:
 # --- boards whose subsets are known ----------------------------------------------------------------------------------
 
 
-_MEANS = ("mean", *(f"mean:{rule}" for rule in RULES), "mean:speech", "mean:audio", "mean:music")
+_MEANS = tuple(mean_over(name) for name in (*RULES, "speech", "audio", "music"))
 """The means that Earmark and the papers give; the board shows them and ranks by its own."""
 
 
@@ -343,7 +344,7 @@ def _subsets(rows: Iterable[Row], board: KnownBoard, name: str) -> Iterator[Prob
     allowed = {*board.subsets, *board.others, "", *_MEANS}
     told: set[str] = set()
     for place, row in enumerate(rows):
-        subset = row.subset.partition("~noise")[0]
+        subset = row.labelled_subset
         if subset not in allowed and subset not in told:
             told.add(subset)
             hint = did_you_mean(subset, allowed) or f" It has {', '.join(board.subsets)}."
@@ -364,7 +365,7 @@ def _claims(rows: Iterable[Row], board: KnownBoard) -> Iterator[Problem]:
     """Measurements of blind subsets that no author can have made; one problem for each subset."""
     told: set[str] = set()
     for place, row in enumerate(rows):
-        subset = row.subset.partition("~noise")[0]
+        subset = row.labelled_subset
         blind = subset in board.blind or (subset == "mean:blind" and bool(board.blind))
         if blind and row.status in ("ok", "repeated") and subset not in told:
             told.add(subset)

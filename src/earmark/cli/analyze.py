@@ -25,6 +25,7 @@ from earmark.analysis.study import Study, analyze
 from earmark.atomic import write_whole
 from earmark.cli import options
 from earmark.errors import InputError, UsageError
+from earmark.progress import progress_bar
 from earmark.report.analysis import analysis_text, write_analysis
 
 EXAMPLES = """examples:
@@ -167,18 +168,11 @@ def _reading(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _study(args: argparse.Namespace) -> Study:
-    from tqdm import tqdm
-
     reading = _reading(args)
-    with tqdm(total=len(STAGES), desc="analyse", unit="stage", delay=2, leave=False, disable=args.quiet) as bar:
-
-        def tick(stage: str) -> None:
-            bar.set_postfix_str(stage, refresh=False)
-            bar.update(1)
-
+    with progress_bar(not args.quiet, len(STAGES), "analyse", "stage") as bar:
         return analyze(
             args.scores, **reading, split=args.split, scheme=args.scheme, regressors=args.regressors,
-            random_orders=args.random_orders, beam=args.beam, seed=args.seed, tick=tick,
+            random_orders=args.random_orders, beam=args.beam, seed=args.seed, tick=lambda stage: bar(note=stage),
         )  # fmt: skip
 
 

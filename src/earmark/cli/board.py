@@ -18,6 +18,7 @@ from earmark.board.records import Provenance, Submission, User
 from earmark.board.settings import Settings
 from earmark.cli import options
 from earmark.errors import InputError, UsageError, did_you_mean, require
+from earmark.progress import progress_bar
 from earmark.wording import counted
 
 if TYPE_CHECKING:
@@ -267,7 +268,7 @@ def _backup(args: argparse.Namespace, store: Store) -> int:
     from earmark.board.backup import backup
 
     target = Path(args.file)
-    with _Progress("backup", args.quiet) as progress:
+    with progress_bar(not args.quiet, None, "backup", "rows") as progress:
         made = backup(store.engine, target, progress)
     if args.json:
         print(_json({"file": str(target), **made._asdict()}))
@@ -280,7 +281,7 @@ def _backup(args: argparse.Namespace, store: Store) -> int:
 def _restore(args: argparse.Namespace) -> int:
     from earmark.board.backup import restore
 
-    with _Progress("restore", args.quiet) as progress:
+    with progress_bar(not args.quiet, None, "restore", "rows") as progress:
         made = restore(Path(args.file), _database(args), progress)
     if args.json:
         print(_json(made._asdict()))
@@ -308,21 +309,6 @@ def _freeze(args: argparse.Namespace, store: Store) -> int:
     first = str(folder / "index.html")
     print(_json({"files": files, "open": first}) if args.json else f"{counted(files, 'file')} written; open {first}")
     return 0
-
-
-class _Progress:
-    """A bar that appears when the work takes longer than two seconds."""
-
-    def __init__(self, what: str, quiet: bool) -> None:
-        from tqdm import tqdm
-
-        self.bar = tqdm(desc=what, unit=" rows", delay=2, disable=quiet, file=sys.stderr)
-
-    def __enter__(self) -> Callable[[int], None]:
-        return lambda rows: self.bar.update(rows) and None
-
-    def __exit__(self, *_: object) -> None:
-        self.bar.close()
 
 
 # --- printing --------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from earmark.atomic import write_whole
 from earmark.cli import options
 from earmark.errors import UsageError
 from earmark.fidelity.sanity import coverage as fidelity
+from earmark.progress import progress_bar
 from earmark.report.figures.calibration import Dot, calibration
 from earmark.report.figures.style import save
 from earmark.simulation import DESIGNS, METRICS, STANDARD, Line, study, to_csv
@@ -99,13 +100,11 @@ def _fidelity(args: argparse.Namespace) -> int:
     for name in ("into", "figure"):
         if getattr(args, name):
             raise UsageError(f"--{name} is for the intervals of `earmark evaluate`: leave it out with --fidelity.")
-    from tqdm import tqdm
-
-    with tqdm(desc="simulate", unit="set", delay=2.0, disable=args.quiet, file=sys.stderr) as bar:
+    with progress_bar(not args.quiet, None, "simulate", "set") as tick:
         table = fidelity.coverage(
             args.metrics, designs=None if args.designs in (None, ["all"]) else args.designs, repeats=args.repeats,
             more=args.repeats, seed=args.seed, threads=thread_count(args.jobs),
-            intervals=("jackknife",) if args.no_former else fidelity.KINDS, progress=lambda *_: bar.update(),
+            intervals=("jackknife",) if args.no_former else fidelity.KINDS, progress=lambda *_: tick(),
         )  # fmt: skip
     records = [
         {name: None if value != value else value for name, value in cell._asdict().items()} for cell in table.cells

@@ -149,7 +149,7 @@ def cells_of(rows: Iterable[Row], protocol: str = "all") -> dict[tuple[str, str]
     """Rows of a score table as `metric_correlations` wants them: what was measured, without means over datasets."""
     cells: dict[tuple[str, str], dict[str, float | None]] = {}
     for row in rows:
-        if row.status == "ok" and row.protocol == protocol and not row.subset.startswith("mean:"):
+        if row.status == "ok" and row.protocol == protocol and not row.aggregate:
             cells.setdefault((row.subset, row.system), {})[row.metric] = row.value
     return cells
 

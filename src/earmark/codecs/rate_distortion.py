@@ -1,4 +1,4 @@
-"""Rates and scores together: the curve of a family, what a rate saves against another family, and who is on the front.
+"""Rates and scores together: the curve of a family, and what a rate saves against another family.
 
 Points are (kbps, score). Rates are compared on a logarithmic scale: from 6 to 12 kbps is as far as from 12 to 24.
 """
@@ -15,7 +15,7 @@ from scipy.interpolate import PchipInterpolator
 from earmark.codecs.contract import Measured
 from earmark.errors import InputError
 
-__all__ = ["Curve", "Monotonicity", "Point", "Step", "bd_rate", "curves", "monotonicity", "pareto", "shared_range"]
+__all__ = ["Curve", "Monotonicity", "Point", "Step", "bd_rate", "curves", "monotonicity", "shared_range"]
 
 Floats = NDArray[np.float64]
 
@@ -128,22 +128,6 @@ def shared_range(scores_a: ArrayLike, scores_b: ArrayLike) -> tuple[float, float
     """The scores that both curves reach, over which a BD-rate is taken: none where the first is not the lower."""
     a, b = np.asarray(scores_a, np.float64), np.asarray(scores_b, np.float64)
     return float(max(a.min(), b.min())), float(min(a.max(), b.max()))
-
-
-def pareto(rates: ArrayLike, scores: ArrayLike, higher_is_better: bool) -> NDArray[np.bool_]:
-    """Which points no other beats with at most their rate and at least their score, one of the two being better.
-
-    Raises InputError for rates or scores that are not finite: nothing beats a NaN.
-    """
-    kbps = np.asarray(rates, np.float64)
-    values = np.asarray(scores, np.float64) * (1.0 if higher_is_better else -1.0)
-    if kbps.shape != values.shape or kbps.ndim != 1:
-        raise InputError(f"Rates and scores must be lists of one length, not {kbps.shape} and {values.shape}.")
-    if not (np.isfinite(kbps).all() and np.isfinite(values).all()):
-        raise InputError("Rates and scores must be finite: leave settings without a value out.")
-    no_worse = (kbps[:, None] <= kbps) & (values[:, None] >= values)
-    better = (kbps[:, None] < kbps) | (values[:, None] > values)
-    return np.asarray(~(no_worse & better).any(axis=0))
 
 
 def _log_rate_of_score(name: str, rates: Floats, scores: Floats) -> PchipInterpolator | Measured:

@@ -142,6 +142,9 @@ class _Result(_Part):
     comparisons: int | None = None
     shuffle: str = ""
     baseline_error: _Number | None = None
+    ablation: str = ""
+    aggregate: str = ""
+    statistic: str = ""
 
 
 class _Dataset(_Part):

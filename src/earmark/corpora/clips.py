@@ -6,6 +6,7 @@ that makes it) and decodes in the worker that needs it. A corpus is an ordered s
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import UsageError
+from earmark.scores.spelling import refuse_reserved
 from earmark.vectors.texts import as_text
 
 Samples = NDArray[np.float32]
@@ -90,10 +92,25 @@ class Clip:
         return len(samples) / rate
 
     def digest(self) -> str:
-        """A hash of the sound's content (file bytes and span, samples, or recipe), for cache keys."""
+        """A SHA-256 of what the clip sounds like: file bytes and span, samples and rate, or recipe; for cache keys.
+
+        A `make` with a method `digest()` is asked for the hash of its content; one with neither that nor a recipe is
+        made and hashed.
+        """
         from earmark import audio
 
-        return audio.digest(self)
+        if self.path is not None:
+            span = "" if self.start is None and self.end is None else f"{self.start or 0.0!r} {self.end!r}"
+            content = f"file {audio.file_digest(self.path)} {span}"
+        elif (own := getattr(self.make, "digest", None)) is not None:
+            content = f"made {own()}"
+        elif self.make is not None and self.recipe:
+            content = f"recipe {self.recipe}"
+        else:
+            samples, rate = self.read()
+            stored = np.ascontiguousarray(samples, dtype="<f4")
+            content = f"samples {rate} {hashlib.sha256(stored.tobytes()).hexdigest()}"
+        return hashlib.sha256(content.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -107,6 +124,10 @@ class Corpus:
     clips: Sequence[Clip]
     notes: tuple[str, ...] = ()
     subset_cards: Mapping[str, CorpusCard] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for subset in dict.fromkeys(clip.subset for clip in self.clips):
+            refuse_reserved(subset, self.card.name or "The corpus")
 
     @property
     def name(self) -> str:

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from earmark.corpora.clips import Clip
 from earmark.errors import EarmarkError
+from earmark.progress import progress_bar
 
 T = TypeVar("T")
 
@@ -27,11 +28,8 @@ def each(
 
     No more than a few results wait at a time, whatever the number of clips. `progress` names the bar on stderr.
     """
-    from tqdm import tqdm
-
     count = max(1, threads or min(8, os.cpu_count() or 1))
     ahead: deque[tuple[Clip, Future[T | EarmarkError]]] = deque()
-    bar = tqdm(total=len(clips), desc=progress, unit="clip", disable=not progress)
 
     def guarded(clip: Clip) -> T | EarmarkError:
         try:
@@ -39,18 +37,18 @@ def each(
         except EarmarkError as error:
             return error
 
-    with bar, ThreadPoolExecutor(count) as pool:
+    with progress_bar(bool(progress), len(clips), progress, "clip") as tick, ThreadPoolExecutor(count) as pool:
         try:
             for clip in clips:
                 ahead.append((clip, pool.submit(guarded, clip)))
                 if len(ahead) >= 4 * count:
                     done, future = ahead.popleft()
                     yield done, future.result()
-                    bar.update()
+                    tick()
             while ahead:
                 done, future = ahead.popleft()
                 yield done, future.result()
-                bar.update()
+                tick()
         finally:
             for _, future in ahead:
                 future.cancel()

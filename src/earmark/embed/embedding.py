@@ -23,7 +23,7 @@ from earmark.embed.pca import reduce
 from earmark.errors import InputError, UsageError
 from earmark.extractors.catalogue import open_extractor
 from earmark.extractors.contract import Extractor
-from earmark.extractors.progress import Progress, telling
+from earmark.progress import Progress, progress_bar
 
 __all__ = ["Embedded", "Embedding", "Failure", "embed", "embed_audio", "fit_extractor"]
 
@@ -137,7 +137,7 @@ def embed(
     refused = 0
     cuts = windows([length_of(clip) for clip in clips], batch)
     parts = hear([clips[cut] for cut in cuts], extractor, batch=batch, threads=threads)
-    with telling(progress, len(clips), f"embed {extractor.card.name}", "clip") as tell:
+    with progress_bar(progress, len(clips), f"embed {extractor.card.name}", "clip") as tick:
         for cut, heard_clips in zip(cuts, parts, strict=True):
             for heard in heard_clips:
                 place = cut.start + heard.place
@@ -149,7 +149,7 @@ def embed(
                         raise InputError(f"{clips[place].id}: {error}") from error
                     failed[place] = Failure(clips[place].id, str(error))
                     refused += heard.sound is not None
-                tell(len(vectors) + len(failed))
+                tick()
             if refused >= HOPELESS and not vectors:
                 raise InputError(
                     f"{extractor.card.name} failed on each of the first {refused} clips: {failed[0].reason}"

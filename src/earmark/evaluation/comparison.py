@@ -17,6 +17,7 @@ from earmark.evaluation.evaluate import evaluate
 from earmark.geometry import spaces
 from earmark.geometry.corrections import parse_all
 from earmark.scores import Row, Scores, metric_facts
+from earmark.scores.spelling import refuse_reserved
 
 METRICS = ("P@k", "GSR", "CSR", "CSR_pointwise", "CS", "CSCF", "silhouette")
 
@@ -59,6 +60,7 @@ def compare(
 
     >>> compare(X, Y, labels, groups=speakers).row("P@1:difference").p_value
     """
+    refuse_reserved(subset, "subset")
     if isinstance(a, Mapping):
         systems, labels = dict(a), b if labels is None else labels
     else:

@@ -11,6 +11,7 @@ from earmark.evaluation.options import HUB_K, Options, as_counts, as_names, byte
 from earmark.geometry import spaces
 from earmark.geometry.corrections import parse_all
 from earmark.scores import Scores
+from earmark.scores.spelling import refuse_reserved
 from earmark.workers import thread_count
 
 
@@ -63,6 +64,7 @@ def evaluate(
 
     >>> evaluate(X, labels, distance=["cosine", "euclidean"], permutations=1000).value("P@1", distance="cosine")
     """
+    refuse_reserved(subset, "subset")
     kind, resamples = kind_of_intervals(intervals, bootstrap)
     options = Options(
         distance=as_names(distance, "distance"),

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from earmark.calibrate import bootstrap as resampling
 from earmark.errors import MissingExtra
 from earmark.evaluation.options import Options
-from earmark.evaluation.progress import progress_bar
 from earmark.geometry import hubness as hubs
 from earmark.geometry.corrections import Correction
 from earmark.geometry.layout import Layout
 from earmark.geometry.spaces import Space
 from earmark.geometry.sweep import Swept
 from earmark.metrics import catalogue, clustering, retrieval, separation
+from earmark.progress import progress_bar
 from earmark.scores import Row
 from earmark.wording import counted
 from earmark.workers import Workers
@@ -199,7 +199,7 @@ def clusters_of(
         order = clustering.canonical_order(space.raw)
         points = space.points[order]
         with (
-            progress_bar(options, clustering.SEEDS, f"{title}: k-means", "fit") as tick,
+            progress_bar(options.progress, clustering.SEEDS, f"{title}: k-means", "fit") as tick,
             Workers(options.threads) as workers,
         ):
             fits = []
@@ -216,7 +216,7 @@ def clusters_of(
             yield Measured(name, float(values.mean()), layout.n, reason=spread)
     if "purity" in names and "purity" not in refused:
         try:
-            with progress_bar(options, 1, f"{title}: UMAP + HDBSCAN", "fit") as tick:
+            with progress_bar(options.progress, 1, f"{title}: UMAP + HDBSCAN", "fit") as tick:
                 # In the order the rows were given: clusters must not depend on the labels they are judged by.
                 clusters = clustering.density_clusters(layout.to_rows(space.points), options.seed)
                 tick(1)

@@ -16,6 +16,7 @@ from earmark.geometry import spaces
 from earmark.geometry.corrections import Correction, parse_all
 from earmark.metrics import catalogue
 from earmark.scores import Scores
+from earmark.scores.spelling import refuse_reserved
 from earmark.workers import thread_count
 
 
@@ -44,6 +45,7 @@ def study_hubness(
     progress: bool = False,
 ) -> HubStudy:
     """`earmark.hubness` with its neighbour lists: who lists whom, before and after a correction."""
+    refuse_reserved(subset, "subset")
     k = whole("k", k, 1)  # before Options, which has another name for it
     options = Options(
         distance=as_names(distance, "distance"), correct=parse_all(correct), metrics=catalogue.HUBNESS, hub_k=k,

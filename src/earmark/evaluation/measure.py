@@ -26,7 +26,6 @@ from earmark.evaluation.from_sweep import (
 )
 from earmark.evaluation.intervals import IntervalPlan, plan_intervals
 from earmark.evaluation.options import Options
-from earmark.evaluation.progress import progress_bar
 from earmark.geometry import spaces
 from earmark.geometry.corrections import Correction, Neighbourhoods, factors_of, on_sphere
 from earmark.geometry.factors import Factors
@@ -34,6 +33,7 @@ from earmark.geometry.layout import Layout
 from earmark.geometry.spaces import Space
 from earmark.geometry.sweep import Swept, Wanted, sweep
 from earmark.metrics import catalogue
+from earmark.progress import progress_bar
 from earmark.scores import Row, Scores, metric_facts
 
 Floats = NDArray[np.float64]
@@ -79,7 +79,9 @@ def measure(
                 threads=options.threads, memory=options.memory, device=options.device,
             )  # fmt: skip
             passes = 1 + correction.iterations if correction.name == "icdm" else 1
-            with progress_bar(options, passes * space.n, f"{distance} {correction}: neighbourhoods", "row") as tick:
+            with progress_bar(
+                options.progress, passes * space.n, f"{distance} {correction}: neighbourhoods", "row"
+            ) as tick:
                 factors = factors_of(correction, near, progress=tick)
         setting = _Setting(distance, correction, space, factors, (*data.notes, *_flat_notes(space)))
         yield _measure(data, setting, options, where, started, keep_lists)
@@ -128,14 +130,14 @@ def _measure(
     )
     swept: dict[str, Swept] = {}
     if needed - {"kmeans", "density"}:
-        with progress_bar(options, layout.n, f"{setting.title}: distances", "row") as tick:
+        with progress_bar(options.progress, layout.n, f"{setting.title}: distances", "row") as tick:
             swept = sweep(
                 space, layout, wanted,
                 factors=setting.factors, threads=threads, memory=options.memory, progress=tick,
             )  # fmt: skip
     without: dict[str, dict[str, Floats]] = {}
     if swept and intervals.jackknife:
-        with progress_bar(options, 1, f"{setting.title}: intervals", "") as tick:
+        with progress_bar(options.progress, 1, f"{setting.title}: intervals", "") as tick:
             without = deletions.leave_out(
                 space, layout, swept, intervals.units, intervals.metrics, ks, hub_k=options.hub_k,
                 factors=setting.factors, threads=threads, memory=options.memory,
@@ -156,7 +158,7 @@ def _measure(
     calibrated = (frozenset(names) - frozenset(refused)) & permutation.CALIBRATED
     usable_ks = tuple(k for k in ks if k < layout.n)
     if options.permutations and swept and (calibrated or usable_ks):
-        with progress_bar(options, 1.0, f"{setting.title}: permutations", "") as tick:
+        with progress_bar(options.progress, 1.0, f"{setting.title}: permutations", "") as tick:
             nulls = permutation.null_distributions(
                 space, layout, swept, calibrated, usable_ks, options.permutations,
                 scheme=scheme, factors=setting.factors,

@@ -44,7 +44,7 @@ class Clap(TransformersExtractor):
         return repeated(waveform, self._samples, self._padding)
 
     def forward(self, network: Any, batch: Batch, layers: Sequence[int]) -> Mapping[int, Any]:
-        from earmark.extractors.networks.spectrograms import decibel_mel, mel_bank
+        from earmark.networks.spectrograms import decibel_mel, mel_bank
 
         bank = mel_bank(self._fft // 2 + 1, self._config.num_mel_bins, *self._band, self.card.rate, *self._bank)
         mel = decibel_mel(batch.sounds, bank, self._fft, self._hop).to(self._dtype)[:, None]
@@ -74,12 +74,12 @@ class MicrosoftClap(TorchExtractor):
         self.complete_card(dimension=self._config.projection_dim)
 
     def build(self) -> Any:
-        from earmark.extractors.networks.microsoft_clap import MicrosoftClap as Network
+        from earmark.networks.microsoft_clap import MicrosoftClap as Network
 
         return Network(self._config)
 
     def load(self) -> Any:
-        from earmark.extractors.networks.microsoft_clap import renamed
+        from earmark.networks.microsoft_clap import renamed
 
         state = read_state(self._checkpoint)
         tensors = renamed(stripped(state.get("model", state), "module."))
@@ -93,7 +93,7 @@ class MicrosoftClap(TorchExtractor):
         return repeated(waveform, self._samples, "repeat")
 
     def forward(self, network: Any, batch: Batch, layers: Sequence[int]) -> Mapping[int, Any]:
-        from earmark.extractors.networks.spectrograms import decibel_mel, mel_bank
+        from earmark.networks.spectrograms import decibel_mel, mel_bank
 
         bank = mel_bank(self.FFT // 2 + 1, self.BANDS, *self.BAND, self.card.rate, "slaney", "slaney")
         mel = decibel_mel(batch.sounds, bank, self.FFT, self.HOP).to(self._dtype)

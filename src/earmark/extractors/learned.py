@@ -31,9 +31,9 @@ from earmark.errors import EarmarkError, InputError, UsageError, require
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
 from earmark.extractors.logmel import BANDS, RANGE_DB, log_mel
 from earmark.extractors.model_cards import CARDS
-from earmark.extractors.progress import Progress, telling
 from earmark.extractors.training import Recipe, resume, torch_of, train
 from earmark.extractors.windows import clip_by_clip, map_clips
+from earmark.progress import Progress, progress_bar
 from earmark.workers import thread_count
 
 __all__ = ["Autoencoder", "VariationalAutoencoder"]
@@ -117,10 +117,10 @@ class _Learned:
             return torch.from_numpy(self._stacked(cut)).to(self.device), widths.to(self.device)
 
         shown = _liveliest(load(list(range(0, len(spots), max(1, len(spots) // (4 * SHOWN)))))[0][:, 0].cpu())
-        with telling(progress, self.recipe.epochs, f"train {self.card.name}", "epoch") as tell:
+        with progress_bar(progress, self.recipe.epochs, f"train {self.card.name}", "epoch") as bar:
             trained = train(
                 self.network, self._loss, load, len(spots), self.recipe,
-                checkpoint=place, fingerprint=fingerprint, extras={"shown": shown}, tell=tell,
+                checkpoint=place, fingerprint=fingerprint, extras={"shown": shown}, tell=bar.reach,
             )  # fmt: skip
         self.history, self._examples = trained.history, shown.numpy()
         self.fitted = True

@@ -76,7 +76,7 @@ class PatchExtractor(TorchExtractor):
 
     def spectrogram(self, batch: Batch) -> Any:
         """The normalised filter bank [B, frames, bands]; frames behind a clip's end are zero before normalisation."""
-        from earmark.extractors.networks.spectrograms import kaldi_fbank
+        from earmark.networks.spectrograms import kaldi_fbank
 
         torch = self._torch
         values = kaldi_fbank(batch.sounds * self.bank.gain, self.bank.bands, self.bank.window)
@@ -157,7 +157,7 @@ class VisionExtractor(PatchExtractor):
 
     def shape(self, width: int = 768, depth: int = 12, heads: int = 12, **facts: Any) -> Any:
         """The network's size: from config.json where it says (in timm's words or ours), else as given, ViT-B."""
-        from earmark.extractors.networks.vision_transformer import Shape
+        from earmark.networks.vision_transformer import Shape
 
         config = self._checkpoint.json("config.json")
         config = {**config, **config.get("model_args", {})}
@@ -175,7 +175,7 @@ class VisionExtractor(PatchExtractor):
         )
 
     def build(self) -> Any:
-        from earmark.extractors.networks.vision_transformer import SpectrogramTransformer
+        from earmark.networks.vision_transformer import SpectrogramTransformer
 
         return SpectrogramTransformer(self._shape)
 
@@ -209,7 +209,7 @@ class EAT(VisionExtractor):
         return super().shape(**large, norm_first=False)
 
     def load(self) -> Any:
-        from earmark.extractors.networks.vision_transformer import sine_positions
+        from earmark.networks.vision_transformer import sine_positions
 
         state = read_state(self._checkpoint)
         tensors: dict[str, Any] = {}
@@ -278,7 +278,7 @@ class BEATs(PatchExtractor):
         self.complete_card(dimension=self._shape.encoder_embed_dim, context_seconds=None)
 
     def _read_shape(self) -> Any:
-        from earmark.extractors.networks.beats import Shape
+        from earmark.networks.beats import Shape
 
         config = self._checkpoint.json("config.json")
         if self._checkpoint.weights.suffix != ".safetensors":
@@ -289,12 +289,12 @@ class BEATs(PatchExtractor):
         return Shape.of(config)
 
     def build(self) -> Any:
-        from earmark.extractors.networks.beats import BEATs as Network
+        from earmark.networks.beats import BEATs as Network
 
         return Network(self._shape)
 
     def load(self) -> Any:
-        from earmark.extractors.networks.beats import renamed
+        from earmark.networks.beats import renamed
 
         state = self._state or read_state(self._checkpoint)
         self._state = None
@@ -312,7 +312,7 @@ class BEATs(PatchExtractor):
         return {layer: self.chosen(hidden[layer], 0) for layer in layers}
 
     def spectrogram(self, batch: Batch) -> Any:
-        from earmark.extractors.networks.spectrograms import kaldi_fbank
+        from earmark.networks.spectrograms import kaldi_fbank
 
         values = kaldi_fbank(batch.sounds * self.bank.gain, self.bands, self.bank.window)
         return ((values - self.mean) / (2.0 * self.deviation)).to(self._dtype)

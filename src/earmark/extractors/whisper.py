@@ -74,7 +74,7 @@ class Whisper(TransformersExtractor):
         return encoder
 
     def forward(self, network: Any, batch: Batch, layers: Sequence[int]) -> Mapping[int, Any]:
-        from earmark.extractors.networks.spectrograms import mel_bank, whisper_mel
+        from earmark.networks.spectrograms import mel_bank, whisper_mel
 
         rate, fft, hop, columns, low, high, scale = self._front_end
         bank = mel_bank(fft // 2 + 1, self._config.num_mel_bins, low, high, rate, "slaney", scale)

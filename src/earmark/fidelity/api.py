@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -23,7 +22,9 @@ from earmark.fidelity.gicdm import Work
 from earmark.fidelity.measure import Measured, Meter, Missing, check_sets
 from earmark.geometry import spaces
 from earmark.geometry.neighbours import nearest
+from earmark.progress import progress_bar
 from earmark.scores import PointKey, Row, Scores, metric_facts
+from earmark.scores.spelling import refuse_reserved
 from earmark.wording import counted
 from earmark.workers import thread_count
 
@@ -127,6 +128,7 @@ def fidelity(
 
     >>> earmark.fidelity(real, generated).value("clipped_density", correction="gicdm")
     """
+    refuse_reserved(subset, "subset")
     names = catalogue.plan(metrics, catalogue.DEFAULT)
     corrections = _chosen(as_names(correct, "correct"), CORRECTIONS, "correction")
     (reading,) = _chosen((reading,), READINGS, "reading")  # type: ignore[assignment]
@@ -144,7 +146,8 @@ def fidelity(
     if "clipped_coverage" in {catalogue.facts(name).name for name in names}:
         found.notes += _unlike_sizes(*map(len, sets))
     how: dict[str, Any] = {"correct": "gicdm" in corrections, "ties": ties, "cap": cap, "seed": seed}
-    with _bar(progress, (len(asked) + (jackknife.SETS if kind == "jackknife" else 0)) * len(spaces_asked)) as tick:
+    total = (len(asked) + (jackknife.SETS if kind == "jackknife" else 0)) * len(spaces_asked)
+    with progress_bar(progress, total, "fidelity", "metric") as tick:
         for space in spaces_asked:
             started = time.perf_counter()
             meter = Meter(reference, values, names, k, space, work, **how)
@@ -384,16 +387,3 @@ def _digest(sets: tuple[Array, Array]) -> str:
         digest.update(f"{values.dtype.str}{values.shape}".encode())
         digest.update(np.ascontiguousarray(values).data.cast("B"))
     return digest.hexdigest()
-
-
-@contextmanager
-def _bar(progress: bool, total: int) -> Iterator[Any]:
-    """A progress bar on stderr that appears only when the work takes over two seconds."""
-    if not progress:
-        yield lambda _: None
-        return
-    from tqdm import tqdm
-
-    shape = "{l_bar}{bar}| {elapsed} so far, {remaining} left"
-    with tqdm(total=total, desc="fidelity", unit="metric", delay=2.0, leave=False, bar_format=shape) as bar:
-        yield bar.update

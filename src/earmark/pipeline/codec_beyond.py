@@ -10,7 +10,6 @@ import functools
 import logging
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -19,7 +18,6 @@ from earmark.codecs import harness
 from earmark.codecs.alignment import aligned
 from earmark.codecs.clip_work import opened
 from earmark.codecs.contract import Codec, Waveform
-from earmark.codecs.tasks import Finding, Heard, Task, open_task
 from earmark.corpora.clips import Clip
 from earmark.errors import EarmarkError, UsageError
 from earmark.pipeline import identity, keys
@@ -27,13 +25,15 @@ from earmark.pipeline.codec_state import CodecWork
 from earmark.pipeline.codec_systems import CodecSystem
 from earmark.pipeline.entries import Entry
 from earmark.pipeline.prepare import Subset
+from earmark.probes import Finding, Heard, Task, open_task
+from earmark.progress import progress_bar
 from earmark.scores import Row
 from earmark.wording import counted
 
 __all__ = ["KIND", "CodedSound", "NamedTask", "coded_clips", "open_tasks", "task_rows"]
 
 KIND = "codec-heard"
-_CODE = ("codecs/retention.py", "codecs/tasks/*.py", "codecs/alignment.py", "embed/*.py", "pipeline/codec_beyond.py")
+_CODE = ("probes/*.py", "codecs/alignment.py", "embed/*.py", "pipeline/codec_beyond.py")
 
 log = logging.getLogger("earmark.pipeline")
 
@@ -114,7 +114,7 @@ def task_rows(work: CodecWork, tasks: Sequence[NamedTask]) -> list[Row]:
     """Every task on every subset and codec, in the order of the score table."""
     rows: list[Row] = []
     total = len(tasks) * len(work.subsets) * (1 + len(work.systems))
-    with _bar(work, total) as tick:
+    with progress_bar(work.progress, total, f"tasks ({counted(total, 'set')} of clips)", "set") as tick:
         for named in tasks:
             for subset in work.subsets:
                 rows += _on_subset(work, named, subset, tick)
@@ -192,14 +192,3 @@ def _named_rows(
                 suite=work.config.suite, subset=subset.name, system=system.name, version=__version__, inputs=inputs,
                 **finding._asdict(),
             )  # fmt: skip
-
-
-@contextmanager
-def _bar(work: CodecWork, total: int) -> Iterator[Any]:
-    if not work.progress or not total:
-        yield lambda _: None
-        return
-    from tqdm import tqdm
-
-    with tqdm(total=total, desc=f"tasks ({counted(total, 'set')} of clips)", unit="set", delay=2) as bar:
-        yield bar.update

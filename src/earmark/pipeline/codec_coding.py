@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from earmark.codecs.clip_work import MOST_SECONDS, TOGETHER, Job, Outcome, Part, do
 from earmark.codecs.contract import Measured, Waveform
@@ -21,6 +21,7 @@ from earmark.pipeline.codec_delays import Sample, calibrated, chosen, known_dela
 from earmark.pipeline.codec_packs import Packer, Records, read_records
 from earmark.pipeline.codec_state import CodecWork
 from earmark.pipeline.codec_systems import CodecSystem
+from earmark.progress import progress_bar
 from earmark.workers import Workers
 
 __all__ = ["blocks", "code_and_measure", "missing_names", "names_wanted"]
@@ -179,7 +180,8 @@ def _work_through(work: CodecWork, block: Sequence[CodecSystem], answers: Answer
 
     stores = [work.coded[system.name] for system in block]
     stores += [store for (name, _), store in work.measured.items() if any(name == system.name for system in block)]
-    with _packing(work, stores) as pack, _bar(work, block, total) as tick:
+    title = block[0].name if len(block) == 1 else f"{block[0].name} … {block[-1].name}"
+    with _packing(work, stores) as pack, progress_bar(work.progress, total, title, "clip") as tick:
         for number, (job, outcomes) in enumerate(answers(jobs())):
             category = work.category_of(job.digest)
             for system, outcome in zip(asked[number], outcomes, strict=True):
@@ -251,15 +253,3 @@ def _packing(work: CodecWork, stores: Sequence[Records]) -> Iterator[dict[str, P
         for packer in packers.values():
             stack.callback(packer.flush)
         yield packers
-
-
-@contextmanager
-def _bar(work: CodecWork, block: Sequence[CodecSystem], total: int) -> Iterator[Any]:
-    if not work.progress:
-        yield lambda _: None
-        return
-    from tqdm import tqdm
-
-    title = block[0].name if len(block) == 1 else f"{block[0].name} … {block[-1].name}"
-    with tqdm(total=total, desc=title, unit="clip", delay=2) as bar:
-        yield bar.update

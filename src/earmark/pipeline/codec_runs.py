@@ -10,8 +10,7 @@ a metric or a clip that is added costs what is new.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +33,7 @@ from earmark.pipeline.codec_state import CodecWork
 from earmark.pipeline.codec_systems import open_systems
 from earmark.pipeline.plan import Line
 from earmark.pipeline.prepare import Subset, clip_count, open_corpora, prepare
+from earmark.progress import progress_bar
 from earmark.scores import Row, Scores
 from earmark.wording import counted
 from earmark.workers import thread_count
@@ -161,7 +161,7 @@ def _prepared(
     jobs = thread_count(None) if config.jobs is None else config.jobs
     work = CodecWork(config, cache, limited, systems, metrics, jobs, progress, notes=notes)
     wanted = [entry.subsets for entry in config.corpus]
-    with _bar(work, "prepare", clip_count(limited, wanted)) as tick:
+    with progress_bar(work.progress, clip_count(limited, wanted), "prepare") as tick:
         work.subsets = prepare(limited, wanted, workers=max(1, jobs), tick=tick)
     for subset in work.subsets:
         if subset.name in work.categories:
@@ -202,7 +202,7 @@ def _limited(corpus: Corpus, limit: int | None) -> Corpus:
 
 def _rows(work: CodecWork) -> list[Row]:
     rows: list[Row] = []
-    with _bar(work, "aggregate", len(work.subsets) * len(work.systems)) as tick:
+    with progress_bar(work.progress, len(work.subsets) * len(work.systems), "aggregate") as tick:
         for subset in work.subsets:
             for system in work.systems:
                 rows += codec_rows.subset_rows(work, subset, system)
@@ -221,14 +221,3 @@ def _report(work: CodecWork, place: Path) -> Path | None:
         log.warning(note)
         work.notes.append(note)
         return None
-
-
-@contextmanager
-def _bar(work: CodecWork, title: str, total: int) -> Iterator[Any]:
-    if not work.progress or not total:
-        yield lambda _: None
-        return
-    from tqdm import tqdm
-
-    with tqdm(total=total, desc=title, delay=2) as bar:
-        yield bar.update

@@ -105,7 +105,7 @@ def _named(spec: str) -> CodecSystem:
     if parsed.query or parsed.argument:
         open_codec(spec)  # a wrong option or folder is told now, not as a failure of every clip
     classical = parsed.name in CLASSICAL
-    places = ("codecs/classical/*.py",) if classical else ("codecs/neural/*.py", "codecs/networks/*.py")
+    places = ("codecs/classical/*.py",) if classical else ("codecs/neural/*.py", "networks/*.py")
     libraries = keys.versions(*(_LIBRARIES if classical else _NEURAL_LIBRARIES))
     folder = weights_folder() if parsed.name == "lyra" else None
     weights = digests(with_companions(named_by(parsed.argument or "", parsed.options, str(folder or ""))))

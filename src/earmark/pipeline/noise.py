@@ -26,13 +26,3 @@ def flip_labels(labels: Sequence[str | None], share: float, seed: int) -> list[s
         own = numbers[labels[row] or ""]
         flipped[row] = classes[(own + int(step)) % len(classes)]
     return flipped
-
-
-def noisy_name(subset: str, share: float) -> str:
-    """The subset column of rows measured under label noise: `BS1~noise0.05`."""
-    return f"{subset}~noise{share:g}" if share else subset
-
-
-def clean_name(subset: str) -> str:
-    """The subset that `noisy_name` was given."""
-    return subset.partition("~noise")[0]

@@ -20,9 +20,9 @@ from earmark.pipeline.cache import Cache
 from earmark.pipeline.config import RunConfig
 from earmark.pipeline.copies import describe_copies
 from earmark.pipeline.models import Model, System
-from earmark.pipeline.noise import clean_name
 from earmark.pipeline.packs import Facts, Index
 from earmark.pipeline.prepare import Failure, Subset, describe
+from earmark.scores.spelling import without_noise
 from earmark.workers import thread_count
 
 Where = tuple[str, str, str]
@@ -135,7 +135,7 @@ def keep_finished(work: Work, before: folder.Finished) -> None:
     }
 
     def same(one: Mapping[str, Any]) -> bool:
-        where = one["suite"], clean_name(one["subset"])
+        where = one["suite"], without_noise(one["subset"])
         return where in now and now[where] == before.clips.get(where)
 
     work.vectors = [one for one in before.record["vectors"] if same(one)]

@@ -20,12 +20,13 @@ from earmark.pipeline.cache import open_cache
 from earmark.pipeline.config import RunConfig, load_config, make_config
 from earmark.pipeline.copies import note_on_copies, remark_on_copies, settle_copies
 from earmark.pipeline.models import Model, System
-from earmark.pipeline.noise import noisy_name
 from earmark.pipeline.packs import Index
 from earmark.pipeline.prepare import Failure, Subset, clip_count, open_corpora, portable, prepare
 from earmark.pipeline.record import Work, keep_finished, placed, record_of, write_record, write_report, write_tables
+from earmark.progress import progress_bar
 from earmark.report.reading import listed
 from earmark.scores import Row, Scores, load_scores
+from earmark.scores.spelling import with_noise
 from earmark.wording import counted
 from earmark.workers import thread_count
 
@@ -143,7 +144,7 @@ def _prepare(work: Work) -> None:
     """Open models and corpora, hash every clip, and read what the cache holds of their vectors."""
     work.systems = models.systems_of(work.config, work.cache)
     wanted = [entry.subsets for entry in work.config.corpus]
-    with _bar(work, "prepare", clip_count(work.corpora, wanted), "clip") as tick:
+    with progress_bar(work.progress, clip_count(work.corpora, wanted), "prepare", "clip") as tick:
         work.subsets = prepare(work.corpora, wanted, workers=work.workers, tick=tick)
     work.subsets = settle_copies(work.subsets, work.config.copies, threads=work.workers)
     work.notes += [note for corpus in work.corpora for note in corpus.notes]
@@ -167,7 +168,7 @@ def _embed(work: Work) -> None:
         for identity, (model, parts) in planning.models_of(work.systems, work.config).items()
         for subset in work.subsets
     }
-    with _bar(work, "embed", sum(one.clips for one in todo.values()), "clip") as tick:
+    with progress_bar(work.progress, sum(one.clips for one in todo.values()), "embed", "clip") as tick:
         for identity, (model, _) in planning.models_of(work.systems, work.config).items():
             for subset in work.subsets:
                 _embed_subset(work, model, subset, todo[identity, subset.suite, subset.name], tick)
@@ -267,7 +268,7 @@ def _evaluate(work: Work) -> Iterator[Row]:
     extra = int(work.config.dtw is not None)
     each = len(work.config.correct) * (1 + len(work.config.label_noise))
     total = sum(len(system.distances) * each + extra for _, system in pairs)
-    with _bar(work, "evaluate", total, "measurement") as tick:
+    with progress_bar(work.progress, total, "evaluate", "measurement") as tick:
         for subset, system in pairs:
             yield from _evaluate_system(work, subset, system, tick)
 
@@ -346,7 +347,7 @@ def _attempt(work: Work, subset: Subset, system: System, tick: Any, only: tuple[
         done.append(
             {
                 "suite": subset.suite,
-                "subset": noisy_name(subset.name, job.noise),
+                "subset": with_noise(subset.name, job.noise),
                 "system": system.name,
                 "distance": job.distance,
                 "correction": job.correction,
@@ -376,7 +377,7 @@ def _why(work: Work, subset: Subset, system: System) -> str:
 
 
 def _report(work: Work, place: Path) -> Path | None:
-    with _timed(work, "report"), _bar(work, "report", 1, "page") as tick:
+    with _timed(work, "report"), progress_bar(work.progress, 1, "report", "page") as tick:
         made, note = write_report(place)
         tick(1)
     if note:
@@ -403,15 +404,3 @@ def _timed(work: Work, step: str) -> Iterator[None]:
         yield
     finally:
         work.count(step, seconds=time.perf_counter() - started)
-
-
-@contextmanager
-def _bar(work: Work, title: str, total: int, unit: str) -> Iterator[Any]:
-    """A bar on stderr with the time left."""
-    if not work.progress or not total:
-        yield lambda _: None
-        return
-    from tqdm import tqdm
-
-    with tqdm(total=total, desc=title, unit=unit) as bar:
-        yield bar.update

@@ -29,10 +29,11 @@ from earmark.pipeline.config import RunConfig
 from earmark.pipeline.copies import remark_on_copies
 from earmark.pipeline.entries import Entry
 from earmark.pipeline.models import Model, System
-from earmark.pipeline.noise import flip_labels, noisy_name
+from earmark.pipeline.noise import flip_labels
 from earmark.pipeline.packs import Index
 from earmark.pipeline.prepare import Subset
 from earmark.scores import Row
+from earmark.scores.spelling import with_noise
 from earmark.wording import counted
 
 PCA_KIND = "pca"
@@ -264,7 +265,7 @@ def failed_rows(subset: Subset, system: System, config: RunConfig, reason: str) 
         replace(
             Row(**row),
             suite=subset.suite,
-            subset=noisy_name(subset.name, noise),
+            subset=with_noise(subset.name, noise),
             system=system.name,
             status="failed",
         )
@@ -290,7 +291,7 @@ def named_rows(job: Job, entry: Entry, index: Index, *, shared: bool = False) ->
             replace(
                 row,
                 suite=subset.suite,
-                subset=noisy_name(subset.name, job.noise),
+                subset=with_noise(subset.name, job.noise),
                 system=system.name,
                 reason="; ".join(filter(None, [*remarks, row.reason])),
             )

@@ -115,7 +115,7 @@ def rank(
             again[place] = []
         elif (row.suite, row.subset, row.system) not in lost:
             rows.append(row)
-    differences = Scores(tuple(row for row in found if row.metric.endswith(":difference")))
+    differences = Scores(tuple(row for row in found if row.statistic == "difference"))
     kept = Scores(tuple(rows), notes=scores.notes)
     return Ranking(kept, differences, tuple(counts), tuple(shared))
 

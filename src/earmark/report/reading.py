@@ -61,23 +61,23 @@ def subset(row: Row) -> Subset:
 
 
 def is_mean(row: Row) -> bool:
-    return row.subset == "mean" or row.subset.startswith("mean:")
+    return row.aggregate != ""
 
 
 def is_ablation(row: Row) -> bool:
     """Measured under label noise: `BS1~noise0.05` says nothing of which representation is best."""
-    return "~noise" in row.subset
+    return row.label_noise > 0
 
 
 def single_subsets(scores: Scores) -> list[Row]:
     """The rows of single subsets as they are labelled, without differences between systems and without predictions."""
-    measured = (row for row in scores if row.status != "predicted" and ":" not in row.metric)
-    return [row for row in measured if not is_mean(row) and not is_ablation(row)]
+    measured = (row for row in scores if row.status != "predicted" and not row.statistic)
+    return [row for row in measured if row.single]
 
 
 def ablations(scores: Scores) -> list[Row]:
     """The rows measured under label noise."""
-    return [row for row in scores if is_ablation(row) and ":" not in row.metric]
+    return [row for row in scores if is_ablation(row) and not row.statistic]
 
 
 def subsets(scores: Scores) -> list[Subset]:

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, replace
 
 from earmark.errors import InputError, did_you_mean
+from earmark.scores.spelling import split_metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +105,6 @@ METRICS: dict[str, MetricFacts] = {
     )
 }
 
-_DIFFERENCE = ":difference"
-_PERCENTILE = ":p1"
 _PRECISION_AT = re.compile(r"P@[1-9][0-9]*")
 
 
@@ -119,10 +118,10 @@ def metric_facts(name: str) -> MetricFacts:
         return METRICS[name]
     if _PRECISION_AT.fullmatch(name):
         return replace(METRICS["P@1"], spelling=name)
-    if name.endswith(_PERCENTILE) and name.removesuffix(_PERCENTILE) in METRICS:
-        return replace(METRICS[name.removesuffix(_PERCENTILE)], spelling=name)
-    base = name.removesuffix(_DIFFERENCE)
-    if base != name and not base.endswith(_DIFFERENCE):
+    base, statistic = split_metric(name)
+    if statistic == "p1" and base in METRICS:
+        return replace(METRICS[base], spelling=name)
+    if statistic == "difference" and split_metric(base)[1] != "difference":
         facts = metric_facts(base)
         width = facts.range[1] - facts.range[0]
         return replace(facts, spelling=name, range=(-width, width))

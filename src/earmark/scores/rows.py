@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any, SupportsIndex
 
 from earmark.errors import InputError
+from earmark.scores import spelling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +49,26 @@ class Row:
     comparisons: int | None = None  # of a difference: how many of them its interval and p-value are corrected for
     shuffle: str = ""  # what the null shuffled: clips, whole_groups, inside_groups or blocks
     baseline_error: float | None = None  # Monte-Carlo standard error of the baseline
+    ablation: str = ""  # what was changed on purpose: label noise, re-ranking, codec passes, lost packets
+    aggregate: str = ""  # of a mean over subsets: which
+    statistic: str = ""  # what stands in place of the metric itself: a difference, a percentile over clips
 
     def __post_init__(self) -> None:
         for name in COLUMNS:
             given = getattr(self, name)
+            if type(given) is str and name not in NUMBERS:
+                continue
             kept = checked(name, given, f'Column "{name}" of a score row ({self.metric or "no metric"})')
             if kept is not given:
                 object.__setattr__(self, name, kept)
+        # A row of an older version, or one made from names alone, has its last three columns in its names.
+        ablation, aggregate, statistic = spelling.columns_of(self.subset, self.distance, self.protocol, self.metric)
+        if ablation != self.ablation:
+            object.__setattr__(self, "ablation", spelling.joined(ablation, self.ablation))
+        if aggregate and not self.aggregate:
+            object.__setattr__(self, "aggregate", aggregate)
+        if statistic and not self.statistic:
+            object.__setattr__(self, "statistic", statistic)
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -68,6 +82,21 @@ class Row:
             self.protocol,
             self.metric,
         )
+
+    @property
+    def label_noise(self) -> float:
+        """The share of labels that were exchanged for others; 0 for labels as they are."""
+        return spelling.noise_share(self.ablation)
+
+    @property
+    def single(self) -> bool:
+        """Whether the row is of one subset as it is labelled: no mean, no label noise."""
+        return not self.aggregate and not self.label_noise
+
+    @property
+    def labelled_subset(self) -> str:
+        """The subset without the mark of label noise."""
+        return spelling.without_noise(self.subset) if self.ablation else self.subset
 
     def as_dict(self) -> dict[str, Any]:
         """The row as a dictionary in column order; missing numbers are None."""

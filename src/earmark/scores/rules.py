@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.scores.rows import Row, distinct
+from earmark.scores.spelling import mean_over
 from earmark.scores.table import Scores
 
 
@@ -71,7 +72,7 @@ class Rule:
     @property
     def label(self) -> str:
         """What stands in the `subset` column: "mean", "mean:public", "mean:domain:birdsong"…"""
-        return "mean" if self.name == "mean" else f"mean:{self.name}"
+        return mean_over(self.name)
 
 
 def _domain_rule(name: str, description: str, *domains: str) -> Rule:
@@ -133,7 +134,7 @@ def aggregate(scores: Scores, rule: str | Rule) -> Scores:
     groups: dict[tuple[str, ...], dict[str, Row]] = {}
     in_suite: dict[str, dict[str, None]] = {}
     for row in scores.rows:
-        if row.subset == "mean" or row.subset.startswith("mean:") or "~noise" in row.subset:
+        if not row.single:
             continue
         in_suite.setdefault(row.suite, {})[row.subset] = None
         members = groups.setdefault((row.suite, *row.key[2:]), {})

@@ -16,7 +16,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, fields
@@ -33,6 +32,7 @@ from earmark.errors import UsageError
 from earmark.evaluation import evaluate
 from earmark.evaluation.comparison import differences
 from earmark.fidelity.sanity.store import Place, Score, Store
+from earmark.progress import progress_bar
 from earmark.scores import Row, Scores
 from earmark.simulation.designs import DESIGNS, Sample, design_named, draw
 from earmark.simulation.former import swap_p_value
@@ -135,18 +135,16 @@ def to_csv(lines: Iterable[Line]) -> str:
 
 
 def _results(tasks: list[Task], jobs: int, progress: bool) -> Iterator[list[Score]]:
-    from tqdm import tqdm
-
-    with tqdm(total=len(tasks), desc="simulate", unit="set", delay=2.0, disable=not progress, file=sys.stderr) as bar:
+    with progress_bar(progress, len(tasks), "simulate", "set") as tick:
         if jobs == 1 or len(tasks) < 4:
             for task in tasks:
                 yield simulate(task)
-                bar.update()
+                tick()
             return
         with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
             for scores in pool.map(simulate, tasks, chunksize=4):
                 yield scores
-                bar.update()
+                tick()
 
 
 def simulate(task: Task) -> list[Score]:

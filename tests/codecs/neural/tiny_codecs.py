@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from earmark.codecs.networks.snac import SNAC as SNACNetwork  # noqa: E402
 from earmark.codecs.neural import academicodec as academicodec_family  # noqa: E402
 from earmark.codecs.neural import audiodec as audiodec_family  # noqa: E402
 from earmark.codecs.neural import funcodec as funcodec_family  # noqa: E402
@@ -30,6 +29,7 @@ from earmark.codecs.neural import speechtokenizer as speechtokenizer_family  # n
 from earmark.codecs.neural.cards import CARDS  # noqa: E402
 from earmark.codecs.neural.configs import Config  # noqa: E402
 from earmark.extractors.pretrained import Checkpoint  # noqa: E402
+from earmark.networks.snac import SNAC as SNACNetwork  # noqa: E402
 
 PLAIN = ("weight_g", "weight_v")
 PARAMETRISED = ("parametrizations.weight.original0", "parametrizations.weight.original1")

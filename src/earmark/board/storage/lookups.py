@@ -77,6 +77,9 @@ class LiveScores:
     comparisons: Floats
     shuffle: list[str]
     baseline_error: Floats
+    ablation: list[str]
+    aggregate: list[str]
+    statistic: list[str]
 
     def __len__(self) -> int:
         return len(self.submission_id)

@@ -242,6 +242,9 @@ class Score(Board):
     comparisons: Mapped[int | None] = mapped_column(BigInteger)
     shuffle: Mapped[str] = mapped_column(Text)
     baseline_error: Mapped[float | None] = mapped_column(Double)
+    ablation: Mapped[str] = mapped_column(Text)
+    aggregate: Mapped[str] = mapped_column(Text)
+    statistic: Mapped[str] = mapped_column(Text)
 
 
 class Live(Board):

@@ -47,7 +47,7 @@ class AcademiCodec(TokenCodec):
 def network_of(config: Config) -> Any:
     """The network that a config describes, without its weights."""
     require("torch", "These codecs", "models")
-    from earmark.codecs.networks.hificodec import FIRST, WIDTH, HiFiCodec, Shape
+    from earmark.networks.hificodec import FIRST, WIDTH, HiFiCodec, Shape
 
     rates, groups = config.numbers("upsample_rates"), config.number("n_code_groups")
     if FIRST * 2 ** len(rates) != WIDTH or WIDTH % groups:

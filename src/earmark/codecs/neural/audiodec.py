@@ -90,7 +90,7 @@ class AudioDec(TokenCodec):
 def coder_of(config: Config) -> Any:
     """The autoencoder that generator_params describe, without its weights."""
     require("torch", "These codecs", "models")
-    from earmark.codecs.networks.audiodec import AutoEncoder, AutoEncoderShape
+    from earmark.networks.audiodec import AutoEncoder, AutoEncoderShape
 
     return AutoEncoder(
         AutoEncoderShape(
@@ -111,7 +111,7 @@ def coder_of(config: Config) -> Any:
 def vocoder_of(config: Config) -> Any:
     """The vocoder that generator_params describe, without its weights."""
     require("torch", "These codecs", "models")
-    from earmark.codecs.networks.audiodec import Vocoder, VocoderShape
+    from earmark.networks.audiodec import Vocoder, VocoderShape
 
     return Vocoder(
         VocoderShape(

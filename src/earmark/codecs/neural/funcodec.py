@@ -20,7 +20,7 @@ from earmark.codecs.neural.token_codec import TokenCodec
 from earmark.errors import InputError, require
 
 if TYPE_CHECKING:
-    from earmark.codecs.networks.seanet import Shape
+    from earmark.networks.seanet import Shape
 
 __all__ = ["FunCodec", "design_of", "make", "network_of"]
 
@@ -102,8 +102,8 @@ def design_of(config: Config) -> Design:
 
 def network_of(design: Design) -> Any:
     """The network of a design, without its weights."""
-    from earmark.codecs.networks.codecs import FunCodec as Network
-    from earmark.codecs.networks.codecs import Spectrogram
+    from earmark.networks.codecs import FunCodec as Network
+    from earmark.networks.codecs import Spectrogram
 
     spectrogram = Spectrogram(design.domain, design.window, design.step) if design.domain else None
     return Network(design.encoder, design.decoder, design.codebooks, design.size, spectrogram)
@@ -135,7 +135,7 @@ def _domain(model: Config) -> str:
 
 def _shape(config: Config, axes: int, channels: int, dimension: int) -> Shape:
     """The half that a section describes, with the toolkit's own values where it says nothing."""
-    from earmark.codecs.networks.seanet import Shape
+    from earmark.networks.seanet import Shape
 
     ratios = (
         config.tables("ratios", SPECTROGRAMS) if axes == 2 else tuple((n,) for n in config.numbers("ratios", SOUNDS))

@@ -13,7 +13,7 @@ from earmark.codecs.neural.token_codec import TokenCodec
 from earmark.errors import InputError, require
 
 if TYPE_CHECKING:
-    from earmark.codecs.networks.snac import Shape
+    from earmark.networks.snac import Shape
 
 __all__ = ["Snac", "make", "shape_of"]
 
@@ -42,14 +42,14 @@ class Snac(TokenCodec):
         )
 
     def load(self) -> Any:
-        from earmark.codecs.networks.snac import SNAC
+        from earmark.networks.snac import SNAC
 
         return exactly(SNAC(self.shape), tensors_of(self.checkpoint), self.checkpoint)
 
 
 def shape_of(config: Config) -> Shape:
     """What a config says about the network."""
-    from earmark.codecs.networks.snac import HEAD, Shape
+    from earmark.networks.snac import HEAD, Shape
 
     width, rates = config.number("encoder_dim"), config.numbers("encoder_rates")
     latent = width * 2 ** len(rates)

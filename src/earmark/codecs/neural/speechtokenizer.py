@@ -38,8 +38,8 @@ class SpeechTokenizer(TokenCodec):
 def network_of(config: Config) -> Any:
     """The network that a config describes, without its weights."""
     require("torch", "These codecs", "models")
-    from earmark.codecs.networks.codecs import SpeechTokenizer as Network
-    from earmark.codecs.networks.seanet import Shape
+    from earmark.networks.codecs import SpeechTokenizer as Network
+    from earmark.networks.seanet import Shape
 
     encoder = Shape(
         ratios=tuple((stride,) for stride in config.numbers("strides")),

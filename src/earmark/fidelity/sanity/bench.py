@@ -10,7 +10,6 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import sys
 import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -32,6 +31,7 @@ from earmark.fidelity.sanity.data import CHECKS, DEFAULT_N, Floats, Grid, Pair, 
 from earmark.fidelity.sanity.rules import Edition, Kind
 from earmark.fidelity.sanity.store import Place, Score, Store
 from earmark.fidelity.sanity.table import Sanity, judged
+from earmark.progress import progress_bar
 from earmark.registry import load_path
 
 REPEATS = 10
@@ -117,15 +117,13 @@ def run(
     progress: bool = False,
 ) -> None:  # fmt: skip
     """Score what the store does not have yet, cheapest and most telling first, until all is done or time is up."""
-    from tqdm import tqdm
-
     waiting = unfinished(tasks(setup, columns), store)
     deadline = None if minutes is None else time.monotonic() + 60.0 * minutes
-    bar = tqdm(total=len(waiting), desc="sanity", unit="pair", delay=2, disable=not progress, file=sys.stderr)
-    with bar, contextlib.closing(_scored(batches(waiting), jobs, deadline)) as results:
+    bar = progress_bar(progress, len(waiting), "sanity", "pair")
+    with bar as tick, contextlib.closing(_scored(batches(waiting), jobs, deadline)) as results:
         for done, scores in results:
             store.add(scores)
-            bar.update(done)
+            tick(done)
 
 
 def tasks(setup: Setup, columns: Sequence[Column]) -> list[Task]:

@@ -12,8 +12,7 @@ The paper's radii, sizes and mixtures are lost in the text we hold: those here a
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -31,6 +30,7 @@ from earmark.geometry.corrections import Correction
 from earmark.geometry.hubness import antihub_rate, hub_ratio, k_occurrences
 from earmark.geometry.icdm import icdm
 from earmark.geometry.neighbours import nearest
+from earmark.progress import tracked
 from earmark.published.catalogue import read
 
 Strings = tuple[str, ...]
@@ -129,7 +129,7 @@ def hypersphere(
     _enough(n, 20 * k + 1)
     corrected_names = [name for name in BALLS if METRICS[name].gicdm]
     plain, corrected = (np.full((len(BALLS), len(dimensions)), np.nan) for _ in range(2))
-    for at, d in enumerate(_steps(dimensions, progress)):
+    for at, d in enumerate(tracked(dimensions, "study", progress=progress)):
         real, generated = disjoint_spheres(d, n, generator(seed, "hypersphere", str(d)))
         values = measure(real, generated, metrics=BALLS, k=k)
         plain[:, at] = [values[name] for name in BALLS]
@@ -144,7 +144,7 @@ def components(
     """Precision on disjoint spheres: uncorrected, with ICDM's factors alone, with one filter, with both."""
     _enough(n, 20 * k + 1)
     found = np.empty((len(STAGES), len(dimensions)))
-    for at, d in enumerate(_steps(dimensions, progress)):
+    for at, d in enumerate(tracked(dimensions, "study", progress=progress)):
         real, generated = disjoint_spheres(d, n, generator(seed, "hypersphere", str(d)))
         side = Pair(Reference(real), generated, "euclidean", scales_of(k)[1], Work()).real
         fitted = tuple(fit_scale(side.base, scale, start=side.neighbours) for scale in scales_of(k))
@@ -163,7 +163,7 @@ def dimension(
     """Hubness of N(0, I) and of points spread evenly on a sphere, which has no centre to be near to."""
     _enough(n, k + 1)
     ratio, rate = (np.empty((2, len(dimensions))) for _ in range(2))
-    for at, d in enumerate(_steps(dimensions, progress)):
+    for at, d in enumerate(tracked(dimensions, "study", progress=progress)):
         rng = generator(seed, "dimension", str(d))
         # On the sphere of R^1 there are two points: there, and on the line, the sphere says nothing.
         for row, points in enumerate((rng.standard_normal((n, d)), on_sphere(d, n, rng) if d > 1 else None)):
@@ -186,7 +186,7 @@ def convergence(
     rng = generator(seed, "convergence")
     data = {"Gaussian": rng.standard_normal((n, d)), "mixture": mixture(n, d, rng)}
     cases, low, high = [], [], []
-    for name, scale in _steps([(name, scale) for name in data for scale in scales], progress):
+    for name, scale in tracked([(name, scale) for name in data for scale in scales], "study", progress=progress):
         spread = icdm(spaces.prepare(data[name], "euclidean"), scale, iterations).spread
         cases.append(f"{name}, K = {scale}")
         low.append(spread[0])
@@ -202,7 +202,8 @@ def crossover(
 ) -> Crossover:
     """The crossover dimension for sets of n standard normal points and neighbourhoods of k."""
     found = [
-        [crossover_dimension(size, each) if each < size - 1 else np.nan for size in n] for each in _steps(k, progress)
+        [crossover_dimension(size, each) if each < size - 1 else np.nan for size in n]
+        for each in tracked(k, "study", progress=progress)
     ]
     return Crossover(np.array(n), np.array(k), np.array(found))
 
@@ -236,7 +237,7 @@ def corrections(
     _enough(n, max(k) + 1)
     points = mixture(n, d, generator(seed, "corrections"))
     printed = {row["method"]: row for row in read("gicdm_hubness_tables") if row["table"] == "5"}
-    best = [_best(points, name, k) for name in _steps(tuple(PRINTED_CORRECTIONS), progress)]
+    best = [_best(points, name, k) for name in tracked(tuple(PRINTED_CORRECTIONS), "study", progress=progress)]
     published = [printed[name] for name in PRINTED_CORRECTIONS.values()]
     return Corrections(
         tuple(PRINTED_CORRECTIONS),
@@ -278,9 +279,3 @@ def _precision(balls: Balls) -> float:
 def _enough(n: int, least: int) -> None:
     if n < least:
         raise UsageError(f"This study needs n of at least {least}, not {n}.")
-
-
-def _steps(items: Sequence[Item], progress: bool) -> Iterable[Item]:
-    from tqdm import tqdm
-
-    return tqdm(items, desc="study", delay=2, disable=not progress, file=sys.stderr)  # type: ignore[no-any-return]

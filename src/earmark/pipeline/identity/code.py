@@ -20,7 +20,7 @@ from earmark.pipeline.identity.places import WEIGHTS, is_data, is_installed
 
 __all__ = ["Code", "code_of_modules"]
 
-_SHARED = ("earmark.extractors.contract", "earmark.extractors.progress")
+_SHARED = ("earmark.extractors.contract", "earmark.progress")
 """Modules of extractors that only describe and tell: they change no number."""
 
 _IMPORTERS = ("require", "import_module", "__import__")

@@ -7,6 +7,7 @@ from itertools import combinations
 from types import MappingProxyType
 from typing import NamedTuple
 
+from earmark.analysis.pareto import pareto_front
 from earmark.codecs.contract import CodecCard, Measured
 from earmark.codecs.overall import METRICS_OF
 from earmark.codecs.rate_distortion import (
@@ -16,7 +17,6 @@ from earmark.codecs.rate_distortion import (
     bd_rate,
     curves,
     monotonicity,
-    pareto,
     shared_range,
 )
 from earmark.codecs.submission import Dataset
@@ -126,7 +126,7 @@ def compare_settings(
     # An anchor without loss has no rate to trade: it stands in the table and in no comparison of rates.
     lossy = {name: curve for name, curve in families.items() if not _lossless(curve, cards)}
     whole = [point for point in points if point.system not in left_out]
-    kept = pareto([point.kbps for point in whole], [point.value for point in whole], higher)
+    kept = pareto_front([[point.kbps for point in whole], [point.value for point in whole]], [False, higher])
     front = sorted((point for point, stays in zip(whole, kept, strict=True) if stays), key=lambda point: point.kbps)
     return Comparison(
         subset, metric, protocol, higher, points, families, tuple(front),

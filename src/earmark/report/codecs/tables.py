@@ -85,8 +85,8 @@ def tasks(report: CodecReport) -> Html | None:
             for row in report.scores
             if row.subset == dataset.subset
             and row.metric not in (*_APART, *report.metrics)
-            and not row.metric.endswith(":p1")
-            and ":" not in row.protocol
+            and row.statistic != "p1"
+            and not row.ablation
         ]
         columns = list(dict.fromkeys((row.metric, row.protocol, row.correction) for row in own))
         if not columns:

@@ -110,7 +110,7 @@ def _task_lines(rows: Sequence[Row]) -> list[str]:
     special = ("encode_rtf", "decode_rtf", "token_usage", "token_entropy", "token_perplexity", "entropy_kbps")
     own = [
         row for row in rows
-        if row.metric not in SHOWN and row.metric not in special and not row.metric.endswith(":p1")
+        if row.metric not in SHOWN and row.metric not in special and row.statistic != "p1"
         and row.correction in ("none", "")
     ]  # fmt: skip
     columns = list(dict.fromkeys(map(_key, own)))

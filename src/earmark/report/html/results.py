@@ -56,12 +56,12 @@ def _under_noise(scores: Scores, metric: str) -> Html | None:
     noisy = [row for row in reading.ablations(scores) if row.metric == metric and row.value is not None]
     if not noisy:
         return None
-    shares = sorted({float(row.subset.partition("~noise")[2]) for row in noisy})
+    shares = sorted({row.label_noise for row in noisy})
     clean = [row for row in reading.single_subsets(scores) if row.metric == metric and row.value is not None]
     lines: dict[tuple[str, str, str], dict[float, Row]] = {}
     for row in [*clean, *noisy]:
-        subset, _, share = row.subset.partition("~noise")
-        lines.setdefault((reading.representation(row).label, subset, row.protocol), {})[float(share or 0)] = row
+        place = (reading.representation(row).label, row.labelled_subset, row.protocol)
+        lines.setdefault(place, {})[row.label_noise] = row
     body = [
         [label, subset, PROTOCOLS.get(protocol, protocol)]
         + [number(found[share].value or 0.0, metric) if share in found else "–" for share in (0.0, *shares)]

@@ -1,1 +1,0 @@
-"""Architectures whose parameters are named as in published checkpoints; the only codec modules that import torch."""

@@ -1,1 +1,0 @@
-"""Architectures written as torch modules; imported only when a model of the family is opened."""

@@ -1,0 +1,92 @@
+"""How the columns `ablation`, `aggregate` and `statistic` are spelled inside the names of a row, in both directions.
+
+    column      stands in                    as                                      content
+    ablation    subset, distance, protocol   BS1~noise0.05, cosine+dtw, tandem:3     noise0.05, dtw, tandem:3
+    aggregate   subset                       mean, mean:public                       mean, mean:public
+    statistic   metric                       pesq:p1, P@1:difference                 p1, difference
+
+Files of versions before these columns have the names alone. `columns_of` fills the columns when a row is made; all other
+code asks the columns. Two ablations of one row are joined by "+". Because the names say it too, a subset of one's own
+may not look like a mean or like label noise: `refuse_reserved` is the door.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from earmark.errors import InputError, quoted
+
+MEAN = "mean"
+_NOISE = re.compile(r"~(noise[0-9][0-9.e+-]*)$")
+_RERANKED = "+dtw"
+_STATISTICS = ("difference", "p1")
+
+
+class Columns(NamedTuple):
+    """The three columns of a row."""
+
+    ablation: str
+    aggregate: str
+    statistic: str
+
+
+def columns_of(subset: str, distance: str, protocol: str, metric: str) -> Columns:
+    """The three columns of a row that has these names."""
+    noise = _NOISE.search(subset) if "~" in subset else None
+    ablations = [
+        noise[1] if noise else "",
+        "dtw" if distance.endswith(_RERANKED) else "",
+        protocol if protocol.startswith(("tandem:", "loss:")) else "",
+    ]
+    aggregate = subset if subset == MEAN or subset.startswith("mean:") else ""
+    return Columns(joined(*ablations), aggregate, split_metric(metric)[1])
+
+
+def joined(*ablations: str) -> str:
+    """The ablations of a row as its column holds them, each once."""
+    return "+".join(dict.fromkeys(part for ablation in ablations for part in ablation.split("+") if part))
+
+
+def with_noise(subset: str, share: float) -> str:
+    """The subset column of rows measured under label noise: `BS1~noise0.05`."""
+    return f"{subset}~noise{share:g}" if share else subset
+
+
+def without_noise(subset: str) -> str:
+    """The subset as it is labelled: `BS1` of `BS1~noise0.05`."""
+    return _NOISE.sub("", subset)
+
+
+def noise_share(ablation: str) -> float:
+    """The share of labels that an ablation exchanged: 0.05 of `noise0.05`, else 0."""
+    for part in ablation.split("+") if ablation else ():
+        if part.startswith("noise"):
+            return float(part.removeprefix("noise"))
+    return 0.0
+
+
+def is_single(subset: str) -> bool:
+    """Whether a subset is one as it is labelled: neither a mean of others nor under label noise."""
+    found = columns_of(subset, "", "", "")
+    return not found.aggregate and not found.ablation
+
+
+def mean_over(rule: str) -> str:
+    """The subset column of a mean: "mean" over all there is, "mean:public", "mean:domain:birdsong"…"""
+    return MEAN if rule == MEAN else f"mean:{rule}"
+
+
+def split_metric(metric: str) -> tuple[str, str]:
+    """The metric and its statistic: ("pesq", "p1") of `pesq:p1`, ("P@1", "") of `P@1`."""
+    base, colon, statistic = metric.rpartition(":")
+    return (base, statistic) if colon and statistic in _STATISTICS else (metric, "")
+
+
+def refuse_reserved(subset: str, where: str) -> None:
+    """InputError for a subset whose name would be read as a mean of subsets or as label noise."""
+    if not is_single(subset):
+        raise InputError(
+            f"{where}: a subset may not be called {quoted(subset)}, because score tables spell means as mean or "
+            "mean:<name> and label noise as <subset>~noise<share>; rename it."
+        )

@@ -1,0 +1,56 @@
+"""Word errors against a table of edits, written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from earmark.probes.words import edits, normalised
+
+pytest.importorskip("jiwer")
+
+
+def slow_distance(one: list[str], two: list[str]) -> int:
+    """The least insertions, deletions and substitutions, cell by cell."""
+    table = np.zeros((len(one) + 1, len(two) + 1), int)
+    table[:, 0], table[0, :] = range(len(one) + 1), range(len(two) + 1)
+    for i, a in enumerate(one):
+        for j, b in enumerate(two):
+            table[i + 1, j + 1] = min(table[i, j] + (a != b), table[i, j + 1] + 1, table[i + 1, j] + 1)
+    return int(table[-1, -1])
+
+
+sentences = st.lists(st.sampled_from(["a", "b", "c", "it's"]), max_size=7)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(sentences, sentences), min_size=1, max_size=4))
+def test_edits_are_those_of_the_slow_table(pairs: list[tuple[list[str], list[str]]]) -> None:
+    found = edits([" ".join(one) for one, _ in pairs], [" ".join(two) for _, two in pairs])
+    assert found.errors.tolist() == [slow_distance(one, two) for one, two in pairs]
+    assert found.words.tolist() == [len(one) for one, _ in pairs]
+    total = sum(len(one) for one, _ in pairs)
+    assert found.rate == (pytest.approx(found.errors.sum() / total) if total else None)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("  Hello,  WORLD!\n", "hello world"),
+        ("It’s the dogs' 'best' day", "it's the dogs best day"),
+        ("well-known_thing", "well known thing"),
+        ("ﬁne ２０", "fine 20"),
+        ("Grüße — ça va?", "grüße ça va"),
+        ("...", ""),
+    ],
+)
+def test_texts_are_brought_to_one_spelling(text: str, expected: str) -> None:
+    assert normalised(text) == expected
+    assert normalised(expected) == expected
+
+
+def test_a_long_sentence_counts_for_more() -> None:
+    found = edits(["a", "a b c d e f g h i"], ["b", "a b c d e f g h i"])
+    assert found.rate == pytest.approx(0.1)

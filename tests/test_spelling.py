@@ -1,0 +1,75 @@
+"""Ablation, aggregate and statistic: columns of a score row that also stand in its names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import earmark
+from earmark.corpora.clips import Clip, Corpus, CorpusCard
+from earmark.errors import InputError
+from earmark.report.html import ReportData, render
+from earmark.scores import Row, Scores, aggregate, read_scores
+from earmark.scores.spelling import columns_of, mean_over, split_metric, with_noise, without_noise
+
+RESERVED = ["mean", "mean:speech", "mean:", "x~noise0.05", "~noise1"]
+PLAIN = ["", "x~noise", "meaning", "mean_pitch", "a~b", "noise0.05", "x~noisey"]
+
+
+def test_names_and_columns_go_both_ways() -> None:
+    assert columns_of(with_noise("BS1", 0.05), "", "", "").ablation == "noise0.05"
+    assert without_noise(with_noise("BS1", 1e-5)) == "BS1"
+    assert with_noise("BS1", 0.0) == "BS1"
+    assert columns_of(mean_over("public"), "", "", "").aggregate == "mean:public"
+    assert mean_over("mean") == "mean"
+    assert split_metric("pesq:p1:difference") == ("pesq:p1", "difference")
+    assert split_metric("odd:metric") == ("odd:metric", "")
+
+
+def test_a_row_knows_its_columns_however_it_was_made() -> None:
+    row = Row(subset="BS1~noise0.25", distance="cosine+dtw", metric="P@1")
+    assert (row.ablation, row.label_noise, row.labelled_subset, row.single) == ("noise0.25+dtw", 0.25, "BS1", False)
+    later = replace(Row(subset="BS1", distance="cosine+dtw", metric="P@1"), subset="BS1~noise0.25")
+    assert later == row
+    assert replace(later, metric="P@1:difference").statistic == "difference"
+    assert Row(subset="mean:speech", metric="pesq").aggregate == "mean:speech"
+    assert not Row(subset="mean", metric="pesq").single
+
+
+def test_the_columns_survive_every_format(tmp_path: Path) -> None:
+    rows = (Row(subset="BS1~noise0.25", metric="P@1", value=0.5), Row(subset="mean", metric="pesq:p1", value=2.0))
+    for suffix in ("csv", "jsonl", "json", "parquet"):
+        Scores(rows).write(tmp_path / f"scores.{suffix}")
+        assert read_scores(tmp_path / f"scores.{suffix}").rows == rows
+
+
+@pytest.mark.parametrize("name", RESERVED)
+def test_a_subset_that_would_be_read_as_something_else_is_refused_at_the_door(name: str, tmp_path: Path) -> None:
+    vectors, labels = np.eye(6), list("aabbcc")
+    doors: list[Any] = [
+        lambda: Corpus(CorpusCard(name="mine"), [Clip(id="a", subset=name)]),
+        lambda: earmark.evaluate(vectors, labels, subset=name),
+        lambda: earmark.hubness(vectors, subset=name),
+        lambda: earmark.compare(vectors, vectors, labels, subset=name),
+        lambda: earmark.fidelity(vectors, vectors, subset=name),
+    ]
+    for door in doors:
+        with pytest.raises(InputError, match=f'a subset may not be called "{name}"'):
+            door()
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_any_other_name_is_a_subset_like_any_other(name: str) -> None:
+    rows = tuple(
+        Row(suite="mine", subset=subset, system=system, distance="cosine", metric="P@1", value=value, n=10)
+        for subset, value in ((name, 0.25), ("other", 0.75))
+        for system in ("a", "b")
+    )
+    Corpus(CorpusCard(name="mine"), [Clip(id="a", subset=name)])
+    assert aggregate(Scores(rows), "mean").value("P@1", system="a") == 0.5
+    page = render(ReportData(title="One", scores=Scores(rows)))
+    assert "0.5" in page or "50.0" in page
