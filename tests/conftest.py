@@ -12,6 +12,13 @@ NO_SKIPS = bool(os.environ.get("EARMARK_NO_SKIPS"))
 """Set where everything a test could want is there, as in continuous integration: a skip is then a failure."""
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of one file share its fixtures and go to one process, unless they say that they need not."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
