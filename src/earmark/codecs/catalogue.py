@@ -157,7 +157,9 @@ def open_codec(spec: str, **options: Any) -> Codec:
     options = {**parsed.options, **options}
     if parsed.name in families():
         card = _setting(parsed)
-        return FAMILIES.make(FAMILIES.load(parsed.name), spec, (card, parsed.argument or card.checkpoint), options)
+        maker = FAMILIES.load(parsed.name)
+        codec: Codec = FAMILIES.make(maker, spec, (card, parsed.argument or card.checkpoint), options)
+        return codec
     if is_path(parsed):
         thing, name = _load_path(parsed, spec), str(parsed.argument).rpartition(".")[2]
     else:  # a plug-in

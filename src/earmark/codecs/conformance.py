@@ -137,21 +137,21 @@ def decodes_what_was_sent(subject: Subject) -> CheckResult:
     """What is decoded depends on Coded alone: not on what was encoded or decoded before, and not on the instance."""
     first, second = subject.sound(1.0), subject.sound(1.0, 3)
     sent = subject.codec.encode(first.copy())
-    at_once = _heard(subject.codec, sent)
+    at_once = _decode(subject.codec, sent)
     other = subject.codec.encode(second.copy())
-    after = _heard(subject.codec, sent)
+    after = _decode(subject.codec, sent)
     if not np.array_equal(at_once, after):
         return failed(
             "Decoding a clip after encoding another gives something else: decode must use what it is given and keep "
             "nothing from encode."
         )
-    _heard(subject.codec, other)
-    if not np.array_equal(at_once, _heard(subject.codec, sent)):
+    _decode(subject.codec, other)
+    if not np.array_equal(at_once, _decode(subject.codec, sent)):
         return failed("Decoding a clip after decoding another gives something else: start from a cleared state.")
     if subject.fresh is None:
         return passed("It does not depend on what went before (no other instance was at hand).")
     try:
-        elsewhere = _heard(_adapted(subject.fresh()), unpack(pack(sent)))
+        elsewhere = _decode(_adapted(subject.fresh()), unpack(pack(sent)))
     except Exception as error:
         return failed(f"Another instance cannot decode it ({describe(error)}): put all that is needed into Coded.")
     if not _same(elsewhere, at_once):
@@ -187,7 +187,7 @@ def _decoded_there(task: tuple[bytes, bytes]) -> Waveform | None:
         codec = pickle.loads(task[0])
     except Exception:
         return None
-    return _heard(_adapted(codec), unpack(task[1]))
+    return _decode(_adapted(codec), unpack(task[1]))
 
 
 def _same(ours: Waveform, theirs: Waveform) -> bool:
@@ -342,7 +342,7 @@ def _is_ours(codec: Any) -> bool:
     return type(codec).__module__.startswith("earmark.codecs.")
 
 
-def _heard(codec: Codec, coded: Coded) -> Waveform:
+def _decode(codec: Codec, coded: Coded) -> Waveform:
     """What the codec decodes, with the harness's checks."""
     payload_bits(coded, codec.card)
     decoded = codec.decode(coded)

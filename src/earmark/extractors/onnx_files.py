@@ -50,13 +50,13 @@ def external_data(model: Path) -> list[Path]:
     """The files that tensors of a model name, in order, each once. Empty for what is not an ONNX file."""
     try:
         with model.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            places = list(dict.fromkeys(_places(data, 0, len(data), "model")))
+            names = list(dict.fromkeys(_names(data, 0, len(data), "model")))
     except (OSError, ValueError, IndexError):  # empty, cut short, or no protocol buffer at all
         return []
-    return [model.parent / place for place in places]
+    return [model.parent / name for name in names]
 
 
-def _places(data: mmap.mmap, start: int, end: int, message: str) -> Iterator[str]:
+def _names(data: mmap.mmap, start: int, end: int, message: str) -> Iterator[str]:
     for field, low, high in _parts(data, start, end):
         kind = _FIELDS[message].get(field)
         if kind == "entry":
@@ -64,7 +64,7 @@ def _places(data: mmap.mmap, start: int, end: int, message: str) -> Iterator[str
             if entry.get(_KEY) == b"location":
                 yield entry.get(_VALUE, b"").decode()
         elif kind is not None:
-            yield from _places(data, low, high, kind)
+            yield from _names(data, low, high, kind)
 
 
 def _parts(data: mmap.mmap, at: int, end: int) -> Iterator[tuple[int, int, int]]:

@@ -146,6 +146,7 @@ class VisionExtractor(PatchExtractor):
     """A vision transformer of spectrogram patches behind one [CLS] token, in our own code."""
 
     mean, deviation = -4.2677393, 4.5689974
+    norm_first = True
 
     def __init__(self, checkpoint: str = "", **options: Any) -> None:
         super().__init__(checkpoint, **options)
@@ -155,23 +156,28 @@ class VisionExtractor(PatchExtractor):
         self.rows = shape.grid[1]
         self.complete_card(dimension=shape.width)
 
-    def shape(self, width: int = 768, depth: int = 12, heads: int = 12, **facts: Any) -> Any:
-        """The network's size: from config.json where it says (in timm's words or ours), else as given, ViT-B."""
+    def usual_size(self) -> dict[str, Any]:
+        """The size of a network whose config.json does not say: ViT-B."""
+        return {"width": 768, "depth": 12, "heads": 12}
+
+    def shape(self) -> Any:
+        """The network's size: from config.json where it says (in timm's words or ours), else the usual one."""
         from earmark.networks.vision_transformer import Shape
 
+        usual = self.usual_size()
         config = self._checkpoint.json("config.json")
         config = {**config, **config.get("model_args", {})}
         frames, bands = config.get("img_size", (1024, 128))
-        width = int(config.get("embed_dim", width))
+        width = int(config.get("embed_dim", usual["width"]))
         return Shape(
             width=width,
-            depth=int(config.get("depth", depth)),
-            heads=int(config.get("num_heads", heads)),
+            depth=int(config.get("depth", usual["depth"])),
+            heads=int(config.get("num_heads", usual["heads"])),
             hidden=int(width * float(config.get("mlp_ratio", 4))),
             patch=int(config.get("patch_size", 16)),
             frames=int(frames),
             bands=int(bands),
-            **facts,
+            norm_first=self.norm_first,
         )
 
     def build(self) -> Any:
@@ -194,6 +200,7 @@ class EAT(VisionExtractor):
 
     name = "eat"
     mean, deviation = -4.268, 4.569
+    norm_first = False
     renamed = (
         (r"^modality_encoders\.IMAGE\.", ""),
         (r"^context_encoder\.norm\.", "norm."),
@@ -203,10 +210,10 @@ class EAT(VisionExtractor):
         (r"^fixed_positional_encoder\.positions$", "positions"),
     )
 
-    def shape(self, **facts: Any) -> Any:
-        """Base or large, as the checkpoint's name has it, where config.json does not say."""
-        large = {"width": 1024, "depth": 24, "heads": 16} if "large" in self._checkpoint.name.lower() else {}
-        return super().shape(**large, norm_first=False)
+    def usual_size(self) -> dict[str, Any]:
+        """Base or large, as the checkpoint's name has it."""
+        large = "large" in self._checkpoint.name.lower()
+        return {"width": 1024, "depth": 24, "heads": 16} if large else super().usual_size()
 
     def load(self) -> Any:
         from earmark.networks.vision_transformer import sine_positions

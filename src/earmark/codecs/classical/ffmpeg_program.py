@@ -76,8 +76,8 @@ def run_program(program: str, waveform: Waveform, rate: int, arguments: Sequence
         command, input=as_int16(waveform).astype("<i2").tobytes(), capture_output=True, timeout=_PATIENCE, check=False
     )
     if done.returncode != 0:
-        said = " ".join(done.stderr.decode(errors="replace").split())[-200:]
-        raise CodecFailure(f"ffmpeg could not encode a clip ({said}).")
+        message = " ".join(done.stderr.decode(errors="replace").split())[-200:]
+        raise CodecFailure(f"ffmpeg could not encode a clip ({message}).")
     return done.stdout
 
 

@@ -54,17 +54,17 @@ class SampleCodec(PacketCodec):
         return Coded(len(waveform), packets)
 
     def decode(self, coded: Coded) -> Waveform:
-        return self._cut(self._heard(b"".join(coded.packets)), coded)
+        return self._cut(self._sound_of(b"".join(coded.packets)), coded)
 
     def decode_with_losses(self, coded: Coded, lost: NDArray[np.bool_]) -> Waveform:
         arrived = b"".join(packet for packet, gone in zip(coded.packets, lost, strict=True) if not gone)
-        heard = self._heard(arrived) if arrived else np.zeros(0, np.float32)
+        heard = self._sound_of(arrived) if arrived else np.zeros(0, np.float32)
         return self._cut(spread(heard, lost, self.frame), coded)
 
     def _coded(self, waveform: Waveform) -> bytes:
         return b"".join(encode_packets(waveform, self.card.rate, self.recipe).packets)
 
-    def _heard(self, data: bytes) -> Waveform:
+    def _sound_of(self, data: bytes) -> Waveform:
         return decode_packets([data], self.card.rate, self.recipe)
 
 
@@ -75,16 +75,16 @@ class G722(SampleCodec):
         words = np.frombuffer(super()._coded(waveform), np.uint8)
         return np.packbits(np.unpackbits(words[:, None], axis=1)[:, : self.bits]).tobytes()
 
-    def _heard(self, data: bytes) -> Waveform:
+    def _sound_of(self, data: bytes) -> Waveform:
         bits = np.unpackbits(np.frombuffer(data, np.uint8))
         words = bits[: len(bits) // self.bits * self.bits].reshape(-1, self.bits)
-        return super()._heard(np.packbits(words, axis=1).tobytes())
+        return super()._sound_of(np.packbits(words, axis=1).tobytes())
 
 
 class G726(SampleCodec):
     """G.726, decoded from a raw file in memory."""
 
-    def _heard(self, data: bytes) -> Waveform:
+    def _sound_of(self, data: bytes) -> Waveform:
         av = pyav()
         options = {"code_size": str(self.bits), "sample_rate": str(self.card.rate)}
         with av.open(io.BytesIO(data), format="g726", options=options) as container:

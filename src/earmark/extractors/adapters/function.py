@@ -58,11 +58,11 @@ def _required(function: Callable[..., Any], parameters: Mapping[str, Any]) -> li
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return [
         name
-        for name, one in inspect.signature(function).parameters.items()
-        if one.kind in kinds and one.default is one.empty and name not in parameters
+        for name, argument in inspect.signature(function).parameters.items()
+        if argument.kind in kinds and argument.default is argument.empty and name not in parameters
     ]
 
 
 def _takes(function: Callable[..., Any], name: str) -> bool:
-    found = inspect.signature(function).parameters
-    return name in found or any(one.kind is inspect.Parameter.VAR_KEYWORD for one in found.values())
+    known = inspect.signature(function).parameters
+    return name in known or any(argument.kind is argument.VAR_KEYWORD for argument in known.values())
