@@ -26,6 +26,7 @@ import pystoi
 import soxr
 import torch
 from threadpoolctl import threadpool_limits
+from timing import Work, fastest
 
 from earmark.codecs.alignment import aligned
 from earmark.codecs.signal import CORE, Sound, measure
@@ -105,16 +106,9 @@ PLAIN = dict(zip(FIVE, (plain_stft, plain_mel, plain_pesq, plain_stoi, plain_f0)
 # --- measuring --------------------------------------------------------------------------------------------------
 
 
-def cpu_ms(works: dict[str, Callable[[], object]], rounds: int, seconds: float) -> dict[str, float]:
-    """CPU milliseconds of each work's cheapest run for a second of sound. They take turns; the first round warms up."""
-    least = dict.fromkeys(works, float("inf"))
-    for number in range(rounds + 1):
-        for name, work in works.items():
-            started = time.process_time()
-            work()
-            if number:
-                least[name] = min(least[name], time.process_time() - started)
-    return {name: 1000 * value / seconds for name, value in least.items()}
+def cpu_ms(works: dict[str, Work], rounds: int, seconds: float) -> dict[str, float]:
+    """CPU milliseconds of each work's cheapest run for a second of sound."""
+    return {name: 1000 * value / seconds for name, value in fastest(works, rounds, time.process_time).items()}
 
 
 Pair = tuple[np.ndarray, np.ndarray]

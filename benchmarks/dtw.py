@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import argparse
 import math
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from dtaidistance import dtw_ndim
+from timing import fastest
 
 from earmark.metrics.sequence import dtw_distance, prepare, rerank
 from earmark.workers import thread_count
@@ -67,12 +67,7 @@ def main() -> None:
         "earmark, 1 thread": lambda: rerank(others, sequences, radius=args.radius, threads=1),
         f"earmark, {args.threads} threads": lambda: rerank(others, sequences, radius=args.radius, threads=args.threads),
     }
-    seconds = dict.fromkeys(works, float("inf"))
-    for _ in range(args.rounds):  # they take turns, so that a busy moment hits all
-        for name, work in works.items():
-            started = time.perf_counter()
-            work()
-            seconds[name] = min(seconds[name], time.perf_counter() - started)
+    seconds = fastest(works, args.rounds, warm=False)
     for name, value in seconds.items():
         print(f"{name:36} {1e6 * value / len(pairs):8.1f} us per pair")
     names = list(seconds)

@@ -17,10 +17,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from timing import best
 
 from earmark import evaluate as evaluate_with_intervals
 from earmark.geometry.sweep import ORDER_COLUMNS, ROWS
@@ -44,15 +44,6 @@ def clips(n: int, dims: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
     labels = np.concatenate([np.repeat(np.arange(classes), 2), rng.integers(0, classes, n - 2 * classes)])
     vectors = rng.standard_normal((n, dims)) + rng.standard_normal((classes, dims))[labels]
     return vectors.astype(np.float32), labels
-
-
-def best(work: Callable[[], object], repeats: int = 3) -> float:
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def bare_product(vectors: np.ndarray) -> None:

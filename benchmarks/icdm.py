@@ -22,6 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from timing import best
 
 from earmark.geometry.icdm import icdm
 from earmark.geometry.layout import one_class
@@ -35,15 +36,6 @@ SMALL, LARGE = 10, 100  # the two scales of GICDM for k = 5
 
 def gaussian(n: int, dims: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((n, dims), dtype=np.float32)
-
-
-def best(work: Callable[[], object], repeats: int = 3) -> float:
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def gicdm(base: Space, queries: Space, threads: int, device: str) -> None:

@@ -10,11 +10,10 @@ The largest difference between the spectrograms is printed too: being fast at so
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable
 
 import librosa
 import numpy as np
+from timing import fastest as fastest_of
 
 from earmark.extractors.logmel import LogMel
 from earmark.workers import Workers, thread_count
@@ -30,18 +29,6 @@ def librosa_plain(waveform: np.ndarray) -> np.ndarray:
 def librosa_prepared(waveform: np.ndarray, bank: np.ndarray) -> np.ndarray:
     spectrum = librosa.stft(waveform, n_fft=512, hop_length=256, pad_mode="reflect")
     return librosa.power_to_db(bank @ (np.abs(spectrum) ** 2), amin=1e-10, top_db=80).T
-
-
-def fastest_of(works: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Seconds of each work's fastest run. They take turns, so that a busy moment hits all; the first round warms up."""
-    seconds = dict.fromkeys(works, float("inf"))
-    for number in range(rounds + 1):
-        for name, work in works.items():
-            started = time.perf_counter()
-            work()
-            if number:
-                seconds[name] = min(seconds[name], time.perf_counter() - started)
-    return seconds
 
 
 def main() -> None:

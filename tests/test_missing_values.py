@@ -157,15 +157,19 @@ def test_the_word_nan_is_remarked(vectors: Any) -> None:
     assert "12 rows with the word nan or None for a label" in row.reason
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_whole_numbers_in_files(tmp_path: Path, kind: str) -> None:
-    frame = pandas.DataFrame({"label": pandas.Series([1, 2, None, 1]), "group": ["3", "3.0", "<NA>", None]})
-    target = tmp_path / f"y.{kind}"
-    if kind == "csv":
+def write_frame(frame: pandas.DataFrame, target: Path) -> Path:
+    if target.suffix == ".csv":
         frame.to_csv(target, index=False)
     else:
         pytest.importorskip("pyarrow", reason="Parquet files need pyarrow")
         frame.to_parquet(target)
+    return target
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_whole_numbers_in_files(tmp_path: Path, kind: str) -> None:
+    frame = pandas.DataFrame({"label": pandas.Series([1, 2, None, 1]), "group": ["3", "3.0", "<NA>", None]})
+    target = write_frame(frame, tmp_path / f"y.{kind}")
     labels = read_labels(target)
     assert labels.values == ["1", "2", None, "1"]
     assert labels.groups == ["3", "3", None, None]
@@ -182,12 +186,7 @@ def test_manifests(tmp_path: Path, kind: str) -> None:
     )
     for row in range(4):
         (tmp_path / f"{row}.wav").write_bytes(b"x")
-    target = tmp_path / f"m.{kind}"
-    if kind == "csv":
-        frame.to_csv(target, index=False)
-    else:
-        pytest.importorskip("pyarrow", reason="Parquet files need pyarrow")
-        frame.to_parquet(target)
+    target = write_frame(frame, tmp_path / f"m.{kind}")
     corpus = read_manifest(target)
     assert [clip.label for clip in corpus] == ["1", "2", None, "1"]
     assert [clip.group for clip in corpus] == ["b1", None, None, None]

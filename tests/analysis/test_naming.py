@@ -61,15 +61,7 @@ def test_extractors_are_the_printed_models() -> None:
     assert list(found.values()) == ["Whisper", "log-mel", "Whisper", "hubert"]
 
 
-def test_nothing_is_predicted_from_another_configuration_of_the_same_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Matrix] = []
-    real = module.predict_rows
-
-    def spy(history: Matrix, *args, **kwargs):  # type: ignore[no-untyped-def]
-        seen.append(history)
-        return real(history, *args, **kwargs)
-
-    monkeypatch.setattr(module, "predict_rows", spy)
+def test_nothing_is_predicted_from_another_configuration_of_the_same_model(histories: list[Matrix]) -> None:
     rng = np.random.default_rng(0)
     rows = [
         Row(suite="s", subset=f"d{subset}", system=system, metric="P@1", value=float(rng.uniform(0.2, 0.8)))
@@ -79,8 +71,8 @@ def test_nothing_is_predicted_from_another_configuration_of_the_same_model(monke
     ]
     found = module.predict(Scores(tuple(rows)))
     assert {row.system for row in found if row.status == "predicted"} == {OWN[0]}
-    assert set(seen[0].families) == {"a", "b", "c", "d"}
-    assert not any(name.startswith("mine") for name in seen[0].models)
+    assert set(histories[0].families) == {"a", "b", "c", "d"}
+    assert not any(name.startswith("mine") for name in histories[0].models)
 
 
 def test_a_score_table_is_grouped_by_model() -> None:

@@ -10,7 +10,6 @@ import pytest
 
 import earmark
 from earmark import published
-from earmark.analysis import predict as module
 from earmark.analysis.matrix import Matrix
 from earmark.analysis.predict import predict
 from earmark.analysis.suite import LITE
@@ -80,25 +79,17 @@ def test_a_prediction_without_interval_or_reason_is_refused() -> None:
     assert "no value" in " ".join(validate([Row(metric="P@1", status="predicted", reason="x")]))
 
 
-def test_the_same_model_is_never_in_the_history(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Matrix] = []
-    real = module.predict_rows
-
-    def spy(history: Matrix, *args, **kwargs):  # type: ignore[no-untyped-def]
-        seen.append(history)
-        return real(history, *args, **kwargs)
-
-    monkeypatch.setattr(module, "predict_rows", spy)
+def test_the_same_model_is_never_in_the_history(histories: list[Matrix]) -> None:
     printed = published.load("vocsim").select(system="EWMTF D100", distance="cosine", metric="P@1")
     predict(Scores(tuple(row for row in printed if row.subset in LITE["vocsim"])))
-    (history,) = seen
+    (history,) = histories
     assert "Whisper" not in history.families
     assert not any(name.startswith("EW") for name in history.models)
     assert any(name.startswith("EMTF") for name in history.models)
-    seen.clear()
+    histories.clear()
     mine = part()
     predict(mine, families={"mine": "CLAP"})
-    assert "CLAP" not in seen[0].families
+    assert "CLAP" not in histories[0].families
 
 
 def test_other_systems_of_the_table_are_history_and_tables_are_too() -> None:

@@ -14,18 +14,7 @@ from earmark.geometry.layout import lay_out
 from earmark.geometry.sweep import Wanted, sweep
 from earmark.metrics.separation import EPSILON
 
-METRICS = (
-    "GSR",
-    "CSR",
-    "CSR_pointwise",
-    "CS",
-    "CSCF",
-    "silhouette",
-    "hub_ratio",
-    "antihub_rate",
-    "hub_skew",
-    "robin_hood",
-)
+METRICS = "GSR CSR CSR_pointwise CS CSCF silhouette hub_ratio antihub_rate hub_skew robin_hood".split()
 KS = (1, 5)
 HUB_K = 5
 assert brute.EPSILON == EPSILON

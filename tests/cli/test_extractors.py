@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import numpy as np
 import pytest
 import soundfile
 from tests.cli.verbs import runner
+from tests.fresh import heavy_imports
 
 from earmark.cli import check, extractors, main
 from earmark.extractors.catalogue import EXTRACTORS
@@ -42,14 +41,9 @@ def test_json_and_names(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_listing_loads_no_model_and_nothing_heavy() -> None:
-    code = (
-        "import sys; from earmark.cli import main; main(['extractors']);"
-        "heavy = {'torch', 'transformers', 'onnxruntime', 'ai_edge_litert', 'opensmile', 'openwakeword', 'mteb',"
-        " 'sentence_transformers', 'scipy', 'numba'};"
-        "sys.exit(', '.join(sorted(heavy & set(sys.modules))) or 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    listing = "from earmark.cli import main; main(['extractors'])"
+    heavy = "torch transformers onnxruntime ai_edge_litert opensmile openwakeword mteb sentence_transformers"
+    assert not heavy_imports(listing, f"{heavy} scipy numba")
 
 
 def test_weights_show_where_they_are_and_are_fetched(

@@ -129,7 +129,7 @@ def test_folders_of_sounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
         ("real.npy generated.npz --k many", 2, "'many' is not a number such as 5"),
         ("real.npy generated.npz --metrics presision", 2, 'Did you mean "precision"'),
         ("real.npy generated.npz --correct icdm", 2, "choose from none, gicdm"),
-        ("real.npy generated.npz --figure plane.gif", 2, "ends in .png or .svg or .pdf"),
+        ("real.npy generated.npz --figure plane.gif", 2, "ends in .png, .svg or .pdf"),
         ("real.npy generated.npz --html no/such/page.html", 1, "does not exist; create it first"),
         ("real.npy generated.npz --pool mean_time", 2, "--pool belongs to audio"),
         ("real.npy", 2, "required: GENERATED"),

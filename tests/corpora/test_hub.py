@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import pickle
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
+from tests.fresh import heavy_imports
 
 from earmark.corpora import hub
 from earmark.corpora.source import open_corpus
@@ -158,11 +158,8 @@ def test_vocsim_from_a_saved_dataset(saved: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_importing_corpora_imports_nothing_heavy() -> None:
-    script = (
-        "import sys, earmark.audio, earmark.cli.corpus, earmark.corpora.hub, earmark.corpora.vocsim, "
-        "earmark.corpora.codec_superb, earmark.corpora.describe, earmark.corpora.prepare, earmark.corpora.export\n"
-        "heavy = {'av', 'datasets', 'matplotlib', 'numba', 'pyarrow', 'scipy', 'soundfile', 'soxr', 'torch'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
+    code = (
+        "import earmark.audio, earmark.cli.corpus, earmark.corpora.hub, earmark.corpora.vocsim, "
+        "earmark.corpora.codec_superb, earmark.corpora.describe, earmark.corpora.prepare, earmark.corpora.export"
     )
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
+    assert not heavy_imports(code, "av datasets matplotlib numba pyarrow scipy soundfile soxr torch")

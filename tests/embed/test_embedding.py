@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.fresh import run_fresh
 
 import earmark.embed
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
@@ -218,7 +217,7 @@ def test_the_package_is_the_public_function() -> None:
 
 
 def test_the_public_name_is_the_same_function_before_and_after_the_package_is_imported() -> None:
-    code = (
+    run_fresh(
         "import earmark\n"
         "from earmark.corpora.clips import Clip\n"
         "import numpy as np\n"
@@ -227,8 +226,6 @@ def test_the_public_name_is_the_same_function_before_and_after_the_package_is_im
         "second = earmark.embed(clips, 'mfcc')\n"
         "assert (first.vectors == second.vectors).all() and first.vectors.shape == (1, 80)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def test_batches_hold_clips_of_like_lengths_and_answers_keep_their_order() -> None:

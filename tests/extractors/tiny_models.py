@@ -146,9 +146,9 @@ def _initialised(network: Any, seed: int = 0) -> Any:
 
 def audiomae(folder: Path) -> Path:
     """The authors' names: positions with a row for [CLS], a decoder that is left out."""
-    from earmark.networks.vision_transformer import Shape, SpectrogramTransformer
+    from earmark.networks.vision_transformer import SpectrogramTransformer, TransformerShape
 
-    shape = Shape(width=24, depth=3, heads=4, hidden=96, frames=128, bands=128)
+    shape = TransformerShape(width=24, depth=3, heads=4, hidden=96, frames=128, bands=128)
     state = _initialised(SpectrogramTransformer(shape)).state_dict()
     names = {"patch_embed.weight": "patch_embed.proj.weight", "patch_embed.bias": "patch_embed.proj.bias"}
     tensors = {names.get(name, name).replace("positions", "pos_embed"): value for name, value in state.items()}
@@ -161,9 +161,9 @@ def audiomae(folder: Path) -> Path:
 
 def eat(folder: Path) -> Path:
     """The names of the port on the hub."""
-    from earmark.networks.vision_transformer import Shape, SpectrogramTransformer
+    from earmark.networks.vision_transformer import SpectrogramTransformer, TransformerShape
 
-    shape = Shape(width=24, depth=3, heads=4, hidden=96, frames=128, bands=128, norm_first=False)
+    shape = TransformerShape(width=24, depth=3, heads=4, hidden=96, frames=128, bands=128, norm_first=False)
     state = dict(_initialised(SpectrogramTransformer(shape)).state_dict())
     positions = state.pop("positions")
     tensors = {
@@ -204,9 +204,9 @@ BEATS = {
 
 def beats_state() -> dict[str, Any]:
     """Tensors as the authors' file has them: the convolution as direction and length, one table under every layer."""
-    from earmark.networks.beats import BEATs, Shape
+    from earmark.networks.beats import BEATs, BeatsShape
 
-    state = dict(_initialised(BEATs(Shape.of(BEATS))).state_dict())
+    state = dict(_initialised(BEATs(BeatsShape.of(BEATS))).state_dict())
     weight = state.pop("encoder.pos_conv.weight")
     state["encoder.pos_conv.0.bias"] = state.pop("encoder.pos_conv.bias")
     state["encoder.pos_conv.0.weight_g"] = 2.0 * weight.norm(dim=(0, 1), keepdim=True)

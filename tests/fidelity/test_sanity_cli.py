@@ -99,9 +99,9 @@ def test_a_study_from_the_command_line(run: Run) -> None:
         ("--study spheres", "There is no study 'spheres'"),
         ("--checks torsu", 'Did you mean "torus"?'),
         ("--metrics nowhere:metric", "cannot be imported"),
-        ("--out cells.txt --checks mean", "choose one of the suffixes .csv, .json"),
-        ("--figure nowhere/table.png", "its folder does not exist"),
-        ("--figure table.gif", "choose one of the suffixes .png, .svg, .pdf"),
+        ("--out cells.txt --checks mean", "choose a name that ends in .csv or .json"),
+        ("--figure nowhere/table.png", "does not exist; create it first"),
+        ("--figure table.gif", "choose a name that ends in .png, .svg or .pdf"),
     ],
 )  # fmt: skip
 def test_errors_are_one_sentence(run: Run, words: str, message: str) -> None:

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 from tests.codecs.neural.tiny_codecs import funcodec_config, sound, torch
 
-from earmark.codecs.neural.configs import Config
-from earmark.codecs.neural.funcodec import design_of, network_of
+from earmark.codecs.neural.checkpoints import Config
+from earmark.codecs.neural.seanet import design_of, network_of
 from earmark.codecs.neural.snac import shape_of
 from earmark.extractors.pretrained import Checkpoint
-from earmark.networks.codecs import Spectrogram
-from earmark.networks.padded import Lstm, PaddedConvolution, PaddedTransposed, Snake
-from earmark.networks.quantisers import ResidualQuantiser
+from earmark.networks.layers import Lstm, PaddedConvolution, PaddedTransposed, ResidualQuantiser, Snake
+from earmark.networks.seanet import Spectrogram
 from earmark.networks.snac import SNAC
 
 
@@ -77,7 +76,7 @@ def test_a_residual_quantiser_says_the_nearest_entry_of_what_is_left() -> None:
     entries, latents = rng.standard_normal((3, 11, 4)), rng.standard_normal((4, 9))
     quantiser = ResidualQuantiser(3, 11, 4)
     for layer, values in zip(quantiser.layers, entries, strict=True):
-        layer.entries.copy_(torch.from_numpy(values))
+        layer._codebook.embed.copy_(torch.from_numpy(values))
     expected, left = [], latents.T.copy()
     for values in entries:
         chosen = [int(np.argmin([np.sum((one - entry) ** 2) for entry in values])) for one in left]

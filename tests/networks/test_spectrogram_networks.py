@@ -45,7 +45,7 @@ def test_the_filter_bank_is_kaldis_as_transformers_writes_it(window: str) -> Non
 @pytest.mark.parametrize("norm_first", [True, False])
 def test_a_block_is_torchs_own_encoder_layer(norm_first: bool) -> None:
     torch.manual_seed(0)
-    shape = vision_transformer.Shape(width=24, heads=4, hidden=40, norm_first=norm_first, eps=1e-6)
+    shape = vision_transformer.TransformerShape(width=24, heads=4, hidden=40, norm_first=norm_first, eps=1e-6)
     block = vision_transformer.Block(shape).eval()
     layer = nn.TransformerEncoderLayer(24, 4, 40, 0.0, "gelu", 1e-6, batch_first=True, norm_first=norm_first).eval()
     state = block.state_dict()
@@ -68,7 +68,7 @@ def test_audiomae_is_the_librarys_vit_with_one_channel() -> None:
     reference = transformers.ViTModel(config, add_pooling_layer=False).eval()
     for parameter in reference.parameters():
         nn.init.normal_(parameter, std=0.3)
-    shape = vision_transformer.Shape(width=24, depth=2, heads=4, hidden=96, frames=64, bands=32)
+    shape = vision_transformer.TransformerShape(width=24, depth=2, heads=4, hidden=96, frames=64, bands=32)
     network = vision_transformer.SpectrogramTransformer(shape).eval()
     given = dict(reference.named_parameters())
     where = {
@@ -144,7 +144,7 @@ def test_the_encoder_is_wavlms_where_the_two_agree() -> None:
         num_conv_pos_embedding_groups=3, num_buckets=16, max_bucket_distance=20,
     )  # fmt: skip
     reference = transformers.models.wavlm.modeling_wavlm.WavLMEncoder(config).eval()
-    shape = beats.Shape(
+    shape = beats.BeatsShape(
         encoder_layers=3, encoder_embed_dim=24, encoder_ffn_embed_dim=40, encoder_attention_heads=4, deep_norm=False,
         conv_pos=6, conv_pos_groups=3, num_buckets=16, max_distance=20,
     )  # fmt: skip
@@ -181,8 +181,8 @@ def test_the_encoder_is_wavlms_where_the_two_agree() -> None:
 
 
 def test_deep_norm_scales_residuals() -> None:
-    block = beats.Block(beats.Shape(encoder_layers=12, encoder_embed_dim=8, encoder_attention_heads=2))
-    assert block.residual == pytest.approx(24**0.25)
+    block = beats.Block(beats.BeatsShape(encoder_layers=12, encoder_embed_dim=8, encoder_attention_heads=2))
+    assert block.scale == pytest.approx(24**0.25)
 
 
 def test_a_weight_of_direction_and_length_becomes_plain() -> None:
@@ -235,11 +235,11 @@ def test_parameters_are_those_of_the_papers_and_what_they_left_out_is_known() ->
         wavlm = transformers.WavLMModel(large)
         clap = transformers.ClapAudioModelWithProjection(htsat)
         encodec = transformers.EncodecModel(transformers.EncodecConfig()).encoder
-        mae = vision_transformer.SpectrogramTransformer(vision_transformer.Shape())
+        mae = vision_transformer.SpectrogramTransformer(vision_transformer.TransformerShape())
         eat = vision_transformer.SpectrogramTransformer(
-            vision_transformer.Shape(width=1024, depth=24, heads=16, hidden=4096, norm_first=False)
+            vision_transformer.TransformerShape(width=1024, depth=24, heads=16, hidden=4096, norm_first=False)
         )
-        own = beats.BEATs(beats.Shape())
+        own = beats.BEATs(beats.BeatsShape())
     positions = ("pos_conv_embed.conv.parametrizations",)
     projections = ("q_proj", "k_proj", "v_proj", "out_proj")
     printed = {

@@ -42,6 +42,19 @@ VERBS = {
     "published": ("earmark.cli.published", "the papers' printed results: list, check, show"),
 }
 
+# A verb below another that has positional words of its own. A file called sanity is given as ./sanity.
+BELOW = {"fidelity sanity": "earmark.cli.fidelity_sanity"}
+
+SYNONYMS = (
+    ("--jobs", "--threads"),
+    ("--metrics", "--metric"),
+    ("--html", "--report"),
+    ("--distance", "--distances"),
+    ("--extractor", "--extractors"),
+    ("--pool", "--pooling"),
+)
+"""Spellings of one flag: help shows the first, and a command that takes one of them takes all."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; exit code 0 ok, 1 the work failed, 2 wrong usage. Results on stdout, the rest on stderr."""
@@ -55,23 +68,40 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words[0] in ("-V", "--version"):
         print(f"earmark {__version__}")
         return 0
+    verb = " ".join(words[:2]) if " ".join(words[:2]) in BELOW else words[0]
     if words[0] not in VERBS:
         print(f"earmark: there is no command {words[0]!r}.{did_you_mean(words[0], VERBS)} "
               "`earmark --help` lists them.", file=sys.stderr)  # fmt: skip
         return 2
-    module: Any = import_module(VERBS[words[0]][0])
+    module: Any = import_module(BELOW.get(verb) or VERBS[verb][0])
     parser = argparse.ArgumentParser(
-        prog=f"earmark {words[0]}",
+        prog=f"earmark {verb}",
         description=module.__doc__,
         epilog=module.EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     module.add_arguments(parser)
+    _merge_spellings(parser)
     try:
-        args = parser.parse_args(words[1:])
+        args = parser.parse_args(words[len(verb.split()) :])
     except SystemExit as stop:
         return int(stop.code or 0)
     return _guarded(module.run, args)
+
+
+def _merge_spellings(parser: argparse.ArgumentParser) -> None:
+    """Let every spelling of a flag work, and help show the first of them."""
+    flags = parser._option_string_actions
+    for spellings in SYNONYMS:
+        owners = {id(flags[flag]): flags[flag] for flag in spellings if flag in flags}
+        if len(owners) == 1:
+            (action,) = owners.values()
+            action.option_strings = [spellings[0]]
+            flags |= dict.fromkeys(spellings, action)
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                _merge_spellings(below)
 
 
 def _guarded(run: Any, args: argparse.Namespace) -> int:

@@ -13,7 +13,6 @@ import sys
 from pathlib import Path
 
 from earmark.cli import options
-from earmark.errors import UsageError
 
 EXAMPLES = """examples:
   earmark codec compare run
@@ -42,10 +41,7 @@ def run(args: argparse.Namespace) -> int:
     from earmark.pipeline.codec_compare import comparison_rows, differences, open_runs
     from earmark.report.codecs.text import comparison_text
 
-    options.check_out(args)
-    for target, endings in ((args.figure, (".png", ".svg", ".pdf")), (args.html, (".html", ".htm"))):
-        if target and Path(target).suffix.lower() not in endings:
-            raise UsageError(f"{target}: choose a name that ends in {' or '.join(endings)}.")
+    options.check_out(args, "figure", "html")
     runs = open_runs(args.runs)
     found = runs.compared(None if args.metrics == ["all"] else args.metrics, args.anchor)
     if args.metrics is None:

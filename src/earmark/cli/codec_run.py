@@ -13,12 +13,8 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from earmark.cli import options
-from earmark.codecs.contract import CATEGORIES
-from earmark.codecs.signal import CORE, EXTRA
-from earmark.errors import UsageError
-from earmark.pipeline.codec_config import CodecConfig, load_codec_config, make_codec_config
-from earmark.pipeline.config import POLICIES
+from earmark.cli import flags, options
+from earmark.codecs.runs.config import CodecConfig
 from earmark.wording import counted
 
 EXAMPLES = """examples:
@@ -35,75 +31,25 @@ costs; quiet 24-bit or float material is rounded to 16 bits, and the ceiling sho
 """
 
 
+GROUPS = {
+    "what to measure": (
+        "codecs", "corpus", "category", "limit", "metrics", "extras", "definitions", "gain_match", "unaligned",
+    ),
+    "beyond the signal": ("tasks", "retention", "tandem", "loss"),
+    "running": ("into", "suite", "bootstrap", "seed", "jobs", "report"),
+}  # fmt: skip
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", metavar="CONFIG", nargs="?", help="YAML file")
-    group = parser.add_argument_group("what to measure")
-    group.add_argument("--codecs", type=options.names, metavar="LIST", help="settings, families or import paths")
-    group.add_argument("--corpus", action="append", metavar="C", help="folder, manifest or name; may be repeated")
-    group.add_argument("--category", choices=CATEGORIES, help="what the sounds are: decides the overall score")
-    group.add_argument("--limit", type=int, metavar="N", help="clips of each subset, spread evenly over it")
-    group.add_argument("--metrics", type=options.names, metavar="LIST", help=f"default: {','.join(CORE)}")
-    group.add_argument("--extras", type=options.names, metavar="LIST", help=f"beside them: {','.join(EXTRA)}")
-    group.add_argument(
-        "--definitions", choices=("mended", "reference"),
-        help="reference: word for word as the published code, which takes no delay out (default: mended)",
-    )  # fmt: skip
-    group.add_argument("--gain-match", action="store_true", default=None, help="scale coded clips to the reference")
-    group.add_argument(
-        "--no-unaligned", dest="unaligned", action="store_false", default=None,
-        help="do not also measure codecs with a delay without taking it out",
-    )  # fmt: skip
-    beyond = parser.add_argument_group("beyond the signal")
-    beyond.add_argument(
-        "--tasks",
-        type=options.names,
-        metavar="LIST",
-        help="asr, asv, events, emotion, content, fidelity; a model as asr:MODEL",
-    )
-    beyond.add_argument("--retention", metavar="EXTRACTOR", help="content identity and fidelity of coded clips")
-    beyond.add_argument("--tandem", type=int, metavar="N", help="passes through the same codec, up to N")
-    beyond.add_argument("--loss", type=options.names, metavar="LIST", help="percent of packets lost, such as 5,10")
-    _add_running(parser)
-    options.add_output(parser)
-
-
-def _add_running(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("running")
-    group.add_argument("--into", metavar="RUN", help="folder for the results (default: codec-run)")
-    group.add_argument("--suite", metavar="NAME", help="name of the suite, for the suite column (default: codec)")
-    group.add_argument(
-        "--bootstrap", type=int, metavar="N", help="resamples of clips: intervals of means (default: 1000)"
-    )
-    group.add_argument("--seed", type=int, help="seed of resamples and lost packets (default: 0)")
-    group.add_argument("--jobs", type=int, metavar="N", help="worker processes (default: every core; 0: none)")
+    for title, names in GROUPS.items():
+        flags.add_flags(parser.add_argument_group(title), CodecConfig, names)
+    group = parser.add_argument_group("finished steps")
     group.add_argument(
         "--plan", action="store_true", help="say what would run, what is cached and roughly how long it takes"
     )
-    group.add_argument("--no-report", dest="report", action="store_false", default=None, help="write no report.html")
-    group.add_argument("--cache", choices=POLICIES, help="finished steps: use, redo or keep none (default: use)")
-    group.add_argument("--cache-dir", metavar="URL", help="their place (default: EARMARK_CACHE or ~/.cache/earmark)")
-
-
-_FLAGS = (
-    "codecs", "corpus", "category", "limit", "metrics", "extras", "definitions", "gain_match", "unaligned", "tasks",
-    "retention", "tandem", "loss", "into", "suite", "bootstrap", "seed", "jobs", "report",
-)  # fmt: skip
-
-
-def config_of(args: argparse.Namespace) -> CodecConfig:
-    """The config that the flags, or a file with flags in place of its values, describe."""
-    given: dict[str, Any] = {name: getattr(args, name) for name in _FLAGS if getattr(args, name) is not None}
-    cache = {key: value for key, value in (("policy", args.cache), ("url", args.cache_dir)) if value is not None}
-    if cache:
-        given["cache"] = cache
-    if args.config:
-        return load_codec_config(args.config, given)
-    for name in ("codecs", "corpus"):
-        if name not in given:
-            raise UsageError(
-                f"Nothing says what to measure: give a config file, or --{name} (see `earmark codec run --help`)."
-            )
-    return make_codec_config(given, "The command line")
+    flags.add_cache(group)
+    options.add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -111,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     from earmark.pipeline.plan import plan_text
 
     options.check_out(args)
-    config = config_of(args)
+    config = flags.config_of(args, CodecConfig, "codec run")
     if args.plan:
         lines, url = plan_codecs(config)
         text = plan_text(lines, url)

@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from earmark import vectors
-from earmark.cli import options
+from earmark.cli import flags, options
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.evaluation import compare
+from earmark.evaluation.options import Options
 from earmark.pipeline.comparisons import compare_runs
 from earmark.report.tables import long_text
 from earmark.scores import Scores
@@ -27,6 +28,8 @@ EXAMPLES = """examples:
   earmark compare my-run --metrics P@1,GSR
   earmark compare last-week this-week --systems last-week/wavlm,this-week/wavlm
 """
+
+CORRECT = (Options.model_fields["correct"].description or "").replace("several with commas", "one at a time")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,9 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--reference", metavar="NAME", help="compare every other system with this one, not all pairs")
     # Version 0.1.0 drew queries; nothing is drawn any more, and old command lines still work, --seed among them.
     for flag in ("--permutations", "--bootstrap"):
-        group.add_argument(flag, type=int, help=argparse.SUPPRESS)
-    options.add_labels(parser, draws=False)
-    options.add_vectors(parser, compared=True)
+        group.add_argument(flag, type=int, dest="unused", help=argparse.SUPPRESS)
+    options.add_labels(parser, seed=argparse.SUPPRESS)
+    options.add_vectors(parser, correct=CORRECT, system=argparse.SUPPRESS)
     options.add_output(parser)
 
 
@@ -71,10 +74,8 @@ def _compare_folders(args: argparse.Namespace) -> Scores:
             flag = "--" + name.replace("_", "-")
             raise UsageError(f"{flag} is for files: a run folder knows its labels and groups.")
     return compare_runs(
-        args.inputs, subset=args.subset or None, systems=args.systems, distance=args.distance, metrics=args.metrics,
-        k=args.k, across_groups=args.across_groups or None, reference=args.reference,
-        min_class_size=args.min_class_size, ties=args.ties, correct=args.correct, device=args.device,
-        memory=args.memory, threads=args.threads, progress=not args.quiet,
+        args.inputs, subset=args.subset or None, systems=args.systems, reference=args.reference,
+        progress=not args.quiet, **flags.given(args, Options),
     )  # fmt: skip
 
 
@@ -104,10 +105,8 @@ def _compare_files(args: argparse.Namespace) -> Scores:
             )
     groups = _groups({path: of for path, of in joined.items() if of.groups is not None}, orders)
     scores = compare(
-        values, first.labels, groups=groups, distance=args.distance, metrics=args.metrics, k=args.k,
-        across_groups=args.across_groups, reference=args.reference, min_class_size=args.min_class_size,
-        ties=args.ties, correct=args.correct, device=args.device, memory=args.memory, threads=args.threads,
-        subset=args.subset, suite=args.suite, progress=not args.quiet,
+        values, first.labels, groups=groups, reference=args.reference, subset=args.subset, suite=args.suite,
+        progress=not args.quiet, **flags.given(args, Options),
     )  # fmt: skip
     options.tell_columns(args, *joined.values())
     return scores

@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 
 from earmark import vectors
-from earmark.cli import options
+from earmark.cli import flags, options
 from earmark.evaluation import evaluate
-from earmark.evaluation.options import INTERVALS
+from earmark.evaluation.options import Options
 from earmark.report.points import write_points
 from earmark.report.tables import long_text
 
@@ -29,24 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("vectors", metavar="VECTORS", help="file of vectors")
     parser.add_argument("labels", metavar="LABELS", nargs="?", help="file of labels")
     group = parser.add_argument_group("metrics and calibration")
-    group.add_argument(
-        "--metrics", type=options.names, metavar="LIST",
-        help="metrics to compute, or `all` (default: all but clustering, NMI, ARI, kmeans_purity and purity)",
-    )  # fmt: skip
-    group.add_argument(
-        "--permutations", type=int, nargs="?", const=1000, default=0, metavar="N",
-        help="shuffle the labels N times, as groups allow: chance baseline, lift, p-value (1000 when N is left out)",
-    )  # fmt: skip
-    group.add_argument(
-        "--intervals", choices=INTERVALS,
-        help="how 95 %% intervals are made: jackknife leaves out each clip, or group, as query and as candidate (the "
-        "default); bootstrap draws queries and holds the candidates fixed, which is too narrow; none",
-    )  # fmt: skip
-    group.add_argument(
-        "--bootstrap", type=int, nargs="?", const=300, default=0, metavar="N",
-        help="the same as --intervals bootstrap, with N resamples (300 when N is left out)",
-    )  # fmt: skip
-    group.add_argument("--hub-k", type=int, default=5, metavar="K", help="neighbours that hubness counts (default: 5)")
+    flags.add_flags(group, Options, ("metrics", "permutations", "intervals", "bootstrap", "hub_k"))
     group.add_argument(
         "--per-point",
         metavar="FILE",
@@ -64,31 +47,10 @@ def run(args: argparse.Namespace) -> int:
         key=args.key, label_column=args.label_column, groups=args.groups, dimensions=args.dimensions,
     )  # fmt: skip
     scores = evaluate(
-        joined.values,
-        joined.labels,
-        groups=joined.groups,
-        ids=joined.ids,
-        distance=args.distance,
-        metrics=args.metrics,
-        k=args.k,
-        permutations=args.permutations,
-        intervals=args.intervals,
-        bootstrap=args.bootstrap,
-        across_groups=args.across_groups,
-        min_class_size=args.min_class_size,
-        ties=args.ties,
-        hub_k=args.hub_k,
-        seed=args.seed,
-        per_point=args.per_point is not None,
-        correct=args.correct,
-        device=args.device,
-        memory=args.memory,
-        threads=args.threads,
-        system=args.system or str(args.vectors),
-        subset=args.subset,
-        suite=args.suite,
-        progress=not args.quiet,
-    )
+        joined.values, joined.labels, groups=joined.groups, ids=joined.ids, system=args.system or str(args.vectors),
+        subset=args.subset, suite=args.suite, progress=not args.quiet,
+        **{**flags.given(args, Options), "per_point": args.per_point is not None},
+    )  # fmt: skip
     if args.per_point:
         write_points(scores, joined.labels, joined.groups, args.per_point)
     options.tell_columns(args, joined)

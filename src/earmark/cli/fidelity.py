@@ -11,12 +11,13 @@ import argparse
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from earmark import vectors
-from earmark.cli import options
+from earmark.cli import flags, options
 from earmark.errors import EarmarkError, InputError, UsageError
-from earmark.fidelity.api import CORRECTIONS, INTERVALS, READINGS, Fidelity, fidelity
+from earmark.evaluation.options import Options
+from earmark.fidelity.api import READINGS, Fidelity, fidelity
 from earmark.vectors import Vectors
 from earmark.vectors.roles import shortened
 from earmark.vectors.tables import take_columns
@@ -33,11 +34,22 @@ EXAMPLES = """examples:
   earmark fidelity sanity --list
 """
 
+TEXTS = {
+    "metrics": "metrics to compute, or `all` (default: all but alpha_precision and beta_recall, which train a network)",
+    "correct": "none, gicdm or both with a comma (default: both)",
+    "intervals": "95 % intervals: jackknife (both sets lose half of their points, 24 times), bootstrap (balls are held "
+    "fixed: too narrow), none (default: jackknife, or bootstrap where --bootstrap is given)",
+    "bootstrap": "resamples of the points for --intervals bootstrap, which it chooses; 0 for no intervals (300)",
+    "seed": "seed of smaller sets, resamples and the network",
+    "distance": "euclidean, cosine, spearman; several separated by commas (default: euclidean)",
+    "device": "where neighbours are searched: auto, cpu, cuda, cuda:1 (default: auto)",
+    "system": "name of the generator, for the system column",
+}
+
 ARRAYS = (".npy", ".npz", ".pt")  # vectors whatever else is said; tables may also be manifests of audio
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    _hand_over_sanity(parser)
     parser.add_argument("real", metavar="REAL", help="vectors, or audio with --extractor")
     parser.add_argument("generated", metavar="GENERATED", help="vectors, or audio with --extractor")
     group = parser.add_argument_group("audio")
@@ -47,37 +59,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="pooling of frames (default: the extractor's own, or mean_time where that grows with the longest clip)",
     )  # fmt: skip
     group = parser.add_argument_group("metrics and intervals")
-    group.add_argument(
-        "--metrics", type=options.names, metavar="LIST",
-        help="metrics to compute, or `all` (default: all but alpha_precision and beta_recall, which train a network)",
-    )  # fmt: skip
+    flags.add_flags(group, Options, ("metrics",), TEXTS)
     group.add_argument(
         "--k", type=_neighbours, default=5, metavar="K",
         help="neighbours that make a ball, or metric=k pairs with commas (default: 5; the cover pair keeps its 3, "
         "which only precision_cover=2,recall_cover=2 changes)",
     )  # fmt: skip
-    group.add_argument(
-        "--correct", type=options.names, default=list(CORRECTIONS), metavar="LIST",
-        help="none, gicdm or both with a comma (default: both)",
-    )  # fmt: skip
+    flags.add_flags(group, Options, ("correct",), TEXTS)
     group.add_argument(
         "--reading", choices=READINGS, default="both",
         help="the clipped pair under GICDM: corrected so that good data reaches 1, literal, or both (default: both)",
     )  # fmt: skip
     group.add_argument("--uncapped", action="store_true", help="let clipped_density pass 1")
-    group.add_argument(
-        "--intervals", choices=INTERVALS, default=None,
-        help="95 %% intervals: jackknife (both sets lose half of their points, 24 times), bootstrap (balls are held "
-        "fixed: too narrow), none (default: jackknife, or bootstrap where --bootstrap is given)",
-    )  # fmt: skip
-    group.add_argument(
-        "--bootstrap", type=int, default=None, metavar="N",
-        help="resamples of the points for --intervals bootstrap, which it chooses; 0 for no intervals (default: 300)",
-    )  # fmt: skip
-    group.add_argument(
-        "--seed", type=int, default=0, help="seed of smaller sets, resamples and the network (default: 0)"
-    )
-    _add_resources(parser)
+    flags.add_flags(group, Options, ("intervals", "bootstrap", "seed"), TEXTS)
+    group = parser.add_argument_group("distances and resources")
+    flags.add_flags(group, Options, ("distance", "ties", "device", "memory", "threads"), TEXTS)
+    flags.add_flags(group, options.VectorFiles, ("key", "dimensions", "system", "subset", "suite"), TEXTS)
     group = parser.add_argument_group("single points and figures")
     group.add_argument(
         "--per-sample", metavar="FILE", help="write every generated point, worst first: .csv or .parquet"
@@ -89,53 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--figure", metavar="FILE", help="draw it all: .png, .svg or .pdf")
     group.add_argument("--html", metavar="FILE", help="write a page with table, figures and the worst samples")
     options.add_output(parser)
-
-
-def _hand_over_sanity(parser: argparse.ArgumentParser) -> None:
-    """Let `fidelity sanity ...` be parsed by its own module: it has no REAL and GENERATED, and options of its own.
-
-    argparse cannot choose between a subcommand and two positional words, so the first word is looked at before it does.
-    A file that is called sanity is given as ./sanity.
-    """
-    ordinary = parser.parse_args
-
-    def parse(words: Any = None, namespace: Any = None) -> Any:
-        if not words or words[0] != "sanity":
-            return ordinary(words, namespace)
-        from earmark.cli import fidelity_sanity
-
-        own = argparse.ArgumentParser(
-            prog=f"{parser.prog} sanity",
-            description=fidelity_sanity.__doc__,
-            epilog=fidelity_sanity.EXAMPLES,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        fidelity_sanity.add_arguments(own)
-        own.set_defaults(instead=fidelity_sanity.run)
-        return own.parse_args(words[1:], namespace)
-
-    parser.set_defaults(instead=None)
-    parser.parse_args = parse  # type: ignore[assignment, method-assign]
-
-
-def _add_resources(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("distances and resources")
-    group.add_argument(
-        "--distance", type=options.names, default=["euclidean"], metavar="LIST",
-        help="euclidean, cosine, spearman; several separated by commas (default: euclidean)",
-    )  # fmt: skip
-    group.add_argument(
-        "--ties", choices=("average", "ordinal"), default="average",
-        help="ranks of equal values under spearman (default: average)",
-    )  # fmt: skip
-    group.add_argument("--device", default="auto", help="where neighbours are searched: auto, cpu, cuda, cuda:1")
-    group.add_argument("--memory", default="2GB", help="budget for tiles, beside the vectors (default: 2GB)")
-    group.add_argument("--threads", type=int, metavar="N", help="worker threads (default: every core)")
-    group.add_argument("--key", metavar="NAME", help="the array to take from .npz, .parquet or .pt files")
-    options.add_dimensions(group)
-    group.add_argument("--system", default="", metavar="NAME", help="name of the generator, for the system column")
-    group.add_argument("--subset", default="", metavar="NAME", help="name of the data, for the subset column")
-    group.add_argument("--suite", default="", metavar="NAME", help="name of the suite, for the suite column")
+    parser.set_defaults(dimensions=[], system="", subset="", suite="")
 
 
 def _neighbours(text: str) -> int | dict[str, int]:
@@ -149,40 +100,18 @@ def _neighbours(text: str) -> int | dict[str, int]:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.instead is not None:
-        return int(args.instead(args) or 0)
-    options.check_out(args)
-    _check_targets(args)
+    options.check_out(args, "per_sample", "per_real", "figure", "html")
     if args.figure or args.html:
         from earmark.report.figures.style import library
 
         library()  # a missing one is told before the work, not after it
     real, generated = _read(args)
     scores = fidelity(
-        real.values,
-        generated.values,
-        metrics=args.metrics,
-        k=args.k,
-        correct=args.correct,
-        reading=args.reading,
-        distance=args.distance,
-        intervals=args.intervals,
-        bootstrap=args.bootstrap,
-        groups=generated.groups,
-        real_groups=real.groups,
-        seed=args.seed,
-        cap=not args.uncapped,
-        ids=generated.ids,
-        real_ids=real.ids,
-        ties=args.ties,
-        device=args.device,
-        memory=args.memory,
-        threads=args.threads,
-        system=args.system or str(args.generated),
-        subset=args.subset or str(args.real),
-        suite=args.suite,
-        progress=not args.quiet,
-    )
+        real.values, generated.values, k=args.k, reading=args.reading, cap=not args.uncapped, groups=generated.groups,
+        real_groups=real.groups, ids=generated.ids, real_ids=real.ids, system=args.system or str(args.generated),
+        subset=args.subset or str(args.real), suite=args.suite, progress=not args.quiet,
+        **{name: value for name, value in flags.given(args, Options).items() if name != "k"},
+    )  # fmt: skip
     title = f"{args.generated} against {args.real}"
     sizes = f"{counted(len(generated.values), 'generated point')}, {len(real.values)} real"
     from earmark.report.fidelity import to_text
@@ -191,21 +120,6 @@ def run(args: argparse.Namespace) -> int:
     options.deliver(args, scores, lambda found: to_text(scores, f"{title} · {sizes}", args.worst))
     written = _write(args, scores, title)
     return 0 if written and any(row.status == "ok" for row in scores) else 1
-
-
-def _check_targets(args: argparse.Namespace) -> None:
-    """Refuse an impossible file before the work, not after it."""
-    for target, endings in (
-        (args.per_sample, (".csv", ".parquet")), (args.per_real, (".csv", ".parquet")),
-        (args.figure, (".png", ".svg", ".pdf")), (args.html, (".html", ".htm")),
-    ):  # fmt: skip
-        if target is None:
-            continue
-        if Path(target).suffix.lower() not in endings:
-            raise UsageError(f"{target}: choose a name that ends in {' or '.join(endings)}.")
-        folder = Path(target).resolve().parent
-        if not folder.is_dir():
-            raise InputError(f"{target}: the folder {folder} does not exist; create it first.")
 
 
 def _read(args: argparse.Namespace) -> tuple[Vectors, Vectors]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from earmark.atomic import write_whole
 from earmark.cli import options
-from earmark.errors import InputError, UsageError, did_you_mean, require
+from earmark.errors import UsageError, did_you_mean, require
 from earmark.fidelity.sanity import CHECKS, Cell, Sanity, Tally, sanity
 from earmark.fidelity.sanity.rules import GROUPS
 from earmark.workers import thread_count
@@ -82,7 +82,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    _check_targets(args)
+    options.check_out(args, "out", "figure")
+    if args.figure:
+        require("matplotlib", "Figures", "plots")
     if args.list:
         sys.stdout.write(checks_text())
         return 0
@@ -113,17 +115,6 @@ def run(args: argparse.Namespace) -> int:
     if args.minutes and any(cell.outcome is None for cell in result.cells) and not args.quiet:
         print("time is up and some cells have no scores yet; the same --into continues", file=sys.stderr)
     return 0
-
-
-def _check_targets(args: argparse.Namespace) -> None:
-    """Refuse what cannot be written before hours of work, not after them."""
-    for target, suffixes in ((args.out, (".csv", ".json")), (args.figure, (".png", ".svg", ".pdf"))):
-        if target and not Path(target).resolve().parent.is_dir():
-            raise InputError(f"{target}: its folder does not exist; create it first.")
-        if target and Path(target).suffix.lower() not in suffixes:
-            raise UsageError(f"{target}: choose one of the suffixes {', '.join(suffixes)}.")
-    if args.figure:
-        require("matplotlib", "Figures", "plots")
 
 
 def _draw(args: argparse.Namespace, result: Sanity) -> None:

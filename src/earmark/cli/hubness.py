@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from earmark import vectors
 from earmark._version import __version__
-from earmark.cli import options
+from earmark.cli import flags, options
 from earmark.errors import UsageError
 from earmark.evaluation.hub_study import study_hubness
+from earmark.evaluation.options import Options
 from earmark.geometry.corrections import CORRECTIONS
 from earmark.report.figures.style import library
 from earmark.report.hubs import HubView, distribution_text, hubs_text
@@ -26,6 +26,8 @@ EXAMPLES = """examples:
   earmark hubness vectors.npz --correct none,icdm:k=20,mp --html hubs.html --figure hubs.png
 """
 
+LABELS = "column of VECTORS that holds the label, named beside hubs (default: label)"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("vectors", metavar="VECTORS", help="file of vectors")
@@ -33,41 +35,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--top", type=int, default=5, metavar="N", help="how many hubs to name (default: 5)")
     parser.add_argument("--figure", metavar="FILE", help="draw lists and a hub's neighbourhood: .png, .svg or .pdf")
     parser.add_argument("--html", metavar="FILE", help="write the same as a page, with all hubs and antihubs by name")
-    parser.add_argument(
-        "--label-column",
-        metavar="NAME",
-        help="column of VECTORS that holds the label, named beside hubs (default: label)",
-    )
-    options.add_vectors(parser, correct=",".join(CORRECTIONS))
+    flags.add_flags(parser, options.VectorFiles, ("label_column",), {"label_column": LABELS})
+    options.add_vectors(parser, correct=f"{Options.model_fields['correct'].description} (default: each of them)")
+    parser.set_defaults(correct=list(CORRECTIONS))
     options.add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    options.check_out(args)
+    options.check_out(args, "figure")
     if args.k < 1:
         raise UsageError(f"--k must be at least 1, not {args.k}.")
-    if args.figure and Path(args.figure).suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise UsageError(f"{args.figure}: a figure is written as .png, .svg or .pdf; choose one of these suffixes.")
     if args.figure or args.html:
         library()  # a missing one is told before the work, not after it
     loaded = vectors.read_vectors(
         args.vectors, key=args.key, label_column=args.label_column, dimensions=args.dimensions
     )
     study = study_hubness(
-        loaded.values,
-        ids=loaded.ids,
-        distance=args.distance,
-        k=args.k,
-        ties=args.ties,
-        correct=args.correct,
-        device=args.device,
-        memory=args.memory,
-        threads=args.threads,
-        system=args.system or str(args.vectors),
-        subset=args.subset,
-        suite=args.suite,
-        progress=not args.quiet,
-    )
+        loaded.values, ids=loaded.ids, system=args.system or str(args.vectors), subset=args.subset, suite=args.suite,
+        progress=not args.quiet, **flags.given(args, Options),
+    )  # fmt: skip
     options.tell_columns(args, loaded)
     options.deliver(args, study.scores, to_text)
     view = HubView(

@@ -12,16 +12,13 @@ import json
 import sys
 import textwrap
 from dataclasses import asdict
-from typing import Any
 
-from earmark.cli import options
-from earmark.errors import UsageError
-from earmark.evaluation.options import INTERVALS
-from earmark.pipeline.config import COPIES, EXECUTORS, POLICIES, STEPS, RunConfig, load_config, make_config
+from earmark.cli import flags, options
 from earmark.pipeline.plan import plan_text
 from earmark.pipeline.runs import Run, plan
 from earmark.pipeline.runs import run as run_pipeline
 from earmark.report.tables import to_text
+from earmark.representations.config import RunConfig
 from earmark.scores import Scores
 from earmark.wording import counted
 
@@ -44,109 +41,37 @@ WIDTH = 110
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", metavar="CONFIG", nargs="?", help="YAML file")
-    _add_content(parser)
-    _add_measures(parser)
-    _add_running(parser)
+    group = parser.add_argument_group("what to measure")
+    flags.add_flags(group, RunConfig, ("suite", "corpus"))
+    group.add_argument("--subset", type=flags.names, metavar="LIST", help="subsets of the corpus (default: all)")
+    flags.add_flags(group, RunConfig, ("extractor", "layers", "pool", "pca", "distance", "correct"))
+    group = parser.add_argument_group("metrics and calibration")
+    flags.add_flags(
+        group, RunConfig,
+        ("metrics", "k", "hub_k", "ties", "permutations", "intervals", "bootstrap", "across_groups", "min_class_size",
+         "copies", "label_noise", "dtw", "seed"),
+    )  # fmt: skip
+    group.add_argument("--groups", dest="across_groups", action="store_true", default=None, help=argparse.SUPPRESS)
+    group = parser.add_argument_group("running")
+    flags.add_flags(group, RunConfig, ("into", "steps"))
+    group.add_argument("--plan", action="store_true", help="say what would run, what is cached and how long it takes")
+    flags.add_cache(group)
+    flags.add_flags(group, RunConfig, ("executor", "jobs", "batch", "memory", "device"))
+    hidden = dict.fromkeys(("workers", "threads"), argparse.SUPPRESS)
+    flags.add_flags(group, RunConfig, hidden, hidden)
     options.add_output(parser)
 
 
-def _add_content(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what to measure")
-    group.add_argument("--corpus", action="append", metavar="C", help="folder, manifest or name; may be repeated")
-    group.add_argument("--subset", type=options.names, metavar="LIST", help="subsets of the corpus (default: all)")
-    group.add_argument("--suite", choices=("full", "lite"), help="lite: VocSim's representative subsets alone")
-    group.add_argument("--extractor", type=options.names, metavar="LIST", help="names or import paths")
-    group.add_argument("--layers", metavar="LIST", help="hidden layers from one pass: all, or 0,6,12 (-1 is the last)")
-    group.add_argument("--pool", type=options.names, metavar="LIST", help="poolings (default: the extractor's own)")
-    group.add_argument("--pca", type=options.names, metavar="LIST", help="none, 30, 100 ... (default: none)")
-    group.add_argument("--distance", type=options.names, metavar="LIST", help="cosine, euclidean, spearman")
-    group.add_argument("--correct", metavar="LIST", help=f"{options.CORRECT} (default: none)")
-
-
-def _add_measures(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("metrics and calibration")
-    group.add_argument("--metrics", type=options.names, metavar="LIST", help="or `all` (default: all but clustering)")
-    group.add_argument("--k", type=options.whole_numbers, metavar="LIST", help="k of P@k (default: 1,5)")
-    group.add_argument("--ties", choices=("average", "ordinal"), help="ranks of equal values under spearman")
-    group.add_argument(
-        "--permutations", type=int, nargs="?", const=1000, metavar="N", help="label shuffles, as groups allow (1000)"
-    )
-    group.add_argument(
-        "--intervals", choices=INTERVALS,
-        help="jackknife: leave out each clip, or group, as query and as candidate (default); bootstrap: draw queries "
-        "and hold the candidates fixed, which is too narrow; none",
-    )  # fmt: skip
-    group.add_argument(
-        "--bootstrap", type=int, nargs="?", const=300, metavar="N",
-        help="the same as --intervals bootstrap, with N resamples (300)",
-    )  # fmt: skip
-    group.add_argument(
-        "--across-groups", "--groups", action="store_true", default=None,
-        help="also leave out all pairs of one group (speaker, bird, recording), as protocol across_groups; the report "
-        "then answers for it",
-    )  # fmt: skip
-    group.add_argument("--min-class-size", type=int, metavar="N", help="drop classes with fewer clips (default: 2)")
-    group.add_argument(
-        "--copies", choices=COPIES,
-        help="clips that are one sound: drop all but the first, and all of them where their labels differ (default); "
-        "keep them; or refuse to run",
-    )  # fmt: skip
-    group.add_argument("--label-noise", type=options.names, metavar="LIST", help="ablation: shares of labels to flip")
-    group.add_argument("--dtw", action="store_true", default=None, help="ablation: re-rank neighbours frame by frame")
-    group.add_argument("--seed", type=int, help="seed of shuffles, resamples and flips (default: 0)")
-
-
-def _add_running(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("running")
-    group.add_argument("--into", metavar="RUN", help="folder for the results (default: run)")
-    group.add_argument("--steps", type=options.names, metavar="LIST", help=f"of {','.join(STEPS)} (default: all)")
-    group.add_argument("--plan", action="store_true", help="say what would run, what is cached and how long it takes")
-    group.add_argument("--cache", choices=POLICIES, help="finished steps: use, redo or keep none (default: use)")
-    group.add_argument("--cache-dir", metavar="URL", help="their place (default: EARMARK_CACHE or ~/.cache/earmark)")
-    group.add_argument("--executor", choices=EXECUTORS, help="where steps run (this version: local)")
-    group.add_argument("--workers", type=int, metavar="N", help="threads that decode (default: every core)")
-    group.add_argument("--threads", type=int, metavar="N", help="threads that compare (default: every core)")
-    group.add_argument("--batch", type=int, metavar="N", help="clips given to an extractor at once (default: 16)")
-    group.add_argument("--memory", metavar="SIZE", help="budget for tiles and batches (default: 2GB)")
-
-
 def config_of(args: argparse.Namespace) -> RunConfig:
-    """The one config object, from the file and the flags."""
-    flags = {
-        "suite": args.suite,
-        "extractors": args.extractor, "pooling": args.pool, "pca": args.pca, "distances": args.distance,
-        "correct": args.correct, "layers": args.layers,
-        "metrics": args.metrics, "k": args.k, "ties": args.ties, "permutations": args.permutations,
-        "intervals": args.intervals, "bootstrap": args.bootstrap, "across_groups": args.across_groups,
-        "min_class_size": args.min_class_size,
-        "copies": args.copies,
-        "label_noise": args.label_noise, "dtw": args.dtw, "seed": args.seed, "into": args.into, "steps": args.steps,
-        "executor": args.executor, "workers": args.workers, "threads": args.threads, "batch": args.batch,
-        "memory": args.memory,
-    }  # fmt: skip
-    given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
-    if args.suite == "lite" and not args.corpus and not args.config:
-        given["corpus"] = "vocsim"
-    if args.corpus:
-        given["corpus"] = [{"spec": spec, "subsets": args.subset or []} for spec in args.corpus]
-    config = load_config(args.config, given) if args.config else _from_flags(given)
-    if not args.corpus and args.subset:
-        entries = [entry.model_copy(update={"subsets": args.subset}) for entry in config.corpus]
-        config = config.model_copy(update={"corpus": entries})
-    if args.cache or args.cache_dir:
-        changed = {"policy": args.cache, "url": args.cache_dir}
-        cache = config.cache.model_copy(update={name: value for name, value in changed.items() if value})
-        config = config.model_copy(update={"cache": cache})
+    """The config that the file and the flags describe; a report alone needs neither sounds nor models."""
+    if args.steps == ["report"] and not args.config:
+        args.corpus, args.extractor = args.corpus or ["-"], args.extractor or ["-"]
+    if args.corpus and args.subset:
+        args.corpus = [{"spec": spec, "subsets": args.subset} for spec in args.corpus]
+    config = flags.config_of(args, RunConfig, "run")
+    if args.subset and not args.corpus:
+        config = config.with_corpora(lambda entry: entry.model_copy(update={"subsets": args.subset}))
     return config
-
-
-def _from_flags(given: dict[str, Any]) -> RunConfig:
-    if given.get("steps") == ["report"]:
-        given = {"corpus": "-", "extractors": "-", **given}  # a report needs neither
-    for name, flag in (("corpus", "--corpus"), ("extractors", "--extractor")):
-        if name not in given:
-            raise UsageError(f"Nothing says what to measure: give a config file, or {flag} (see `earmark run --help`).")
-    return make_config(given, "The command line")
 
 
 def run(args: argparse.Namespace) -> int:

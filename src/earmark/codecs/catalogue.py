@@ -18,7 +18,7 @@ from earmark.codecs.classical import cards as classical
 from earmark.codecs.classical.lyra import FILES, weights_folder
 from earmark.codecs.contract import Codec, CodecCard
 from earmark.codecs.neural import cards as neural
-from earmark.codecs.neural.naming import told, weights_name
+from earmark.codecs.neural.checkpoints import published_name, weights_name
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.registry import EXTRA_MODULES, Registry, are_installed
 from earmark.specs import Spec
@@ -106,7 +106,8 @@ def card_of(spec: str) -> CodecCard:
     head, _, options = card.name.partition("?")
     kept = "&".join(pair for pair in options.split("&") if pair.partition("=")[0] not in ("", "codebooks"))
     family = head.partition("@")[0] + (f"?{kept}" if kept else "")
-    return replace(card, family=family, checkpoint=told(parsed.argument) if parsed.argument else card.checkpoint)
+    checkpoint = published_name(parsed.argument) if parsed.argument else card.checkpoint
+    return replace(card, family=family, checkpoint=checkpoint)
 
 
 def _setting(spec: Spec) -> CodecCard:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, model_validator
 
 from earmark.errors import UsageError
 from earmark.geometry import spaces
@@ -20,58 +20,92 @@ RESAMPLES = 300
 LEAST = {"permutations": 0, "bootstrap": 0, "min_class_size": 1, "hub_k": 1, "seed": 0, "threads": 1}
 
 
-@dataclass(frozen=True)
-class Options:
-    """Everything about an evaluation that is not data."""
+class Options(BaseModel):
+    """Everything about an evaluation that is not data. The descriptions are the help of the flags of these names."""
 
-    distance: tuple[str, ...] = ("cosine",)
-    correct: tuple[Correction, ...] = (Correction(),)
-    metrics: tuple[str, ...] | None = None
-    k: tuple[int, ...] = (1, 5)
-    hub_k: int = HUB_K
-    permutations: int = 0
-    intervals: str = "jackknife"
-    bootstrap: int = 0
-    across_groups: bool = False
-    min_class_size: int = 2
-    ties: spaces.Ties = "average"
-    seed: int = 0
-    memory: int = 2 << 30
-    threads: int = 1
-    device: str = "cpu"
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    distance: tuple[str, ...] = Field(
+        default=("cosine",), description="cosine, euclidean, spearman; several with commas"
+    )
+    correct: tuple[InstanceOf[Correction], ...] = Field(
+        default=(Correction(),),
+        description="hubness correction: none, sphere, ls, nicdm, icdm, csls, mp, dsl; several with commas, parameters "
+        "as in icdm:k=20,iterations=5",
+    )
+    metrics: tuple[str, ...] | None = Field(
+        default=None,
+        description="metrics to compute, or `all` (default: all but clustering, NMI, ARI, kmeans_purity and purity)",
+    )
+    k: tuple[int, ...] = Field(default=(1, 5), description="k of P@k")
+    hub_k: int = Field(default=HUB_K, description="neighbours that hubness counts")
+    permutations: int = Field(
+        default=0,
+        description="shuffle the labels N times, as groups allow: chance baseline, lift, p-value (1000 when N is left "
+        "out; default: none)",
+        json_schema_extra={"alone": 1000},
+    )
+    intervals: str = Field(
+        default="jackknife",
+        description="how 95 % intervals are made: jackknife, the default, leaves out each clip, or group, as "
+        "query and as candidate; bootstrap draws queries and holds the candidates fixed, which is too narrow; none",
+        json_schema_extra={"choices": [*INTERVALS]},
+    )
+    bootstrap: int = Field(
+        default=0,
+        description=f"the same as --intervals bootstrap, with N resamples ({RESAMPLES} when N is left out)",
+        json_schema_extra={"alone": RESAMPLES},
+    )
+    across_groups: bool = Field(
+        default=False,
+        description="also leave out all pairs of one group, as protocol across_groups",
+    )
+    min_class_size: int = Field(default=2, description="drop classes with fewer clips")
+    ties: spaces.Ties = Field(
+        default="average", description="ranks of equal values under spearman; ordinal reproduces published numbers"
+    )
+    seed: int = Field(default=0, description="seed of shuffles, resamples and k-means")
+    memory: int = Field(
+        default=2 << 30,
+        description="budget for tiles and batches, beside the vectors (default: 2GB)",
+        json_schema_extra={"metavar": "SIZE"},
+    )
+    threads: int = Field(
+        default=1, description="how many things are done at once (default: as many as there are cores)"
+    )
+    device: str = Field(
+        default="cpu",
+        description="auto, cpu, cuda or cuda:1: where a correction searches its neighbours (auto: a GPU if there is "
+        "one and it pays); all other work runs on the CPU (default: auto)",
+    )
     per_point: bool = False
     per_unit: bool = False
     progress: bool = False
 
-    def __post_init__(self) -> None:
-        for distance in self.distance:
+    @model_validator(mode="before")
+    @classmethod
+    def _check(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Every mistake is a UsageError of one sentence."""
+        values = {name: field.default for name, field in cls.model_fields.items()} | dict(given)
+        for distance in values["distance"]:
             if distance not in spaces.DISTANCES:
                 raise UsageError(f"Unknown distance {distance!r}: choose from {', '.join(spaces.DISTANCES)}.")
-        if not self.distance:
+        if not values["distance"]:
             raise UsageError(f"No distance was asked for: choose from {', '.join(spaces.DISTANCES)}.")
-        if self.intervals not in INTERVALS:
-            raise UsageError(f"Unknown kind of intervals {self.intervals!r}: choose {', '.join(INTERVALS)}.")
-        if self.ties not in ("average", "ordinal"):
-            raise UsageError(f"Unknown way with ties {self.ties!r}: choose average or ordinal.")
-        if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", str(self.device)):
-            raise UsageError(f"Unknown device {self.device!r}: choose auto, cpu or cuda.")
-        for name, least in LEAST.items():
-            object.__setattr__(self, name, whole(name, getattr(self, name), least))
+        if values["intervals"] not in INTERVALS:
+            raise UsageError(f"Unknown kind of intervals {values['intervals']!r}: choose {', '.join(INTERVALS)}.")
+        if values["ties"] not in ("average", "ordinal"):
+            raise UsageError(f"Unknown way with ties {values['ties']!r}: choose average or ordinal.")
+        check_device(values["device"])
+        values |= {name: whole(name, values[name], least) for name, least in LEAST.items()}
+        values |= {name: bool(values[name]) for name in ("across_groups", "per_point", "per_unit", "progress")}
+        return values
 
     def fingerprint(self) -> str:
         """What of the options a value depends on: not threads, memory, device or progress, which change no result."""
         skipped = {
-            "memory",
-            "threads",
-            "device",
-            "progress",
-            "per_point",
-            "per_unit",
-            "distance",
-            "correct",
-            "metrics",
-            "k",
-        }
+            "memory", "threads", "device", "progress", "per_point", "per_unit", "distance", "correct", "metrics", "k",
+        }  # fmt: skip
         return repr(sorted((name, value) for name, value in vars(self).items() if name not in skipped))
 
 
@@ -85,6 +119,11 @@ def kind_of_intervals(intervals: str | None, bootstrap: int) -> tuple[str, int]:
     if bootstrap:
         raise UsageError(f'bootstrap={bootstrap} goes with intervals="bootstrap", not with {intervals!r}.')
     return intervals, 0
+
+
+def check_device(device: Any) -> None:
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", str(device)):
+        raise UsageError(f"Unknown device {device!r}: choose auto, cpu or cuda.")
 
 
 def whole(name: str, value: Any, least: int) -> int:
@@ -101,8 +140,10 @@ def whole(name: str, value: Any, least: int) -> int:
 
 
 def as_names(given: Any, what: str = "names") -> tuple[str, ...]:
-    """One name or several, each once."""
-    names = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [None]
+    """One name or several, each once; a text may hold several, separated by commas."""
+    if isinstance(given, str):
+        given = [word for word in (part.strip() for part in given.split(",")) if word] or [given]
+    names: list[Any] = list(given) if isinstance(given, Iterable) else [None]
     if not all(isinstance(name, str) for name in names):
         raise UsageError(f"{what} must be a name or a list of names, not {given!r}.")
     return tuple(dict.fromkeys(names))

@@ -162,14 +162,14 @@ class VisionExtractor(PatchExtractor):
 
     def shape(self) -> Any:
         """The network's size: from config.json where it says (in timm's words or ours), else the usual one."""
-        from earmark.networks.vision_transformer import Shape
+        from earmark.networks.vision_transformer import TransformerShape
 
         usual = self.usual_size()
         config = self._checkpoint.json("config.json")
         config = {**config, **config.get("model_args", {})}
         frames, bands = config.get("img_size", (1024, 128))
         width = int(config.get("embed_dim", usual["width"]))
-        return Shape(
+        return TransformerShape(
             width=width,
             depth=int(config.get("depth", usual["depth"])),
             heads=int(config.get("num_heads", usual["heads"])),
@@ -285,7 +285,7 @@ class BEATs(PatchExtractor):
         self.complete_card(dimension=self._shape.encoder_embed_dim, context_seconds=None)
 
     def _read_shape(self) -> Any:
-        from earmark.networks.beats import Shape
+        from earmark.networks.beats import BeatsShape
 
         config = self._checkpoint.json("config.json")
         if self._checkpoint.weights.suffix != ".safetensors":
@@ -293,7 +293,7 @@ class BEATs(PatchExtractor):
             config = self._state.get("cfg", config)
         if config.get("activation_fn", "gelu") != "gelu":
             raise InputError(f"{self._checkpoint.name} uses {config['activation_fn']}: only GELU is known here.")
-        return Shape.of(config)
+        return BeatsShape.of(config)
 
     def build(self) -> Any:
         from earmark.networks.beats import BEATs as Network

@@ -17,11 +17,13 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-__all__ = ["BEATs", "Shape", "distance_buckets", "renamed"]
+from earmark.networks.layers import transformer_block
+
+__all__ = ["BEATs", "BeatsShape", "distance_buckets", "renamed"]
 
 
 @dataclass(frozen=True)
-class Shape:
+class BeatsShape:
     """A checkpoint's own description of its encoder, under its own names; defaults are BEATs iter3+."""
 
     input_patch_size: int = 16
@@ -41,14 +43,14 @@ class Shape:
     gru_rel_pos: bool = True
 
     @classmethod
-    def of(cls, said: Mapping[str, Any]) -> Shape:
-        return cls(**{field.name: said[field.name] for field in fields(cls) if field.name in said})
+    def of(cls, config: Mapping[str, Any]) -> BeatsShape:
+        return cls(**{field.name: config[field.name] for field in fields(cls) if field.name in config})
 
 
 class BEATs(nn.Module):  # type: ignore[misc]
     """Hidden states: what enters the first block, then what leaves each."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: BeatsShape) -> None:
         super().__init__()
         width = shape.encoder_embed_dim
         patch = shape.input_patch_size
@@ -66,7 +68,7 @@ class BEATs(nn.Module):  # type: ignore[misc]
 class Encoder(nn.Module):  # type: ignore[misc]
     """The transformer: a convolution says where a patch is, then the blocks."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: BeatsShape) -> None:
         super().__init__()
         width, kernel = shape.encoder_embed_dim, shape.conv_pos
         self.pos_conv = nn.Conv1d(width, width, kernel, padding=kernel // 2, groups=shape.conv_pos_groups)
@@ -94,32 +96,27 @@ class Encoder(nn.Module):  # type: ignore[misc]
 
 
 class Block(nn.Module):  # type: ignore[misc]
-    """Attention and two linear layers, each with a residual."""
-
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: BeatsShape) -> None:
         super().__init__()
         width, inner = shape.encoder_embed_dim, shape.encoder_ffn_embed_dim
         self.self_attn = Attention(shape)
         self.self_attn_layer_norm, self.final_layer_norm = nn.LayerNorm(width), nn.LayerNorm(width)
         self.fc1, self.fc2 = nn.Linear(width, inner), nn.Linear(inner, width)
         self.norm_first = shape.layer_norm_first
-        self.residual = (2 * shape.encoder_layers) ** 0.25 if shape.deep_norm else 1.0
+        self.scale = (2 * shape.encoder_layers) ** 0.25 if shape.deep_norm else 1.0
 
     def forward(self, values: Any, bias: Any) -> Any:
-        if self.norm_first:
-            values = values + self.self_attn(self.self_attn_layer_norm(values), bias)
-            return values + self._mlp(self.final_layer_norm(values))
-        values = self.self_attn_layer_norm(self.residual * values + self.self_attn(values, bias))
-        return self.final_layer_norm(self.residual * values + self._mlp(values))
-
-    def _mlp(self, values: Any) -> Any:
-        return self.fc2(functional.gelu(self.fc1(values)))
+        return transformer_block(
+            values, lambda inputs: self.self_attn(inputs, bias),
+            lambda inputs: self.fc2(functional.gelu(self.fc1(inputs))),
+            (self.self_attn_layer_norm, self.final_layer_norm), norm_first=self.norm_first, scale=self.scale,
+        )  # fmt: skip
 
 
 class Attention(nn.Module):  # type: ignore[misc]
     """Self-attention; `bias` [H, T, T] is what distance adds before a query's gate weighs it."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: BeatsShape) -> None:
         super().__init__()
         width, self.heads = shape.encoder_embed_dim, shape.encoder_attention_heads
         self.q_proj, self.k_proj, self.v_proj, self.out_proj = (nn.Linear(width, width) for _ in range(4))

@@ -10,11 +10,14 @@ nonlinearity comes before the norm, as there.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from earmark.networks.layers import chain, residual
 
 __all__ = ["EcapaTdnn", "ecapa_features"]
 
@@ -23,40 +26,18 @@ RANGE = 80.0  # dB kept under a clip's maximum
 LEAST = 1e-12
 
 
-class _Wrapped(nn.Module):  # type: ignore[misc]
+def _convolution(inputs: int, outputs: int, kernel: int = 1, dilation: int = 1) -> Any:
     """A convolution that mirrors its edges, one name deeper, as checkpoints have it."""
-
-    def __init__(self, inputs: int, outputs: int, kernel: int = 1, dilation: int = 1) -> None:
-        super().__init__()
-        edge = dilation * (kernel - 1) // 2
-        self.conv = nn.Conv1d(inputs, outputs, kernel, dilation=dilation, padding=edge, padding_mode="reflect")
-
-    def forward(self, x: Tensor) -> Tensor:
-        found: Tensor = self.conv(x)
-        return found
+    edge = dilation * (kernel - 1) // 2
+    return chain(conv=nn.Conv1d(inputs, outputs, kernel, dilation=dilation, padding=edge, padding_mode="reflect"))
 
 
-class _Norm(nn.Module):  # type: ignore[misc]
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.norm = nn.BatchNorm1d(width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        found: Tensor = self.norm(x)
-        return found
+def _norm(width: int) -> Any:
+    return chain(norm=nn.BatchNorm1d(width))
 
 
-class _Step(nn.Module):  # type: ignore[misc]
-    """Convolution, ReLU, norm."""
-
-    def __init__(self, inputs: int, outputs: int, kernel: int = 1, dilation: int = 1) -> None:
-        super().__init__()
-        self.conv = _Wrapped(inputs, outputs, kernel, dilation)
-        self.norm = _Norm(outputs)
-
-    def forward(self, x: Tensor) -> Tensor:
-        found: Tensor = self.norm(torch.relu(self.conv(x)))
-        return found
+def _step(inputs: int, outputs: int, kernel: int = 1, dilation: int = 1) -> Any:
+    return chain(conv=_convolution(inputs, outputs, kernel, dilation), bend=nn.ReLU(), norm=_norm(outputs))
 
 
 class _Ladder(nn.Module):  # type: ignore[misc]
@@ -66,7 +47,7 @@ class _Ladder(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.scale = scale
         part = width // scale
-        self.blocks = nn.ModuleList(_Step(part, part, kernel, dilation) for _ in range(scale - 1))
+        self.blocks = nn.ModuleList(_step(part, part, kernel, dilation) for _ in range(scale - 1))
 
     def forward(self, x: Tensor) -> Tensor:
         first, *others = torch.chunk(x, self.scale, dim=1)
@@ -81,26 +62,20 @@ class _Gate(nn.Module):  # type: ignore[misc]
 
     def __init__(self, width: int, narrow: int) -> None:
         super().__init__()
-        self.conv1, self.conv2 = _Wrapped(width, narrow), _Wrapped(narrow, width)
+        self.conv1, self.conv2 = _convolution(width, narrow), _convolution(narrow, width)
 
     def forward(self, x: Tensor) -> Tensor:
         mean = x.mean(dim=2, keepdim=True)
         return x * torch.sigmoid(self.conv2(torch.relu(self.conv1(mean))))
 
 
-class _Block(nn.Module):  # type: ignore[misc]
-    def __init__(self, inputs: int, outputs: int, scale: int, narrow: int, kernel: int, dilation: int) -> None:
-        super().__init__()
-        self.tdnn1 = _Step(inputs, outputs)
-        self.res2net_block = _Ladder(outputs, scale, kernel, dilation)
-        self.tdnn2 = _Step(outputs, outputs)
-        self.se_block = _Gate(outputs, narrow)
-        self.shortcut = _Wrapped(inputs, outputs) if inputs != outputs else None
-
-    def forward(self, x: Tensor) -> Tensor:
-        past = x if self.shortcut is None else self.shortcut(x)
-        found: Tensor = self.se_block(self.tdnn2(self.res2net_block(self.tdnn1(x)))) + past
-        return found
+def _block(width: int, scale: int, narrow: int, dilation: int) -> Any:
+    return residual(
+        tdnn1=_step(width, width),
+        res2net_block=_Ladder(width, scale, 3, dilation),
+        tdnn2=_step(width, width),
+        se_block=_Gate(width, narrow),
+    )
 
 
 class _Attention(nn.Module):  # type: ignore[misc]
@@ -108,8 +83,8 @@ class _Attention(nn.Module):  # type: ignore[misc]
 
     def __init__(self, width: int, narrow: int) -> None:
         super().__init__()
-        self.tdnn = _Step(3 * width, narrow)
-        self.conv = _Wrapped(narrow, width)
+        self.tdnn = _step(3 * width, narrow)
+        self.conv = _convolution(narrow, width)
 
     def forward(self, x: Tensor) -> Tensor:
         even = torch.full_like(x[:, :1], 1.0 / x.shape[2])
@@ -133,45 +108,42 @@ class EcapaTdnn(nn.Module):  # type: ignore[misc]
         attention: int = 128, scale: int = 8,
     ) -> None:  # fmt: skip
         super().__init__()
-        blocks = [_Block(width, width, scale, narrow, 3, dilation) for dilation in (2, 3, 4)]
-        self.blocks = nn.ModuleList([_Step(bands, width, 5), *blocks])
-        self.mfa = _Step(3 * width, gathered)
+        blocks = [_block(width, scale, narrow, dilation) for dilation in (2, 3, 4)]
+        self.blocks = nn.ModuleList([_step(bands, width, 5), *blocks])
+        self.mfa = _step(3 * width, gathered)
         self.asp = _Attention(gathered, attention)
-        self.asp_bn = _Norm(2 * gathered)
-        self.fc = _Wrapped(2 * gathered, dimension)
+        self.asp_bn = _norm(2 * gathered)
+        self.fc = _convolution(2 * gathered, dimension)
 
     @classmethod
     def sized(cls, state: Mapping[str, Any]) -> EcapaTdnn:
         """A network of the sizes that a checkpoint's tensors have."""
-        ladder = [
-            name for name in state if name.startswith("blocks.1.res2net_block.blocks.") and name.endswith("conv.weight")
-        ]
+        width, bands = state["blocks.0.conv.conv.weight"].shape[:2]
+        rungs = [name for name in state if re.fullmatch(r"blocks\.1\.res2net_block\.blocks\..*conv\.weight", name)]
         return cls(
-            bands=state["blocks.0.conv.conv.weight"].shape[1],
-            width=state["blocks.0.conv.conv.weight"].shape[0],
+            bands=bands,
+            width=width,
             gathered=state["mfa.conv.conv.weight"].shape[0],
             dimension=state["fc.conv.weight"].shape[0],
             narrow=state["blocks.1.se_block.conv1.conv.weight"].shape[0],
             attention=state["asp.tdnn.conv.conv.weight"].shape[0],
-            scale=len(ladder) + 1,
+            scale=len(rungs) + 1,
         )
 
     def forward(self, features: Tensor) -> Tensor:
-        x, heard = features, []
-        for block in self.blocks:
+        x = self.blocks[0](features)
+        outputs = []
+        for block in self.blocks[1:]:
             x = block(x)
-            heard.append(x)
-        x = self.mfa(torch.cat(heard[1:], dim=1))
-        found: Tensor = self.fc(self.asp_bn(self.asp(x)))
-        return found[:, :, 0]
+            outputs.append(x)
+        vectors: Tensor = self.fc(self.asp_bn(self.asp(self.mfa(torch.cat(outputs, dim=1)))))
+        return vectors[:, :, 0]
 
 
 def ecapa_features(sounds: Tensor, bands: int = BANDS) -> Tensor:
     """Mel bands in decibels [B, bands, T], 80 dB deep, without each band's mean over the clip. 16 kHz."""
     window = torch.hamming_window(WINDOW, device=sounds.device)
-    spectrum = torch.stft(
-        sounds, WINDOW, HOP, WINDOW, window, center=True, pad_mode="constant", return_complex=True
-    )  # fmt: skip
+    spectrum = torch.stft(sounds, WINDOW, HOP, WINDOW, window, pad_mode="constant", return_complex=True)
     powers = _bank(bands).to(sounds.device) @ spectrum.abs().square()
     decibels = 10.0 * torch.log10(powers.clamp(min=1e-10))
     floor = decibels.amax(dim=(1, 2), keepdim=True) - RANGE

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional
 
-from earmark.networks.quantisers import nearest
+from earmark.networks.layers import DilatedBlock, chain, nearest
 
-__all__ = ["HiFiCodec", "Shape"]
+__all__ = ["HiFiCodec", "HiFiCodecShape"]
 
 WIDTH = 512  # of latents, in every published config
 FIRST = 32  # channels of the encoder before it halves the rate
@@ -24,119 +25,103 @@ SLOPE = 0.1
 
 
 @dataclass(frozen=True)
-class Shape:
-    rates: tuple[int, ...]
-    kernels: tuple[int, ...]
-    channels: int
-    residual_kernels: tuple[int, ...]
-    residual_dilations: tuple[tuple[int, ...], ...]
-    paired: bool  # blocks of two convolutions for each dilation ("1"), or of one ("2")
-    groups: int
-    size: int
+class HiFiCodecShape:
+    """The values of a config under its own names."""
+
+    upsample_rates: tuple[int, ...]
+    upsample_kernel_sizes: tuple[int, ...]
+    upsample_initial_channel: int
+    resblock_kernel_sizes: tuple[int, ...]
+    resblock_dilation_sizes: tuple[tuple[int, ...], ...]
+    paired: bool  # blocks of two convolutions for each dilation (resblock "1"), or of one ("2")
+    n_code_groups: int
+    n_codes: int
+
+    def blocks(self, channels: int) -> list[DilatedBlock]:
+        """A residual block of each kernel."""
+        kinds = zip(self.resblock_kernel_sizes, self.resblock_dilation_sizes, strict=True)
+        return [
+            DilatedBlock(partial(_same, channels, channels, kernel), dilations, self.paired, SLOPE, "convs")
+            for kernel, dilations in kinds
+        ]
+
+    @property
+    def steps(self) -> list[tuple[int, int]]:
+        """The rate and the kernel of each upsampling."""
+        return list(zip(self.upsample_rates, self.upsample_kernel_sizes, strict=True))
 
 
 def _same(inputs: int, outputs: int, kernel: int, dilation: int = 1) -> Any:
     return nn.Conv1d(inputs, outputs, kernel, dilation=dilation, padding=(kernel - 1) * dilation // 2)
 
 
-class _Paired(nn.Module):  # type: ignore[misc]
-    def __init__(self, channels: int, kernel: int, dilations: Sequence[int]) -> None:
-        super().__init__()
-        self.convs1 = nn.ModuleList([_same(channels, channels, kernel, dilation) for dilation in dilations])
-        self.convs2 = nn.ModuleList([_same(channels, channels, kernel) for _ in dilations])
-
-    def forward(self, values: Any) -> Any:
-        for first, second in zip(self.convs1, self.convs2, strict=True):
-            bent = first(functional.leaky_relu(values, SLOPE))
-            values = values + second(functional.leaky_relu(bent, SLOPE))
-        return values
-
-
-class _Single(nn.Module):  # type: ignore[misc]
-    def __init__(self, channels: int, kernel: int, dilations: Sequence[int]) -> None:
-        super().__init__()
-        self.convs = nn.ModuleList([_same(channels, channels, kernel, dilation) for dilation in dilations])
-
-    def forward(self, values: Any) -> Any:
-        for convolution in self.convs:
-            values = values + convolution(functional.leaky_relu(values, SLOPE))
-        return values
-
-
 class _Encoder(nn.Module):  # type: ignore[misc]
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: HiFiCodecShape) -> None:
         super().__init__()
-        block = _Paired if shape.paired else _Single
-        kinds = list(zip(shape.residual_kernels, shape.residual_dilations, strict=True))[::-1]
         self.conv_pre = _same(1, FIRST, 7)
         self.ups, self.resblocks, self.normalize = nn.ModuleList(), nn.ModuleList(), nn.ModuleList()
         channels = FIRST
-        for rate, kernel in list(zip(shape.rates, shape.kernels, strict=True))[::-1]:
+        for rate, kernel in reversed(shape.steps):
             self.ups.append(nn.Conv1d(channels, 2 * channels, kernel, rate, padding=(kernel - rate) // 2))
             channels *= 2
-            for width, dilations in kinds:
-                self.resblocks.append(block(channels, width, dilations))
+            for block in reversed(shape.blocks(channels)):
+                self.resblocks.append(block)
                 self.normalize.append(nn.GroupNorm(channels // 16, channels, eps=1e-6))
         self.conv_post = _same(WIDTH, WIDTH, 3)
-        self.kinds = len(kinds)
+        self.kinds = len(shape.resblock_kernel_sizes)
 
     def forward(self, sounds: Any) -> Any:
         values = self.conv_pre(sounds)
         for step, down in enumerate(self.ups):
             values = down(functional.leaky_relu(values, SLOPE))
             total: Any = 0.0
-            for place in range(step * self.kinds, (step + 1) * self.kinds):  # the sum so far is normalised each time
-                total = self.normalize[place](total + self.resblocks[place](values))
+            for number in range(step * self.kinds, (step + 1) * self.kinds):  # the sum so far is normalised each time
+                total = self.normalize[number](total + self.resblocks[number](values))
             values = total / self.kinds
         return self.conv_post(functional.leaky_relu(values))
 
 
-class _Entries(nn.Module):  # type: ignore[misc]
-    def __init__(self, size: int, dimension: int) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(size, dimension)
-
-
 class _Quantiser(nn.Module):  # type: ignore[misc]
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: HiFiCodecShape) -> None:
         super().__init__()
-        width = WIDTH // shape.groups
-        self.quantizer_modules = nn.ModuleList([_Entries(shape.size, width) for _ in range(shape.groups)])
-        self.quantizer_modules2 = nn.ModuleList([_Entries(shape.size, width) for _ in range(shape.groups)])
+        width = WIDTH // shape.n_code_groups
+        self.quantizer_modules, self.quantizer_modules2 = (
+            nn.ModuleList([chain(embedding=nn.Embedding(shape.n_codes, width)) for _ in range(shape.n_code_groups)])
+            for _ in range(2)
+        )
 
     def encode(self, latents: Any) -> Any:
         left = latents[0].T
         tokens = []
-        for round_ in (self.quantizer_modules, self.quantizer_modules2):
-            parts = left.chunk(len(round_), -1)
-            chosen = [nearest(part, one.embedding.weight) for part, one in zip(parts, round_, strict=True)]
-            left = left - self._said(round_, chosen)
+        for groups in (self.quantizer_modules, self.quantizer_modules2):
+            parts = left.chunk(len(groups), -1)
+            chosen = [nearest(part, group.embedding.weight) for part, group in zip(parts, groups, strict=True)]
+            left = left - _entries(groups, chosen)
             tokens += chosen
         return torch.stack(tokens)
 
     def decode(self, tokens: Any) -> Any:
         groups = len(self.quantizer_modules)
-        first = self._said(self.quantizer_modules, tokens[:groups])
-        return (first + self._said(self.quantizer_modules2, tokens[groups:])).T[None]
+        first = _entries(self.quantizer_modules, tokens[:groups])
+        return (first + _entries(self.quantizer_modules2, tokens[groups:])).T[None]
 
-    def _said(self, round_: Any, tokens: Sequence[Any]) -> Any:
-        return torch.cat([one.embedding(row) for row, one in zip(tokens, round_, strict=True)], -1)
+
+def _entries(groups: Any, tokens: Sequence[Any]) -> Any:
+    return torch.cat([group.embedding(row) for row, group in zip(tokens, groups, strict=True)], -1)
 
 
 class _Generator(nn.Module):  # type: ignore[misc]
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: HiFiCodecShape) -> None:
         super().__init__()
-        block = _Paired if shape.paired else _Single
-        kinds = list(zip(shape.residual_kernels, shape.residual_dilations, strict=True))
-        channels = shape.channels
+        channels = shape.upsample_initial_channel
         self.conv_pre = _same(WIDTH, channels, 7)
         self.ups, self.resblocks = nn.ModuleList(), nn.ModuleList()
-        for rate, kernel in zip(shape.rates, shape.kernels, strict=True):
+        for rate, kernel in shape.steps:
             self.ups.append(nn.ConvTranspose1d(channels, channels // 2, kernel, rate, padding=(kernel - rate) // 2))
             channels //= 2
-            self.resblocks.extend(block(channels, width, dilations) for width, dilations in kinds)
+            self.resblocks.extend(shape.blocks(channels))
         self.conv_post = _same(channels, 1, 7)
-        self.kinds = len(kinds)
+        self.kinds = len(shape.resblock_kernel_sizes)
 
     def forward(self, latents: Any) -> Any:
         values = self.conv_pre(latents)
@@ -150,7 +135,7 @@ class _Generator(nn.Module):  # type: ignore[misc]
 class HiFiCodec(nn.Module):  # type: ignore[misc]
     """Names: encoder.*, quantizer.*, generator.*, as the three parts of a checkpoint are called."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: HiFiCodecShape) -> None:
         super().__init__()
         self.encoder, self.quantizer, self.generator = _Encoder(shape), _Quantiser(shape), _Generator(shape)
 

@@ -11,7 +11,6 @@ order of time: A a a' 1 2 3 4. The decoder adds noise that it shapes itself; her
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,68 +18,59 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from earmark.networks.padded import Snake
-from earmark.networks.quantisers import nearest
+from earmark.networks.layers import Snake, chain, nearest, residual
 
-__all__ = ["SNAC", "Shape"]
+__all__ = ["SNAC", "SnacShape"]
 
 HEAD = 64  # numbers of an attention head
 
 
 @dataclass(frozen=True)
-class Shape:
-    encoder_width: int
+class SnacShape:
+    """The values of a config under its own names."""
+
+    encoder_dim: int
     encoder_rates: tuple[int, ...]
-    latent_width: int
-    decoder_width: int
+    decoder_dim: int
     decoder_rates: tuple[int, ...]
-    window: int | None  # frames that attend to each other; None: no attention
-    size: int
-    code_dimension: int
-    strides: tuple[int, ...]  # frames of the encoder under one token, level by level
-    noise: bool
-    depthwise: bool
+    codebook_size: int
+    codebook_dim: int
+    vq_strides: tuple[int, ...]  # frames of the encoder under one token, level by level
+    attn_window_size: int | None = 32  # frames that attend to each other; None: no attention
+    noise: bool = True
+    depthwise: bool = True
+
+    @property
+    def latent_dim(self) -> int:
+        return self.encoder_dim << len(self.encoder_rates)
 
     @property
     def hop(self) -> int:
         return math.prod(self.encoder_rates)
 
     @property
-    def slots(self) -> int:
-        """Tokens in a column."""
-        return sum(self.strides[0] // stride for stride in self.strides)
+    def slots(self) -> tuple[int, ...]:
+        """Tokens of each level in a column."""
+        return tuple(self.vq_strides[0] // stride for stride in self.vq_strides)
 
 
 def _wide(inputs: int, outputs: int, groups: int = 1) -> Any:
     return nn.Conv1d(inputs, outputs, 7, padding=3, groups=groups)
 
 
-class _Unit(nn.Module):  # type: ignore[misc]
-    def __init__(self, width: int, dilation: int, groups: int) -> None:
-        super().__init__()
-        self.block = nn.Sequential(
-            Snake(width),
-            nn.Conv1d(width, width, 7, dilation=dilation, padding=3 * dilation, groups=groups),
-            Snake(width),
-            nn.Conv1d(width, width, 1),
-        )
-
-    def forward(self, values: Any) -> Any:
-        return values + self.block(values)
-
-
 def _units(width: int, groups: int) -> list[Any]:
-    return [_Unit(width, dilation, groups) for dilation in (1, 3, 9)]
-
-
-class _Down(nn.Module):  # type: ignore[misc]
-    def __init__(self, width: int, stride: int, groups: int) -> None:
-        super().__init__()
-        change = nn.Conv1d(width, 2 * width, 2 * stride, stride=stride, padding=math.ceil(stride / 2))
-        self.block = nn.Sequential(*_units(width, groups), Snake(width), change)
-
-    def forward(self, values: Any) -> Any:
-        return self.block(values)
+    """Three residual units of growing dilation."""
+    return [
+        residual(
+            block=nn.Sequential(
+                Snake(width),
+                nn.Conv1d(width, width, 7, dilation=dilation, padding=3 * dilation, groups=groups),
+                Snake(width),
+                nn.Conv1d(width, width, 1),
+            )
+        )
+        for dilation in (1, 3, 9)
+    ]
 
 
 class _Noise(nn.Module):  # type: ignore[misc]
@@ -94,20 +84,6 @@ class _Noise(nn.Module):  # type: ignore[misc]
         generator = torch.Generator().manual_seed(self.seed)
         noise = torch.randn((1, 1, values.shape[-1]), generator=generator).to(values)
         return values + noise * self.linear(values)
-
-
-class _Up(nn.Module):  # type: ignore[misc]
-    def __init__(self, width: int, stride: int, groups: int, noise: bool, seed: int) -> None:
-        super().__init__()
-        narrower = width // 2
-        change = nn.ConvTranspose1d(
-            width, narrower, 2 * stride, stride=stride, padding=math.ceil(stride / 2), output_padding=stride % 2
-        )
-        shaped = [_Noise(narrower, seed)] if noise else []
-        self.block = nn.Sequential(Snake(width), change, *shaped, *_units(narrower, groups))
-
-    def forward(self, values: Any) -> Any:
-        return self.block(values)
 
 
 class _Attention(nn.Module):  # type: ignore[misc]
@@ -126,8 +102,8 @@ class _Attention(nn.Module):  # type: ignore[misc]
         shape = (batch, frames // self.window, self.window, self.heads, HEAD)
         query, key, value = (part.reshape(shape).transpose(2, 3) for part in parts)
         angles = self._angles(values)
-        found = functional.scaled_dot_product_attention(_turned(query, angles), _turned(key, angles), value)
-        return values + self.to_out(found.transpose(2, 3).reshape(batch, frames, width)).transpose(1, 2)
+        mixed = functional.scaled_dot_product_attention(_rotate(query, angles), _rotate(key, angles), value)
+        return values + self.to_out(mixed.transpose(2, 3).reshape(batch, frames, width)).transpose(1, 2)
 
     def _angles(self, values: Any) -> Any:
         speeds = 10000.0 ** -(torch.arange(0, HEAD, 2, device=values.device) / HEAD)
@@ -135,7 +111,7 @@ class _Attention(nn.Module):  # type: ignore[misc]
         return torch.cat([angles, angles], -1).to(values.dtype)
 
 
-def _turned(vectors: Any, angles: Any) -> Any:
+def _rotate(vectors: Any, angles: Any) -> Any:
     first, second = vectors.chunk(2, -1)
     return vectors * angles.cos() + torch.cat([-second, first], -1) * angles.sin()
 
@@ -157,71 +133,57 @@ class _Level(nn.Module):  # type: ignore[misc]
         return self.out_proj(self.codebook(tokens).T[None]).repeat_interleave(self.stride, -1)
 
 
-class _Quantiser(nn.Module):  # type: ignore[misc]
-    def __init__(self, shape: Shape) -> None:
-        super().__init__()
-        self.quantizers = nn.ModuleList(
-            [_Level(shape.latent_width, shape.size, shape.code_dimension, stride) for stride in shape.strides]
-        )
-
-
-class _Half(nn.Module):  # type: ignore[misc]
-    def __init__(self, name: str, modules: Sequence[Any]) -> None:
-        super().__init__()
-        setattr(self, name, nn.Sequential(*modules))
-        self.name = name
-
-    def forward(self, values: Any) -> Any:
-        return getattr(self, self.name)(values)
-
-
-def _encoder(shape: Shape) -> _Half:
-    width = shape.encoder_width
+def _encoder(shape: SnacShape) -> Any:
+    width = shape.encoder_dim
     modules = [_wide(1, width)]
-    for rate in shape.encoder_rates:
-        modules.append(_Down(width, rate, width if shape.depthwise else 1))
+    for stride in shape.encoder_rates:
+        change = nn.Conv1d(width, 2 * width, 2 * stride, stride=stride, padding=math.ceil(stride / 2))
+        units = _units(width, width if shape.depthwise else 1)
+        modules.append(chain(block=nn.Sequential(*units, Snake(width), change)))
         width *= 2
-    if shape.window is not None:
-        modules.append(_Attention(width, shape.window))
-    return _Half("block", [*modules, _wide(width, width, width if shape.depthwise else 1)])
+    if shape.attn_window_size is not None:
+        modules.append(_Attention(width, shape.attn_window_size))
+    return chain(block=nn.Sequential(*modules, _wide(width, width, width if shape.depthwise else 1)))
 
 
-def _decoder(shape: Shape) -> _Half:
-    width = shape.decoder_width
-    modules = [_wide(shape.latent_width, width)]
-    if shape.depthwise:
-        modules = [
-            _wide(shape.latent_width, shape.latent_width, shape.latent_width),
-            nn.Conv1d(shape.latent_width, width, 1),
-        ]
-    if shape.window is not None:
-        modules.append(_Attention(width, shape.window))
-    for seed, rate in enumerate(shape.decoder_rates):
-        modules.append(_Up(width, rate, width // 2 if shape.depthwise else 1, shape.noise, seed))
+def _decoder(shape: SnacShape) -> Any:
+    width, latent = shape.decoder_dim, shape.latent_dim
+    modules = (
+        [_wide(latent, latent, latent), nn.Conv1d(latent, width, 1)] if shape.depthwise else [_wide(latent, width)]
+    )
+    if shape.attn_window_size is not None:
+        modules.append(_Attention(width, shape.attn_window_size))
+    for seed, stride in enumerate(shape.decoder_rates):
+        change = nn.ConvTranspose1d(
+            width, width // 2, 2 * stride, stride=stride, padding=math.ceil(stride / 2), output_padding=stride % 2
+        )
+        noise = [_Noise(width // 2, seed)] if shape.noise else []
+        units = _units(width // 2, width // 2 if shape.depthwise else 1)
+        modules.append(chain(block=nn.Sequential(Snake(width), change, *noise, *units)))
         width //= 2
-    return _Half("model", [*modules, Snake(width), _wide(width, 1), nn.Tanh()])
+    return chain(model=nn.Sequential(*modules, Snake(width), _wide(width, 1), nn.Tanh()))
 
 
 class SNAC(nn.Module):  # type: ignore[misc]
     """Names: encoder.block.*, quantizer.quantizers.*, decoder.model.*."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: SnacShape) -> None:
         super().__init__()
-        self.encoder, self.quantizer, self.decoder = _encoder(shape), _Quantiser(shape), _decoder(shape)
-        self.shape = shape
+        self.shape, self.encoder, self.decoder = shape, _encoder(shape), _decoder(shape)
+        sizes = (shape.latent_dim, shape.codebook_size, shape.codebook_dim)
+        self.quantizer = chain(quantizers=nn.ModuleList([_Level(*sizes, stride) for stride in shape.vq_strides]))
 
     def encode(self, sounds: Any, codebooks: int) -> Any:
         """Sounds [1, 1, T], T a multiple of what `hop`, coarsest stride and window need, to columns of tokens."""
         left = self.encoder(sounds)
         columns = []
-        for level in self.quantizer.quantizers:
+        for level, slots in zip(self.quantizer.quantizers, self.shape.slots, strict=True):
             tokens = level.encode(left)
             left = left - level.decode(tokens)
-            columns.append(tokens.reshape(-1, self.shape.strides[0] // level.stride).T)
+            columns.append(tokens.reshape(-1, slots).T)
         return torch.cat(columns)
 
     def decode(self, tokens: Any) -> Any:
-        counts = [self.shape.strides[0] // stride for stride in self.shape.strides]
-        levels = zip(tokens.split(counts), self.quantizer.quantizers, strict=True)
-        said = torch.stack([level.decode(part.T.reshape(-1)) for part, level in levels])
-        return self.decoder(said.sum(0))[0, 0]
+        levels = zip(tokens.split(self.shape.slots), self.quantizer.quantizers, strict=True)
+        latents = torch.stack([level.decode(part.T.reshape(-1)) for part, level in levels])
+        return self.decoder(latents.sum(0))[0, 0]

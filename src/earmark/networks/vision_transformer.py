@@ -16,11 +16,13 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-__all__ = ["Shape", "SpectrogramTransformer", "sine_positions"]
+from earmark.networks.layers import chain, transformer_block
+
+__all__ = ["SpectrogramTransformer", "TransformerShape", "sine_positions"]
 
 
 @dataclass(frozen=True)
-class Shape:
+class TransformerShape:
     """How large the network is."""
 
     width: int = 768
@@ -42,7 +44,7 @@ class Shape:
 class SpectrogramTransformer(nn.Module):  # type: ignore[misc]
     """Hidden states: what enters the first block, then what leaves each; the last one normalised, if it ever is."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: TransformerShape) -> None:
         super().__init__()
         columns, rows = shape.grid
         self.patch_embed = nn.Conv2d(1, shape.width, shape.patch, shape.patch)
@@ -65,21 +67,18 @@ class SpectrogramTransformer(nn.Module):  # type: ignore[misc]
 
 
 class Block(nn.Module):  # type: ignore[misc]
-    """Attention and two linear layers, each with a residual."""
-
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: TransformerShape) -> None:
         super().__init__()
         self.norm1, self.norm2 = (nn.LayerNorm(shape.width, eps=shape.eps) for _ in range(2))
         self.attn = Attention(shape.width, shape.heads)
-        self.mlp = Mlp(shape.width, shape.hidden)
+        self.mlp = chain(
+            fc1=nn.Linear(shape.width, shape.hidden), bend=nn.GELU(), fc2=nn.Linear(shape.hidden, shape.width)
+        )
         self.norm_first = shape.norm_first
 
     def forward(self, values: Any) -> Any:
-        if self.norm_first:
-            values = values + self.attn(self.norm1(values))
-            return values + self.mlp(self.norm2(values))
-        values = self.norm1(values + self.attn(values))
-        return self.norm2(values + self.mlp(values))
+        norms = (self.norm1, self.norm2)
+        return transformer_block(values, self.attn, self.mlp, norms, norm_first=self.norm_first)
 
 
 class Attention(nn.Module):  # type: ignore[misc]
@@ -96,17 +95,6 @@ class Attention(nn.Module):  # type: ignore[misc]
         parts = self.qkv(values).view(batch, tokens, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
         mixed = functional.scaled_dot_product_attention(*parts)
         return self.proj(mixed.transpose(1, 2).reshape(batch, tokens, width))
-
-
-class Mlp(nn.Module):  # type: ignore[misc]
-    """Two linear layers with a GELU between."""
-
-    def __init__(self, width: int, hidden: int) -> None:
-        super().__init__()
-        self.fc1, self.fc2 = nn.Linear(width, hidden), nn.Linear(hidden, width)
-
-    def forward(self, values: Any) -> Any:
-        return self.fc2(functional.gelu(self.fc1(values)))
 
 
 def sine_positions(width: int, columns: int, rows: int) -> Any:

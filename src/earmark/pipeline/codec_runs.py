@@ -27,7 +27,7 @@ from earmark.pipeline import codec_folder, codec_rows, folder
 from earmark.pipeline.cache import Cache, open_cache
 from earmark.pipeline.codec_beyond import open_tasks, task_rows
 from earmark.pipeline.codec_coding import code_and_measure
-from earmark.pipeline.codec_config import CodecConfig, load_codec_config, make_codec_config
+from earmark.pipeline.codec_config import CodecConfig, make_codec_config
 from earmark.pipeline.codec_plan import make_plan
 from earmark.pipeline.codec_state import CodecWork
 from earmark.pipeline.codec_systems import open_systems
@@ -95,11 +95,11 @@ def run_codecs(
 
     `codecs` and `corpora` stand in for those the config names, when they exist only in memory.
     """
-    config = _resolved(config)
+    config = CodecConfig.resolve(config)
     tasks = open_tasks(config.tasks, config.retention)
     place = folder.make_folder(config.into)
     with folder.logging_to(place), open_cache(config.cache.url, config.cache.policy) as cache:
-        folder.write_text(place / "config.yaml", _portable(config).to_yaml())
+        folder.write_text(place / "config.yaml", config.portable().to_yaml())
         log.info("earmark %s: codecs into %s, cache %s", __version__, place, cache.url)
         try:
             work = _prepared(config, cache, codecs, corpora, progress)
@@ -118,26 +118,9 @@ def plan_codecs(
     config: Config, *, codecs: Sequence[str | Codec] | None = None, corpora: Sequence[Corpus] | None = None
 ) -> tuple[list[Line], str]:
     """What there is to do and about how long it takes; nothing is coded. Also the cache's URL."""
-    config = _resolved(config)
+    config = CodecConfig.resolve(config)
     with open_cache(config.cache.url, config.cache.policy) as cache:
         return make_plan(_prepared(config, cache, codecs, corpora, False)), cache.url
-
-
-def _resolved(config: Config) -> CodecConfig:
-    if isinstance(config, CodecConfig):
-        return config
-    return make_codec_config(config) if isinstance(config, Mapping) else load_codec_config(config)
-
-
-def _portable(config: CodecConfig) -> CodecConfig:
-    """The config with corpora by absolute path, so that it does the same from any folder."""
-
-    def absolute(spec: str) -> str:
-        there = Path(spec).expanduser()
-        return str(there.absolute()) if there.exists() else spec
-
-    entries = [entry.model_copy(update={"spec": absolute(entry.spec)}) for entry in config.corpus]
-    return config.model_copy(update={"corpus": entries})
 
 
 # --- preparing -------------------------------------------------------------------------------------------------------

@@ -12,10 +12,10 @@ from typing import Any
 
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.corpora.copies import CopySet
-from earmark.corpora.source import CORPORA, open_corpus
+from earmark.corpora.source import open_corpus
 from earmark.embed.hearing import length_of
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
-from earmark.pipeline.config import CorpusEntry, RunConfig
+from earmark.pipeline.config import CorpusEntry
 from earmark.wording import counted
 
 log = logging.getLogger("earmark.pipeline")
@@ -90,17 +90,6 @@ def failure_of(suite: str, subset: str, clip: Clip, step: str, extractor: str, e
 def open_corpora(entries: Iterable[CorpusEntry]) -> list[Corpus]:
     """The corpora of a config, each named as its entry says."""
     return [_named(open_corpus(entry.spec), entry) for entry in entries]
-
-
-def portable(config: RunConfig) -> RunConfig:
-    """The config with corpora by absolute path, so that it does the same from any folder."""
-
-    def absolute(entry: CorpusEntry) -> CorpusEntry:
-        named = entry.spec.partition(":")[0] in CORPORA
-        there = Path(entry.spec).expanduser()
-        return entry if named or not there.exists() else entry.model_copy(update={"spec": str(there.absolute())})
-
-    return config.model_copy(update={"corpus": [absolute(entry) for entry in config.corpus]})
 
 
 def _named(corpus: Corpus, entry: CorpusEntry) -> Corpus:

@@ -17,11 +17,11 @@ from earmark.errors import EarmarkError, InputError
 from earmark.pipeline import comparisons, embedding, folder, models, packs, sequences, steps
 from earmark.pipeline import plan as planning
 from earmark.pipeline.cache import open_cache
-from earmark.pipeline.config import RunConfig, load_config, make_config
+from earmark.pipeline.config import RunConfig
 from earmark.pipeline.copies import note_on_copies, remark_on_copies, settle_copies
 from earmark.pipeline.models import Model, System
 from earmark.pipeline.packs import Index
-from earmark.pipeline.prepare import Failure, Subset, clip_count, open_corpora, portable, prepare
+from earmark.pipeline.prepare import Failure, Subset, clip_count, open_corpora, prepare
 from earmark.pipeline.record import Work, keep_finished, placed, record_of, write_record, write_report, write_tables
 from earmark.progress import progress_bar
 from earmark.report.reading import listed
@@ -61,13 +61,13 @@ def run(
 
     >>> earmark.run({"corpus": "sounds/", "extractors": ["logmel"], "into": "run"}).scores.value("P@1")
     """
-    config = resolve(config)
+    config = RunConfig.resolve(config)
     place = folder.make_folder(config.into)
     with folder.logging_to(place), open_cache(config.cache.url, config.cache.policy) as cache:
         if config.steps == ["report"]:
             return _report_only(place)
         before = folder.read_finished(place) if "evaluate" not in config.steps else None
-        folder.write_text(place / "config.yaml", portable(config).to_yaml())
+        folder.write_text(place / "config.yaml", config.portable().to_yaml())
         log.info("earmark %s: %s into %s, cache %s", __version__, ", ".join(config.steps), place, cache.url)
         work = Work(config, cache, list(corpora or open_corpora(config.corpus)), progress)
         try:
@@ -92,7 +92,7 @@ def plan(
     progress: bool = False,
 ) -> tuple[list[planning.Line], str]:
     """The steps of a run, what of them is cached, and an estimate; nothing is computed. Also the cache's URL."""
-    config = resolve(config)
+    config = RunConfig.resolve(config)
     with open_cache(config.cache.url, config.cache.policy) as cache:
         work = Work(config, cache, list(corpora or open_corpora(config.corpus)), progress)
         _prepare(work)
@@ -106,12 +106,6 @@ def plan(
             threads=thread_count(config.threads),
         )
         return lines, cache.url
-
-
-def resolve(config: RunConfig | Mapping[str, Any] | str | Path) -> RunConfig:
-    if isinstance(config, RunConfig):
-        return config
-    return make_config(config) if isinstance(config, Mapping) else load_config(config)
 
 
 # --- the steps -----------------------------------------------------------------------------------------------

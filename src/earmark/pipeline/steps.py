@@ -200,6 +200,7 @@ def measure(job: Job, values: NDArray[np.float32], note: str, *, config: RunConf
             per_unit=True,
             memory=_memory(config),
             threads=config.threads,
+            device=config.device,
             **config.options(),
         )
     except InputError as error:

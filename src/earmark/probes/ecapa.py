@@ -42,7 +42,7 @@ class Ecapa:
         state = stripped(read_state(found), "embedding_model.", "module.")
         try:
             network = EcapaTdnn.sized(state)
-        except (KeyError, AttributeError, IndexError) as error:
+        except (KeyError, AttributeError, IndexError, ValueError) as error:
             raise InputError(
                 f"{found.weights} is no ECAPA-TDNN of SpeechBrain's layout (it lacks {error}): {WHERE}."
             ) from error

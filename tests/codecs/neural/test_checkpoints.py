@@ -13,7 +13,7 @@ import yaml
 from tests.codecs.neural.tiny_codecs import sound, torch
 
 from earmark.codecs.catalogue import open_codec
-from earmark.codecs.neural.checkpoints import tensors_of
+from earmark.codecs.neural.checkpoints import read_tensors
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.extractors.pretrained import Checkpoint
 
@@ -123,7 +123,7 @@ def test_weight_normalisation_is_multiplied_out(copied: Path) -> None:
     state = torch.load(copied / "SpeechTokenizer.pt")
     length, direction = (state[f"encoder.model.0.conv.conv.{name}"] for name in ("weight_g", "weight_v"))
     expected = torch._weight_norm(direction, length)
-    found = tensors_of(Checkpoint("copy", "any", copied / "SpeechTokenizer.pt", allow_pickle=True))
+    found = read_tensors(Checkpoint("copy", "any", copied / "SpeechTokenizer.pt", allow_pickle=True))
     torch.testing.assert_close(found["encoder.model.0.conv.conv.weight"], expected)
 
 

@@ -23,12 +23,13 @@ transformers = pytest.importorskip("transformers")
 
 from earmark.codecs.neural import academicodec as academicodec_family  # noqa: E402
 from earmark.codecs.neural import audiodec as audiodec_family  # noqa: E402
-from earmark.codecs.neural import funcodec as funcodec_family  # noqa: E402
+from earmark.codecs.neural import seanet as seanet_family  # noqa: E402
 from earmark.codecs.neural import snac as snac_family  # noqa: E402
-from earmark.codecs.neural import speechtokenizer as speechtokenizer_family  # noqa: E402
 from earmark.codecs.neural.cards import CARDS  # noqa: E402
-from earmark.codecs.neural.configs import Config  # noqa: E402
+from earmark.codecs.neural.checkpoints import Config  # noqa: E402
 from earmark.extractors.pretrained import Checkpoint  # noqa: E402
+from earmark.networks.audiodec import AutoEncoder, AutoEncoderShape, Vocoder  # noqa: E402
+from earmark.networks.hificodec import HiFiCodec  # noqa: E402
 from earmark.networks.snac import SNAC as SNACNetwork  # noqa: E402
 
 PLAIN = ("weight_g", "weight_v")
@@ -185,13 +186,15 @@ def with_training(state: dict[str, Any], shape: tuple[int, ...] = (1,)) -> dict[
 
 
 def speechtokenizer(folder: Path) -> Path:
-    state = with_training(published(speechtokenizer_family.network_of(_said(SPEECH_TOKENIZER)), PLAIN, gain=1.1))
+    state = with_training(published(seanet_family.tokenizer_of(_said(SPEECH_TOKENIZER)), PLAIN, gain=1.1))
     state |= {"transform.weight": torch.zeros(24, 32), "transform.bias": torch.zeros(24)}
     return _write(folder, "config.json", SPEECH_TOKENIZER, "SpeechTokenizer.pt", state)
 
 
 def academicodec(folder: Path) -> Path:
-    state = published(academicodec_family.network_of(_said(HIFI_CODEC)), PLAIN, bare=("encoder.conv_post",), gain=1.2)
+    state = published(
+        HiFiCodec(academicodec_family.shape_of(_said(HIFI_CODEC))), PLAIN, bare=("encoder.conv_post",), gain=1.2
+    )
     parts: dict[str, Any] = {"generator": {}, "quantizer": {}, "encoder": {}}
     for name, value in state.items():
         part, _, rest = name.partition(".")
@@ -201,9 +204,9 @@ def academicodec(folder: Path) -> Path:
 
 def audiodec(folder: Path) -> Path:
     """An autoencoder at two steps of its training and a vocoder, as the authors' archive unpacks."""
-    coder = audiodec_family.coder_of(_said(AUTO_ENCODER))
-    voice = audiodec_family.vocoder_of(_said(VOCODER))
-    names = audiodec_family.NAMES["audiodec_24k"]
+    coder = AutoEncoder(_said(AUTO_ENCODER).fill(AutoEncoderShape))
+    voice = Vocoder(audiodec_family.vocoder_shape(_said(VOCODER)))
+    names = audiodec_family.ARCHIVE["audiodec_24k"]
     place = folder / "autoencoder" / names.auto_encoder
     said = {"sampling_rate": 24000, "model_type": "symAudioDec", "generator_params": AUTO_ENCODER}
     state = with_training(published(coder))
@@ -284,7 +287,7 @@ FUNCODEC = {
 
 def funcodec(name: str) -> Callable[[Path], Path]:
     def write(folder: Path) -> Path:
-        state = published(funcodec_family.network_of(funcodec_family.design_of(_said(FUNCODEC[name]))))
+        state = published(seanet_family.network_of(seanet_family.design_of(_said(FUNCODEC[name]))))
         root = "quantizer.rq.model."
         entries = [state.pop(f"{root}layers.{number}._codebook.embed") for number in range(32)]
         state = with_training(state | {f"{root}embed": torch.stack(entries)}, (32, 1))

@@ -3,71 +3,66 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from earmark.codecs.contract import CodecCard
-from earmark.codecs.neural.checkpoints import Layout, config_at, exactly, find, tensors_of
-from earmark.codecs.neural.configs import Config
-from earmark.codecs.neural.options import Options, options_of
-from earmark.codecs.neural.token_codec import TokenCodec
-from earmark.errors import InputError, require
+from earmark.codecs.neural.checkpoints import Config, Layout
+from earmark.codecs.neural.token_codec import UNSEEN, TokenCodec, TokenFormat, settings
+from earmark.errors import InputError
 
-__all__ = ["AcademiCodec", "make", "network_of"]
+if TYPE_CHECKING:
+    from earmark.networks.hificodec import HiFiCodecShape
 
-LAYOUTS = {
-    "academicodec_16k_320d": Layout(("config_16k_320d.json", "config.json"), ("HiFi-Codec-16k-320d",)),
-    "academicodec_16k_320d_large_uni": Layout(
-        ("config_16k_320d.json", "config.json"), ("HiFi-Codec-16k-320d-large-universal",)
-    ),
-    "academicodec_24k_320d": Layout(("config_24k_320d.json", "config.json"), ("HiFi-Codec-24k-320d",)),
+__all__ = ["CARDS", "AcademiCodec", "shape_of"]
+
+# Configuration in Table 3: paper code, rate, kbps, file of weights, config.
+_FILES = {
+    "16k_320d": ("B1", 16000, 2, "HiFi-Codec-16k-320d", "config_16k_320d.json"),
+    "16k_320d_large_uni": ("B2", 16000, 2, "HiFi-Codec-16k-320d-large-universal", "config_16k_320d.json"),
+    "24k_320d": ("B3", 24000, 3, "HiFi-Codec-24k-320d", "config_24k_320d.json"),
 }
+CARDS = tuple(
+    card
+    for name, (code, rate, kbps, weights, config) in _FILES.items()
+    for card in settings(
+        f"academicodec_{name}", {kbps: 4}, codes={kbps: code},
+        title=f"AcademiCodec, HiFi-Codec {name}", rate=rate, frame_rate=rate / 320, causal=False,
+        licence="MIT (code); terms of the weights: see their page",
+        citation="Yang et al., HiFi-Codec: group-residual vector quantization for high fidelity audio codec, 2023",
+        checkpoint="Dongchao/AcademiCodec",
+        how_to_get=f"{weights} of Dongchao/AcademiCodec, and {config} of the repository yangdongchao/AcademiCodec "
+        "beside it; allow_pickle=true",
+        notes=f"two groups of two residual codebooks, which are all needed; {UNSEEN}",
+    )
+)  # fmt: skip
 
 
 class AcademiCodec(TokenCodec):
-    def __init__(self, card: CodecCard, checkpoint: str, options: Options) -> None:
-        layout = LAYOUTS[card.family]
-        found = find(card, checkpoint, layout, options)
-        self.config = config = Config(config_at(found, layout), found)
-        hop = math.prod(config.numbers("upsample_rates"))
-        super().__init__(
-            card,
-            found,
-            options,
-            rate=config.number("sampling_rate"),
-            hop=hop,
-            sizes=(config.number("n_codes"),) * (2 * config.number("n_code_groups")),
-            whole=hop,
-            fewer=False,
-        )
+    @classmethod
+    def layout_of(cls, card: CodecCard) -> Layout:
+        *_, weights, config = _FILES[card.family.removeprefix("academicodec_")]
+        return Layout((config, "config.json"), (weights,))
 
-    def load(self) -> Any:
-        return exactly(network_of(self.config), tensors_of(self.checkpoint), self.checkpoint)
+    def describe(self, config: Config) -> TokenFormat:
+        self.shape = shape = shape_of(config)
+        hop = math.prod(shape.upsample_rates)
+        sizes = (shape.n_codes,) * (2 * shape.n_code_groups)
+        return TokenFormat(config.get("sampling_rate", int), hop, sizes, whole=hop, fewer=False)
+
+    def empty(self) -> Any:
+        from earmark.networks.hificodec import HiFiCodec
+
+        return HiFiCodec(self.shape)
 
 
-def network_of(config: Config) -> Any:
-    """The network that a config describes, without its weights."""
-    require("torch", "These codecs", "models")
-    from earmark.networks.hificodec import FIRST, WIDTH, HiFiCodec, Shape
+def shape_of(config: Config) -> HiFiCodecShape:
+    """What a config says about the network."""
+    from earmark.networks.hificodec import FIRST, WIDTH, HiFiCodecShape
 
-    rates, groups = config.numbers("upsample_rates"), config.number("n_code_groups")
-    if FIRST * 2 ** len(rates) != WIDTH or WIDTH % groups:
+    shape = config.fill(HiFiCodecShape, paired=config.get("resblock", str, known=("1", "2")) == "1")
+    if FIRST * 2 ** len(shape.upsample_rates) != WIDTH or WIDTH % shape.n_code_groups:
         raise InputError(
             f"The config of {config.checkpoint.name} does not lead to latents of {WIDTH} numbers in whole groups: "
             f"take a published checkpoint of {config.checkpoint.family}."
         )
-    return HiFiCodec(
-        Shape(
-            rates=rates,
-            kernels=config.numbers("upsample_kernel_sizes"),
-            channels=config.number("upsample_initial_channel"),
-            residual_kernels=config.numbers("resblock_kernel_sizes"),
-            residual_dilations=config.tables("resblock_dilation_sizes"),
-            paired=config.word("resblock", known=("1", "2")) == "1",
-            groups=groups,
-            size=config.number("n_codes"),
-        )
-    )
-
-
-def make(card: CodecCard, checkpoint: str = "", **options: Any) -> TokenCodec:
-    return AcademiCodec(card, checkpoint, options_of(card.family, options))
+    return shape

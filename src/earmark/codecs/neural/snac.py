@@ -5,75 +5,64 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from earmark.codecs.contract import CodecCard
-from earmark.codecs.neural.checkpoints import Layout, config_at, exactly, find, tensors_of
-from earmark.codecs.neural.configs import Config
-from earmark.codecs.neural.options import Options, options_of
-from earmark.codecs.neural.token_codec import TokenCodec
-from earmark.errors import InputError, require
+from earmark.codecs.neural.checkpoints import Config
+from earmark.codecs.neural.token_codec import UNSEEN, TokenCodec, TokenFormat, settings
+from earmark.errors import InputError
 
 if TYPE_CHECKING:
-    from earmark.networks.snac import Shape
+    from earmark.networks.snac import SnacShape
 
-__all__ = ["Snac", "make", "shape_of"]
+__all__ = ["CARDS", "Snac", "shape_of"]
 
-LAYOUT = Layout()
+# Checkpoint: kbps, rate, samples of a frame of the encoder, levels. A column is a token of the coarsest level and all
+# that lie under it.
+_CHECKPOINTS = {
+    "24khz": (0.98, 24000, 512, 3),
+    "32khz": (1.9, 32000, 384, 4),
+    "44khz": (2.6, 44100, 384, 4),
+}
+CARDS = tuple(
+    card
+    for name, (kbps, rate, hop, levels) in _CHECKPOINTS.items()
+    for card in settings(
+        f"snac_{name}", {kbps: 2**levels - 1}, size=4096,
+        title=f"SNAC, {name}", rate=rate, frame_rate=rate / (hop * 2 ** (levels - 1)), causal=False, licence="MIT",
+        citation="Siuzdak et al., SNAC: multi-scale neural audio codec, 2024",
+        checkpoint=f"hubertsiuzdak/snac_{name}",
+        how_to_get=f"config.json and pytorch_model.bin of hubertsiuzdak/snac_{name}; allow_pickle=true",
+        notes=f"{levels} levels, each twice as fine in time as the last, make {2**levels - 1} tokens a frame; its "
+        f"decoder adds noise, which is drawn from a fixed seed; {UNSEEN}",
+    )
+)  # fmt: skip
 
 
 class Snac(TokenCodec):
-    def __init__(self, card: CodecCard, checkpoint: str, options: Options) -> None:
-        require("torch", "These codecs", "models")
-        found = find(card, checkpoint, LAYOUT, options)
-        config = Config(config_at(found, LAYOUT), found)
+    def describe(self, config: Config) -> TokenFormat:
         self.shape = shape = shape_of(config)
-        coarsest = shape.strides[0]
-        if any(coarsest % stride for stride in shape.strides):
-            raise InputError(f"The config of {found.name} has vq_strides that do not divide the first of them.")
-        hop = shape.hop * coarsest
-        super().__init__(
-            card,
-            found,
-            options,
-            rate=config.number("sampling_rate"),
-            hop=hop,
-            sizes=(shape.size,) * shape.slots,
-            whole=shape.hop * math.lcm(coarsest, shape.window or 1),
-            fewer=False,
-        )
+        coarsest = shape.vq_strides[0]
+        if any(coarsest % stride for stride in shape.vq_strides):
+            name = config.checkpoint.name
+            raise InputError(f"The config of {name} has vq_strides that do not divide the first of them.")
+        whole = shape.hop * math.lcm(coarsest, shape.attn_window_size or 1)
+        sizes = (shape.codebook_size,) * sum(shape.slots)
+        return TokenFormat(config.get("sampling_rate", int), shape.hop * coarsest, sizes, whole, fewer=False)
 
-    def load(self) -> Any:
+    def empty(self) -> Any:
         from earmark.networks.snac import SNAC
 
-        return exactly(SNAC(self.shape), tensors_of(self.checkpoint), self.checkpoint)
+        return SNAC(self.shape)
 
 
-def shape_of(config: Config) -> Shape:
+def shape_of(config: Config) -> SnacShape:
     """What a config says about the network."""
-    from earmark.networks.snac import HEAD, Shape
+    from earmark.networks.snac import HEAD, SnacShape
 
-    width, rates = config.number("encoder_dim"), config.numbers("encoder_rates")
-    latent = width * 2 ** len(rates)
     # A window that is null means no attention, and a latent_dim that is null the encoder's own.
-    window = None if config.values.get("attn_window_size", 32) is None else config.number("attn_window_size", 32)
+    none = config.values.get("attn_window_size", 32) is None
+    shape = config.fill(SnacShape, attn_window_size=None if none else config.get("attn_window_size", int, 32))
+    latent = shape.latent_dim
     if config.values.get("latent_dim") not in (None, latent):
         raise InputError(f"The config of {config.checkpoint.name} has a latent_dim that is not {latent}.")
-    shape = Shape(
-        encoder_width=width,
-        encoder_rates=rates,
-        latent_width=latent,
-        decoder_width=config.number("decoder_dim"),
-        decoder_rates=config.numbers("decoder_rates"),
-        window=window,
-        size=config.number("codebook_size"),
-        code_dimension=config.number("codebook_dim"),
-        strides=config.numbers("vq_strides"),
-        noise=config.flag("noise", True),
-        depthwise=config.flag("depthwise", True),
-    )
-    if window is not None and (latent % HEAD or shape.decoder_width % HEAD):
+    if not none and (latent % HEAD or shape.decoder_dim % HEAD):
         raise InputError(f"The config of {config.checkpoint.name} has widths that are no multiples of {HEAD}.")
     return shape
-
-
-def make(card: CodecCard, checkpoint: str = "", **options: Any) -> TokenCodec:
-    return Snac(card, checkpoint, options_of(card.family, options))

@@ -11,83 +11,139 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from importlib import metadata
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from earmark.codecs.contract import CodecCard, CodecFailure, Coded, Waveform
-from earmark.codecs.neural.checkpoints import fingerprint
-from earmark.codecs.neural.naming import told
-from earmark.codecs.neural.options import Options
+from earmark.codecs.neural.checkpoints import (
+    Config,
+    Layout,
+    Options,
+    fill_exactly,
+    find,
+    fingerprint,
+    published_name,
+    read_config,
+    read_tensors,
+)
 from earmark.errors import UsageError, require
 from earmark.extractors.pretrained import Checkpoint
 from earmark.extractors.torch_models import device_of
 
-__all__ = ["TokenCodec"]
+__all__ = ["UNSEEN", "TokenCodec", "TokenFormat", "settings"]
 
 AGREEMENT = 0.05
 """How far the rate of a checkpoint may lie from the rate in its name, as a share: printed rates are rounded."""
 
+UNSEEN = "its layout follows the published code; it was tested here on random weights, not on the published ones"
+
 _LOADING = threading.Lock()
 
 
+def settings(
+    family: str, codebooks: Mapping[Any, int], *, size: int = 1024, codes: Mapping[Any, str] | None = None,
+    **facts: Any,
+) -> Iterator[CodecCard]:  # fmt: skip
+    """The cards of a family, one for each rate in kbps: so many codebooks of one size.
+
+    `codes` are the letters and numbers of Codec-SUPERB's Table 3. Lower rates of the same weights leave out the last
+    codebooks; kbps = frames a second x sum of log2(codebook sizes) / 1000.
+    """
+    for kbps, count in codebooks.items():
+        yield CodecCard(
+            name=f"{family}@{kbps:g}", family=family, extra="models", kbps=float(kbps), codebooks=count,
+            codebook_sizes=(size,) * count, paper_code=(codes or {}).get(kbps, ""), **facts,
+        )  # fmt: skip
+
+
+class TokenFormat(NamedTuple):
+    """What a checkpoint says of its tokens."""
+
+    rate: int
+    hop: int  # samples of a frame
+    sizes: tuple[int, ...]  # of all the checkpoint's codebooks
+    whole: int = 0  # sound is padded to multiples of so many samples; 0: it is not
+    fewer: bool = True  # whether the last codebooks may be left out
+
+
 class TokenCodec:
-    """What the families share. A family says how to `load`, make tokens (`tokens_of`) and make sound (`sound_of`)."""
+    """What the families share. A family must `describe` its tokens and make the `empty` network of a config; it may
+    replace `tokens_of` and `sound_of`, which call `encode` and `decode` of the network.
+    """
 
     card: CodecCard
     thread_safe = True
+    layout: ClassVar[Layout] = Layout()
+    packages: ClassVar[tuple[str, ...]] = ("torch",)
 
-    def __init__(
-        self,
-        card: CodecCard,
-        checkpoint: Checkpoint,
-        options: Options,
-        *,
-        rate: int,
-        hop: int,
-        sizes: Sequence[int],
-        whole: int = 0,
-        fewer: bool = True,
-        packages: Sequence[str] = ("torch",),
-    ) -> None:
-        """`sizes` are of all the checkpoint's codebooks; sound is padded to multiples of `whole` samples (of none: 0).
-
-        `fewer` says whether the last codebooks may be left out.
-        """
-        require("torch", "These codecs", "models")
+    def __init__(self, card: CodecCard, checkpoint: Checkpoint, options: Options) -> None:
+        torch = require("torch", "These codecs", "models")
         self.checkpoint, self.options = checkpoint, options
-        self.hop, self.whole = hop, whole
-        self.codebooks = _chosen(card, checkpoint, options, len(sizes), fewer)
-        frame_rate = rate / hop
-        kbps = frame_rate * sum(math.log2(size) for size in sizes[: self.codebooks]) / 1000
-        _check_rate(card, checkpoint, options, kbps, self.codebooks)
-        versions = [f"{package} {metadata.version(package)}" for package in packages]
+        form = self.open_config(card, checkpoint)
+        chosen = options.codebooks
+        self.hop, self.whole = form.hop, form.whole
+        self.codebooks = _codebooks(card, checkpoint, chosen, form)
+        frame_rate, sizes = form.rate / form.hop, form.sizes[: self.codebooks]
+        kbps = frame_rate * sum(map(math.log2, sizes)) / 1000
+        if chosen is None and card.kbps is not None and abs(kbps - card.kbps) > AGREEMENT * card.kbps:
+            raise UsageError(
+                f"{checkpoint.name} sends {kbps:.4g} kbps with {self.codebooks} codebooks, not the {card.kbps:g} of "
+                f"its name: choose the codebooks yourself with ?codebooks={self.codebooks}, and the name will tell the "
+                "rate."
+            )
+        versions = [f"{package} {metadata.version(package)}" for package in self.packages]
+        renamed = chosen is not None and "?" not in card.name
         self.card = replace(
             card,
-            name=card.name
-            if options.codebooks is None or "?" in card.name
-            else f"{card.name.rpartition('@')[0]}@{kbps:.4g}",
-            rate=rate,
-            kbps=card.kbps if options.codebooks is None else kbps,
+            name=f"{card.name.rpartition('@')[0]}@{kbps:.4g}" if renamed else card.name,
+            rate=form.rate,
+            kbps=card.kbps if chosen is None else kbps,
             frame_rate=frame_rate,
             codebooks=self.codebooks,
-            codebook_sizes=tuple(sizes[: self.codebooks]),
-            checkpoint=told(checkpoint.name),
+            codebook_sizes=sizes,
+            checkpoint=published_name(checkpoint.name),
             version="; ".join([card.version, *versions, fingerprint(checkpoint)]),
-            paper_code=card.paper_code if options.codebooks in (None, card.codebooks) else "",
+            paper_code=card.paper_code if chosen in (None, card.codebooks) else "",
         )
-        self._device = device_of(require("torch", "These codecs", "models"), options.device)
+        self._device = device_of(torch, options.device)
         self._network: Any = None
+
+    @classmethod
+    def make(cls, card: CodecCard, checkpoint: str = "", **options: Any) -> TokenCodec:
+        """The codec of a card with the weights of a folder, a file or a name on the hub."""
+        given = Options.of(card.family, options)
+        return cls(card, find(card, checkpoint, cls.layout_of(card), given), given)
 
     # --- what a family says ---
 
+    @classmethod
+    def layout_of(cls, card: CodecCard) -> Layout:
+        return cls.layout
+
+    def open_config(self, card: CodecCard, checkpoint: Checkpoint) -> TokenFormat:
+        """Find the config of the checkpoint and read it."""
+        return self.describe(read_config(checkpoint, self.layout_of(card)))
+
+    def describe(self, config: Config) -> TokenFormat:
+        """What a config says of the tokens; what it says of the network is kept for `empty`."""
+        raise NotImplementedError
+
+    def empty(self) -> Any:
+        """The network without its weights."""
+        raise NotImplementedError
+
+    def tensors(self) -> Mapping[str, Any]:
+        """The weights under the names of the network."""
+        return read_tensors(self.checkpoint)
+
     def load(self) -> Any:
         """The network with its weights, on the CPU."""
-        raise NotImplementedError
+        return fill_exactly(self.empty(), self.tensors(), self.checkpoint)
 
     def tokens_of(self, network: Any, sound: Any) -> tuple[Any, bytes]:
         """Tokens [codebooks, frames] of a sound [1, 1, samples], and the header."""
@@ -117,10 +173,10 @@ class TokenCodec:
             return np.zeros(0, np.float32)
         torch = require("torch", "These codecs", "models")
         with torch.inference_mode(), self._exact(torch):
-            given = torch.from_numpy(np.array(tokens, np.int64)).to(self._device)  # those of a cache are not writable
-            sound = self.sound_of(self.network, given, coded.header)
-        found: Waveform = sound[: coded.samples].float().cpu().numpy().copy()
-        return found
+            copy = torch.from_numpy(np.array(tokens, np.int64)).to(self._device)  # those of a cache are not writable
+            sound = self.sound_of(self.network, copy, coded.header)
+        waveform: Waveform = sound[: coded.samples].float().cpu().numpy().copy()
+        return waveform
 
     def prepare(self) -> None:
         """Load the weights now, so that no clip is timed with them."""
@@ -156,18 +212,11 @@ class TokenCodec:
         return torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False)
 
 
-def _chosen(card: CodecCard, checkpoint: Checkpoint, options: Options, most: int, fewer: bool) -> int:
-    asked = int(options.codebooks or card.codebooks or most)
-    if not 1 <= asked <= most:
-        raise UsageError(f"{checkpoint.name} has {most} codebooks: {asked} are not possible.")
-    if asked != most and not fewer:
-        raise UsageError(f"{card.family} needs all of its {most} codebooks: {asked} are not possible.")
-    return asked
-
-
-def _check_rate(card: CodecCard, checkpoint: Checkpoint, options: Options, kbps: float, codebooks: int) -> None:
-    if options.codebooks is None and card.kbps is not None and abs(kbps - card.kbps) > AGREEMENT * card.kbps:
-        raise UsageError(
-            f"{checkpoint.name} sends {kbps:.4g} kbps with {codebooks} codebooks, not the {card.kbps:g} of its name: "
-            f"choose the codebooks yourself with ?codebooks={codebooks}, and the name will tell the rate."
-        )
+def _codebooks(card: CodecCard, checkpoint: Checkpoint, chosen: int | None, form: TokenFormat) -> int:
+    most = len(form.sizes)
+    count = int(chosen or card.codebooks or most)
+    if not 1 <= count <= most:
+        raise UsageError(f"{checkpoint.name} has {most} codebooks: {count} are not possible.")
+    if count != most and not form.fewer:
+        raise UsageError(f"{card.family} needs all of its {most} codebooks: {count} are not possible.")
+    return count

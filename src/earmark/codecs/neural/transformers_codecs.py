@@ -6,64 +6,62 @@ therefore the first rows of the tokens at the highest.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from earmark.codecs.contract import CodecCard
-from earmark.codecs.neural.checkpoints import Layout, find
-from earmark.codecs.neural.options import Options, options_of
-from earmark.codecs.neural.token_codec import TokenCodec
+from earmark.codecs.neural.checkpoints import Layout
+from earmark.codecs.neural.token_codec import TokenCodec, TokenFormat, settings
 from earmark.errors import InputError, UsageError, require
-from earmark.extractors.pretrained import config_of, load_model
+from earmark.extractors.pretrained import Checkpoint, config_of, load_model
 
-__all__ = ["make_dac", "make_encodec", "make_mimi", "make_xcodec"]
-
-LAYOUT = Layout(weights=("pytorch_model.bin", "pytorch_model.bin.index.json"))
+__all__ = ["DAC", "DAC_CARDS", "ENCODEC", "MIMI", "XCODEC", "EnCodec", "Mimi", "XCodec"]
 
 
-class _Library(TokenCodec):
+class LibraryCodec(TokenCodec):
     """What the four share: a config and a model of the library."""
 
+    layout = Layout(weights=("pytorch_model.bin", "pytorch_model.bin.index.json"))
+    packages = ("torch", "transformers")
     classes: ClassVar[tuple[str, str]]
 
-    def __init__(self, card: CodecCard, checkpoint: str, options: Options) -> None:
-        library = require("transformers", "These codecs", "models")
-        found = find(card, checkpoint, LAYOUT, options)
-        kind = getattr(library, self.classes[0])
-        said = found.json("config.json").get("model_type", kind.model_type)
-        if said != kind.model_type:
-            raise InputError(f"{found.name} is a checkpoint of {said}, not of {kind.model_type}: give one of those.")
-        config = config_of(kind, found)
+    def open_config(self, card: CodecCard, checkpoint: Checkpoint) -> TokenFormat:
+        kind = getattr(require("transformers", "These codecs", "models"), self.classes[0])
+        given = checkpoint.json("config.json").get("model_type", kind.model_type)
+        if given != kind.model_type:
+            raise InputError(
+                f"{checkpoint.name} is a checkpoint of {given}, not of {kind.model_type}: give one of those."
+            )
+        config = config_of(kind, checkpoint)
         if int(getattr(config, "audio_channels", 1) or 1) != 1:
-            raise UsageError(f"{found.name} codes two channels: give a checkpoint for one.")
-        self.check(config, found.name)
-        rate, hop = self.rate_and_hop(config)
-        super().__init__(
-            card,
-            found,
-            options,
-            rate=rate,
-            hop=hop,
-            sizes=(int(config.codebook_size),) * self.most(config),
-            whole=hop,
-            packages=("torch", "transformers"),
-        )
+            raise UsageError(f"{checkpoint.name} codes two channels: give a checkpoint for one.")
+        self.check(config, checkpoint.name)
+        rate, hop, codebooks = map(int, self.numbers(config))
+        return TokenFormat(rate, hop, (int(config.codebook_size),) * codebooks, whole=hop)
 
     def check(self, config: Any, name: str) -> None:
         """Refuse what the config asks for and tokens alone cannot carry."""
 
-    def rate_and_hop(self, config: Any) -> tuple[int, int]:
-        return int(config.sampling_rate), int(config.hop_length)
-
-    def most(self, config: Any) -> int:
-        return int(config.num_quantizers)
+    def numbers(self, config: Any) -> tuple[float, float, float]:
+        """The rate, the hop and the number of codebooks of a config."""
+        return config.sampling_rate, config.hop_length, config.num_quantizers
 
     def load(self) -> Any:
         kind = getattr(require("transformers", "These codecs", "models"), self.classes[1])
         return load_model(kind, self.checkpoint).float()
 
 
-class EnCodec(_Library):
+ENCODEC = tuple(
+    settings(
+        "encodec", {1.5: 2, 3: 4, 6: 8, 12: 16, 24: 32}, codes={1.5: "E1", 3: "E2", 6: "E3", 12: "E4", 24: "E5"},
+        title="EnCodec, 24 kHz", rate=24000, frame_rate=75.0, causal=True,
+        licence="MIT (code); terms of the weights: see their page",
+        citation="Défossez et al., High fidelity neural audio compression, TMLR 2023",
+        checkpoint="facebook/encodec_24khz", notes="the checkpoint of 48 kHz hears two channels and is refused",
+    )
+)  # fmt: skip
+
+
+class EnCodec(LibraryCodec):
     classes = ("EncodecConfig", "EncodecModel")
 
     def check(self, config: Any, name: str) -> None:
@@ -78,11 +76,28 @@ class EnCodec(_Library):
         return network.decode(tokens[None, None], [None]).audio_values[0, 0]
 
 
-class DAC(_Library):
+DAC_CARDS = tuple(
+    card
+    for name, rate, frame_rate, codebooks, codes, notes in (
+        ("16khz", 16000, 50.0, {1: 2, 2: 4, 4: 8, 6: 12}, {6: "D1"}, ""),
+        ("24khz", 24000, 75.0, {1.5: 2, 3: 4, 6: 8, 12: 16, 24: 32}, {24: "D2"}, ""),
+        ("44khz", 44100, 44100 / 512, {1.7: 2, 3.4: 4, 5.2: 6, 8: 9}, {8: "D3"},
+         "Table 3 prints 8 kbps for 9 codebooks, which send 7.75"),
+    )
+    for card in settings(
+        f"dac_{name}", codebooks, codes=codes,
+        title=f"Descript Audio Codec, {name}", rate=rate, frame_rate=frame_rate, causal=False, licence="MIT",
+        citation="Kumar et al., High-fidelity audio compression with improved RVQGAN, NeurIPS 2023",
+        checkpoint=f"descript/dac_{name}", notes=notes,
+    )
+)  # fmt: skip
+
+
+class DAC(LibraryCodec):
     classes = ("DacConfig", "DacModel")
 
-    def most(self, config: Any) -> int:
-        return int(config.n_codebooks)
+    def numbers(self, config: Any) -> tuple[float, float, float]:
+        return config.sampling_rate, config.hop_length, config.n_codebooks
 
     def tokens_of(self, network: Any, sound: Any) -> tuple[Any, bytes]:
         return network.encode(sound, n_quantizers=self.codebooks).audio_codes[0], b""
@@ -91,11 +106,22 @@ class DAC(_Library):
         return network.decode(audio_codes=tokens[None]).audio_values.reshape(-1)
 
 
-class Mimi(_Library):
+MIMI = tuple(
+    settings(
+        "mimi", {0.55: 4, 1.1: 8, 2.2: 16, 4.4: 32}, size=2048,
+        title="Mimi", rate=24000, frame_rate=12.5, causal=True, licence="CC BY 4.0 (weights)",
+        citation="Défossez et al., Moshi: a speech-text foundation model for real-time dialogue, 2024",
+        checkpoint="kyutai/mimi",
+        notes="the first codebook is taught what words sound like; Moshi uses 8 of the 32",
+    )
+)  # fmt: skip
+
+
+class Mimi(LibraryCodec):
     classes = ("MimiConfig", "MimiModel")
 
-    def rate_and_hop(self, config: Any) -> tuple[int, int]:
-        return int(config.sampling_rate), round(config.sampling_rate / config.frame_rate)
+    def numbers(self, config: Any) -> tuple[float, float, float]:
+        return config.sampling_rate, round(config.sampling_rate / config.frame_rate), config.num_quantizers
 
     def tokens_of(self, network: Any, sound: Any) -> tuple[Any, bytes]:
         return network.encode(sound, num_quantizers=self.codebooks).audio_codes[0], b""
@@ -104,27 +130,25 @@ class Mimi(_Library):
         return network.decode(tokens[None]).audio_values[0, 0]
 
 
-class XCodec(_Library):
+XCODEC = tuple(
+    settings(
+        "xcodec", {0.5: 1, 1: 2, 1.5: 3, 2: 4, 4: 8},
+        title="X-Codec (HuBERT, LibriSpeech)", rate=16000, frame_rate=50.0, causal=False, licence="MIT",
+        citation="Ye et al., Codec does matter: exploring the semantic shortcoming of codec for audio language model, "
+        "AAAI 2025",
+        checkpoint="hf-audio/xcodec-hubert-librispeech",
+    )
+)  # fmt: skip
+
+
+class XCodec(LibraryCodec):
     classes = ("XcodecConfig", "XcodecModel")
 
-    def rate_and_hop(self, config: Any) -> tuple[int, int]:
-        return int(config.sample_rate), int(config.hop_length)
+    def numbers(self, config: Any) -> tuple[float, float, float]:
+        return config.sample_rate, config.hop_length, config.num_quantizers
 
     def tokens_of(self, network: Any, sound: Any) -> tuple[Any, bytes]:
         return network.encode(sound).audio_codes[0, : self.codebooks], b""
 
     def sound_of(self, network: Any, tokens: Any, header: bytes) -> Any:
         return network.decode(tokens[None]).audio_values[0, 0]
-
-
-def _maker(kind: type[_Library]) -> Callable[..., TokenCodec]:
-    def make(card: CodecCard, checkpoint: str = "", **options: Any) -> TokenCodec:
-        return kind(card, checkpoint, options_of(card.family, options))
-
-    return make
-
-
-make_encodec = _maker(EnCodec)
-make_dac = _maker(DAC)
-make_mimi = _maker(Mimi)
-make_xcodec = _maker(XCodec)

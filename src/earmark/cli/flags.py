@@ -1,0 +1,130 @@
+"""Flags made from the models that validate them: a field's name, type, default and description are the flag's.
+
+A flag that is not given is None, so that a config file or a function puts its own default there. A field without a
+description has the one of the option of `earmark evaluate` with its name: one name has one meaning and one text.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from earmark.errors import UsageError
+from earmark.evaluation.options import Options
+from earmark.runs.config import CacheOptions, RunSettings, kinds_of
+
+__all__ = ["add_cache", "add_flags", "config_of", "names", "whole_numbers"]
+
+Settings = TypeVar("Settings", bound=RunSettings)
+
+_DESCRIBED_AS = {"jobs": "threads", "workers": "threads"}
+
+
+def names(text: str) -> list[str]:
+    """A comma-separated list of words."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def whole_numbers(text: str) -> list[int]:
+    """A comma-separated list of whole numbers."""
+    try:
+        return [int(word) for word in names(text)]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of whole numbers such as 1,5") from None
+
+
+def add_flags(
+    parser: argparse._ActionsContainer,
+    model: type[BaseModel],
+    wanted: Iterable[str],
+    texts: Mapping[str, str] | None = None,
+) -> None:
+    """A flag for each of these fields.
+
+    Args:
+        parser: The parser, or group of its arguments, that gets the flags.
+        model: What validates the values.
+        wanted: Names of fields, or other spellings of them.
+        texts: Help in place of the model's, where a command means something narrower.
+    """
+    spellings: Mapping[str, tuple[str, ...]] = getattr(model, "SPELLINGS", {})
+    for name in wanted:
+        field = model.model_fields[spellings.get(name, (name,))[0]]
+        flag, settings = _flag_of(name, field, (texts or {}).get(name))
+        parser.add_argument(flag, dest=name, default=None, **settings)
+
+
+def add_cache(parser: argparse._ActionsContainer) -> None:
+    """Where finished steps lie and whether they are used: the section `cache` of a config."""
+    for flag, name in (("--cache", "policy"), ("--cache-dir", "url")):
+        _, settings = _flag_of(name, CacheOptions.model_fields[name], None)
+        parser.add_argument(flag, default=None, **settings)
+
+
+def given(args: argparse.Namespace, model: type[BaseModel]) -> dict[str, Any]:
+    """The values of the flags that were given, under the names that the model knows."""
+    known = (*model.model_fields, *getattr(model, "SPELLINGS", ()))
+    values = {name: getattr(args, name, None) for name in known if name != "cache"}
+    cache = {"policy": getattr(args, "cache", None), "url": getattr(args, "cache_dir", None)}
+    values["cache"] = {name: value for name, value in cache.items() if value is not None} or None
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def config_of(args: argparse.Namespace, model: type[Settings], command: str) -> Settings:
+    """The one config object, from the file and the flags."""
+    changes = given(args, model)
+    if args.config:
+        return model.load(args.config, changes)
+    complete = model.spelled(model.completed(changes))
+    spellings = {fields[0]: other for other, fields in model.SPELLINGS.items()}
+    for name, field in model.model_fields.items():
+        if field.is_required() and name not in complete:
+            flag = f"--{spellings.get(name, name)}"
+            raise UsageError(
+                f"Nothing says what to measure: give a config file, or {flag} (see `earmark {command} --help`)."
+            )
+    return model.make(complete, "The command line")
+
+
+def _flag_of(name: str, field: FieldInfo, text: str | None) -> tuple[str, dict[str, Any]]:
+    """The spelling of a flag, and what argparse is told about it."""
+    described = field if field.description else Options.model_fields[_DESCRIBED_AS.get(name, name)]
+    extra: dict[str, Any] = described.json_schema_extra or {}  # type: ignore[assignment]
+    kinds = kinds_of(field.annotation)
+    choices = extra.get("choices") or [kind for kind in kinds if isinstance(kind, str)]
+    flag = "--" + name.replace("_", "-")
+    text = text or described.description or ""
+    settings: dict[str, Any]
+    if name == "corpus":
+        settings = {"action": "append", "metavar": "C"}
+    elif list in kinds or tuple in kinds:
+        numbers = int in kinds and type(None) not in kinds and not choices
+        settings = {"type": whole_numbers if numbers else names, "metavar": "LIST"}
+    elif field.default is True:
+        return f"--no-{flag[2:]}", {"action": "store_false", "help": f"do not {text}"}
+    elif bool in kinds or any(isinstance(kind, type) and issubclass(kind, BaseModel) for kind in kinds):
+        settings = {"action": "store_true"}
+    elif choices:
+        settings = {"choices": choices}
+    elif int in kinds and "metavar" not in extra:
+        settings = {"type": int, "metavar": "N"}
+    else:
+        settings = {"metavar": extra.get("metavar", "NAME")}
+    if "alone" in extra:
+        settings |= {"nargs": "?", "const": extra["alone"]}
+    elif "default" not in text and text != argparse.SUPPRESS:
+        text += _default_of(field)
+    return flag, {**settings, "help": text.replace("%", "%%")}
+
+
+def _default_of(field: FieldInfo) -> str:
+    """What help says about a default: nothing where there is none, or none to speak of."""
+    value = field.default
+    if field.is_required() or value is None or value is False or value in ("", [], ()):
+        return ""
+    words = [str(item).lower() for item in value] if isinstance(value, list | tuple) else [str(value)]
+    return f" (default: {','.join(words)})"

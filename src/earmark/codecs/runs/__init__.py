@@ -1,0 +1,1 @@
+"""Runs of codecs: sounds coded, decoded, measured and reported."""

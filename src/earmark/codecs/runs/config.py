@@ -1,0 +1,54 @@
+"""What a codec run is to do, as one object: the same from YAML, from flags and from Python."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from earmark.codecs.contract import Category
+from earmark.codecs.signal import CORE, EXTRA
+from earmark.runs.config import CacheOptions, CorpusEntries, Names, RunSettings, listed
+
+__all__ = ["CodecConfig"]
+
+Percents: TypeAlias = Annotated[list[Annotated[float, Field(gt=0, lt=100)]], BeforeValidator(listed)]
+
+
+class CodecConfig(RunSettings):
+    """Everything about a codec run: which codecs, which sounds, what is measured, and where results go."""
+
+    EXAMPLE: ClassVar[str] = "codecs: opus@12"
+    SPELLINGS: ClassVar[dict[str, tuple[str, ...]]] = {"threads": ("jobs",), "workers": ("jobs",)}
+
+    codecs: Annotated[Names, Field(min_length=1)] = Field(description="settings, families or import paths")
+    corpus: CorpusEntries
+    category: Category | None = Field(None, description="what the sounds are: decides the overall score")
+    limit: int | None = Field(None, ge=1, description="clips of each subset, spread evenly over it")
+    # what is measured
+    metrics: Names | None = Field(None, description=f"metrics of the signal (default: {','.join(CORE)})")
+    extras: Names = Field([], description=f"beside them: {','.join(EXTRA)}")
+    definitions: Literal["mended", "reference"] = Field(
+        "mended", description="reference: word for word as the published code, which takes no delay out"
+    )
+    gain_match: bool = Field(False, description="scale coded clips to the reference")
+    unaligned: bool = Field(True, description="also measure codecs with a delay without taking it out")
+    tasks: Names = Field([], description="asr, asv, events, emotion, content, fidelity; a model as asr:MODEL")
+    retention: str | None = Field(None, description="an extractor: content identity and fidelity of coded clips")
+    tandem: int = Field(0, ge=0, le=20, description="passes through the same codec, up to N")
+    loss: Percents = Field([], description="percent of packets lost, such as 5,10")
+    bootstrap: int = Field(1000, ge=0, description="resamples of clips: intervals of means")
+    seed: int = Field(0, ge=0, description="seed of resamples and lost packets")
+    # results and resources
+    suite: str = Field("codec", description="name of the suite, for the suite column")
+    into: str = Field("codec-run", description="folder for the results", json_schema_extra={"metavar": "FOLDER"})
+    report: bool = Field(True, description="write report.html")
+    jobs: int | None = Field(None, ge=0, description="worker processes (default: every core; 0: none)")
+    cache: CacheOptions = CacheOptions()
+
+    @field_validator("suite")
+    @classmethod
+    def _check_suite(cls, given: str) -> str:
+        if not given.strip():
+            raise ValueError("a suite needs a name.")
+        return given

@@ -1,0 +1,1 @@
+"""Runs of representations: sounds to vectors, scores and a report."""

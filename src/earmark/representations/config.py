@@ -1,0 +1,323 @@
+"""What a run is to do, as one object: the same from YAML, from flags and from Python.
+
+config = RunConfig.load("run.yaml")
+config = RunConfig(corpus="sounds/", extractors=["logmel"], distances=["cosine"], into="run")
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, field_validator, model_validator
+
+from earmark.errors import UsageError, did_you_mean
+from earmark.evaluation.options import HUB_K, byte_count, check_device, kind_of_intervals
+from earmark.geometry.corrections import parse_all
+from earmark.geometry.spaces import DISTANCES
+from earmark.metrics import catalogue
+from earmark.runs.config import (
+    CacheOptions,
+    CorpusEntries,
+    CorpusEntry,
+    Names,
+    RunSettings,
+    Section,
+    entries,
+    is_registered,
+    listed,
+    refused,
+)
+
+__all__ = ["STEPS", "DtwOptions", "ExtractorEntry", "RunConfig"]
+
+STEPS = ("prepare", "embed", "evaluate", "report")
+EXECUTORS = ("local",)
+
+
+def _dimension(given: object) -> object:
+    """`none` and 0 mean no PCA; `D100` is the papers' way to write 100."""
+    if given is None or given == 0 or str(given).strip().lower() == "none":
+        return None
+    return str(given).strip().lower().removeprefix("d")
+
+
+def _distance(name: object) -> str:
+    if name not in DISTANCES:
+        hint = did_you_mean(str(name), DISTANCES)
+        raise ValueError(f"unknown distance {str(name)!r}: choose from {', '.join(DISTANCES)}.{hint}")
+    return str(name)
+
+
+def _corrections(given: Any) -> object:
+    """Corrections as score tables spell them; `icdm:k=20,iterations=5` is one, whatever its commas."""
+    try:
+        return [str(correction) for correction in parse_all(given)]
+    except UsageError as error:
+        raise ValueError(str(error)) from error
+
+
+def _layers(given: object) -> object:
+    """`all`, or layers by number; a text may hold several."""
+    return "all" if str(given).strip().lower() == "all" else given if given is None else listed(given)
+
+
+Layers: TypeAlias = Annotated[Literal["all"] | list[int] | None, BeforeValidator(_layers)]
+Distances: TypeAlias = Annotated[list[str], BeforeValidator(lambda given: [_distance(name) for name in listed(given)])]
+Corrections: TypeAlias = Annotated[list[str], BeforeValidator(_corrections)]
+Dimension: TypeAlias = Annotated[
+    Annotated[int, Field(ge=1)] | None,
+    BeforeValidator(_dimension),
+    PlainSerializer(lambda value: "none" if value is None else value),
+]
+Dimensions: TypeAlias = Annotated[
+    list[Dimension], BeforeValidator(lambda given: [None] if given is None else listed(given))
+]
+Shares: TypeAlias = Annotated[list[Annotated[float, Field(gt=0, lt=1)]], BeforeValidator(listed)]
+Counts: TypeAlias = Annotated[list[Annotated[int, Field(ge=1)]], BeforeValidator(listed)]
+
+
+class ExtractorEntry(Section):
+    """A model and the variants of its vectors to score.
+
+    `spec` is a registered name or an import path (`mypackage.mymodule:MyModel`), `parameters` go to its
+    constructor. `base` names another entry whose spec and parameters this one shares. Lists left out are taken
+    from the config as a whole.
+    """
+
+    SPELLINGS: ClassVar[dict[str, tuple[str, ...]]] = {"pool": ("pooling",), "distance": ("distances",)}
+
+    name: str
+    short_name: str = ""
+    spec: str = ""
+    base: str | None = None
+    parameters: dict[str, Any] = Field({})
+    layers: Layers = None  # hidden layers to measure, from one pass; None: the model's own choice
+    pooling: Names | None = None
+    pca: Dimensions | None = None
+    distances: Distances | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            given = {"name": given}
+        if isinstance(given, Mapping):
+            left_out = ("pooling", "pca", "distances")
+            given = {name: value for name, value in given.items() if value is not None or name not in left_out}
+            if not given.get("name") and given.get("spec"):
+                given["name"] = given["spec"]
+            if not given.get("spec") and not given.get("base") and given.get("name"):
+                given["spec"] = given["name"]
+        return given
+
+
+class DtwOptions(Section):
+    """DTW re-ranking: how many of the nearest by `distance` are compared again, frame by frame."""
+
+    candidates: int = Field(200, ge=1)
+    radius: float = Field(0.1, gt=0, le=1)
+    stride: int = Field(3, ge=1)
+    dimension: int = Field(64, ge=1)
+    distance: Annotated[str, BeforeValidator(_distance)] = "spearman"
+
+
+class RunConfig(RunSettings):
+    """Everything about a run: what is measured, how, and where results and finished steps go."""
+
+    SPELLINGS: ClassVar[dict[str, tuple[str, ...]]] = {
+        "extractor": ("extractors",), "pool": ("pooling",), "distance": ("distances",), "jobs": ("workers", "threads"),
+    }  # fmt: skip
+
+    suite: str = Field(
+        "full",
+        description="lite: VocSim's representative subsets alone; vocsim or another registered corpus: that one; any "
+        "other name stands in the suite column",
+    )
+    corpus: CorpusEntries
+    extractors: Annotated[list[ExtractorEntry], BeforeValidator(entries), Field(min_length=1)] = Field(
+        description="names or import paths"
+    )
+    # variants of the vectors; an extractor's own lists come first
+    layers: Layers = Field(None, description="hidden layers from one pass: all, or 0,6,12 (-1 is the last)")
+    pooling: Names = Field([], description="poolings (default: the extractor's own)")
+    pca: Dimensions = Field([None], description="none, 30, 100 ...")
+    distances: Distances = Field(["cosine"])
+    correct: Corrections = Field(["none"])
+    # measures and calibration
+    ties: Literal["average", "ordinal"] = "average"
+    metrics: Names | None = None
+    k: Counts = Field([1, 5])
+    hub_k: int = Field(HUB_K, ge=1)
+    permutations: int = Field(0, ge=0)
+    intervals: Literal["jackknife", "bootstrap", "none"] | None = None
+    bootstrap: int = Field(0, ge=0)
+    across_groups: bool = Field(
+        False,
+        description="also leave out all pairs of one group (speaker, bird, recording), as protocol across_groups; the "
+        "report then answers for it",
+    )
+    min_class_size: int = Field(2, ge=1)
+    copies: Literal["drop", "keep", "refuse"] = Field(
+        "drop",
+        description="clips that are one sound: drop all but the first, and all of them where their labels differ; keep "
+        "them; or refuse to run",
+    )
+    seed: int = Field(0, ge=0)
+    # ablations
+    label_noise: Shares = Field([], description="ablation: shares of labels to flip")
+    dtw: DtwOptions | None = Field(None, description="ablation: re-rank neighbours frame by frame")
+    # results and resources
+    into: str = Field("run", description="folder for the results", json_schema_extra={"metavar": "FOLDER"})
+    steps: Names = Field(list(STEPS), description=f"of {','.join(STEPS)} (default: all)")
+    cache: CacheOptions = CacheOptions()
+    executor: str = Field("local", description=f"where steps run: {', '.join(EXECUTORS)}")
+    workers: int | None = Field(None, ge=1)  # threads that decode
+    threads: int | None = Field(None, ge=1)  # threads that compare
+    batch: int = Field(16, ge=1, description="clips given to an extractor at once")
+    memory: str = "2GB"
+    device: str = "auto"
+
+    @classmethod
+    def completed(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A suite that is a registered corpus, or a part of one, says which corpus is meant."""
+        suite = "vocsim" if given.get("suite") == "lite" else given.get("suite")
+        if "corpus" not in given and isinstance(suite, str) and is_registered(suite):
+            return {**given, "corpus": suite}
+        return given
+
+    @field_validator("suite")
+    @classmethod
+    def _check_suite(cls, given: str) -> str:
+        if given in ("full", "lite") or is_registered(given):
+            return given
+        hint = did_you_mean(given, ("full", "lite", "vocsim")) if given.strip() else " It needs a name."
+        if hint:
+            raise ValueError(
+                f"there is no suite {given!r}: choose 'full' or 'lite', a registered corpus such as 'vocsim', or a "
+                f"name of your own that is none of them.{hint}"
+            )
+        return given
+
+    @field_validator("corpus")
+    @classmethod
+    def _apply_suite(cls, given: list[CorpusEntry], info: ValidationInfo) -> list[CorpusEntry]:
+        suite = info.data.get("suite", "full")
+        if suite == "lite":
+            return [_lite(entry) for entry in given]
+        if suite == "full" or all(entry.spec.partition(":")[0] == suite for entry in given):
+            return given
+        if len(given) > 1:
+            raise ValueError(f"the suite {suite!r} names one corpus, and there are {len(given)}: give each a name.")
+        return [entry.model_copy(update={"name": entry.name or suite}) for entry in given]
+
+    @field_validator("metrics")
+    @classmethod
+    def _check_metrics(cls, given: list[str] | None) -> list[str] | None:
+        if given is not None:
+            refused(catalogue.plan, given, [1])
+        return given
+
+    @field_validator("bootstrap")
+    @classmethod
+    def _check_bootstrap(cls, given: int, info: ValidationInfo) -> int:
+        refused(kind_of_intervals, info.data.get("intervals"), given)
+        return given
+
+    @field_validator("memory", mode="before")
+    @classmethod
+    def _check_memory(cls, given: object) -> object:
+        text = str(given)
+        refused(byte_count, int(text) if text.isdigit() else text)
+        return text
+
+    @field_validator("device")
+    @classmethod
+    def _check_device(cls, given: str) -> str:
+        refused(check_device, given)
+        return given
+
+    @field_validator("dtw", mode="before")
+    @classmethod
+    def _switch_dtw(cls, given: object) -> object:
+        return {} if given is True else None if given is False else given
+
+    @field_validator("steps")
+    @classmethod
+    def _check_steps(cls, given: list[str]) -> list[str]:
+        for name in given:
+            if name not in STEPS:
+                raise ValueError(
+                    f"there is no step {name!r}: choose from {', '.join(STEPS)}.{did_you_mean(name, STEPS)}"
+                )
+        return [name for name in STEPS if name in given]
+
+    @field_validator("executor")
+    @classmethod
+    def _check_executor(cls, given: str) -> str:
+        if given not in EXECUTORS:
+            raise ValueError(f"executor {given!r} is not in this version of Earmark: use {' or '.join(EXECUTORS)}.")
+        return given
+
+    @field_validator("extractors")
+    @classmethod
+    def _resolve_bases(cls, given: list[ExtractorEntry]) -> list[ExtractorEntry]:
+        by_name: dict[str, ExtractorEntry] = {}
+        for entry in given:
+            if entry.name in by_name:
+                raise ValueError(f"two extractors are called {entry.name!r}: give each entry a name of its own.")
+            by_name[entry.name] = entry
+        return [_with_base(entry, by_name) for entry in given]
+
+    def options(self) -> dict[str, Any]:
+        """The keywords of `earmark.evaluate` that change its values."""
+        names = ("metrics", "k", "hub_k", "permutations", "intervals", "bootstrap", "min_class_size", "ties", "seed")
+        return {name: getattr(self, name) for name in names}
+
+
+def _lite(entry: CorpusEntry) -> CorpusEntry:
+    """A corpus with VocSim's lite subsets alone: VocSim itself, or a copy that has its subsets under their names."""
+    from earmark.analysis.suite import LITE
+
+    chosen = list(LITE["vocsim"])
+    name, _, rest = entry.spec.partition(":")
+    text, mark, option = rest.partition("?") if name == "vocsim" else ("", "", "")
+    given = entry.subsets or listed(text)
+    if given and given != chosen:
+        raise ValueError(f"the lite suite is VocSim's {', '.join(chosen)}: leave out the subsets, or the suite.")
+    if name == "vocsim":
+        return entry.model_copy(update={"spec": f"vocsim:{','.join(chosen)}{mark}{option}", "subsets": []})
+    there = _subsets_of(entry.spec)
+    lacking = next((subset for subset in chosen if there is not None and subset not in there), None)
+    if lacking is not None:
+        called = entry.name or entry.spec
+        raise ValueError(f"the lite suite is VocSim's {', '.join(chosen)}; {called} has no subset {lacking!r}.")
+    return entry.model_copy(update={"subsets": chosen})
+
+
+def _subsets_of(spec: str) -> set[str] | None:
+    """The subsets of a corpus as far as they are known without opening it; None where they are not."""
+    if is_registered(spec):
+        return set()  # none but VocSim has subsets of VocSim
+    path = Path(spec).expanduser()
+    if path.suffix.lower() != ".csv" or not path.is_file():
+        return None
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+        rows = csv.DictReader(stream)
+        column = next((name for name in rows.fieldnames or () if name.strip().lower() == "subset"), None)
+        return {(row[column] or "").strip() for row in rows} if column else set()
+
+
+def _with_base(entry: ExtractorEntry, by_name: Mapping[str, ExtractorEntry]) -> ExtractorEntry:
+    """The entry with the spec and parameters of its base; its own parameters win."""
+    if entry.base is None:
+        return entry
+    if entry.spec and entry.spec != entry.name and entry.base in by_name and entry.spec == by_name[entry.base].spec:
+        return entry  # resolved already
+    base = by_name.get(entry.base)
+    if base is None or base is entry or base.base is not None:
+        hint = did_you_mean(entry.base, [name for name in by_name if name != entry.name])
+        raise ValueError(f"{entry.name!r} is based on {entry.base!r}, which is not another plain extractor here.{hint}")
+    return entry.model_copy(update={"spec": base.spec, "parameters": {**base.parameters, **entry.parameters}})

@@ -1,0 +1,1 @@
+"""What every kind of run shares."""

@@ -1,0 +1,269 @@
+"""One config for each kind of run: the same object from YAML, from flags and from Python.
+
+An unknown key is an error that names the nearest known one. `to_yaml` writes a config as resolved, every default
+spelled out, and reading that text back gives an equal object. A relative path of a corpus is relative to the config
+that names it; the registered name of a corpus comes before a folder of that name, as everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.plain_yaml import load_yaml
+
+__all__ = [
+    "CacheOptions",
+    "CorpusEntries",
+    "CorpusEntry",
+    "Names",
+    "Policy",
+    "RunSettings",
+    "Section",
+    "kinds_of",
+    "listed",
+    "refused",
+]
+
+Policy: TypeAlias = Literal["use", "refresh", "off"]
+
+
+def listed(given: object) -> object:
+    """One thing stands for a list of one; a text may hold several, separated by commas."""
+    if isinstance(given, str):
+        return [word.strip() for word in given.split(",") if word.strip()]
+    return list(given) if isinstance(given, Sequence) else [given]
+
+
+def entries(given: object) -> object:
+    """One entry stands for a list of one; entries are not split at commas, because paths may hold them."""
+    return [given] if isinstance(given, str | Path | Mapping | BaseModel) else given
+
+
+def refused(check: Callable[..., Any], *given: Any) -> None:
+    """Let a check of another room speak as a validator."""
+    try:
+        check(*given)
+    except UsageError as error:
+        raise ValueError(str(error)) from error
+
+
+Names: TypeAlias = Annotated[list[str], BeforeValidator(listed)]
+
+
+class Section(BaseModel):
+    """A part of a config: unknown keys and truth values where numbers belong are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+    SPELLINGS: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """Other names of fields, as they are called on the command line; one may stand for several."""
+
+    @classmethod
+    def spelled(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The values under the names of the fields, whichever spelling was used."""
+        values = {name: value for name, value in given.items() if name not in cls.SPELLINGS}
+        for other, names in cls.SPELLINGS.items():
+            if other in given:
+                if len(names) == 1 and names[0] in values:
+                    raise ValueError(f"{other} and {names[0]} are two spellings of one key: give one of them.")
+                values = {**dict.fromkeys(names, given[other]), **values}
+        return values
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_values(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            return given
+        values = cls.spelled(given)
+        # YAML reads yes, on and true as a truth value, which Python counts as 1.
+        for name, value in values.items():
+            field = cls.model_fields.get(name)
+            items = value if isinstance(value, list | tuple) else [value]
+            if field and any(isinstance(item, bool) for item in items) and _means_number(field.annotation):
+                raise ValueError(f"{name} is a number, not yes or no; write it in digits.")
+        return values
+
+
+def _means_number(annotation: Any) -> bool:
+    """Whether a field holds numbers and no truth value."""
+    kinds = kinds_of(annotation)
+    return bool not in kinds and (int in kinds or float in kinds)
+
+
+def kinds_of(annotation: Any) -> list[Any]:
+    """The types, constraints and literal values that an annotation is made of, at any depth."""
+    origin = get_origin(annotation)
+    found = [origin if isinstance(origin, type) else annotation]
+    for part in get_args(annotation):
+        found += kinds_of(part) if get_origin(annotation) is not Literal else [part]
+    return found
+
+
+class CorpusEntry(Section):
+    """A corpus: what to open, which of its subsets to take (all when empty), and its name in the scores."""
+
+    spec: str
+    name: str | None = None
+    subsets: Names = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, given: Any) -> Any:
+        return {"spec": str(given)} if isinstance(given, str | Path) else given
+
+    def placed(self, place: Callable[[str], Path]) -> CorpusEntry:
+        """The entry with its path as `place` gives it; names, hub ids and import paths stay."""
+        if self.spec.startswith("hub:") or is_registered(self.spec):
+            return self
+        path = place(self.spec)
+        return self.model_copy(update={"spec": str(path)}) if path.exists() else self
+
+
+def is_registered(spec: str) -> bool:
+    """Whether a corpus is called by a registered name, which comes before a folder of the same name."""
+    from earmark.corpora.source import CORPORA
+
+    return spec.partition(":")[0] in CORPORA
+
+
+class CacheOptions(Section):
+    """Where finished steps lie and whether they are used."""
+
+    url: str = Field(
+        default="",
+        description="where finished steps lie, any fsspec URL (default: EARMARK_CACHE or ~/.cache/earmark)",
+        json_schema_extra={"metavar": "URL"},
+    )
+    policy: Policy = Field(default="use", description="finished steps: use, redo or keep none")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_word(cls, given: Any) -> Any:
+        if given is False:  # YAML reads a bare `off` as false
+            given = "off"
+        if isinstance(given, str):
+            return {"policy": given} if given in get_args(Policy) else {"url": given}
+        if isinstance(given, Mapping) and given.get("policy") is False:
+            return {**given, "policy": "off"}
+        return given
+
+
+CorpusEntries: TypeAlias = Annotated[
+    list[CorpusEntry],
+    BeforeValidator(entries),
+    Field(min_length=1, description="folder, manifest, name or import path; may be repeated"),
+]
+
+
+class RunSettings(Section):
+    """A whole config; each kind of run adds its fields."""
+
+    EXAMPLE: ClassVar[str] = "corpus: sounds/"
+
+    if TYPE_CHECKING:  # each kind of run says where these fields stand in its file
+        corpus: list[CorpusEntry]
+        cache: CacheOptions
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, given: Any) -> Any:
+        return cls.completed(given) if isinstance(given, Mapping) else given
+
+    @classmethod
+    def completed(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The values with those that follow from others."""
+        return given
+
+    @classmethod
+    def make(cls, values: Mapping[str, Any], source: str = "The config") -> Self:
+        """A config from a mapping; every mistake is a UsageError of one sentence that says where it is."""
+        try:
+            return cls.model_validate(dict(values))
+        except ValidationError as error:
+            raise UsageError(f"{source}: {explain(error, cls)}") from None
+
+    @classmethod
+    def load(cls, path: str | Path, overrides: Mapping[str, Any] | None = None) -> Self:
+        """A config from a YAML file, with `overrides` (flags) in place of its values.
+
+        Relative paths of corpora are taken from the file's folder; where nothing is there, from the current one.
+        """
+        source, changes = Path(path), cls.spelled(overrides or {})
+        cache = changes.pop("cache", {})
+        try:
+            config = cls.make({**cls.spelled(read_yaml(source, cls.EXAMPLE)), **changes}, str(source))
+        except ValueError as error:
+            raise UsageError(f"{source}: {error}") from None
+        config = config.model_copy(update={"cache": config.cache.model_copy(update=cache)})
+        if "corpus" in changes or source.parent.resolve() == Path.cwd():
+            return config
+        return config.with_corpora(lambda entry: entry.placed(lambda spec: source.parent / Path(spec).expanduser()))
+
+    @classmethod
+    def resolve(cls, config: Self | Mapping[str, Any] | str | Path) -> Self:
+        """The config itself, or one from a mapping or a YAML file."""
+        if isinstance(config, cls):
+            return config
+        return cls.load(config) if isinstance(config, str | Path) else cls.make(config)  # type: ignore[arg-type]
+
+    def to_yaml(self) -> str:
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=100)
+
+    def portable(self) -> Self:
+        """The config with corpora by absolute path, so that it does the same from any folder; names stay names."""
+        return self.with_corpora(lambda entry: entry.placed(lambda spec: Path(spec).expanduser().absolute()))
+
+    def with_corpora(self, change: Callable[[CorpusEntry], CorpusEntry]) -> Self:
+        """The config with each entry of its corpus changed."""
+        changed = [change(entry) for entry in self.corpus]
+        return self.model_copy(update={"corpus": changed})
+
+
+def read_yaml(source: Path, example: str) -> Mapping[str, Any]:
+    """The mapping that a YAML file holds, or one sentence; `example` is a line as it could stand in the file."""
+    try:
+        loaded = load_yaml(source.read_text("utf-8"), str(source))
+    except FileNotFoundError:
+        raise InputError(f"{source} does not exist; check the path.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{source} cannot be read ({error}).") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark else ""
+        raise UsageError(f"{source}{where} is not valid YAML ({getattr(error, 'problem', error)}).") from error
+    if not isinstance(loaded, Mapping):
+        raise UsageError(f"{source} is not a config: it must hold `key: value` lines such as `{example}`.")
+    return loaded
+
+
+def explain(error: ValidationError, model: type[BaseModel]) -> str:
+    """The first mistake, as one sentence: where it is, what is wrong, and the nearest right word."""
+    # A misspelt key is the likeliest cause of a missing one: name it first.
+    first = min(error.errors(), key=lambda mistake: mistake["type"] != "extra_forbidden")
+    where = ".".join(str(part) for part in first["loc"])
+    match first["type"]:
+        case "extra_forbidden":
+            known = _keys_at(model, first["loc"][:-1])
+            hint = did_you_mean(str(first["loc"][-1]), known) or f" Known here: {', '.join(known)}."
+            return f"unknown key {where!r}.{hint}"
+        case "missing":
+            return f"{where!r} is missing; it is needed."
+        case "value_error":
+            return f"{where}: {first['msg'].removeprefix('Value error, ')}".removeprefix(": ")
+        case _:
+            return f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}, not {first['input']!r}."
+
+
+def _keys_at(model: type[BaseModel], path: Sequence[int | str]) -> list[str]:
+    """The keys that may stand at a place of a config."""
+    for part in path:
+        if part in model.model_fields:
+            kinds = kinds_of(model.model_fields[str(part)].annotation)
+            model = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), model)
+    return [*model.model_fields, *getattr(model, "SPELLINGS", ())]
