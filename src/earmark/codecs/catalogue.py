@@ -144,11 +144,11 @@ def _same_number(wanted: str, known: Iterable[str]) -> str:
 def open_codec(spec: str, **options: Any) -> Codec:
     """Make the codec that `spec` names.
 
-    `opus@12`                     a setting of the list
-    `opus@12?vbr=off`             with options
-    `lyra:FOLDER@3.2`             with weights of your own: a folder, a file, or a name on the hub
-    `mypackage.mymodule:MyCodec`  an import path: a class, a function that makes a codec, or a codec
-    `my_codec.py:MyCodec`         the same in a Python file
+        `opus@12`                     a setting of the list
+        `opus@12?vbr=off`             with options
+        `lyra:FOLDER@3.2`             with weights of your own: a folder, a file, or a name on the hub
+        `mypackage.mymodule:MyCodec`  an import path: a class, a function that makes a codec, or a codec
+        `my_codec.py:MyCodec`         the same in a Python file
 
     Args:
         spec: the spelling.

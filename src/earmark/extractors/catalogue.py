@@ -47,12 +47,12 @@ def cards() -> list[ExtractorCard]:
 def open_extractor(spec: str, **parameters: Any) -> Extractor:
     """Make the extractor that `spec` names.
 
-    `logmel`                      a registered name
-    `whisper:openai/whisper-tiny` a registered name with the argument its constructor takes first
-    `wavlm?layer=9&device=cpu`    with parameters, on a command line
-    `mypackage.mymodule:MyModel`  an import path: a class, a function that makes a model, or a model
-    `mypackage.mymodule:embed`    a function of samples (and their rate) that returns a vector or frames
-    `my_model.py:MyModel`         the same in a Python file
+        `logmel`                      a registered name
+        `whisper:openai/whisper-tiny` a registered name with the argument its constructor takes first
+        `wavlm?layer=9&device=cpu`    with parameters, on a command line
+        `mypackage.mymodule:MyModel`  an import path: a class, a function that makes a model, or a model
+        `mypackage.mymodule:embed`    a function of samples (and their rate) that returns a vector or frames
+        `my_model.py:MyModel`         the same in a Python file
 
     Args:
         spec: the spelling.
