@@ -27,9 +27,9 @@ from urllib.parse import urlsplit
 import numpy as np
 import psutil
 
-from earmark.board.records import SystemCard
+from earmark.submissions import SystemCard
 from earmark.board.storage import Store, open_database
-from earmark.board.submission import Document
+from earmark.submissions import Document
 from earmark.scores import VOCSIM_SUBSETS, Row, Scores
 
 METRICS = ("P@1", "P@5", "GSR", "CSR", "CS", "CSCF", "purity")

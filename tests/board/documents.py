@@ -6,9 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from earmark.board.records import SystemCard
-from earmark.board.submission import Document, read_document
 from earmark.scores import Row, Scores
+from earmark.submissions import Document, SystemCard, read_document
 
 INPUTS = "ab" * 32
 

@@ -16,11 +16,10 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 from earmark.board.app import create_app
-from earmark.board.records import SystemCard
 from earmark.board.settings import Settings
-from earmark.board.storage.store import Store
-from earmark.board.submission import Document
+from earmark.board.storage import Store
 from earmark.scores import Row, Scores
+from earmark.submissions import Document, SystemCard
 
 SUBSETS = ("BC", "BS1", "HW1", "HS1")
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from earmark.board.records import SystemCard
-from earmark.board.snapshot import Snapshot
+from earmark.board.boards.snapshot import Snapshot
 from earmark.scores import Row, Scores
+from earmark.submissions import SystemCard
 
 SUBSETS = ("birds", "cats", "dogs", "doors", "rain")
 NASTY = '<script>alert("x")</script> & Søn'

@@ -12,8 +12,8 @@ from fastapi.testclient import TestClient
 from tests.board.hosted import Hosted, document, hosted
 
 from earmark.board.app import create_app
-from earmark.board.logs import JsonLines, log_to_stderr, struck_out
 from earmark.board.settings import Settings
+from earmark.board.web.logs import JsonLines, log_to_stderr, struck_out
 
 
 @pytest.fixture(scope="module")
@@ -123,4 +123,4 @@ def test_sessions_outlive_a_restart_and_permalinks_have_the_public_address(tmp_p
     assert len(first.state.context.signer.secret) == 32
     with TestClient(second) as client:
         assert client.get(f"/v1/submissions/{told['id']}").json()["state"] == "pending"
-    first.state.context.close()
+    first.state.context.store.close()

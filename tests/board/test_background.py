@@ -8,11 +8,11 @@ import pytest
 from tests.board.scored import cards, scores, snapshot
 
 from earmark.analysis.study import analyze
-from earmark.board.background import Background, analysed, digest_of, matrix_of
-from earmark.board.snapshot import Snapshot, Snapshots
+from earmark.board.boards.analyses import Background, analysed, digest_of, matrix_of
+from earmark.board.boards.snapshot import Snapshot, Snapshots
 from earmark.board.storage import Store
-from earmark.board.submission import Document
 from earmark.scores import Row, Scores
+from earmark.submissions import Document
 
 
 def test_the_matrix_is_the_board_under_each_systems_best_setting() -> None:

@@ -18,9 +18,9 @@ from earmark.board.backup import backup, restore
 from earmark.board.export import export
 from earmark.board.records import User
 from earmark.board.storage import Store, open_database
-from earmark.board.submission import Document
 from earmark.errors import InputError, UsageError
 from earmark.scores import Scores, load_scores
+from earmark.submissions import Document
 
 
 def everything(store: Store) -> dict[str, list[tuple[Any, ...]]]:

@@ -8,15 +8,13 @@ import pytest
 from sqlalchemy import text
 from tests.board.documents import row
 
-from earmark.board import rules
-from earmark.board.records import SystemCard, User
-from earmark.board.refusals import Conflict, Refused
-from earmark.board.rules import check
-from earmark.board.snapshot import Snapshot, Snapshots
+from earmark.board.boards.snapshot import Snapshot, Snapshots
+from earmark.board.records import User
+from earmark.board.refusals import Conflict
 from earmark.board.storage import Store
-from earmark.board.submission import Document
 from earmark.cli import main
 from earmark.scores import Row, Scores
+from earmark.submissions import Document, Refused, SystemCard, check, rules
 
 BLIND = ("HU3", "HU4", "HW3", "HW4")
 
@@ -31,7 +29,7 @@ def claim(
 def test_self_reported_measurements_of_blind_subsets_are_refused() -> None:
     problems = check(claim(subsets=("BC", "HU4", "mean:blind"))).problems
     assert [one.pointer for one in problems] == ["/scores/1/subset", "/scores/2/subset"]
-    assert "HU4 is blind, and only the host can measure it" in problems[0].sentence
+    assert "HU4 is blind, and only the host can measure it" in problems[0].message
     assert check(claim(subsets=("BC", "OC1", "mean:public"))).problems == []
     for provenance in ("blind", "reproduced", "printed"):
         assert check(claim(provenance=provenance)).problems == []

@@ -5,18 +5,16 @@ from __future__ import annotations
 import pytest
 from tests.board.hosted import document
 
-from earmark.board.limits import Limits
 from earmark.board.pages.card_form import FIELDS, document_from
-from earmark.board.records import SystemCard
-from earmark.board.submission import Document
 from earmark.errors import InputError
 from earmark.scores import Row, Scores
+from earmark.submissions import Document, Limits, SystemCard
 
 LIMITS = Limits()
 
 
 def test_every_fact_of_a_card_can_be_said_in_the_form() -> None:
-    assert {field.name for field in FIELDS} == set(SystemCard.__dataclass_fields__)
+    assert {field.name for field in FIELDS} == set(SystemCard.__dataclass_fields__) - {"details"}  # of runs of codecs
 
 
 def test_an_empty_form_leaves_the_file_as_it_is() -> None:

@@ -19,7 +19,7 @@ from tests.board.hosted import document, listening
 
 from earmark.board import client
 from earmark.board.client import BoardClient, BoardRefusal, checked_address, sends_in_the_open
-from earmark.board.storage.store import Store
+from earmark.board.storage import Store
 from earmark.errors import InputError, UsageError
 
 TOKEN = "em_" + "x" * 43
@@ -229,7 +229,7 @@ def test_the_client_needs_neither_the_web_stack_nor_a_database() -> None:
 import sys
 for name in ("fastapi", "starlette", "sqlalchemy", "alembic", "uvicorn", "jinja2", "torch", "transformers"):
     sys.modules[name] = None
-import earmark.board.client, earmark.board.rules, earmark.board.submission, earmark.cli.submit
+import earmark.board.client, earmark.submissions, earmark.cli.submit
 from earmark import cli
 raise SystemExit(cli.main(["submit", sys.argv[1], "--board", "vocsim", "--dry-run", "--quiet"]))
 """

@@ -9,14 +9,14 @@ import pytest
 from tests.board.scored import SUBSETS, scores, snapshot
 
 from earmark import published
-from earmark.board.comparison import compare
-from earmark.board.figures import pareto_figure
-from earmark.board.pareto import pareto
-from earmark.board.records import SystemCard
-from earmark.board.snapshot import NoSuchSystem, Snapshot
-from earmark.board.subsets import saturation, summarise
+from earmark.board.boards.costs import pareto
+from earmark.board.boards.pairs import compare
+from earmark.board.boards.snapshot import NoSuchSystem, Snapshot
+from earmark.board.boards.subsets import saturation, summarise
+from earmark.board.pages.figures import pareto_figure
 from earmark.errors import EarmarkError, UsageError
 from earmark.scores import Row, Scores
+from earmark.submissions import SystemCard
 
 WHOLE = snapshot()
 

@@ -19,13 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.board.documents import document, read_own, row
 
-from earmark.board.cards import card_from, combined, plain_card
-from earmark.board.limits import Limits
-from earmark.board.records import SystemCard
-from earmark.board.strictness import strict_json
-from earmark.board.submission import Document, read_document
 from earmark.errors import EarmarkError, InputError
 from earmark.scores import Row, Scores
+from earmark.submissions import Document, Limits, SystemCard, card_from, combined, plain_card, read_document
+from earmark.submissions.strictness import strict_json
 
 ROWS = (
     row(1 / 3, low=0.1, high=0.5, n=473, seconds=1e-9),
@@ -110,8 +107,8 @@ OWN = '{"format": "earmark-submission", "version": 1, "board": "mine", %s}'
         (OWN % '"systems": [{"name": "a", "parameters": 1}]', "unknown key"),
         (OWN % '"provenance": "true", "scores": []', "provenance"),
         (OWN % '"more": 1', 'unknown key "more"'),
-        ('{"format": "earmark-submission", "version": 2}', "reads version 1"),
-        ('{"format": "earmark-submission", "version": true}', "reads version 1"),
+        ('{"format": "earmark-submission", "version": 3}', "reads version 2"),
+        ('{"format": "earmark-submission", "version": true}', "reads version 2"),
         ('{"format": "something"}', "neither an array"),
         ("[", "not valid JSON"),
         ("3", "neither an array"),

@@ -11,8 +11,13 @@ from datetime import UTC, datetime
 import pytest
 from tests.board.scored import NASTY, snapshot
 
-from earmark.board.comparison import compare
-from earmark.board.downloads import (
+from earmark.board.boards.costs import pareto
+from earmark.board.boards.pairs import compare
+from earmark.board.boards.snapshot import Snapshot
+from earmark.board.boards.subsets import summarise
+from earmark.board.boards.table import table
+from earmark.board.boards.view import BoardView
+from earmark.board.pages.files import (
     bibtex,
     comparison_records,
     pareto_records,
@@ -23,13 +28,9 @@ from earmark.board.downloads import (
     to_csv,
     to_json,
 )
-from earmark.board.pareto import pareto
-from earmark.board.records import System, SystemCard
-from earmark.board.snapshot import Snapshot
-from earmark.board.subsets import summarise
-from earmark.board.table import table
-from earmark.board.view import BoardView
+from earmark.board.records import System
 from earmark.scores import Row, Scores
+from earmark.submissions import SystemCard
 
 WHOLE = snapshot()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from earmark import published
-from earmark.board.history import PUBLISHED_BOARDS, load_published
+from earmark.board.printed import PUBLISHED_BOARDS, load_published
 from earmark.board.storage import Store
 from earmark.scores import Scores
 
@@ -18,7 +18,7 @@ def test_the_printed_results_load_once_and_whole(store: Store) -> None:
         printed = published.load(one.board)
         assert one.rows == len(printed)
         live = store.live_scores(one.board)
-        assert set(live.provenance) == {"printed"}
+        assert set(live["provenance"]) == {"printed"}
         names = {system.id: system.card.name for system in store.systems(one.board)}
         assert set(live.rows(one.board, names)) == set(printed.rows)
         assert store.rows_of(one.submission.id) == Scores(printed.rows)

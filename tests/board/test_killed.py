@@ -79,5 +79,5 @@ def test_killed_writers_lose_nothing_and_leave_no_half(url: str) -> None:
     live = store.live_scores("mine")
     newest = {slug: sent.id for sent in reversed(found.values()) if sent.state == "accepted" for slug in sent.systems}
     assert len(live) == 40 * len(newest)
-    assert set(live.submission_id) == set(newest.values())
+    assert set(live["submission_id"]) == set(newest.values())
     store.close()

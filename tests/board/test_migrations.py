@@ -11,7 +11,7 @@ from sqlalchemy import inspect, text
 
 from earmark.board.storage.database import connect, open_database, writing
 from earmark.board.storage.migrations import HEAD, config_for, revision_of
-from earmark.board.storage.tables import Board
+from earmark.board.storage.tables import metadata
 from earmark.errors import InputError, UsageError
 
 
@@ -22,7 +22,7 @@ def test_the_steps_make_the_tables(url: str) -> None:
         assert revision_of(connection) == HEAD
         command.check(config_for(connection))
         there = set(inspect(connection).get_table_names()) - {"alembic_version"}
-    assert there == set(Board.metadata.tables)
+    assert there == set(metadata.tables)
     engine.dispose()
 
 
@@ -97,11 +97,10 @@ def test_a_database_of_the_first_version_is_brought_up_with_its_rows(url: str) -
     """Rows that were stored before the last columns were there read as rows without them; new ones keep every cell."""
     from tests.board.documents import row
 
-    from earmark.board.records import SystemCard
     from earmark.board.storage import Store
     from earmark.board.storage.migrations import bring_to
-    from earmark.board.submission import Document
     from earmark.scores import Scores
+    from earmark.submissions import Document, SystemCard
 
     spelled = ("ablation", "aggregate", "statistic")
     new = ("interval", "unit", "units", "comparisons", "shuffle", "baseline_error", *spelled)
@@ -127,7 +126,11 @@ def test_a_database_of_the_first_version_is_brought_up_with_its_rows(url: str) -
         command.check(config_for(connection))
     names = {system.id: system.card.name for system in store.systems("mine")}
     live = store.live_scores("mine")
-    assert set(zip(live.ablation, live.aggregate, strict=True)) == {("", ""), ("noise0.05", ""), ("", "mean:public")}
+    assert set(zip(live["ablation"], live["aggregate"], strict=True)) == {
+        ("", ""),
+        ("noise0.05", ""),
+        ("", "mean:public"),
+    }
     assert set(live.rows("mine", names)) == set(rows)
     full = row(
         0.6, low=0.5, high=0.7, baseline=0.1, interval="jackknife", unit="group", units=15, comparisons=3,

@@ -9,7 +9,7 @@ from earmark import published
 from earmark.analysis.ranks import rank_models
 from earmark.analysis.sources import open_matrix
 from earmark.analysis.study import analyze
-from earmark.board.snapshot import Snapshot
+from earmark.board.boards.snapshot import Snapshot
 from earmark.scores import Scores, aggregate
 
 
@@ -105,7 +105,7 @@ def test_categories_of_codec_superb_are_the_papers_harmonic_means() -> None:
 
 
 def test_the_interval_of_a_harmonic_mean_follows_its_first_derivative() -> None:
-    from earmark.board.means import means
+    from earmark.board.boards.panels import means
 
     value = np.array([[0.2, 0.8, 0.4], [0.5, 0.5, 0.5], [0.3, 0.6, np.nan]])
     width = np.array([[0.002, 0.001, 0.003]] * 3)

@@ -15,13 +15,11 @@ import pytest
 from tests.board.hosted import Hosted, hosted
 from tests.board.scored import NASTY, cards, scores
 
-from earmark.board.pages import page_templates
-from earmark.board.pages.assets import asset
-from earmark.board.pages.reading_render import Reader, Source
-from earmark.board.records import SystemCard
-from earmark.board.snapshot import Snapshot
-from earmark.board.submission import Document
+from earmark.board.boards.snapshot import Snapshot
+from earmark.board.pages.assets import asset, page_templates
+from earmark.board.pages.boards import Reader, Source
 from earmark.scores import Row, Scores, load_scores
+from earmark.submissions import Document, SystemCard
 
 HTML = {"accept": "text/html"}
 _VOID = {"meta", "link", "input", "img", "br", "hr", "option"}

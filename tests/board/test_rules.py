@@ -9,12 +9,9 @@ from typing import Any
 import pytest
 from tests.board.documents import row
 
-from earmark.board.history import published_document
-from earmark.board.limits import Limits
-from earmark.board.records import SystemCard
-from earmark.board.rules import check, known_boards
-from earmark.board.submission import Document
-from earmark.scores import VOCSIM_SUBSETS, Row, Scores, validate
+from earmark.board.printed import published_document
+from earmark.scores import VOCSIM_SUBSETS, MetricFacts, Row, Scores, metric_facts
+from earmark.submissions import Document, Limits, SystemCard, check, known_boards
 
 
 def sent(*rows: Row, **card: Any) -> Document:
@@ -115,7 +112,7 @@ def test_the_papers_keep_the_rules(board: str) -> None:
 def test_each_impossible_thing_is_named_with_its_place(cells: dict[str, Any], pointer: str, said: str) -> None:
     problems = check(sent(row(**{"value": 0.5, **cells}))).problems
     assert any(problem.pointer == pointer for problem in problems), problems
-    assert re.search(said, " ".join(problem.sentence for problem in problems))
+    assert re.search(said, " ".join(problem.message for problem in problems))
 
 
 @pytest.mark.parametrize(
@@ -159,18 +156,18 @@ def test_rows_and_cards_must_belong_together() -> None:
     two = replace(good, cards=(*good.cards, SystemCard("other")))
     assert [p.pointer for p in check(two).problems] == ["/systems/1"]
     twice = replace(good, cards=(*good.cards, *good.cards))
-    assert "2 cards" in check(twice).problems[0].sentence
-    assert check(replace(good, scores=Scores())).problems[0].sentence.startswith("The document has no scores")
+    assert "2 cards" in check(twice).problems[0].message
+    assert check(replace(good, scores=Scores())).problems[0].message.startswith("The document has no scores")
     stray = replace(good, scores=Scores((row(), row(suite="other"))))
     assert [p.pointer for p in check(stray).problems] == ["/scores/1/suite"]
     double = check(sent(row(0.5), row(0.6)))
-    assert "repeats row 1" in double.problems[0].sentence
+    assert "repeats row 1" in double.problems[0].message
 
 
 def test_long_lists_of_problems_are_cut() -> None:
     many = check(sent(*(row(2.0, subset=f"s{k}") for k in range(500))))
     assert len(many.problems) == 101
-    assert many.problems[-1].sentence == "There are more problems; mend these first."
+    assert many.problems[-1].message == "There are more problems; mend these first."
     few = Limits(max_rows=10, max_systems=1)
     shaped = check(sent(*(row(system=f"s{k}") for k in range(11))), limits=few)
     assert [p.pointer for p in shaped.problems] == ["/scores", "/systems"]
@@ -180,25 +177,25 @@ def test_rows_far_apart_are_counted_through() -> None:
     rows = [row(subset=f"s{k}") for k in range(450)]
     rows += [row(2.0, subset="last"), row(subset="s3"), row(subset="twice"), row(subset="twice")]
     problems = check(sent(*rows)).problems
-    assert [problem.pointer for problem in problems] == ["/scores/450", "/scores/453", "/scores/451"]
-    assert [re.findall(r"[Rr]ow (\d+)", problem.sentence) for problem in problems] == [
+    assert [problem.pointer for problem in problems] == ["/scores/450", "/scores/451", "/scores/453"]
+    assert [re.findall(r"[Rr]ow (\d+)", problem.message) for problem in problems] == [
         ["451"],
-        ["454", "453"],
         ["452", "4"],
+        ["454", "453"],
     ]
 
 
 def test_many_wrong_rows_cost_no_more_than_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
-    def counting(some: tuple[Row, ...]) -> list[str]:
-        seen.append(len(some))
-        return validate(some)
+    def counting(metric: str) -> MetricFacts:
+        seen.append(metric)
+        return metric_facts(metric)
 
-    monkeypatch.setattr("earmark.board.rules.validate", counting)
+    monkeypatch.setattr("earmark.scores.validation.metric_facts", counting)
     many = check(sent(*(row(metric=f"P@1x{k}", subset="a") for k in range(5000))))
     assert len(many.problems) == 101
-    assert sum(seen) <= 400  # each unknown name costs a search for a near one
+    assert len(seen) <= 400  # each unknown name costs a search for a near one
 
 
 # --- what is worth knowing -------------------------------------------------------------------------------------------

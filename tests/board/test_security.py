@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from tests.board.hosted import Hosted, document, hosted, plain
 
-from earmark.board.limits import Limits
 from earmark.board.refusals import Busy
-from earmark.board.security import HEADERS, SESSION_COOKIE, Signer
+from earmark.board.web.security import HEADERS, SESSION_COOKIE, Signer
+from earmark.submissions import Limits
 
 HTML = {"Accept": "text/html"}
 JSON = {"Content-Type": "application/json"}
@@ -255,7 +255,7 @@ def test_a_wrong_token_is_refused_and_guessing_is_slowed_down(board: Hosted) -> 
 
 
 def test_no_token_is_logged_stored_or_shown(board: Hosted, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    from earmark.board.logs import JsonLines
+    from earmark.board.web.logs import JsonLines
 
     caplog.set_level(logging.DEBUG)
     sign_in(board, board.author_token)

@@ -9,15 +9,17 @@ import pytest
 from tests.board.documents import document
 from tests.board.scored import cards, scores, snapshot
 
-from earmark.board.groups import groups_of
-from earmark.board.panels import STATUSES, Cells
-from earmark.board.records import System, SystemCard
+from earmark.board.boards.groups import groups_of
+from earmark.board.boards.panels import STATUSES, columns_of
+from earmark.board.boards.snapshot import NoSuchBoard, NoSuchSystem, Snapshot, Snapshots
+from earmark.board.boards.subsets import summarise
+from earmark.board.names import slug_of
+from earmark.board.records import System
 from earmark.board.refusals import NotFound
-from earmark.board.snapshot import NoSuchBoard, NoSuchSystem, Snapshot, Snapshots, slug_of
 from earmark.board.storage import Store
-from earmark.board.subsets import summarise
 from earmark.errors import UsageError
 from earmark.scores import Row, Scores
+from earmark.submissions import SystemCard
 
 
 def _content(whole: Snapshot) -> dict[tuple[str, ...], tuple[Any, ...]]:
@@ -66,7 +68,7 @@ def test_changed_systems_give_what_a_new_snapshot_would() -> None:
                 rows[name].append(extra)
         new = Scores(tuple(row for system in changed for row in rows[system.card.name]))
         places = {system.card.name: place for place, system in enumerate(changed)}
-        current = current.updated(generation, changed, Cells.of_scores(new, places))
+        current = current.updated(generation, changed, columns_of(new, places))
         everything = Scores(tuple(row for name in rows for row in rows[name]))
         fresh = Snapshot.of_scores("mine", everything, cards(8))
         assert _content(current) == _content(fresh)
@@ -136,8 +138,8 @@ def test_names_of_files_and_addresses() -> None:
 
 
 def test_boards_with_little_on_them_are_boards() -> None:
-    from earmark.board.table import table
-    from earmark.board.view import BoardView
+    from earmark.board.boards.table import table
+    from earmark.board.boards.view import BoardView
 
     assert Snapshot.of_scores("empty", Scores()).metrics == ()
     means = Snapshot.of_scores("mine", Scores((Row(system="a", subset="mean:speech", metric="P@1", value=0.5),)))

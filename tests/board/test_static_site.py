@@ -9,13 +9,13 @@ from urllib.parse import unquote
 import pytest
 from tests.board.scored import NASTY, cards, scores, snapshot
 
-from earmark.board.pages.reading_render import Source
-from earmark.board.snapshot import Snapshot
-from earmark.board.static_site import freeze, write_static_site
+from earmark.board.boards.snapshot import Snapshot
+from earmark.board.pages.boards import Source
+from earmark.board.pages.static_site import freeze, write_static_site
 from earmark.board.storage import Store
-from earmark.board.submission import Document
 from earmark.errors import UsageError
 from earmark.scores import Row, Scores
+from earmark.submissions import Document
 
 
 class Two:

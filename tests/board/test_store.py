@@ -17,20 +17,20 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 from tests.board.documents import document, row
 
-from earmark.board.records import SystemCard, User
-from earmark.board.refusals import Busy, Conflict, NotAllowed, NotFound, Refused
+from earmark.board.records import User
+from earmark.board.refusals import Busy, Conflict, NotAllowed, NotFound
 from earmark.board.storage import Store, open_database
-from earmark.board.submission import Document
 from earmark.errors import InputError, UsageError
 from earmark.scores import COLUMNS, KEY, Row, Scores
+from earmark.submissions import Document, Refused, SystemCard
 
 
 def live(store: Store, board: str = "mine") -> dict[tuple[str, str], float]:
     """The live values by system and subset."""
     names = {system.id: system.card.name for system in store.systems(board)}
     found = store.live_scores(board)
-    keys = [(names[system], subset) for system, subset in zip(found.system_id.tolist(), found.subset, strict=True)]
-    return dict(zip(keys, found.value.tolist(), strict=True))
+    keys = [(names[system], subset) for system, subset in zip(found.system_id.tolist(), found["subset"], strict=True)]
+    return dict(zip(keys, found["value"].tolist(), strict=True))
 
 
 def accept(store: Store, sent: Document, user: User, moderator: User) -> str:
@@ -78,11 +78,11 @@ def test_every_column_comes_back_as_it_was_sent(store: Store, ada: User, grace: 
     store.decide(made.id, grace, accept=True)
     found = store.live_scores("mine")
     assert list(found.rows("mine", {found.system_id[0]: "model"})) == [full, missing]
-    assert math.isnan(found.value[1])
-    assert found.status == ["ok", "failed"]
-    assert found.submission_id == [made.id] * 2
-    assert found.provenance == ["self-reported"] * 2
-    assert found.created == [made.created] * 2
+    assert math.isnan(found["value"][1])
+    assert found["status"] == ["ok", "failed"]
+    assert found["submission_id"] == [made.id] * 2
+    assert found["provenance"] == ["self-reported"] * 2
+    assert found["created"] == [made.created] * 2
 
 
 def test_a_later_submission_supersedes_and_its_withdrawal_brings_the_earlier_back(
@@ -323,7 +323,7 @@ def test_some_systems_alone(store: Store, ada: User, grace: User) -> None:
     accept(store, Document.of(Scores(rows[400:])), ada, grace)
     ids = [system.id for system in store.systems("mine")]
     assert len(ids) == 700
-    assert np.array_equal(np.sort(store.live_scores("mine", ids[50:650]).value), np.arange(50, 650) / 1000)
+    assert np.array_equal(np.sort(store.live_scores("mine", ids[50:650])["value"]), np.arange(50, 650) / 1000)
     assert len(store.live_scores("mine", [])) == 0
     assert len(store.live_scores("other", ids)) == 0
 
@@ -498,24 +498,24 @@ def test_several_processes_open_a_new_board_at_once(request: pytest.FixtureReque
 
 
 def test_readers_see_one_state_while_others_write(store: Store, ada: User, grace: User) -> None:
-    from earmark.board.storage import lookups
     from earmark.board.storage.database import reading
+    from earmark.board.storage.live import live_scores
 
     accept(store, document({"birds": 0.1}), ada, grace)
     with reading(store.engine) as connection:
-        before = lookups.live_scores(connection, "mine", None).value.tolist()
+        before = live_scores(connection, "mine", None)["value"].tolist()
         accept(store, document({"birds": 0.9, "otters": 0.8}), ada, grace)
-        assert lookups.live_scores(connection, "mine", None).value.tolist() == before == [0.1]
-    assert sorted(store.live_scores("mine").value.tolist()) == [0.8, 0.9]
+        assert live_scores(connection, "mine", None)["value"].tolist() == before == [0.1]
+    assert sorted(store.live_scores("mine")["value"].tolist()) == [0.8, 0.9]
 
 
 def test_the_columns_of_scores_are_the_columns_of_the_score_table() -> None:
     """A new column of the score table needs a migration."""
-    from earmark.board.storage.tables import Measurement, Score
+    from earmark.board.storage.tables import measurements, scores
 
-    stored = {column.name for table in (Score, Measurement) for column in table.__table__.columns}
+    stored = {column.name for table in (scores, measurements) for column in table.columns}
     assert set(COLUMNS) - {"suite", "system"} <= stored
-    assert set(KEY) == {"suite", "system"} | {c.name for c in Measurement.__table__.columns} - {"id"}
+    assert set(KEY) == {"suite", "system"} | {column.name for column in measurements.columns} - {"id"}
     assert Row().n is None
 
 

@@ -12,10 +12,10 @@ import pytest
 from tests.board.hosted import document, listening
 from tests.cli.verbs import runner
 
-from earmark.board.rules import Verdict
-from earmark.board.storage.store import Store
+from earmark.board.storage import Store
 from earmark.cli import submit
 from earmark.scores import Row, Scores
+from earmark.submissions import Verdict
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -123,7 +123,7 @@ def test_what_only_the_board_knows_is_told_in_full(
     call: Call, board: tuple[str, Store], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address, _ = board
-    monkeypatch.setattr("earmark.board.rules.check", lambda document: Verdict())  # an older Earmark, with other rules
+    monkeypatch.setattr("earmark.submissions.check", lambda document: Verdict())  # an older Earmark, with other rules
     for more in (["--yes"], ["--dry-run"]):
         code, out, err = call(written(tmp_path, "older", 40.0), "--to", address, "--quiet", *more)
         assert (code, out) == (1, "")

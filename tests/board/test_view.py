@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from tests.board.scored import SUBSETS, scores, snapshot
 
-from earmark.board.snapshot import Snapshot
-from earmark.board.table import TablePage, facets, table
-from earmark.board.view import PER_PAGE, BoardView
+from earmark.board.boards.snapshot import Snapshot
+from earmark.board.boards.table import TablePage, facets, table
+from earmark.board.boards.view import PER_PAGE, BoardView
 from earmark.errors import UsageError
 from earmark.scores import Row, Scores
 

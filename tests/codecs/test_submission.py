@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from earmark.codecs.contract import CodecCard
-from earmark.codecs.submission import MOST_BYTES, Dataset, Document, read_document, schema, to_document, to_json
+from earmark.codecs.submission import codec_document, to_json
 from earmark.errors import InputError
 from earmark.scores import Row, Scores
+from earmark.submissions import Dataset, Document, enforce, schema
+from earmark.submissions import read_document as read_bytes
+from earmark.submissions.documents import _KEYS, Limits
 
 CARDS = (
     CodecCard(name="opus@12", family="opus", rate=48000, kbps=12.0, frame_rate=50.0, delay=0, causal=True),
@@ -34,7 +37,7 @@ ROWS = (
     row("opus@12", "P@1", 0.4, distance="cosine", baseline=0.02, lift=0.38, p_value=0.001),
     row("toy", "kbps", None, status="failed", reason="no clip was coded"),
 )
-DOCUMENT = Document(
+DOCUMENT = codec_document(
     CARDS,
     Scores(ROWS),
     datasets=(Dataset("esc50", "audio", 200, 1000.0, "ff00"),),
@@ -42,70 +45,89 @@ DOCUMENT = Document(
 )
 
 
+def read_document(data: bytes | str) -> Document:
+    """The document, if it keeps the rules."""
+    document = read_bytes(data if isinstance(data, bytes) else data.encode())
+    enforce(document)
+    return document
+
+
 def changed(**changes: Any) -> str:
     plain = json.loads(to_json(DOCUMENT))
     return json.dumps({**plain, **changes})
 
 
-def with_result(**changes: Any) -> str:
+def with_score(**changes: Any) -> str:
     plain = json.loads(to_json(DOCUMENT))
-    plain["codecs"][0]["results"][1].update(changes)
+    plain["scores"][1].update(changes)
     return json.dumps(plain)
 
 
 def test_it_comes_back_as_it_was() -> None:
     assert read_document(to_json(DOCUMENT)) == DOCUMENT
-    assert read_document(to_json(DOCUMENT).encode()) == DOCUMENT
+    assert read_document(DOCUMENT.to_bytes()) == DOCUMENT
     assert to_json(DOCUMENT) == to_json(read_document(to_json(DOCUMENT)))
 
 
+def test_every_fact_of_a_card_is_kept() -> None:
+    opus, toy = DOCUMENT.cards
+    assert (opus.kind, opus.family, opus.kbps) == ("codec", "opus", 12.0)
+    assert opus.details == {"rate": 48000, "frame_rate": 50.0, "causal": True, "delay": 0}
+    assert (toy.description, toy.details) == ("“quoted” µ", {"codebooks": 2, "codebook_sizes": [1024, 1024]})
+
+
 def test_what_is_not_said_is_not_written() -> None:
-    result = to_document(DOCUMENT)["codecs"][0]["results"][1]
-    assert set(result) == {"subset", "metric", "value", "low", "high", "n", "status", "version", "inputs"}
+    score = DOCUMENT.plain["scores"][1]
+    assert set(score) == {"subset", "system", "metric", "value", "low", "high", "n", "version", "inputs"}
 
 
 def test_partial_results_are_welcome() -> None:
-    few = replace(DOCUMENT, cards=CARDS[:1], scores=Scores(ROWS[:1]), datasets=())
+    few = codec_document(CARDS[:1], Scores(ROWS[:1]))
     assert read_document(to_json(few)).scores.value("kbps") == 11.4
 
 
 def test_the_schema_knows_every_key_that_is_written() -> None:
-    shape = schema()
-    parts = shape["$defs"]
-    written = to_document(DOCUMENT)
-    assert set(written) <= set(shape["properties"])
-    for codec in written["codecs"]:
-        assert set(codec["card"]) <= set(parts["_Card"]["properties"])
-        assert all(set(result) <= set(parts["_Result"]["properties"]) for result in codec["results"])
+    shape = schema()["properties"]
+    assert set(DOCUMENT.plain) <= set(shape) == set(_KEYS)
+    for score in DOCUMENT.plain["scores"]:
+        assert set(score) <= set(shape["scores"]["items"]["properties"])
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "not valid JSON"),
-        ("[]", '"format"'),
-        ('{"format": "earmark-codec-submission"}', "version None"),
-        (changed(version=2), "reads version 1"),
+        ("{", "not valid JSON"),
+        ("3", '"format"'),
+        ('{"format": "earmark-submission"}', 'version "None"'),
+        ('{"format": "earmark-codec-submission"}', 'version "None"'),
+        ('{"format": "earmark-codec-submission", "version": 1, "codecs": []}', "codecs"),
+        ('{"format": "earmark-codec-submission", "version": 1, "codecs": [{"card": {}}]}', "codec 1"),
+        (changed(version=3), "reads version 2"),
         (changed(surprise=1), "surprise"),
-        (changed(codecs=[]), "codecs"),
-        (changed(suite=""), "suite"),
+        (changed(scores=[]), "no scores"),
+        (changed(board=""), "which board"),
+        (changed(definitions="own"), "definitions"),
+        (changed(versions={"numpy": 2}), "versions"),
         (changed(datasets=[{"subset": "a", "category": "noise", "clips": 1}]), "category"),
+        (changed(datasets=[{"subset": "a", "category": "audio"}]), "clips"),
         (changed(datasets=[{"subset": "a", "category": "audio", "clips": 1}] * 2), "twice"),
-        (changed(codecs=json.loads(to_json(DOCUMENT))["codecs"][:1] * 2), "two codecs"),
+        (changed(systems=DOCUMENT.plain["systems"][:1] * 2 + DOCUMENT.plain["systems"][1:]), "2 cards"),
+        (changed(systems=[{**DOCUMENT.plain["systems"][0], "details": {"a": {}}}]), "details"),
         (to_json(DOCUMENT).replace('"value": 3.36', '"value": NaN'), "NaN"),
-        (to_json(DOCUMENT).replace('"value": 3.36', '"value": 1e999'), "finite"),
+        (to_json(DOCUMENT).replace('"value": 3.36', '"value": 1e999'), "inf"),
         (to_json(DOCUMENT).replace('"value": 3.36', '"value": 3.36, "value": 4.6'), "twice"),
         (to_json(DOCUMENT).replace('"value": 3.36', '"value": "3.36"'), "value"),
-        (to_json(DOCUMENT).replace('"n": 200', f'"n": {"9" * 30}', 1), "digits"),
-        (with_result(value=9.0), "outside"),
-        (with_result(metric="pesk"), "unknown metric"),
-        (with_result(n=None), "without n"),
-        (with_result(inputs=""), "inputs"),
-        (with_result(value=None), "no value"),
-        (with_result(status="predicted"), "status"),
-        (with_result(low=4.0), "above high"),
-        (with_result(protocol="tandem:0"), "protocol"),
-        (with_result(metric="kbps", value=11.0), "repeats"),
+        (to_json(DOCUMENT).replace('"n": 200', f'"n": {"9" * 500}', 1), "digits"),
+        (with_score(value=9.0), "outside"),
+        (with_score(metric="pesk"), "unknown metric"),
+        (with_score(n=None), "without n"),
+        (with_score(inputs=""), "inputs"),
+        (with_score(version=""), "version"),
+        (with_score(value=None), "no value"),
+        (with_score(status="predicted"), "status"),
+        (with_score(low=4.0), "above high"),
+        (with_score(protocol="tandem:0"), "protocol"),
+        (with_score(metric="kbps", value=11.0), "repeats"),
         ('{"format": ' + "[" * 5000 + "]" * 5000 + "}", "deep"),
         ("\x00", "not valid JSON"),
     ],
@@ -117,23 +139,23 @@ def test_what_is_no_measurement_is_refused(text: str, said: str) -> None:
 
 def test_a_codec_without_a_counted_rate_is_refused() -> None:
     with pytest.raises(InputError, match="bitrate"):
-        to_document(replace(DOCUMENT, cards=CARDS[:1], scores=Scores(ROWS[1:2])))
+        to_json(codec_document(CARDS[:1], Scores(ROWS[1:2])))
 
 
 def test_brackets_inside_text_are_no_depth() -> None:
     card = replace(CARDS[0], notes="[" * 500 + '"\\' + "{" * 500)
-    document = replace(DOCUMENT, cards=(card, CARDS[1]))
-    assert read_document(to_json(document)).cards[0].notes == card.notes
+    document = codec_document((card, CARDS[1]), Scores(ROWS))
+    assert read_document(to_json(document)).cards[0].description == card.notes
 
 
 def test_a_reason_without_end_is_cut() -> None:
     long = replace(ROWS[2], reason="it broke and " * 400)
-    found = read_document(to_json(replace(DOCUMENT, scores=Scores((*ROWS[:2], long, ROWS[5])))))
-    assert found.scores.row("stoi").reason.endswith("…")
+    document = codec_document(CARDS, Scores((*ROWS[:2], long, ROWS[5])))
+    assert read_document(to_json(document)).scores.row("stoi").reason.endswith("…")
 
 
 def test_too_much_is_not_even_parsed() -> None:
     with pytest.raises(InputError, match="bytes"):
-        read_document(b" " * (MOST_BYTES + 1))
+        read_document(b" " * (Limits().max_body + 1))
     with pytest.raises(InputError, match="UTF-8"):
         read_document(b"\xff\xfe{")

@@ -15,7 +15,7 @@ from tests.board.hosted import document
 from tests.board.serving import Serving
 from tests.e2e.conftest import swapped
 
-from earmark.board.submission import Document
+from earmark.submissions import Document
 
 NASTY = "<script>window.broken=1</script>"
 PAGES = (

@@ -235,7 +235,7 @@ def from_scores(
         values[at[model], places[dataset]] = value
     facts = metric_facts(metric)
     low, high = (end if np.isfinite(end) else None for end in facts.range)
-    floor = 0.0 if low is None or low < 0 else low  # a range below 0 (silhouette, ARI) has its chance at 0
+    floor = 0.0 if low is None or low < 0 else low  # a range that begins below 0 has its chance at 0
     if high is not None and 1.0 < high <= MIXED_SCALE:
         high = 1.0  # `overall` may pass 1 by a little; 1 is still what is aimed at
     ends = (floor, high) if facts.higher_is_better else (high, floor)

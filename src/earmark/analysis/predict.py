@@ -75,13 +75,17 @@ def predict(
 ) -> Scores:
     """The measured rows of a table, and predicted rows for the subsets of its suite that are missing.
 
-    metric     only these; a plain table of models and datasets needs one, which is what it measures
-    history    tables of other systems on the same suite; other systems of `partial` count as history too
-    printed    whether the papers' results are part of the history (VocSim and Codec-SUPERB)
-    with_repeats  whether rows that repeat another system's are part of the history
-    families   by system: those of one family are never predicted from each other
-
     Predictions that are already in `partial` are made anew. What could not be predicted is said in the notes.
+
+    Args:
+        partial: A score table, or a plain table of models and datasets, with the subsets that were run.
+        history: Tables of other systems on the same suite; other systems of `partial` count as history too.
+        metric: Only these; a plain table needs one, which is what it measures.
+        level: Share of the truth that the intervals are to hold.
+        regressor: What predicts: one of those of `analyze`.
+        printed: Whether the papers' results are part of the history (VocSim and Codec-SUPERB).
+        with_repeats: Whether rows that repeat another system's are part of the history.
+        families: By system; those of one family are never predicted from each other.
     """
     chosen = [metric] if isinstance(metric, str) else list(metric or ())
     tables = [history] if isinstance(history, Scores | str | os.PathLike) else list(history)

@@ -138,13 +138,29 @@ def analyze(
     core: bool = False,
     tick: Callable[[str], object] = lambda _: None,
 ) -> Study:
-    """Stalk, prowl and pounce on a matrix of scores, and what else it tells. See `open_matrix` for what it may be.
+    """Stalk, prowl and pounce on a matrix of scores, and what else it tells.
 
-    split          how models are held out where the rest is predicted: "grouped" by families, the default where there
-                   are families of several models, or "random"
-    random_orders  against how many random orders of the datasets the representative subsets are compared
-    core           only stalk, prowl and pounce
-    tick           is called with the name of each stage before it starts
+    Args:
+        source: A score table, a plain table of models and datasets, `published:NAME`, or Scores.
+        metric: Which metric of a score table.
+        distance: Only rows of this distance; None makes each a model of its own.
+        lower_is_better: Datasets of which less is better.
+        chance: By dataset, what a model that knows nothing reaches; looked up by name, else 0.
+        best: By dataset, the best possible value: 1 for fractions, 100 for percentages.
+        families: By model, those that are versions of each other; "auto" and "models" (stricter) go by their names,
+            None takes each model by itself.
+        without: Datasets to leave out.
+        with_repeats: Whether printed values that repeat another system's count as measurements.
+        split: How models are held out where the rest is predicted: "grouped" by families, the default where there are
+            families of several models, or "random".
+        scheme: Transforms that relations are sought in: "simba" or "loglog".
+        similarities: How a subset of the datasets may be likened to all of them.
+        regressors: What predicts the rest from a subset.
+        random_orders: Against how many random orders of the datasets the representative subsets are compared.
+        beam: Orders kept while a subset grows.
+        seed: Seed of orders and resamples.
+        core: Only stalk, prowl and pounce.
+        tick: Called with the name of each stage before it starts.
     """
     if split not in (None, "grouped", "random"):
         raise UsageError(f'split is "grouped" or "random", not {split!r}.')

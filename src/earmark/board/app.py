@@ -20,21 +20,19 @@ from starlette.routing import Route
 
 from earmark._version import __version__
 from earmark.board.api import add_api
-from earmark.board.context import Context
-from earmark.board.limits import Throttle
-from earmark.board.logs import LOGGER, Meters, log_to_stderr
-from earmark.board.middleware import Guarded, Observed
-from earmark.board.pages import page_templates
-from earmark.board.pages.caching import PageCache
-from earmark.board.pages.reading import reading_pages
-from earmark.board.pages.writing import writing_pages
-from earmark.board.problems import add_handlers
-from earmark.board.receiving import READERS
-from earmark.board.security import Signer
+from earmark.board.boards.snapshot import Snapshots
+from earmark.board.pages import accounts, submissions
+from earmark.board.pages.assets import page_templates
+from earmark.board.pages.site import reading_pages
 from earmark.board.settings import Settings
-from earmark.board.snapshot import Snapshots
-from earmark.board.storage.database import open_database
-from earmark.board.storage.store import Store
+from earmark.board.storage import Store, open_database
+from earmark.board.web.caching import PageCache
+from earmark.board.web.logs import LOGGER, Meters, log_to_stderr
+from earmark.board.web.middleware import Guarded, Observed
+from earmark.board.web.problems import add_handlers
+from earmark.board.web.requests import READERS, Context
+from earmark.board.web.security import Signer
+from earmark.board.web.throttle import Throttle
 
 __all__ = ["Context", "application", "create_app"]
 
@@ -43,14 +41,26 @@ _SECRET = "secret"
 
 def create_app(settings: Settings, *, store: Store | None = None) -> FastAPI:
     """The app of the board that the settings describe; its database is made and migrated when need be."""
-    context = _context(settings, store or Store(open_database(settings.database), settings.limits))
+    store = store or Store(open_database(settings.database), settings.limits)
+    # What sessions are signed with: made at the first start, kept in the database, the same in every worker.
+    secret = bytes.fromhex(store.set_meta(_SECRET, secrets.token_hex(32), keep=True))
+    context = Context(
+        settings=settings,
+        store=store,
+        snapshots=Snapshots(store),
+        templates=page_templates(settings.title, registration=settings.registration),
+        signer=Signer(secret),
+        sign_ins=Throttle(settings.sign_ins),
+        answers=PageCache(32_000_000),
+        meters=Meters(),
+    )
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.readers = anyio.CapacityLimiter(READERS)
         LOGGER.info("ready", extra={"fields": {"version": __version__}})
         yield
-        context.close()
+        store.close()
         LOGGER.info("stopped")
 
     # The interactive pages that FastAPI offers load scripts from elsewhere: the description itself is enough.
@@ -68,7 +78,8 @@ def create_app(settings: Settings, *, store: Store | None = None) -> FastAPI:
     add_api(app)
     pages = reading_pages(context)
     app.include_router(pages, include_in_schema=False)
-    app.include_router(writing_pages(context), include_in_schema=False)
+    for part in (accounts, submissions):
+        app.include_router(part.router, include_in_schema=False)
     _add_operation(app, context)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
     app.add_middleware(Guarded, settings=settings, meters=context.meters)
@@ -83,24 +94,6 @@ def application() -> FastAPI:
     settings = Settings.from_environment()
     log_to_stderr(settings.log_level)
     return create_app(settings)
-
-
-def _context(settings: Settings, store: Store) -> Context:
-    return Context(
-        settings=settings,
-        store=store,
-        snapshots=Snapshots(store),
-        templates=page_templates(settings.title, registration=settings.registration),
-        signer=Signer(_secret(store)),
-        sign_ins=Throttle(settings.sign_ins),
-        answers=PageCache(32_000_000),
-        meters=Meters(),
-    )
-
-
-def _secret(store: Store) -> bytes:
-    """What sessions are signed with: made at the first start, kept in the database, the same in every worker."""
-    return bytes.fromhex(store.set_meta(_SECRET, secrets.token_hex(32), keep=True))
 
 
 def _add_operation(app: FastAPI, context: Context) -> None:

@@ -8,17 +8,15 @@ submissions   everything that was accepted, also what was withdrawn later, with 
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
-from earmark.atomic import write_whole
-from earmark.board.storage.store import Store
-from earmark.errors import InputError, UsageError, did_you_mean, require
+from earmark.board.storage import Store
+from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.scores import KEY, Scores
+from earmark.tables.files import write_columns
 
 __all__ = ["Format", "export"]
 
@@ -41,25 +39,30 @@ def _export(store: Store, folder: Path, suffix: Format, board: str) -> list[Path
     folder.mkdir(parents=True, exist_ok=True)
     systems = store.systems(board)
     live = store.live_scores(board)
+    origins = (live[name] for name in ("submission_id", "provenance", "created"))
     names = {system.id: system.card.name for system in systems}
     scores = Scores(tuple(live.rows(board, names)))
     scores.write(folder / f"scores.{suffix}")
     tables: dict[str, list[dict[str, Any]]] = {
         "origins": [
             {**dict(zip(KEY, row.key, strict=True)), "submission": sent, "provenance": how, "created": when}
-            for row, sent, how, when in zip(scores, live.submission_id, live.provenance, live.created, strict=True)
+            for row, sent, how, when in zip(scores, *origins, strict=True)
         ],
         "systems": [
             {
-                "board": system.board, "slug": system.slug, **asdict(system.card), "owner": system.owner,
-                "team": system.team, "created": system.created,
+                "board": system.board, "slug": system.slug,
+                **{name: value for name, value in asdict(system.card).items() if name != "details"},
+                "owner": system.owner, "team": system.team, "created": system.created,
             }
             for system in systems
         ],
         "submissions": _submissions(store, board),
     }  # fmt: skip
     for name, rows in tables.items():
-        write_whole(folder / f"{name}.{suffix}", _encoded(rows, suffix))
+        finish = _formula_free if suffix == "csv" else lambda value: value
+        header = list(rows[0]) if rows else []
+        columns = {column: [finish(_cell(row[column])) for row in rows] for column in header}
+        write_columns(folder / f"{name}.{suffix}", columns, "tables of a board")
     return [folder / f"{name}.{suffix}" for name in ("scores", *tables)]
 
 
@@ -72,28 +75,12 @@ def _submissions(store: Store, board: str) -> list[dict[str, Any]]:
     return found
 
 
-def _encoded(rows: list[dict[str, Any]], suffix: Format) -> bytes:
-    plain = [{name: _cell(value) for name, value in row.items()} for row in rows]
-    if suffix == "csv":
-        plain = [{name: _formula_free(value) for name, value in row.items()} for row in plain]
-        text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, list(plain[0]) if plain else [], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(plain)
-        return text.getvalue().encode()
-    arrow = require("pyarrow", "Parquet files", "parquet")
-    parquet = require("pyarrow.parquet", "Parquet files", "parquet")
-    out = io.BytesIO()
-    parquet.write_table(arrow.Table.from_pylist(plain), out)
-    return out.getvalue()
+def _cell(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return "; ".join(value)
+    return value.isoformat() if hasattr(value, "isoformat") else value
 
 
 def _formula_free(value: Any) -> Any:
     """Text that a spreadsheet would take for a formula begins with an apostrophe: authors write it, hosts open it."""
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return "; ".join(value)
-    return value.isoformat() if hasattr(value, "isoformat") else value

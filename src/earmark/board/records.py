@@ -12,45 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-__all__ = [
-    "Event",
-    "Kind",
-    "Provenance",
-    "Role",
-    "State",
-    "Submission",
-    "System",
-    "SystemCard",
-    "Token",
-    "User",
-]
+from earmark.submissions import Provenance, SystemCard
 
-Kind = Literal["representation", "codec", "generator"]
+__all__ = ["Event", "Role", "State", "Submission", "System", "Token", "User"]
+
 Role = Literal["author", "moderator"]
 State = Literal["pending", "accepted", "rejected", "withdrawn"]
-Provenance = Literal["self-reported", "reproduced", "blind", "printed"]
-
-
-@dataclass(frozen=True)
-class SystemCard:
-    """What an author says of a system. Unknown facts stay None or empty: they are shown as unknown, never as 0."""
-
-    name: str
-    kind: Kind = "representation"
-    title: str = ""
-    family: str = ""  # the model behind several configurations, e.g. Whisper
-    description: str = ""
-    authors: tuple[str, ...] = ()
-    url: str = ""  # http or https only
-    licence: str = ""
-    training_free: bool | None = None  # nothing was trained on this benchmark's own data
-    parameters_m: float | None = None
-    real_time_factor: float | None = None  # seconds of work for one second of sound
-    kbps: float | None = None
-    pretraining: tuple[str, ...] = ()
-    command: str = ""  # how to reproduce the scores
-    citation: str = ""
-    year: int | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +31,25 @@ class System:
     owner: str  # name of the user who sent it first
     team: str
     created: datetime
+
+    def key(self, setting: str) -> str:
+        """What names the system under a setting in addresses: "slug" or "slug:setting"."""
+        return f"{self.slug}:{setting}" if setting else self.slug
+
+
+@dataclass(frozen=True)
+class User:
+    """Who may send and decide."""
+
+    id: int
+    name: str
+    team: str
+    role: Role
+    created: datetime
+
+    @property
+    def moderates(self) -> bool:
+        return self.role == "moderator"
 
 
 @dataclass(frozen=True)
@@ -87,16 +73,13 @@ class Submission:
     notes: tuple[str, ...] = ()  # warnings of the rules, shown beside the submission
     names: tuple[str, ...] = ()  # of the systems, in the order of their slugs
 
+    def is_of(self, user: User | None) -> bool:
+        """Whether the user, or their team, sent it."""
+        return user is not None and (user.name == self.owner or (user.team != "" and user.team == self.team))
 
-@dataclass(frozen=True)
-class User:
-    """Who may send and decide."""
-
-    id: int
-    name: str
-    team: str
-    role: Role
-    created: datetime
+    def is_readable_by(self, user: User | None) -> bool:
+        """Accepted scores are everybody's; others are their author's and the moderators'."""
+        return self.state == "accepted" or self.is_of(user) or (user is not None and user.moderates)
 
 
 @dataclass(frozen=True)

@@ -2,49 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping
 
-from earmark.errors import EarmarkError, InputError
-from earmark.wording import counted
+from earmark.errors import EarmarkError
 
-__all__ = ["Busy", "Conflict", "NotAllowed", "NotFound", "Problem", "Refused"]
+__all__ = ["Busy", "Conflict", "NotAllowed", "NotFound", "Refusal"]
 
 
-class NotAllowed(EarmarkError):
-    """This user may not do that: 403."""
+class Refusal(EarmarkError):
+    """A refusal with the status of its answer, and headers that go with it."""
+
+    status = 400
+
+    def __init__(self, message: str, status: int | None = None, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status or self.status
+        self.headers = dict(headers or {})
 
 
-class NotFound(EarmarkError):
-    """There is no such thing on this board: 404."""
+class NotAllowed(Refusal):
+    """This user may not do that."""
+
+    status = 403
 
 
-class Conflict(EarmarkError):
-    """It does not fit what is there already: 409."""
+class NotFound(Refusal):
+    """There is no such thing on this board."""
+
+    status = 404
 
 
-class Busy(EarmarkError):
-    """The database did not answer in time; nothing was stored, and the same call may be made again: 503."""
+class Conflict(Refusal):
+    """It does not fit what is there already."""
+
+    status = 409
 
 
-class Problem(NamedTuple):
-    """One thing that is wrong with a document, and where: a JSON pointer such as `/scores/3/value`."""
+class Busy(Refusal):
+    """The database did not answer in time; nothing was stored, and the same call may be made again."""
 
-    pointer: str
-    sentence: str
-
-
-class Refused(InputError):
-    """A document that breaks the rules: 422. `problems` says everything that is wrong with it."""
-
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        # Plain pairs go to Exception, so that the error survives pickling between processes.
-        super().__init__([tuple(problem) for problem in problems])
-        self.problems = tuple(Problem(*problem) for problem in problems)
-
-    def __str__(self) -> str:
-        first = self.problems[0]
-        more = len(self.problems) - 1
-        others = f" There {'is' if more == 1 else 'are'} {counted(more, 'more problem')}." if more else ""
-        said = f"{first.sentence}{others}"
-        return "".join(mark if mark.isprintable() else repr(mark)[1:-1] for mark in said)
+    status = 503

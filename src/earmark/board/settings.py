@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 
-from earmark.board.limits import Limits, Rate
+from earmark.board.web.throttle import Rate
 from earmark.errors import UsageError, did_you_mean
+from earmark.submissions import Limits
 
 __all__ = ["Registration", "Settings", "public_address"]
 

@@ -14,15 +14,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from earmark.board.records import Provenance, Submission, User
+from earmark.board.records import Submission, User
 from earmark.board.settings import Settings
 from earmark.cli import options
 from earmark.errors import InputError, UsageError, did_you_mean, require
 from earmark.progress import progress_bar
+from earmark.submissions import Provenance
 from earmark.wording import counted
 
 if TYPE_CHECKING:
-    from earmark.board.storage.store import Store
+    from earmark.board.storage import Store
 
 EXAMPLES = """examples:
   earmark board user ada --team analysts        a user who may send scores; prints a token, this once
@@ -252,7 +253,7 @@ def _events(args: argparse.Namespace, store: Store) -> int:
 
 
 def _load_published(args: argparse.Namespace, store: Store) -> int:
-    from earmark.board.history import load_published
+    from earmark.board.printed import load_published
 
     found = load_published(store, with_repeats=args.with_repeats)
     if args.json:
@@ -302,7 +303,7 @@ def _export(args: argparse.Namespace, store: Store) -> int:
 
 
 def _freeze(args: argparse.Namespace, store: Store) -> int:
-    from earmark.board.static_site import freeze
+    from earmark.board.pages.static_site import freeze
 
     folder = Path(args.into)
     files = freeze(store, folder, title=args.title)

@@ -16,6 +16,7 @@ from typing import Any
 from earmark.cli.run import answer
 from earmark.extractors.availability import is_ready
 from earmark.extractors.catalogue import CARDS
+from earmark.metrics.catalogue import STANDARD
 from earmark.pipeline import make_config
 from earmark.pipeline import run as run_pipeline
 from earmark.report.tables import by_subset
@@ -45,7 +46,7 @@ def demo_config(size: str, into: str) -> dict[str, Any]:
             *({"name": name} for name in PRETRAINED if is_ready(CARDS[name])),
         ],
         "distances": ["cosine", "euclidean", "spearman"],
-        "metrics": ["P@k", "GSR", "CSR", "CS", "CSCF", "silhouette", "hub_ratio", "antihub_rate"],
+        "metrics": ["P@k", *(name for name in STANDARD if "@" not in name), "hub_ratio", "antihub_rate"],
         "across_groups": True,
         "permutations": 1000,
         "into": into,

@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write every clip's own values and nearest neighbour: .csv or .parquet",
     )
-    options.add_labels(parser)
-    options.add_vectors(parser)
+    flags.add_labels(parser)
+    flags.add_vectors(parser)
     options.add_output(parser)
 
 

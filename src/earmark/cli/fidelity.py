@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flags.add_flags(group, Options, ("intervals", "bootstrap", "seed"), TEXTS)
     group = parser.add_argument_group("distances and resources")
     flags.add_flags(group, Options, ("distance", "ties", "device", "memory", "threads"), TEXTS)
-    flags.add_flags(group, options.VectorFiles, ("key", "dimensions", "system", "subset", "suite"), TEXTS)
+    flags.add_flags(group, flags.VectorFiles, ("key", "dimensions", "system", "subset", "suite"), TEXTS)
     group = parser.add_argument_group("single points and figures")
     group.add_argument(
         "--per-sample", metavar="FILE", help="write every generated point, worst first: .csv or .parquet"

@@ -13,7 +13,7 @@ from earmark import vectors
 from earmark._version import __version__
 from earmark.cli import flags, options
 from earmark.errors import UsageError
-from earmark.evaluation.hub_study import study_hubness
+from earmark.evaluation import study_hubness
 from earmark.evaluation.options import Options
 from earmark.geometry.corrections import CORRECTIONS
 from earmark.report.figures.style import library
@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--top", type=int, default=5, metavar="N", help="how many hubs to name (default: 5)")
     parser.add_argument("--figure", metavar="FILE", help="draw lists and a hub's neighbourhood: .png, .svg or .pdf")
     parser.add_argument("--html", metavar="FILE", help="write the same as a page, with all hubs and antihubs by name")
-    flags.add_flags(parser, options.VectorFiles, ("label_column",), {"label_column": LABELS})
-    options.add_vectors(parser, correct=f"{Options.model_fields['correct'].description} (default: each of them)")
+    flags.add_flags(parser, flags.VectorFiles, ("label_column",), {"label_column": LABELS})
+    flags.add_vectors(parser, correct=f"{Options.model_fields['correct'].description} (default: each of them)")
     parser.set_defaults(correct=list(CORRECTIONS))
     options.add_output(parser)
 

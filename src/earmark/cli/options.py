@@ -7,18 +7,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from pydantic import BaseModel, Field
-
-from earmark.cli.flags import add_flags, names
 from earmark.errors import InputError, UsageError
-from earmark.evaluation.options import Options
 from earmark.scores import Scores
 from earmark.vectors import Joined, Vectors
 
-__all__ = [
-    "add_labels", "add_output", "add_repeats", "add_vectors", "check_out", "deliver", "names",
-    "tell_columns",
-]  # fmt: skip
+__all__ = ["add_output", "add_repeats", "check_out", "deliver", "names", "tell_columns", "whole_numbers"]
 
 ENDINGS = {
     "figure": (".png", ".svg", ".pdf"),
@@ -30,24 +23,17 @@ ENDINGS = {
 """How names of files end, of those flags that leave a choice."""
 
 
-class VectorFiles(BaseModel):
-    """Which columns of files are what, and what the rows of the result are called."""
+def names(text: str) -> list[str]:
+    """A comma-separated list of words."""
+    return [word.strip() for word in text.split(",") if word.strip()]
 
-    key: str | None = Field(default=None, description="the array to take from .npz, .parquet or .pt files")
-    dimensions: list[str] = Field(
-        default=[],
-        description="columns of .csv and .parquet files to use, by name or pattern as in 'f*,energy' (default: all but "
-        "labels, groups, ids, an index, and names such as class, speaker_id or fold)",
-    )
-    label_column: str | None = Field(default=None, description="column that holds the label (default: label)")
-    groups: str | None = Field(
-        default=None,
-        description="column that holds the speaker, bird or recording: the unit of intervals and tests",
-        json_schema_extra={"metavar": "COLUMN"},
-    )
-    system: str = Field(default="", description="name of the model, for the system column")
-    subset: str = Field(default="", description="name of the data, for the subset column")
-    suite: str = Field(default="", description="name of the suite, for the suite column")
+
+def whole_numbers(text: str) -> list[int]:
+    """A comma-separated list of whole numbers."""
+    try:
+        return [int(word) for word in names(text)]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of whole numbers such as 1,5") from None
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
@@ -63,21 +49,6 @@ def add_repeats(parser: argparse._ActionsContainer) -> None:
         action="store_true",
         help="count printed values that repeat another system's as measurements (default: they count nowhere)",
     )
-
-
-def add_vectors(parser: argparse.ArgumentParser, **texts: str) -> None:
-    """Flags of distances, resources, files and names; `texts` are help in place of the general one."""
-    group = parser.add_argument_group("distances and resources")
-    add_flags(group, Options, ("distance", "ties", "correct", "device", "memory", "threads"), texts)
-    add_flags(group, VectorFiles, ("key", "dimensions", "system", "subset", "suite"), texts)
-    parser.set_defaults(dimensions=[], system="", subset="", suite="")
-
-
-def add_labels(parser: argparse.ArgumentParser, **texts: str) -> None:
-    """Flags of labels and groups."""
-    group = parser.add_argument_group("labels and groups")
-    add_flags(group, VectorFiles, ("label_column", "groups"), texts)
-    add_flags(group, Options, ("across_groups", "min_class_size", "k", "seed"), texts)
 
 
 def check_out(args: argparse.Namespace, *endings: str) -> None:

@@ -23,7 +23,7 @@ from earmark.wording import counted
 
 if TYPE_CHECKING:
     from earmark.board.settings import Settings
-    from earmark.board.storage.store import Store
+    from earmark.board.storage import Store
 
 EXAMPLES = """examples:
   earmark serve
@@ -115,8 +115,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 def _prepare(settings: Settings, args: argparse.Namespace) -> None:
     """Make or migrate the database, and give a new board its first content and its first moderator."""
-    from earmark.board.storage.database import open_database
-    from earmark.board.storage.store import Store
+    from earmark.board.storage import Store, open_database
 
     store = Store(open_database(settings.database), settings.limits)
     try:
@@ -129,7 +128,7 @@ def _prepare(settings: Settings, args: argparse.Namespace) -> None:
 
 
 def _load_published(store: Store, *, quiet: bool) -> None:
-    from earmark.board.history import load_published
+    from earmark.board.printed import load_published
 
     if not quiet:
         print("loading the papers' printed results …", file=sys.stderr)

@@ -25,9 +25,7 @@ from earmark.wording import counted
 
 if TYPE_CHECKING:
     from earmark.board.client import BoardClient
-    from earmark.board.records import SystemCard
-    from earmark.board.rules import Verdict
-    from earmark.board.submission import Document
+    from earmark.submissions import Document, SystemCard, Verdict
 
 _PAGE = re.compile(r"(?<![:/])/(?:b/(?P<board>[^/]+)|submissions/|(?:submit|mine|sign-in|sign-up|how-to-submit)$).*")
 
@@ -66,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from earmark.board.client import BoardRefusal
-    from earmark.board.rules import check
+    from earmark.submissions import check
 
     if not args.to and not args.dry_run:
         raise UsageError("Say where to send it: --to URL, or --dry-run to check it only.")
@@ -78,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.quiet:
         _tell(document, verdict, args.to)
     if verdict.problems:
-        return _refused((one.pointer, one.sentence) for one in verdict.problems)
+        return _refused((problem.pointer, problem.message) for problem in verdict.problems)
     if args.dry_run:
         return _dry_run(client, document, verdict, args)
     assert client is not None
@@ -150,7 +148,7 @@ class _Waiting:
 
 def _document(args: argparse.Namespace) -> Document:
     """The document that the file, the cards and the options make together."""
-    from earmark.board.submission import read_document
+    from earmark.submissions import read_document
 
     path = Path(args.scores)
     try:
@@ -169,15 +167,15 @@ def _document(args: argparse.Namespace) -> Document:
 
 
 def _named(name: str) -> list[SystemCard]:
-    from earmark.board.records import SystemCard
+    from earmark.submissions import SystemCard
 
     return [SystemCard(name)]
 
 
 def _renamed(document: Document, name: str, cards: list[SystemCard]) -> Document:
     """The document with its only system under another name; what its own card says is kept."""
-    from earmark.board.cards import combined
     from earmark.scores import Scores
+    from earmark.submissions import combined
 
     systems = {row.system for row in document.scores}
     if len(systems) > 1 or len(cards) > 1:
@@ -191,7 +189,7 @@ def _cards(path: Path) -> list[SystemCard]:
     """The cards in a YAML or JSON file: one, a list of them, or a list under `systems`."""
     import yaml
 
-    from earmark.board.cards import card_from
+    from earmark.submissions import card_from
 
     try:
         plain = yaml.safe_load(path.read_text("utf-8"))

@@ -13,7 +13,7 @@ import io
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,14 +52,14 @@ class Row(NamedTuple):
 # --- reading ------------------------------------------------------------------------------------------------
 
 
-def read_manifest(path: str | os.PathLike[str]) -> Corpus:
-    """Read a manifest, checking every row; no audio is opened.
+def read_manifest(path: str | os.PathLike[str], columns: Mapping[str, str] | None = None) -> Corpus:
+    """Read a manifest, checking every row; no audio is opened. `columns` are other names: {"label": "species"}.
 
     Raises InputError, with the line, for a missing column or cell, a span that is none, or an id used twice. A few
     missing files are noted and fail later as clips; when every file is missing, that is an error here.
     """
     source = Path(path)
-    rows, header = read_rows(source)
+    rows, header = _renamed(*read_rows(source), columns or {}, source)
     ignored = _check_header(header, source)
     clips: list[Clip] = []
     seen: dict[str, str] = {}
@@ -75,6 +75,22 @@ def read_manifest(path: str | os.PathLike[str]) -> Corpus:
     notes = [f"{source.name}: columns ignored: {', '.join(ignored)}."] if ignored else []
     notes += missing_files(clips, source) + unlabelled_note(clips, source)
     return Corpus(read_card(source.parent, _name(source), str(source)), clips, tuple(notes))
+
+
+def _renamed(
+    rows: Iterator[Row], header: list[str], columns: Mapping[str, str], source: Path
+) -> tuple[Iterator[Row], list[str]]:
+    """The rows with those columns under the names of their roles; what had such a name before is ignored."""
+    names = {name: name for name in header}
+    for role, column in columns.items():
+        key = column.strip().lower()
+        if key not in header:
+            hint = did_you_mean(key, header)
+            raise InputError(f"{source} has no column {column!r} (columns: {', '.join(header) or 'none'}).{hint}")
+        names[role] = f"{role} of the file" if key != role else role
+        names[key] = role
+    renamed = (row._replace(cells={names[name]: cell for name, cell in row.cells.items()}) for row in rows)
+    return renamed, [names[name] for name in header]
 
 
 def read_rows(source: Path) -> tuple[Iterator[Row], list[str]]:

@@ -10,7 +10,7 @@ mypackage:birds  an import path to a Corpus, or to a function that returns one
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,12 +35,19 @@ CORPORA: Registry[Callable[..., Corpus]] = Registry(
 )
 
 
-def open_corpus(spec: str) -> Corpus:
+def open_corpus(spec: str, *, label_column: str | None = None, groups: str | None = None) -> Corpus:
     """Open a corpus by name, path, hub id or import path; no audio is decoded.
 
     A registered name comes before a folder of the same name: write `./synth` for the folder.
+
+    Args:
+        spec: A registered name, a folder, a manifest, a file, `hub:owner/name` or an import path.
+        label_column: The column of a manifest that holds the label, if it is not called `label`.
+        groups: The column of a manifest that holds the speaker, bird or recording, if it is not called `group`.
     """
     spec = spec.strip()
+    if label_column or groups:
+        return _with_columns(spec, {"label": label_column, "group": groups})
     if not spec:
         raise UsageError("The corpus is empty: give a folder, a manifest, hub:owner/name or a registered name.")
     if spec.startswith("hub:"):
@@ -112,3 +119,12 @@ def _is_import_path(module: str, attribute: str) -> bool:
 def _looks_like_path(spec: str) -> bool:
     known = {*manifest.SUFFIXES, *SUFFIXES}
     return "/" in spec or "\\" in spec or spec.startswith((".", "~")) or Path(spec).suffix.lower() in known
+
+
+def _with_columns(spec: str, columns: Mapping[str, str | None]) -> Corpus:
+    """A manifest, or the manifest of a folder, whose columns have names of their own."""
+    path = Path(spec).expanduser()
+    for file in (path, *(path / f"manifest{suffix}" for suffix in manifest.SUFFIXES)):
+        if spec.partition(":")[0] not in CORPORA and file.is_file() and file.suffix.lower() in manifest.SUFFIXES:
+            return manifest.read_manifest(file, {role: name for role, name in columns.items() if name})
+    raise UsageError(f"{spec} is no manifest: label_column and groups name columns of one.")

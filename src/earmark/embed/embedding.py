@@ -90,9 +90,16 @@ def embed_audio(
 ) -> Embedding:
     """Vectors of a file, a folder, a manifest, a corpus or clips; this is `earmark.embed`.
 
-    `pool` is a pooling name, a concatenation `a+b` or a code, which may carry the components (`MTF D100`);
-    without it the extractor's own default is used. `pca` is the number of principal components, fitted on these
-    clips. An extractor that learns from sounds is fitted on them first.
+    Args:
+        audio: What to listen to: a path, the name of a corpus, a Corpus, or clips.
+        extractor: A registered name, an import path, or an extractor; one that learns from sounds is fitted on these
+            first.
+        pool: A pooling, a concatenation `a+b` or a code, which may carry the components (`MTF D100`); None is the
+            extractor's own.
+        pca: Number of principal components, fitted on these clips.
+        whiten: Whether each component is scaled to variance 1.
+        threads: Threads that decode; None is one for each core.
+        progress: Whether a bar on stderr shows how far the work is; or a function that is called with (done, total).
     """
     model = open_extractor(extractor) if isinstance(extractor, str) else extractor
     variant = pooling.parse(pool or model.card.pooling)

@@ -45,22 +45,36 @@ def evaluate(
 ) -> Scores:
     """Measure how well `vectors` [N, D] keep clips of one label together; returns Scores.
 
-    labels: one per row; None, NaN, pandas.NA, a masked entry or "" means unlabelled (dropped and counted). Classes
-    under `min_class_size` are dropped from queries and candidates alike. `distance` is one or several of cosine,
-    euclidean, spearman. `metrics` defaults to all but clustering (k-means, UMAP + HDBSCAN). `permutations` shuffles of
-    the labels, as groups allow, give each score a chance baseline, a lift and a p-value.
-
-    `intervals` is "jackknife" (the default: each clip, or each group when `groups` are given, is left out as query and
-    as candidate), "bootstrap" (`bootstrap` resamples of the queries; the candidates stay as they are, so the interval
-    is about other queries in this collection, and too narrow for another collection) or "none".
-
-    With `groups` and `across_groups`, every metric is also computed with same-group pairs left out, as protocol
-    "across_groups". `per_point` keeps the value of every point in `Scores.per_point`, `per_unit` the value without
-    each clip or group in `Scores.per_unit`.
-
-    `correct` is one or several hubness corrections: none, sphere, ls, nicdm, icdm, csls, mp, dsl, with parameters as
-    in "icdm:k=20,iterations=5". Each gives rows of its own, from distances corrected on the fly. `device` is where the
-    neighbours that a correction rests on are searched: cpu, cuda, or auto (a GPU if there is one and it pays).
+    Args:
+        vectors: One row for each clip.
+        labels: One for each row; None, NaN, pandas.NA, a masked entry or "" is unlabelled: dropped and counted.
+        distance: One or several of cosine, euclidean, spearman.
+        metrics: Names, in a list or with commas, or "all"; None is all but clustering (k-means, UMAP + HDBSCAN).
+        k: The k of P@k, one or several.
+        permutations: Shuffles of the labels, as groups allow: each score gets a chance baseline, a lift and a p-value.
+        intervals: "jackknife" (the default: each clip, or each group, is left out as query and as candidate),
+            "bootstrap" (queries are drawn and the candidates stay as they are: the interval is about other queries in
+            this collection, and too narrow for another collection) or "none".
+        bootstrap: Resamples of the queries; a number chooses that kind of interval.
+        groups: The speaker, bird or recording of each row: the unit of intervals and tests.
+        across_groups: Also leave out all pairs of one group, as protocol "across_groups".
+        min_class_size: Smaller classes are dropped, from queries and candidates alike.
+        ties: Ranks of equal values under spearman: "average", or "ordinal" as in published numbers.
+        hub_k: Neighbours that the measures of hubness count.
+        seed: Seed of shuffles, resamples and k-means.
+        per_point: Keep the value of every point in `Scores.per_point`.
+        per_unit: Keep the value without each clip, or group, in `Scores.per_unit`.
+        ids: Names of the rows.
+        correct: One or several hubness corrections: none, sphere, ls, nicdm, icdm, csls, mp, dsl, with parameters as in
+            "icdm:k=20,iterations=5". Each gives rows of its own, from distances corrected on the fly.
+        device: Where the neighbours that a correction rests on are searched: cpu, cuda, or auto (a GPU if there is one
+            and it pays).
+        memory: Budget for tiles and batches, beside the vectors: "2GB", or a number of bytes.
+        threads: Threads at work; None is one for each core. No result depends on it.
+        system: Name of the model, for the column `system`.
+        subset: Name of the data, for the column `subset`.
+        suite: Name of the suite, for the column `suite`.
+        progress: Whether a bar on stderr shows how far the work is.
 
     >>> evaluate(X, labels, distance=["cosine", "euclidean"], permutations=1000).value("P@1", distance="cosine")
     """

@@ -26,6 +26,7 @@ from earmark.evaluation.from_sweep import (
 )
 from earmark.evaluation.intervals import IntervalPlan, plan_intervals
 from earmark.evaluation.options import Options
+from earmark.evaluation.own_metrics import own_metrics
 from earmark.geometry import spaces
 from earmark.geometry.corrections import Correction, Neighbourhoods, factors_of, on_sphere
 from earmark.geometry.factors import Factors
@@ -37,6 +38,9 @@ from earmark.progress import progress_bar
 from earmark.scores import Row, Scores, metric_facts
 
 Floats = NDArray[np.float64]
+
+CLASS_SUMS = frozenset({"own_mean", "other_mean", "class_pairs"})
+"""What is made of summed distances to classes."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +113,10 @@ def _measure(
     layout, threads, space = data.layout, options.threads, setting.space
     refused = not_under(setting.correction, names)
     needed = catalogue.needs([*(name for name in names if name not in refused), *(["P@k"] if ks else [])])
+    if catalogue.needs(filter(catalogue.is_own, names)) & {"neighbours", "neighbour_distances"}:
+        needed |= {"occurrences"}  # lists as deep as theirs
     if layout.classes < 2:
-        needed -= {"class_sums", "class_pairs"}
+        needed -= CLASS_SUMS
     counts = None
     if options.bootstrap:
         counts = resampling.resample(layout.order, layout.groups, options.bootstrap, options.seed)
@@ -120,16 +126,16 @@ def _measure(
     pairs = ClassPairs(protocols, layout.classes, options.bootstrap)
     wanted = Wanted(
         neighbours=_neighbours(layout, ks, needed, options, intervals),
-        farthest="farthest" in needed,
-        class_sums="class_sums" in needed,
+        farthest="farthest_same" in needed,
+        class_sums=bool(needed & CLASS_SUMS),
         across_groups=options.across_groups,
         weights=counts if "class_pairs" in needed else None,
         visit_class=pairs.visit if "class_pairs" in needed else None,
         units=intervals.units.of if intervals.jackknife else None,
-        keep_sums=intervals.keep_sums and "class_sums" in needed,
+        keep_sums=intervals.keep_sums and bool(needed & CLASS_SUMS),
     )
     swept: dict[str, Swept] = {}
-    if needed - {"kmeans", "density"}:
+    if needed - catalogue.FROM_POINTS:
         with progress_bar(options.progress, layout.n, f"{setting.title}: distances", "row") as tick:
             swept = sweep(
                 space, layout, wanted,
@@ -148,10 +154,11 @@ def _measure(
         if swept:
             found[name] += [
                 _with_deletions(item, without.get(name, {}))
-                for item in from_sweep(swept[name], pairs, name, names, ks, layout, counts, options, refused)
+                for item in from_sweep(swept[name], pairs, name, names, ks, layout, counts, options.hub_k, refused)
             ]
         else:
             found[name] += [not_applicable(metric, why) for metric, why in refused.items() if from_pairs(metric)]
+        found[name] += own_metrics(data, swept.get(name), names, options.hub_k, refused, counts, name)
     found["all"] += clusters_of(space, layout, names, options, setting.title, refused)
     nulls: dict[str, dict[str, Floats]] = {}
     scheme = permutation.scheme_of(layout)

@@ -24,13 +24,14 @@ from typing import Any
 
 from earmark._version import __version__
 from earmark.codecs.contract import CodecCard, Measured
-from earmark.codecs.submission import Dataset, Document, to_json
+from earmark.codecs.submission import codec_document, to_json
 from earmark.errors import InputError
 from earmark.pipeline import folder, keys
 from earmark.pipeline.codec_state import ClipResult, CodecWork
 from earmark.pipeline.codec_systems import CodecSystem
 from earmark.pipeline.prepare import Subset
 from earmark.scores import Scores
+from earmark.submissions import Dataset, Document
 
 __all__ = ["KIND", "clip_values", "is_codec_run", "read_cards", "read_codec_record", "write_results"]
 
@@ -54,7 +55,7 @@ def write_results(work: CodecWork, place: Path, scores: Scores) -> None:
 
 def document_of(work: CodecWork, scores: Scores) -> Document:
     """The run as a submission."""
-    return Document(
+    return codec_document(
         cards=tuple(system.card for system in work.systems),
         scores=scores,
         suite=work.config.suite,

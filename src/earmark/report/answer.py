@@ -23,10 +23,10 @@ from earmark.report.reading import (
     listed,
     number,
     overlap,
-    p_text,
     points,
 )
 from earmark.scores import Row
+from earmark.tables import p_value_text
 
 SURE = 0.05
 
@@ -317,7 +317,7 @@ def _chance(found: list[Finding], metric: str) -> str:
         row = known[0].row
         chance = number(row.baseline or 0.0, metric, unit=True)
         said = f"That is {points(lifts[0], metric)} {_from(metric)} chance ({chance}"
-        said += f", {p_text(row.p_value)})" if row.p_value is not None else ")"
+        said += f", {p_value_text(row.p_value)})" if row.p_value is not None else ")"
         if untested:
             return f"{said}; whether that is more than shuffled labels explain was not tested."
         return said + (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,14 @@ from earmark._version import __version__
 from earmark.atomic import replacing, write_whole
 from earmark.errors import UsageError, require
 from earmark.fidelity.api import HEADLINES, Fidelity
-from earmark.fidelity.catalogue import LITERAL, facts
+from earmark.fidelity.metrics import LITERAL, facts
 from earmark.report import reading
 from earmark.report.figures import fidelity as figures
 from earmark.report.figures.style import as_svg
 from earmark.report.html import shell
-from earmark.report.html.elements import Html, bullets, drawing, paragraph, section, table, tag
 from earmark.report.reading import number
 from earmark.scores import PointKey, Row
+from earmark.tables.html import Html, bullets, drawing, paragraph, section, table, tag
 from earmark.wording import counted
 
 QUESTIONS = {
@@ -35,8 +34,6 @@ QUESTIONS = {
 TITLES = {"none": "without GICDM", "gicdm": "with GICDM"}
 HIGH, LOW = 0.8, 0.5  # where the sentence changes its words
 COPIED = 0.1  # from this share of copies on, the sentence speaks of them
-
-_REMEDY = re.compile(r": (?:use k =|the largest k that fits is) (\d+)$")
 
 Point = Mapping[tuple[str, str, str, str], NDArray[np.float64]]
 
@@ -99,12 +96,12 @@ def _reasons(scores: Fidelity) -> list[str]:
     """
     told = [row for row in scores if row.reason and not row.reason.startswith("GICDM is not defined")]
     fits: dict[str, int] = {}
-    for row in told:
-        if remedy := _REMEDY.search(row.reason):
-            fits[row.correction] = min(int(remedy[1]), fits.get(row.correction, int(remedy[1])))
+    for (_, correction, _), lacking in scores.too_few.items():
+        fits[correction] = min(lacking.largest, fits.get(correction, lacking.largest))
     groups: dict[tuple[str, str], dict[str, None]] = {}
     for row in told:
-        reason = _REMEDY.sub(f": k = {fits.get(row.correction)} fits", row.reason)
+        few = scores.too_few.get((row.distance, row.correction, row.metric))
+        reason = f"{few.problem}: k = {fits[row.correction]} fits" if few else row.reason
         groups.setdefault((row.correction, reason), {})[facts(row.metric).name] = None
     return [
         f"{', '.join(metrics)}{' with GICDM' if correction == 'gicdm' else ''}: {reason}"

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from earmark.errors import InputError
 from earmark.geometry.hubness import k_occurrences
-from earmark.report.reading import plain
-from earmark.report.tables import aligned
 from earmark.scores import Scores
+from earmark.tables import aligned, plain
 
 Ints = NDArray[np.int64]
 

@@ -6,19 +6,19 @@ set of clips that was scored by itself. Means over subsets are left out here; th
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from earmark.errors import InputError
-from earmark.scores import MetricFacts, Row, Scores, metric_facts
+from earmark.scores import Metric, Row, Scores, metric_facts
+from earmark.tables import NumberFormat
+from earmark.tables import plain as plain
 
 ALL, ACROSS = "all", "across_groups"
 PROTOCOLS = {ALL: "all pairs", ACROSS: "across groups"}
 
-HEADLINES = ("P@1", "GSR", "P@5", "silhouette")
-"""The metric that leads the report: the first of these that has a value."""
+_PERCENT = NumberFormat(1, percent=True, unit="\N{NO-BREAK SPACE}%")
+_PLAIN = NumberFormat(3)
 
 
 class Representation(NamedTuple):
@@ -103,6 +103,8 @@ def headline(scores: Scores) -> str:
     """The metric to lead with; the first of the table when none of `HEADLINES` has a value."""
     rows = [row for row in single_subsets(scores) if row.value is not None]
     measured = {row.metric for row in rows if row.protocol == ACROSS} or {row.metric for row in rows}
+    from earmark.metrics.catalogue import HEADLINES  # which loads NumPy: tables need none
+
     known = [name for name in HEADLINES if name in measured]
     return next(iter([*known, *sorted(measured), *metrics(scores), "P@1"]))
 
@@ -169,21 +171,22 @@ def best_on_average(found: Values, metric: str) -> Representation | None:
 # --- numbers and names ------------------------------------------------------------------------------------------
 
 
-def facts(metric: str) -> MetricFacts:
+def facts(metric: str) -> Metric:
     """Facts of a metric; one that nobody knows is a plain number of which more is better."""
     try:
         return metric_facts(metric)
     except InputError:
-        return MetricFacts(metric, (float("-inf"), float("inf")), higher_is_better=True, percent=False)
+        return Metric(metric)
+
+
+def number_format(metric: str) -> NumberFormat:
+    """One decimal in percent for a fraction, three decimals for another number; a true minus sign."""
+    return _PERCENT if facts(metric).percent else _PLAIN
 
 
 def number(value: float, metric: str, *, sign: bool = False, unit: bool = False) -> str:
     """31.8 for a fraction (31.8 % with its unit), 0.052 for another number; a true minus sign."""
-    percent = facts(metric).percent
-    text = f"{100 * value if percent else value:{'+' if sign else ''}.{1 if percent else 3}f}"
-    if re.fullmatch(r"-0\.0+", text):
-        text = text.replace("-", "+" if sign else "")
-    return text.replace("-", "\N{MINUS SIGN}") + ("\N{NO-BREAK SPACE}%" if unit and percent else "")
+    return number_format(metric).text(value, sign=sign, unit=unit)
 
 
 def points(value: float, metric: str) -> str:
@@ -193,9 +196,7 @@ def points(value: float, metric: str) -> str:
 
 def interval(row: Row) -> str:
     """[29.6, 33.8], or nothing when the row has no interval."""
-    if row.low is None or row.high is None:
-        return ""
-    return f"[{number(row.low, row.metric)}, {number(row.high, row.metric)}]"
+    return number_format(row.metric).interval(row.low, row.high)
 
 
 def overlap(one: Row, other: Row) -> bool | None:
@@ -203,19 +204,6 @@ def overlap(one: Row, other: Row) -> bool | None:
     if one.low is None or one.high is None or other.low is None or other.high is None:
         return None
     return one.low <= other.high and other.low <= one.high
-
-
-def plain(text: str, most: int = 10_000) -> str:
-    """One line without control characters, cut in its middle where it is longer than `most`."""
-    line = "".join(mark if mark.isprintable() else "?" for mark in " ".join(unicodedata.normalize("NFC", text).split()))
-    if len(line) <= most:
-        return line
-    tail = (most - 1) // 3
-    return line[: most - 1 - tail] + "…" + line[len(line) - tail :]
-
-
-def p_text(p_value: float) -> str:
-    return f"p = {p_value:.3f}" if p_value >= 0.0015 else f"p ≤ {p_value:.1g}"
 
 
 def listed(names: Iterable[str]) -> str:

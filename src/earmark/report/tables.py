@@ -17,22 +17,21 @@ nothing is bold where systems were scored on different clips.
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 from earmark.errors import InputError, UsageError, did_you_mean
-from earmark.report.reading import same_clips
-from earmark.scores import KEY, STATUS_MARKS, WITH_VALUE, MetricFacts, Row, Scores, metric_facts
+from earmark.report.reading import facts, same_clips
+from earmark.scores import KEY, STATUS_MARKS, WITH_VALUE, Row, Scores
+from earmark.tables import MISSING, Cell, Column, NumberFormat, Table, aligned, one_line
+from earmark.tables.numbers import HYPHEN
 from earmark.wording import counted
 
 __all__ = ["long_text", "to_latex", "to_markdown", "to_text"]
 
 _INDEX = KEY[:-1]
 _COMPARABLE = ("suite", "subset", "protocol")
-_DASH = "\N{EN DASH}"
-_SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_PERCENT = NumberFormat(1, percent=True, unit="%", minus=HYPHEN)
+_PLAIN = NumberFormat(3, minus=HYPHEN)
 
 
 def to_markdown(
@@ -45,23 +44,14 @@ def to_markdown(
 ) -> str:
     """A GitHub-flavoured Markdown table.
 
-    `metrics` chooses the columns and their order; `caption` replaces the one made here, "" leaves it out.
+    Args:
+        scores: The rows to show.
+        metrics: The columns and their order; None is every metric of the table.
+        caption: Replaces the caption made here; "" leaves it out.
+        interval: Show 95 % intervals.
+        lift: Show the lift over chance.
     """
-    pivot = _pivot(scores, metrics, interval, lift)
-    header = [
-        *map(_markdown, pivot.index),
-        *(_heading(name, " ↑", " ↓", _markdown) for name in pivot.metrics),
-    ]
-    lines = [_pipes(header), _pipes([":--"] * len(pivot.index) + ["--:"] * len(pivot.metrics))]
-    for names, cells in pivot.lines:
-        lines.append(_pipes([*map(_markdown, names), *(_markdown_cell(cell) for cell in cells)]))
-    shown = _markdown(pivot.caption if caption is None else caption)
-    blocks = [shown] if shown else []
-    blocks.append("\n".join(lines))
-    # A backslash at the end of a line is Markdown's line break.
-    notes = [f"{_superscript(number)} {_markdown(note)}" for number, note in enumerate(pivot.notes, start=1)]
-    blocks += ["\\\n".join(notes)] if notes else []
-    return "\n\n".join(blocks) + "\n"
+    return _pivot(scores, metrics, caption, interval, lift).to_markdown()
 
 
 def to_latex(
@@ -77,22 +67,7 @@ def to_latex(
 
     Options as for `to_markdown`. All text is escaped, the caption too; `label` is taken as it is.
     """
-    pivot = _pivot(scores, metrics, interval, lift)
-    header = [_latex(name) for name in pivot.index]
-    header += [_heading(name, r" $\uparrow$", r" $\downarrow$", _latex) for name in pivot.metrics]
-    body = [[*map(_latex, names), *(_latex_cell(cell) for cell in cells)] for names, cells in pivot.lines]
-    shown = _latex(pivot.caption if caption is None else caption)
-    lines = [r"\begin{table}", r"\centering"]
-    lines += [rf"\caption{{{shown}}}"] if shown else []
-    lines += [rf"\label{{{label}}}"] if label else []
-    lines.append(rf"\begin{{tabular}}{{{'l' * len(pivot.index)}{'r' * len(pivot.metrics)}}}")
-    lines += [r"\toprule", " & ".join(header) + r" \\", r"\midrule"]
-    lines += [" & ".join(cells) + r" \\" for cells in body]
-    lines += [r"\bottomrule", r"\end{tabular}"]
-    for number, note in enumerate(pivot.notes, start=1):
-        lines += ["", rf"{{\footnotesize \textsuperscript{{{number}}} {_latex(note)}}}"]
-    lines.append(r"\end{table}")
-    return "\n".join(lines) + "\n"
+    return _pivot(scores, metrics, caption, interval, lift).to_latex(label=label)
 
 
 def to_text(
@@ -104,15 +79,7 @@ def to_text(
     lift: bool = True,
 ) -> str:
     """The same table in aligned columns for a terminal. Options as for `to_markdown`."""
-    pivot = _pivot(scores, metrics, interval, lift)
-    header = [*pivot.index, *(_heading(name, " ↑", " ↓", str) for name in pivot.metrics)]
-    body = [[*names, *(_text_cell(cell) for cell in cells)] for names, cells in pivot.lines]
-    shown = pivot.caption if caption is None else caption
-    lines = [shown, ""] if shown else []
-    lines += aligned([header, *body], left=len(pivot.index), ruled=True)
-    lines += [""] if pivot.notes else []
-    lines += [f"{_superscript(number)} {note}" for number, note in enumerate(pivot.notes, start=1)]
-    return "\n".join(lines) + "\n"
+    return _pivot(scores, metrics, caption, interval, lift).to_text()
 
 
 def by_subset(scores: Scores, metric: str) -> str:
@@ -123,18 +90,19 @@ def by_subset(scores: Scores, metric: str) -> str:
     rows = scores.select(metric=metric)
     _refuse_empty(rows)
     subsets = list(dict.fromkeys(row.subset for row in rows))
+    form = _format(metric)
     lines: dict[tuple[str, ...], dict[str, str]] = {}
     for row in rows:
         cell = "–"
         if row.value is not None:
-            lift = "" if row.lift is None else f" ({_number(row.lift, _facts(metric), sign=True)})"
-            cell = _mark(row) + _number(row.value, _facts(metric)) + lift
+            lift = "" if row.lift is None else f" ({form.text(row.lift, sign=True)})"
+            cell = STATUS_MARKS.get(row.status, "") + form.text(row.value) + lift
         measure = row.distance if row.correction in ("", "none") else f"{row.distance} {row.correction}"
         lines.setdefault((row.system, measure, row.protocol), {})[row.subset] = cell
-    body = [[*key, *(cells.get(subset, "–") for subset in subsets)] for key, cells in lines.items()]
-    heading = _heading(metric, ", higher is better", ", lower is better", str)
-    header = ["system", "distance", "protocol", *(subset or "all clips" for subset in subsets)]
-    return "\n".join([heading, "", *aligned([header, *body], left=3, ruled=True)]) + "\n"
+    columns = [Column(name, "left") for name in ("system", "distance", "protocol")]
+    columns += [Column(subset or "all clips") for subset in subsets]
+    body = [[*key, *(cells.get(subset, MISSING) for subset in subsets)] for key, cells in lines.items()]
+    return Table(columns, body, title=_heading(metric, ", higher is better", ", lower is better")).to_text()
 
 
 def long_text(scores: Scores) -> str:
@@ -154,7 +122,7 @@ def long_text(scores: Scores) -> str:
         lines = [*_listing(rows), *filter(None, [_rests_on(rows)])]
         blocks.append("\n".join([heading, *("  " + line for line in lines)]))
     if scores.notes:
-        blocks.append("\n".join(f"Note: {_plain(note)}" for note in scores.notes))
+        blocks.append("\n".join(f"Note: {one_line(note)}" for note in scores.notes))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -183,30 +151,12 @@ def _rests_on(rows: Sequence[Row]) -> str:
 # --- the pivot ------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Cell:
-    text: str = ""
-    best: bool = False
-    note: int | None = None
-    rest: str = ""
-    """Interval and lift, which are never bold."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Pivot:
-    index: list[str]
-    metrics: list[str]
-    lines: list[tuple[list[str], list[_Cell]]]
-    caption: str
-    notes: list[str]
-
-
 def _refuse_empty(scores: Scores) -> None:
     if not scores.rows:
         raise InputError("The score table is empty; there is nothing to print.")
 
 
-def _pivot(scores: Scores, metrics: Sequence[str] | None, interval: bool, lift: bool) -> _Pivot:
+def _pivot(scores: Scores, metrics: Sequence[str] | None, caption: str | None, interval: bool, lift: bool) -> Table:
     _refuse_empty(scores)
     present = list(dict.fromkeys(row.metric for row in scores))
     chosen = present if metrics is None else list(metrics)
@@ -225,30 +175,33 @@ def _pivot(scores: Scores, metrics: Sequence[str] | None, interval: bool, lift: 
     index = [name for name in _INDEX if len(values[name]) > 1]
     notes: dict[str, int] = {}
     best = _best(row for line in lines.values() for row in line.values())
-    made = []
+    rows: list[list[str | Cell]] = []
     for key, line in lines.items():
-        names = [_plain(cell) for name, cell in zip(_INDEX, key, strict=True) if name in index]
-        made.append((names, [_cell(line.get(name), best, notes, interval, lift) for name in chosen]))
-    constant = {name: values[name][0] for name in _INDEX if name not in index}
-    return _Pivot(index, chosen, made, _caption(constant, interval, lift, lines.values()), list(notes))
+        names = [one_line(cell) for name, cell in zip(_INDEX, key, strict=True) if name in index]
+        rows.append([*names, *(_cell(line.get(name), best, notes, interval, lift) for name in chosen)])
+    columns = [Column(name, "left") for name in index] + [Column(_heading(name, " ↑", " ↓")) for name in chosen]
+    if caption is None:
+        constant = {name: values[name][0] for name in _INDEX if name not in index}
+        caption = _caption(constant, interval, lift, lines.values())
+    return Table(columns, rows, title=caption, footnotes=list(notes))
 
 
-def _cell(row: Row | None, best: set[Row], notes: dict[str, int], interval: bool, lift: bool) -> _Cell:
+def _cell(row: Row | None, best: set[Row], notes: dict[str, int], interval: bool, lift: bool) -> Cell:
     if row is None:
-        return _Cell()
+        return Cell()
     if row.value is None or row.status not in WITH_VALUE:
-        reason = _plain(row.reason) or "no reason was given"
-        text = "failed" if row.status == "failed" else _DASH
-        return _Cell(text, note=notes.setdefault(reason, len(notes) + 1))
-    facts = _facts(row.metric)
+        reason = one_line(row.reason) or "no reason was given"
+        text = "failed" if row.status == "failed" else MISSING
+        return Cell(text, note=notes.setdefault(reason, len(notes) + 1))
+    form = _format(row.metric)
     rest = ""
     if interval and row.low is not None and row.high is not None:
-        rest += f" [{_number(row.low, facts)}, {_number(row.high, facts)}]"
+        rest += f" {form.interval(row.low, row.high)}"
     if lift and row.lift is not None:
-        rest += f" ({_number(row.lift, facts, sign=True)})"
+        rest += f" ({form.text(row.lift, sign=True)})"
     # An ok row has a reason when its value comes with a reservation, such as a mean over fewer subsets.
-    note = notes.setdefault(_plain(row.reason), len(notes) + 1) if row.reason.strip() else None
-    return _Cell(_mark(row) + _number(row.value, facts), best=row in best, note=note, rest=rest)
+    note = notes.setdefault(one_line(row.reason), len(notes) + 1) if row.reason.strip() else None
+    return Cell(STATUS_MARKS.get(row.status, "") + form.text(row.value), bold=row in best, note=note, rest=rest)
 
 
 def _best(rows: Iterable[Row]) -> set[Row]:
@@ -257,17 +210,17 @@ def _best(rows: Iterable[Row]) -> set[Row]:
     for row in rows:
         if row.status == "ok" and row.value is not None:
             column = columns.setdefault((row.metric, *(getattr(row, name) for name in _COMPARABLE)), {})
-            column.setdefault(float(_number(row.value, _facts(row.metric))), []).append(row)
+            column.setdefault(float(_format(row.metric).text(row.value)), []).append(row)
     best: set[Row] = set()
     for (metric, *_), column in columns.items():
         if len(column) > 1 and same_clips(row for found in column.values() for row in found):
-            best.update(column[max(column) if _facts(metric).higher_is_better else min(column)])
+            best.update(column[max(column) if facts(metric).higher_is_better else min(column)])
     return best
 
 
 def _caption(constant: dict[str, str], interval: bool, lift: bool, lines: Iterable[dict[str, Row]]) -> str:
     rows = [row for line in lines for row in line.values()]
-    parts = [f"{name} {_plain(cell)}" for name, cell in constant.items() if cell]
+    parts = [f"{name} {one_line(cell)}" for name, cell in constant.items() if cell]
     shown = []
     if interval and any(row.low is not None and row.high is not None for row in rows):
         shown.append("[95 % interval]")
@@ -277,30 +230,15 @@ def _caption(constant: dict[str, str], interval: bool, lift: bool, lines: Iterab
     return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences if sentence)
 
 
-def _facts(metric: str) -> MetricFacts:
-    try:
-        return metric_facts(metric)
-    except InputError:
-        # A table is for looking: a metric that validation would refuse is still printed, as a plain number.
-        return MetricFacts(metric, (float("-inf"), float("inf")), higher_is_better=True, percent=False)
+def _format(metric: str) -> NumberFormat:
+    return _PERCENT if facts(metric).percent else _PLAIN
 
 
-def _mark(row: Row) -> str:
-    """What stands before a value that is no measurement of its own: predicted, or another system's."""
-    return STATUS_MARKS.get(row.status, "")
-
-
-def _number(value: float, facts: MetricFacts, *, sign: bool = False, unit: str = "") -> str:
-    text = f"{100 * value:{'+' if sign else ''}.1f}{unit}" if facts.percent else f"{value:{'+' if sign else ''}.3f}"
-    # -0.0 is what is left of a tiny negative number; its sign says nothing.
-    return text.replace("-", "+" if sign else "") if re.fullmatch(r"-0\.0+%?", text) else text
-
-
-def _heading(metric: str, up: str, down: str, escape: Callable[[str], str]) -> str:
-    facts = _facts(metric)
+def _heading(metric: str, up: str, down: str) -> str:
+    known = facts(metric)
     base, _, difference = metric.partition(":")
-    unit = " (points)" if facts.percent and difference else " (%)" if facts.percent else ""
-    return escape(" ".join([base, difference]).strip() + unit) + (up if facts.higher_is_better else down)
+    unit = " (points)" if known.percent and difference else " (%)" if known.percent else ""
+    return " ".join([base, difference]).strip() + unit + (up if known.higher_is_better else down)
 
 
 # --- the listing ----------------------------------------------------------------------------------
@@ -308,135 +246,47 @@ def _heading(metric: str, up: str, down: str, escape: Callable[[str], str]) -> s
 
 def _setting(setting: dict[str, str], varying: set[str]) -> str:
     """What the block is about; defaults are said only where the table also has something else."""
-    words = [_plain(setting[name]) for name in ("suite", "subset", "system", "distance") if setting[name]]
+    words = [one_line(setting[name]) for name in ("suite", "subset", "system", "distance") if setting[name]]
     if setting["correction"] not in ("", "none"):
-        words.append(f"{_plain(setting['correction'])} correction")
+        words.append(f"{one_line(setting['correction'])} correction")
     elif "correction" in varying:
         words.append("no correction")
     if setting["protocol"] == "across_groups":
         words.append("across groups")
     elif setting["protocol"] != "all":
-        words.append(_plain(setting["protocol"]))
+        words.append(one_line(setting["protocol"]))
     elif "protocol" in varying:
         words.append("all pairs")
     return " · ".join(words) or "scores"
 
 
 def _listing(rows: Sequence[Row]) -> list[str]:
-    columns: list[tuple[str, Callable[[Row, MetricFacts], str]]] = [
-        ("value", _value),
-        ("95% interval", lambda row, facts: _bracket(row.low, row.high, facts)),
-        ("chance", _chance),
-        ("lift", lambda row, facts: "" if row.lift is None else _number(row.lift, facts, sign=True)),
-        ("p", lambda row, _: "" if row.p_value is None else f"{row.p_value:.2g}"),
-        ("n", lambda row, _: "" if row.n is None else str(row.n)),
-    ]
-    table = [["metric", *(title for title, _ in columns)]]
-    table += [[_plain(row.metric), *(show(row, _facts(row.metric)) for _, show in columns)] for row in rows]
+    table = [["metric", "value", "95% interval", "chance", "lift", "p", "n"], *map(_listing_cells, rows)]
     used = [place for place in range(len(table[0])) if place < 2 or any(line[place] for line in table[1:])]
     lines = aligned([[line[place] for place in used] for line in table], left=1)
     return [lines[0], *(line + _remark(row) for line, row in zip(lines[1:], rows, strict=True))]
 
 
-def _value(row: Row, facts: MetricFacts) -> str:
-    if row.value is None or row.status not in WITH_VALUE:
-        return _DASH
-    return _mark(row) + _number(row.value, facts, unit="%")
-
-
-def _chance(row: Row, facts: MetricFacts) -> str:
-    if row.baseline is None:
-        return ""
-    around = _bracket(row.baseline_low, row.baseline_high, facts)
-    return f"{_number(row.baseline, facts, unit='%')} {around}".rstrip()
-
-
-def _bracket(low: float | None, high: float | None, facts: MetricFacts) -> str:
-    return "" if low is None or high is None else f"[{_number(low, facts)}, {_number(high, facts)}]"
+def _listing_cells(row: Row) -> list[str]:
+    form = _format(row.metric)
+    value, chance = MISSING, ""
+    if row.value is not None and row.status in WITH_VALUE:
+        value = STATUS_MARKS.get(row.status, "") + form.text(row.value, unit=True)
+    if row.baseline is not None:
+        around = form.interval(row.baseline_low, row.baseline_high)
+        chance = f"{form.text(row.baseline, unit=True)} {around}".rstrip()
+    return [
+        one_line(row.metric),
+        value,
+        form.interval(row.low, row.high),
+        chance,
+        "" if row.lift is None else form.text(row.lift, sign=True),
+        "" if row.p_value is None else f"{row.p_value:.2g}",
+        "" if row.n is None else str(row.n),
+    ]
 
 
 def _remark(row: Row) -> str:
     words = [] if row.status == "ok" else [row.status.replace("_", " ")]
-    words += [_plain(row.reason)] if row.reason.strip() else []
+    words += [one_line(row.reason)] if row.reason.strip() else []
     return "  " + ": ".join(words) if words else ""
-
-
-# --- text -----------------------------------------------------------------------------------------
-
-
-def _plain(text: str) -> str:
-    """One line without control characters: a name in a score file must not steer anyone's terminal."""
-    return "".join(mark if mark.isprintable() else "?" for mark in " ".join(text.split()))
-
-
-def _superscript(number: int) -> str:
-    return str(number).translate(_SUPERSCRIPT)
-
-
-def _text_cell(cell: _Cell) -> str:
-    return cell.text + (_superscript(cell.note) if cell.note else "") + cell.rest
-
-
-def _markdown_cell(cell: _Cell) -> str:
-    text = f"**{cell.text}**" if cell.best else cell.text
-    return text + (_superscript(cell.note) if cell.note else "") + cell.rest
-
-
-def _latex_cell(cell: _Cell) -> str:
-    text = cell.text.replace(_DASH, "--") if cell.note else cell.text.replace("-", "$-$")
-    text = text.replace("~", r"$\sim$")  # a bare tilde is a space there
-    text = rf"\textbf{{{text}}}" if cell.best else text
-    note = rf"\textsuperscript{{{cell.note}}}" if cell.note else ""
-    return text + note + cell.rest.replace("-", "$-$")
-
-
-def _pipes(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _markdown(text: str) -> str:
-    escaped = re.sub(r"([\\`*|<\[\]])", r"\\\1", _plain(text))
-    # An underscore inside a word is safe, and names such as mean_time read better without a backslash.
-    return re.sub(r"(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])", r"\\_", escaped)
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-    _DASH: "--",
-    # After the \\ that ends a line, a bare bracket or star would be read as its argument.
-    "[": "{[}",
-    "*": "{*}",
-    "·": r"\textperiodcentered{}",
-} | {mark: "\\" + mark for mark in "&%$#_{}"}
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(mark, mark) for mark in _plain(text))
-
-
-def _width(text: str) -> int:
-    """Columns on a terminal: combining marks take none, East Asian wide characters two."""
-    return sum(
-        0 if unicodedata.combining(mark) else 2 if unicodedata.east_asian_width(mark) in "WF" else 1 for mark in text
-    )
-
-
-def aligned(table: Sequence[Sequence[str]], *, left: int, ruled: bool = False) -> list[str]:
-    """Lines of cells in columns, the first `left` to the left and the others to the right; `ruled` under the head."""
-    widths = [max(_width(line[place]) for line in table) for place in range(len(table[0]))]
-    lines = []
-    for line in table:
-        cells = []
-        for place, (cell, width) in enumerate(zip(line, widths, strict=True)):
-            space = " " * (width - _width(cell))
-            cells.append(cell + space if place < left else space + cell)
-        lines.append("  ".join(cells).rstrip())
-    if ruled:
-        lines.insert(1, "  ".join("─" * width for width in widths))
-    return lines

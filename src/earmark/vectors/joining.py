@@ -42,8 +42,16 @@ def read_labelled(
 ) -> Joined:
     """Read vectors with their labels, from one file or from two, and join them.
 
-    `label_column` is a column or array of the file that holds the labels. `groups` is looked for there, and then in the
-    file of the vectors. Columns used as labels, groups or ids are never dimensions, in whichever file they are named.
+    Columns used as labels, groups or ids are never dimensions, in whichever file they are named.
+
+    Args:
+        vectors: A file of vectors, as `read_vectors` reads it.
+        labels: A file of labels; joined by id where both files have ids. None takes those in the file of the vectors.
+        key: The array, list column or dictionary entry to take.
+        label_column: The column or array that holds the labels.
+        groups: The column or array that holds the groups, looked for in the file of the labels and then in the other
+            one.
+        dimensions: Columns of a table that are the vectors, by name or pattern (`f*`).
     """
     if labels is None:
         return join(read_vectors(vectors, key=key, label_column=label_column, groups=groups, dimensions=dimensions))

@@ -47,19 +47,24 @@ def read_vectors(
 ) -> Vectors:
     """Read a matrix of vectors, one row for each clip, by the suffix of the file.
 
-    .npy      a 2-D array
-    .npz      the array `vectors`, or the only 2-D array; with `ids`, `labels`, `groups` if there
-    .csv      number columns, with or without a header; with `id`, `label`, `group` columns if there
-    .parquet  number columns, or one list column `vector` or `embedding`; with `id`, `label`, `group` if there
-    .pt       a 2-D tensor, or a dictionary as in .npz
+        .npy      a 2-D array
+        .npz      the array `vectors`, or the only 2-D array; with `ids`, `labels`, `groups` if there
+        .csv      number columns, with or without a header; with `id`, `label`, `group` columns if there
+        .parquet  number columns, or one list column `vector` or `embedding`; with `id`, `label`, `group` if there
+        .pt       a 2-D tensor, or a dictionary as in .npz
 
-    `key` names the array, list column or dictionary entry to take. `label_column` and `groups` name the columns or
-    arrays that hold labels and groups. Of a .csv or .parquet file, labels, groups, ids, an index and columns whose
-    name tells rows apart (class, speaker_id, fold, …) are no dimensions, and neither are the names in `apart`;
-    `dimensions` chooses the columns instead, by name or pattern (`f*`). `Vectors.columns` and `Vectors.summary` say
-    which were used. A column that counts the rows is left out of any file.
+    Of a .csv or .parquet file, labels, groups, ids, an index and columns whose name tells rows apart (class,
+    speaker_id, fold, …) are no dimensions. `Vectors.columns` and `Vectors.summary` say which were used. A column that
+    counts the rows is left out of any file. float32 and float64 stay as they are, float16 becomes float32, and whole
+    numbers float64.
 
-    float32 and float64 stay as they are, float16 becomes float32, and whole numbers become float64.
+    Args:
+        path: The file.
+        key: The array, list column or dictionary entry to take.
+        label_column: The column or array that holds labels.
+        groups: The column or array that holds groups.
+        dimensions: Columns of a table that are the vectors, by name or pattern (`f*`).
+        apart: Columns that are no dimensions, beside those above.
     """
     source = Path(path)
     if key is not None and source.suffix.lower() in (".npy", ".csv"):

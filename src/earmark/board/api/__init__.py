@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import Response
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -15,9 +18,24 @@ __all__ = ["add_api"]
 
 def add_api(app: FastAPI) -> None:
     """Put the routes of the API into the app."""
-    from earmark.board.api import accounts, boards, described, submissions
-    from earmark.board.problems import RESPONSES
+    from earmark.board.api import accounts, boards, submissions
+    from earmark.board.web.problems import RESPONSES
 
     for part in (boards, submissions, accounts):
         app.include_router(part.router, prefix="/v1", responses=RESPONSES)
-    app.include_router(described.router, prefix="/v1", include_in_schema=False)
+    app.add_api_route("/v1/docs", _docs, include_in_schema=False, response_model=None)
+
+
+def _docs(request: Request) -> Response:
+    """The description of the API as a page, made from the OpenAPI description and without foreign scripts."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for path, methods in request.app.openapi()["paths"].items():
+        for method, route in methods.items():
+            parameters = [part["name"] for part in route.get("parameters", []) if part["in"] == "query"]
+            shown = {"method": method.upper(), "path": path, "parameters": parameters}
+            group = (route.get("tags") or ["other"])[0]
+            groups.setdefault(group, []).append({**shown, "description": route.get("description", "")})
+    page: Response = request.app.state.context.templates.TemplateResponse(
+        request, "writing/api.html", {"groups": list(groups.items())}
+    )
+    return page

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from earmark.board.api.answers import Asked, address_of, cursor_after, cursor_of, kept
-from earmark.board.api.rows import rows_of
+from earmark.board.api.rows import FILTERS, rows_of
 from earmark.board.api.shapes import (
     BoardShape,
     BoardsShape,
-    CellShape,
     ColumnShape,
     ComparedShape,
     ComparisonShape,
@@ -24,12 +23,13 @@ from earmark.board.api.shapes import (
     SystemShape,
     TableShape,
 )
-from earmark.board.comparison import Comparison, compare
-from earmark.board.context import Context
+from earmark.board.boards.pairs import compare
+from earmark.board.boards.snapshot import Snapshot
+from earmark.board.boards.table import table
+from earmark.board.boards.view import BoardView
+from earmark.board.records import System
 from earmark.board.refusals import NotFound
-from earmark.board.snapshot import Snapshot
-from earmark.board.table import Cell, TablePage, table
-from earmark.board.view import BoardView
+from earmark.board.web.requests import Asked, Context, address_of, cursor_after, cursor_of, kept
 
 __all__ = ["router"]
 
@@ -85,22 +85,17 @@ def systems(
     """The systems of a board with their cards, in the order in which they came."""
 
     def make() -> PageShape[SystemShape]:
-        after = int(cursor_of(cursor, int)[0]) if cursor else None
+        after = int(cursor_of(cursor, int)[0]) if cursor else -1
         words = q.casefold().split()
-        found = []
-        for system in context.snapshots.current(board).systems:
-            told = f"{system.card.name} {system.card.title} {system.card.family}".casefold()
-            if (
-                (after is None or system.id > after)
-                and all(word in told for word in words)
-                and (not family or system.card.family == family)
-            ):
-                found.append(system)
-                if len(found) > limit:
-                    break
-        base = address_of(request)
-        following = cursor_after([found[limit - 1].id]) if len(found) > limit else None
-        return PageShape[SystemShape](items=[SystemShape.of(one, base) for one in found[:limit]], next=following)
+
+        def wanted(system: System) -> bool:
+            card = system.card
+            text = f"{card.name} {card.title} {card.family}".casefold()
+            return system.id > after and all(word in text for word in words) and family in ("", card.family)
+
+        listed = list(islice(filter(wanted, context.snapshots.current(board).systems), limit + 1))
+        following = cursor_after([listed[limit - 1].id]) if len(listed) > limit else None
+        return PageShape[SystemShape](items=[_system(each, request) for each in listed[:limit]], next=following)
 
     return kept(request, make)
 
@@ -108,7 +103,12 @@ def systems(
 @router.get("/{board}/systems/{slug}", response_model=SystemShape)
 def system(board: Board, slug: Slug, request: Request, context: Asked) -> Response:
     """One system and its card."""
-    return kept(request, lambda: SystemShape.of(context.snapshots.current(board).system(slug), address_of(request)))
+    return kept(request, lambda: _system(context.snapshots.current(board).system(slug), request))
+
+
+def _system(system: System, request: Request) -> SystemShape:
+    page = f"{address_of(request)}/b/{system.board}/s/{system.slug}"
+    return SystemShape.model_validate(system).model_copy(update={"page": page})
 
 
 @router.get("/{board}/scores", response_model=PageShape[ScoreShape])
@@ -127,15 +127,8 @@ def scores(
     limit: Annotated[int, Query(ge=1, le=5000)] = 500,
 ) -> Response:
     """The live scores of a board: of each measurement the newest accepted one. `system` is a slug."""
-    filters = {
-        "system": system,
-        "subset": subset,
-        "metric": metric,
-        "distance": distance,
-        "correction": correction,
-        "protocol": protocol,
-        "status": status,
-    }
+    given = (system, subset, metric, distance, correction, protocol, status)
+    filters = dict(zip(FILTERS, given, strict=True))
     return kept(request, lambda: _scores(context, board, filters, cursor, limit))
 
 
@@ -162,47 +155,29 @@ def ranked(board: Board, request: Request, context: Asked) -> Response:
     """
 
     def make() -> TableShape:
-        snapshot = context.snapshots.current(board)
+        snapshot = _scored(context, board)
         view = BoardView.parse(snapshot, request.query_params.multi_items())
-        if not view.metric:
-            raise NotFound(f'The board "{board}" has no scores now.')
-        return _table(table(snapshot, view), f"{address_of(request)}/b/{board}?{view.query()}".rstrip("?"))
+        page = table(snapshot, view)
+        return TableShape(
+            board=board,
+            metric=view.metric,
+            over=view.over,
+            lines=page.total,
+            pages=page.pages,
+            page=page.view.page,
+            columns=[ColumnShape.model_validate(column) for column in page.columns],
+            items=[LineShape.model_validate(row) for row in page.rows],
+            address=f"{address_of(request)}/b/{board}?{view.query()}".rstrip("?"),
+        )
 
     return kept(request, make)
 
 
-def _table(page: TablePage, address: str) -> TableShape:
-    return TableShape(
-        board=page.view.board,
-        metric=page.view.metric,
-        over=page.view.over,
-        lines=page.total,
-        pages=page.pages,
-        page=page.view.page,
-        columns=[ColumnShape(key=c.key, title=c.title, metric=c.metric, subset=c.subset) for c in page.columns],
-        items=[
-            LineShape(
-                system=row.system.card.name,
-                slug=row.system.slug,
-                setting=row.setting,
-                protocol=row.protocol,
-                rank=row.rank,
-                rank_low=row.rank_low,
-                rank_high=row.rank_high,
-                unranked=row.unranked,
-                provenance=list(row.provenance),
-                cells=[_cell(cell) for cell in row.cells],
-            )
-            for row in page.rows
-        ],
-        address=address,
-    )
-
-
-def _cell(cell: Cell) -> CellShape:
-    return CellShape.model_construct(
-        value=cell.value, low=cell.low, high=cell.high, lift=cell.lift, status=cell.status, reason=cell.reason
-    )
+def _scored(context: Context, board: str) -> Snapshot:
+    snapshot = context.snapshots.current(board)
+    if not snapshot.metrics:
+        raise NotFound(f'The board "{board}" has no scores now.')
+    return snapshot
 
 
 @router.get("/{board}/compare", response_model=ComparisonShape)
@@ -218,47 +193,19 @@ def compared(
     """Systems side by side, and each pair subset by subset, with intervals from drawing the subsets again."""
 
     def make() -> ComparisonShape:
-        snapshot = context.snapshots.current(board)
-        if not snapshot.metrics:
-            raise NotFound(f'The board "{board}" has no scores now.')
-        return _comparison(board, compare(snapshot, s, metric=metric, over=over, protocol=protocol))
+        comparison = compare(_scored(context, board), s, metric=metric, over=over, protocol=protocol)
+        keys = [each.key for each in comparison.compared]
+        return ComparisonShape(
+            board=board,
+            metric=comparison.metric,
+            over=comparison.group.key,
+            protocol=comparison.protocol,
+            subsets=list(comparison.subsets),
+            systems=[ComparedShape.model_validate(each) for each in comparison.compared],
+            differences=[
+                DifferenceShape(**{**pair._asdict(), "one": keys[pair.one], "other": keys[pair.other]}, sure=pair.sure)
+                for pair in comparison.differences
+            ],
+        )
 
     return kept(request, make)
-
-
-def _comparison(board: str, found: Comparison) -> ComparisonShape:
-    keys = [one.key for one in found.compared]
-    return ComparisonShape(
-        board=board,
-        metric=found.metric,
-        over=found.group.key,
-        protocol=found.protocol,
-        subsets=list(found.subsets),
-        systems=[
-            ComparedShape(
-                system=one.system.card.name,
-                slug=one.system.slug,
-                setting=one.setting,
-                rank=one.rank,
-                rank_low=one.rank_low,
-                rank_high=one.rank_high,
-                mean=_cell(one.mean),
-                cells=[_cell(cell) for cell in one.cells],
-            )
-            for one in found.compared
-        ],
-        differences=[
-            DifferenceShape(
-                one=keys[apart.one],
-                other=keys[apart.other],
-                mean=apart.mean,
-                low=apart.low,
-                high=apart.high,
-                subsets=apart.subsets,
-                better=apart.better,
-                worse=apart.worse,
-                sure=apart.sure,
-            )
-            for apart in found.differences
-        ],
-    )

@@ -6,16 +6,15 @@ n-th row of that system", so that systems which arrive or change between two pag
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from earmark.board.api.shapes import ScoreShape
-from earmark.board.panels import ABSENT, PROVENANCES, STATUSES
-from earmark.board.snapshot import Snapshot
+from earmark.board.boards.panels import ABSENT, PROVENANCES, STATUSES
+from earmark.board.boards.snapshot import Snapshot
 
 __all__ = ["FILTERS", "Rows", "rows_of"]
 
@@ -61,34 +60,27 @@ class Rows(NamedTuple):
         """The rows at some places."""
         metrics = sorted(snapshot.panels)
         for place in places.tolist():
-            metric = metrics[self.panel[place]]
-            panel = snapshot.panels[metric]
-            row, column = int(self.row[place]), int(self.column[place])
-            line = snapshot.lines[int(panel.lines[row])]
+            panel = snapshot.panels[metrics[self.panel[place]]]
+            at = int(self.row[place]), int(self.column[place])
+            line = snapshot.lines[int(panel.lines[at[0]])]
             system = snapshot.systems[line.system]
-            count = int(panel.n[row, column])
+            numbers: dict[str, Any] = {
+                name: float(getattr(panel, name)[at]) for name in ("value", "low", "high", "baseline", "lift")
+            }
             yield ScoreShape.model_construct(
                 system=system.card.name,
                 slug=system.slug,
-                subset=panel.subsets[column],
+                subset=panel.subsets[at[1]],
                 distance=line.distance,
                 correction=line.correction,
                 protocol=line.protocol,
-                metric=metric,
-                value=_number(panel.value[row, column]),
-                low=_number(panel.low[row, column]),
-                high=_number(panel.high[row, column]),
-                baseline=_number(panel.baseline[row, column]),
-                lift=_number(panel.lift[row, column]),
-                n=None if count < 0 else count,
-                status=STATUSES[panel.status[row, column]],
-                reason=panel.reasons.get((row, column), ""),
-                provenance=PROVENANCES[panel.provenance[row, column]],
+                metric=panel.metric,
+                **{name: None if number != number else number for name, number in numbers.items()},
+                n=None if panel.n[at] < 0 else int(panel.n[at]),
+                status=STATUSES[panel.status[at]],
+                reason=panel.reasons.get(at, ""),
+                provenance=PROVENANCES[panel.provenance[at]],
             )
-
-
-def _number(cell: float) -> float | None:
-    return None if math.isnan(cell) else float(cell)
 
 
 def rows_of(snapshot: Snapshot) -> Rows:
@@ -99,53 +91,40 @@ def rows_of(snapshot: Snapshot) -> Rows:
 def _rows(snapshot: Snapshot) -> Rows:
     metrics = sorted(snapshot.panels)
     subsets = sorted({name for panel in snapshot.panels.values() for name in panel.subsets})
-    subset_code = {name: code for code, name in enumerate(subsets)}
     names: dict[str, Mapping[str, int]] = {
         "system": snapshot.places,
-        "metric": {name: code for code, name in enumerate(metrics)},
-        "subset": subset_code,
-        "status": {name: code for code, name in enumerate(STATUSES)},
+        "metric": _numbered(metrics),
+        "subset": _numbered(subsets),
+        "status": _numbered(STATUSES),
     }
-    of_line: dict[str, NDArray[np.int32]] = {
-        "system": np.array([line.system for line in snapshot.lines], np.int32),
-    }
+    of_line: dict[str, _Codes] = {"system": np.array([line.system for line in snapshot.lines], np.int32)}
     for name in ("distance", "correction", "protocol"):
         texts = [getattr(line, name) for line in snapshot.lines]
-        known = {text: code for code, text in enumerate(sorted(set(texts)))}
-        names[name] = known
-        of_line[name] = np.array([known[text] for text in texts], np.int32)
-    found: dict[str, list[NDArray[np.int32]]] = {}
+        names[name] = _numbered(sorted(set(texts)))
+        of_line[name] = np.array([names[name][text] for text in texts], np.int32)
+    parts: dict[str, list[_Codes]] = {name: [] for name in ("metric", "row", "column", "line", *FILTERS)}
     for code, metric in enumerate(metrics):
         panel = snapshot.panels[metric]
-        row, column = (part.astype(np.int32) for part in np.nonzero(panel.status != ABSENT))
+        row, column = (place.astype(np.int32) for place in np.nonzero(panel.status != ABSENT))
         line = panel.lines[row]
-        subset = np.array([subset_code[name] for name in panel.subsets], np.int32)[column]
-        parts = {
-            "panel": np.full(len(row), code, np.int32),
+        here = {
+            "metric": np.full(len(row), code, np.int32),
             "row": row,
             "column": column,
-            "subset": subset,
+            "subset": np.array([names["subset"][name] for name in panel.subsets], np.int32)[column],
             "status": panel.status[row, column].astype(np.int32),
             "line": line.astype(np.int32),
             **{name: codes[line] for name, codes in of_line.items()},
         }
-        for name, part in parts.items():
-            found.setdefault(name, []).append(part)
-    nothing = [np.zeros(0, np.int32)]
-    columns = {
-        name: np.concatenate(found.get(name, nothing)) for name in ("panel", "row", "column", "line", *FILTERS[:2])
-    }
-    for name in FILTERS[3:]:
-        columns[name] = np.concatenate(found.get(name, nothing))
-    columns["metric"] = columns["panel"]
-    order = np.lexsort((columns["line"], columns["subset"], columns["panel"], columns["system"]))
+        for name, part in here.items():
+            parts[name].append(part)
+    columns = {name: np.concatenate(some or [np.zeros(0, np.int32)]) for name, some in parts.items()}
+    order = np.lexsort([columns[name] for name in ("line", "subset", "metric", "system")])
     columns = {name: part[order] for name, part in columns.items()}
     starts = np.searchsorted(columns["system"], np.arange(len(snapshot.systems) + 1))
-    return Rows(
-        panel=columns["panel"],
-        row=columns["row"],
-        column=columns["column"],
-        starts=starts,
-        codes={name: columns[name] for name in FILTERS},
-        names=names,
-    )
+    codes = {name: columns[name] for name in FILTERS}
+    return Rows(columns["metric"], columns["row"], columns["column"], starts, codes, names)
+
+
+def _numbered(names: Sequence[str]) -> dict[str, int]:
+    return {name: code for code, name in enumerate(names)}

@@ -1,27 +1,24 @@
-"""What the API sends, as models that OpenAPI describes. Unknown facts are null, as in the score table."""
+"""What the API sends, as models that OpenAPI describes. Unknown facts are null, as in the score table.
+
+`Shape.model_validate(value)` makes a shape of the value of the same fields: a record, a row or a cell of a table.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, StringConstraints
 
-from earmark.board.records import Kind, Provenance, Role, State, Submission, System, Token, User
+from earmark.board.records import Role, State
+from earmark.submissions import Kind, Provenance
 
 __all__ = [
     "BoardShape",
     "BoardsShape",
-    "CardShape",
-    "CellShape",
-    "ColumnShape",
-    "ComparedShape",
     "ComparisonShape",
     "CreatedTokenShape",
     "DecisionAsked",
-    "DifferenceShape",
-    "LineShape",
     "PageShape",
     "ProblemShape",
     "ScoreShape",
@@ -38,6 +35,12 @@ __all__ = [
 
 Item = TypeVar("Item")
 Line = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
+_SystemName = Annotated[str, Field(validation_alias=AliasPath("system", "card", "name"))]
+_SystemSlug = Annotated[str, Field(validation_alias=AliasPath("system", "slug"))]
+
+
+class Shape(BaseModel):
+    model_config = ConfigDict(from_attributes=True, validate_by_name=True)
 
 
 class PageShape(BaseModel, Generic[Item]):
@@ -63,7 +66,7 @@ class BoardsShape(BaseModel):
     items: list[BoardShape]
 
 
-class CardShape(BaseModel):
+class CardShape(Shape):
     """What the author says of a system."""
 
     name: str
@@ -84,26 +87,14 @@ class CardShape(BaseModel):
     year: int | None
 
 
-class SystemShape(BaseModel):
+class SystemShape(Shape):
     board: str
     slug: str
     card: CardShape
     owner: str
     team: str
     created: datetime
-    page: str
-
-    @classmethod
-    def of(cls, system: System, base: str) -> SystemShape:
-        return cls(
-            board=system.board,
-            slug=system.slug,
-            card=CardShape(**asdict(system.card)),
-            owner=system.owner,
-            team=system.team,
-            created=system.created,
-            page=f"{base}/b/{system.board}/s/{system.slug}",
-        )
+    page: str = ""
 
 
 class ScoreShape(BaseModel):
@@ -127,7 +118,7 @@ class ScoreShape(BaseModel):
     provenance: str
 
 
-class CellShape(BaseModel):
+class CellShape(Shape):
     """A score as a table shows it: `status` is "" where nothing was measured, `partial` for a mean of some subsets."""
 
     value: float | None
@@ -138,11 +129,11 @@ class CellShape(BaseModel):
     reason: str
 
 
-class LineShape(BaseModel):
+class LineShape(Shape):
     """A line of a table. Its rank lies between `rank_low` and `rank_high`; 0 is none, for the reason in `unranked`."""
 
-    system: str
-    slug: str
+    system: _SystemName
+    slug: _SystemSlug
     setting: str
     protocol: str
     rank: int
@@ -153,7 +144,7 @@ class LineShape(BaseModel):
     cells: list[CellShape]
 
 
-class ColumnShape(BaseModel):
+class ColumnShape(Shape):
     key: str
     title: str
     metric: str
@@ -174,11 +165,11 @@ class TableShape(BaseModel):
     address: str
 
 
-class ComparedShape(BaseModel):
+class ComparedShape(Shape):
     """One of the systems that are compared."""
 
-    system: str
-    slug: str
+    system: _SystemName
+    slug: _SystemSlug
     setting: str
     rank: int
     rank_low: int
@@ -211,7 +202,7 @@ class ComparisonShape(BaseModel):
     differences: list[DifferenceShape]
 
 
-class SubmissionShape(BaseModel):
+class SubmissionShape(Shape):
     id: str
     board: str
     systems: list[str]
@@ -228,11 +219,7 @@ class SubmissionShape(BaseModel):
     version: str
     notes: list[str]
     names: list[str]
-    permalink: str
-
-    @classmethod
-    def of(cls, submission: Submission, base: str) -> SubmissionShape:
-        return cls(**asdict(submission), permalink=f"{base}/submissions/{submission.id}")
+    permalink: str = ""
 
 
 class ProblemShape(BaseModel):
@@ -254,18 +241,14 @@ class VerdictShape(BaseModel):
     warnings: list[str]
 
 
-class UserShape(BaseModel):
+class UserShape(Shape):
     name: str
     team: str
     role: Role
     created: datetime
 
-    @classmethod
-    def of(cls, user: User) -> UserShape:
-        return cls(name=user.name, team=user.team, role=user.role, created=user.created)
 
-
-class TokenShape(BaseModel):
+class TokenShape(Shape):
     """A token as it may be shown: its beginning only."""
 
     id: int
@@ -274,17 +257,6 @@ class TokenShape(BaseModel):
     created: datetime
     last_used: datetime | None
     revoked: datetime | None
-
-    @classmethod
-    def of(cls, token: Token) -> TokenShape:
-        return cls(
-            id=token.id,
-            prefix=token.prefix,
-            label=token.label,
-            created=token.created,
-            last_used=token.last_used,
-            revoked=token.revoked,
-        )
 
 
 class CreatedTokenShape(BaseModel):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query
+from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
-from earmark.board.api.answers import Asked, Author, Moderator, Reader, address_of, cursor_after, cursor_of, sent
-from earmark.board.api.bodies import BODY, body_of, document_in
 from earmark.board.api.shapes import (
     DecisionAsked,
     PageShape,
@@ -18,11 +17,25 @@ from earmark.board.api.shapes import (
     VerdictShape,
     WithdrawalAsked,
 )
-from earmark.board.context import Context
-from earmark.board.receiving import may_read_rows, new_subsets, read_apart, receive
 from earmark.board.records import State, Submission
-from earmark.board.refusals import NotAllowed, NotFound
-from earmark.board.rules import check
+from earmark.board.refusals import NotAllowed, NotFound, Refusal
+from earmark.board.web.problems import plain_problem
+from earmark.board.web.requests import (
+    Asked,
+    Author,
+    Context,
+    Moderator,
+    Reader,
+    address_of,
+    cursor_after,
+    cursor_of,
+    new_subsets,
+    read_apart,
+    receive,
+    sent,
+    settle,
+)
+from earmark.submissions import check, read_document, schema
 
 __all__ = ["router"]
 
@@ -32,42 +45,92 @@ Text = Annotated[str, Query(max_length=200)]
 Id = Annotated[str, Path(max_length=100)]
 Key = Annotated[str, Header(alias="Idempotency-Key", max_length=200, pattern=r"^[!-~]*$")]
 
+_FORMATS = {
+    "application/json": "document.json",
+    "text/csv": "scores.csv",
+    "application/x-ndjson": "scores.jsonl",
+    "application/jsonl": "scores.jsonl",
+    "application/vnd.apache.parquet": "scores.parquet",
+}
+_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "A score table, the JSON of codecs, or a document in Earmark's own form.",
+        "content": {
+            "application/json": {"schema": schema()},
+            "text/csv": {"schema": {"type": "string"}},
+            "application/x-ndjson": {"schema": {"type": "string"}},
+            "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
+        },
+    }
+}
+"""For the OpenAPI description: these bodies are read by the board, not by FastAPI."""
 
-@router.post("/validate", response_model=VerdictShape, openapi_extra=BODY)
+
+async def _body(request: Request) -> tuple[bytes, str]:
+    """The bytes of the document and a file name that tells its format. The middleware has capped the stream."""
+    if request.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
+        raise Refusal("The body is compressed; send it as it is.", 415)
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type == "multipart/form-data":
+        async with request.form(max_files=1, max_fields=30) as form:
+            file = form.get("file")
+            if not isinstance(file, UploadFile):
+                raise Refusal('The form has no file; send it as the part "file".', 422)
+            return await file.read(), file.filename or "document.json"
+    if media_type not in _FORMATS:
+        raise Refusal(f"Send a document as {', '.join(_FORMATS)} or multipart/form-data.", 415)
+    return await request.body(), _FORMATS[media_type]
+
+
+def _shape(submission: Submission, request: Request) -> SubmissionShape:
+    permalink = f"{address_of(request)}/submissions/{submission.id}"
+    return SubmissionShape.model_validate(submission).model_copy(update={"permalink": permalink})
+
+
+def _find(context: Context, submission: str) -> Submission:
+    there = context.store.submission(submission)
+    if there is None:
+        raise NotFound("There is no such submission on this board.")
+    return there
+
+
+@router.post("/validate", response_model=VerdictShape, openapi_extra=_BODY)
 async def validate(request: Request, context: Asked, board: Text = "") -> Response:
     """What the rules say of a document: nothing is stored and no token is needed."""
-    data, filename = await body_of(request)
+    data, filename = await _body(request)
+    limits = context.settings.limits
 
-    def judged() -> VerdictShape:
-        document = document_in(data, filename, board, context.settings)
-        verdict = check(document, limits=context.settings.limits)
+    def judge() -> VerdictShape:
+        document = read_document(data, filename=filename, board=board, limits=limits)
+        verdict = check(document, limits=limits)
         return VerdictShape(
             accepted=not verdict.problems,
             board=document.board,
             systems=[card.name for card in document.cards],
             rows=len(document.scores),
             digest=document.digest,
-            problems=[ProblemShape(pointer=one.pointer, detail=one.sentence) for one in verdict.problems],
+            problems=[ProblemShape(**plain_problem(problem)) for problem in verdict.problems],
             warnings=[*verdict.warnings, *new_subsets(context, document)],
         )
 
-    return sent(await read_apart(request, judged))
+    return sent(await read_apart(request, judge))
 
 
-@router.post("", status_code=201, response_model=SubmissionShape, openapi_extra=BODY)
+@router.post("", status_code=201, response_model=SubmissionShape, openapi_extra=_BODY)
 async def create(request: Request, context: Asked, user: Author, board: Text = "", key: Key = "") -> Response:
     """Send a document. It is pending until a moderator accepts it.
 
     With an `Idempotency-Key` the same request may be sent again, after a lost connection for example, and is stored
     once: the answer is the first one's.
     """
-    data, filename = await body_of(request)
+    data, filename = await _body(request)
 
-    def stored() -> SubmissionShape:
-        document = document_in(data, filename, board, context.settings)
-        return SubmissionShape.of(receive(context, document, user, key), address_of(request))
+    def store() -> SubmissionShape:
+        document = read_document(data, filename=filename, board=board, limits=context.settings.limits)
+        return _shape(receive(context, document, user, key), request)
 
-    shape = await read_apart(request, stored)
+    shape = await read_apart(request, store)
     return sent(shape, 201, {"Location": f"/v1/submissions/{shape.id}"})
 
 
@@ -85,36 +148,28 @@ def list_submissions(
 ) -> Response:
     """Submissions, newest first: those that were accepted; of your own (`owner`), and for moderators, all of them."""
     before = str(cursor_of(cursor, str)[0]) if cursor else None
-    all_of_them = user is not None and (user.role == "moderator" or user.name == owner)
-    found = context.store.submissions(
+    all_of_them = user is not None and (user.moderates or user.name == owner)
+    listed = context.store.submissions(
         board=board, owner=owner, system=system, state=state, limit=limit + 1, before=before,
         was_accepted=not all_of_them,
     )  # fmt: skip
-    base = address_of(request)
-    items = [SubmissionShape.of(one, base) for one in found[:limit]]
-    following = cursor_after([found[limit - 1].id]) if len(found) > limit else None
+    following = cursor_after([listed[limit - 1].id]) if len(listed) > limit else None
+    items = [_shape(submission, request) for submission in listed[:limit]]
     return sent(PageShape[SubmissionShape](items=items, next=following))
 
 
 @router.get("/{submission}", response_model=SubmissionShape)
 def show(submission: Id, request: Request, context: Asked) -> Response:
     """One submission: what was sent by whom, and what became of it."""
-    return sent(SubmissionShape.of(_found(context, submission), address_of(request)))
+    return sent(_shape(_find(context, submission), request))
 
 
 @router.get("/{submission}/scores", response_model=list[dict[str, Any]])
 def scores(submission: Id, context: Asked, user: Reader) -> Response:
     """All rows of a submission with all columns of the score table: for everybody once it is accepted."""
-    if not may_read_rows(_found(context, submission), user):
+    if not _find(context, submission).is_readable_by(user):
         raise NotAllowed("Scores that are not accepted are shown to their author and to moderators.")
     return Response(context.store.rows_of(submission).to_json(), media_type="application/json")
-
-
-def _found(context: Context, submission: str) -> Submission:
-    found = context.store.submission(submission)
-    if found is None:
-        raise NotFound("There is no such submission on this board.")
-    return found
 
 
 @router.post("/{submission}/withdraw", response_model=SubmissionShape)
@@ -125,16 +180,12 @@ def withdraw(
 
     The body, with a `reason`, may be left out.
     """
-    done = context.store.withdraw(submission, user, asked.reason if asked else "")
-    context.meters.submissions.labels("withdrawn").inc()
-    context.snapshots.refresh()
-    return sent(SubmissionShape.of(done, address_of(request)))
+    withdrawn = context.store.withdraw(submission, user, asked.reason if asked else "")
+    return sent(_shape(settle(context, withdrawn), request))
 
 
 @router.post("/{submission}/decision", response_model=SubmissionShape)
 def decide(submission: Id, asked: DecisionAsked, request: Request, context: Asked, user: Moderator) -> Response:
     """Accept or reject, as a moderator. A rejection needs a reason."""
-    done = context.store.decide(submission, user, asked.accept, asked.reason, asked.provenance)
-    context.meters.submissions.labels(done.state).inc()
-    context.snapshots.refresh()
-    return sent(SubmissionShape.of(done, address_of(request)))
+    decided = context.store.decide(submission, user, asked.accept, asked.reason, asked.provenance)
+    return sent(_shape(settle(context, decided), request))

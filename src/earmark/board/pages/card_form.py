@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from earmark.board.cards import card_from, combined
-from earmark.board.limits import Limits
-from earmark.board.submission import Document, read_document
 from earmark.errors import InputError, quoted
+from earmark.submissions import Document, Limits, card_from, combined, read_document
 
 __all__ = ["FIELDS", "Field", "document_from"]
 

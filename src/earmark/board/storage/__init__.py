@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from earmark.board.storage.database import open_database
-from earmark.board.storage.store import Store
+from earmark.board.storage.store import LiveScores, Store
 
-__all__ = ["Store", "open_database"]
+__all__ = ["LiveScores", "Store", "open_database"]

@@ -1,22 +1,24 @@
-"""Users and their tokens, and the audit trail."""
+"""Users and their tokens, the audit trail, and facts about the board as a whole."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Sequence
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Engine, insert, select, update
 
-from earmark.board import records
-from earmark.board.refusals import Conflict, NotAllowed, NotFound
-from earmark.board.storage.tables import Event, Token, User
-from earmark.board.texts import checked_text, likeness, sought
+from earmark.board.names import likeness, sought
+from earmark.board.records import Event, Role, Token, User
+from earmark.board.refusals import Busy, Conflict, NotAllowed, NotFound
+from earmark.board.storage.database import reading, writing
+from earmark.board.storage.tables import events, meta, tokens, users
 from earmark.errors import InputError, UsageError, quoted
+from earmark.submissions.texts import checked_text
 
 PAPERS = "papers"
 """The owner of what the papers printed. The name is reserved, and nobody has a token for it."""
@@ -26,146 +28,195 @@ _PREFIX = 11
 _MARK = "em_"
 _NOBODY = hashlib.sha256(b"nobody").hexdigest()
 _USED_AGAIN = timedelta(hours=1)
+_MOST_LISTED = 1000
+_USERS = select(*(users.c[part.name] for part in fields(User)))
+_TOKENS = select(
+    tokens.c.id, users.c.name, tokens.c.prefix, tokens.c.label, tokens.c.created, tokens.c.last_used, tokens.c.revoked
+).join(users, users.c.id == tokens.c.user_id)
 
 
 def now() -> datetime:
     return datetime.now(UTC)
 
 
+def list_limit(limit: int) -> int:
+    """How many lines a list may have at most, when so many were asked for."""
+    if limit < 1:
+        raise UsageError(f"A list has at least 1 line, not {limit}.")
+    return min(limit, _MOST_LISTED)
+
+
 def record(connection: Connection, user: str, action: str, submission: str = "", detail: str = "") -> None:
     """Add a line to the audit trail."""
     connection.execute(
-        insert(Event).values(at=now(), user=user, action=action, submission=submission, detail=detail[:2000])
+        insert(events).values(at=now(), user=user, action=action, submission=submission, detail=detail[:2000])
     )
 
 
-def events(connection: Connection, limit: int, before: int | None) -> list[records.Event]:
-    found = select(Event.id, Event.at, Event.user, Event.action, Event.submission, Event.detail)
-    if before is not None:
-        found = found.where(Event.id < max(0, min(before, 2**62)))  # databases count no further
-    return [records.Event(*row) for row in connection.execute(found.order_by(Event.id.desc()).limit(limit))]
-
-
-# --- users -----------------------------------------------------------------------------------------------------------
-
-_USER = (User.id, User.name, User.team, User.role, User.created)
-
-
-def find_user(connection: Connection, name: str) -> records.User | None:
-    row = connection.execute(select(*_USER).where(User.name == name)).first()
-    return _user(row) if row else None
-
-
-def users(connection: Connection) -> list[records.User]:
-    return [_user(row) for row in connection.execute(select(*_USER).order_by(User.id))]
-
-
-def _user(row: Sequence[Any]) -> records.User:
-    number, name, team, role, created = row
-    return records.User(number, name, team, role, created)
-
-
-def still(connection: Connection, user: records.User) -> records.User:
+def current_user(connection: Connection, user: User) -> User:
     """The user as the database has them now: a role may have changed since they were asked for."""
-    row = connection.execute(select(*_USER).where(User.id == user.id, User.name == user.name)).first()
+    row = connection.execute(_USERS.where(users.c.id == user.id, users.c.name == user.name)).first()
     if row is None:
         raise NotAllowed(f"There is no user {quoted(user.name)} on this board; sign in again.")
-    return _user(row)
+    return User(*row)
 
 
-def create_user(
-    connection: Connection, name: str, team: str, role: records.Role, *, join: bool, reserved: bool = False
-) -> records.User:
+def _hashed(plain: str) -> str:
+    return hashlib.sha256(plain.encode()).hexdigest()
+
+
+class Accounts:
+    """The part of the store that knows who somebody is and what was done."""
+
+    engine: Engine
+
+    # --- users --------------------------------------------------------------------------------------------------------
+
+    def create_user(self, name: str, team: str = "", role: Role = "author", *, join: bool = False) -> User:
+        """A new user. `join` lets them into a team that exists, whose systems are then theirs too: for hosts."""
+        return writing(self.engine, lambda connection: _create_user(connection, name, team, role, join))
+
+    def user(self, name: str) -> User | None:
+        with reading(self.engine) as connection:
+            return _find_user(connection, sought(name))
+
+    def users(self) -> list[User]:
+        """Everybody, by age."""
+        with reading(self.engine) as connection:
+            return [User(*row) for row in connection.execute(_USERS.order_by(users.c.id))]
+
+    def papers(self) -> User:
+        """The user to whom printed results belong, made when first asked for; nobody signs in as it."""
+
+        def work(connection: Connection) -> User:
+            there = _find_user(connection, PAPERS)
+            return there or _create_user(connection, PAPERS, "", "moderator", join=True, reserved=True)
+
+        return writing(self.engine, work)
+
+    # --- tokens -------------------------------------------------------------------------------------------------------
+
+    def create_token(self, user: User, label: str = "") -> tuple[str, Token]:
+        """A new token, whole this once and kept nowhere, and what may be shown of it later."""
+
+        def work(connection: Connection) -> tuple[str, Token]:
+            owner = current_user(connection, user)
+            if owner.name == PAPERS:
+                raise NotAllowed("Nobody signs in for the papers; make a user of your own.")
+            kept_label = checked_text(label, "The token's label", 100)
+            while True:
+                plain = _MARK + secrets.token_urlsafe(32)
+                prefix = plain[:_PREFIX]
+                if connection.execute(select(tokens.c.id).where(tokens.c.prefix == prefix)).first() is None:
+                    break
+            values = {"user_id": owner.id, "prefix": prefix, "hash": _hashed(plain), "label": kept_label}
+            connection.execute(insert(tokens).values(**values, created=now()))
+            record(connection, owner.name, "created_token", detail=prefix)
+            return plain, Token(*connection.execute(_TOKENS.where(tokens.c.prefix == prefix)).one())
+
+        return writing(self.engine, work)
+
+    def tokens(self, user: User) -> list[Token]:
+        with reading(self.engine) as connection:
+            own = _TOKENS.where(tokens.c.user_id == user.id).order_by(tokens.c.id)
+            return [Token(*row) for row in connection.execute(own)]
+
+    def revoke_token(self, id: int, user: User) -> None:
+        """End a token of one's own, or, as a moderator, anybody's."""
+
+        def work(connection: Connection) -> None:
+            owner = current_user(connection, user)
+            if not 0 < id < 2**63:  # more than databases count
+                raise NotFound(f"You have no token {str(id)[:40]}.")
+            row = connection.execute(
+                select(tokens.c.user_id, tokens.c.revoked, tokens.c.prefix).where(tokens.c.id == id)
+            ).first()
+            if row is None or (row.user_id != owner.id and owner.role != "moderator"):
+                raise NotFound(f"You have no token {id}.")
+            if row.revoked is None:
+                connection.execute(update(tokens).where(tokens.c.id == id).values(revoked=now()))
+                record(connection, owner.name, "revoked_token", detail=row.prefix)
+
+        writing(self.engine, work)
+
+    def authenticate(self, plain: str) -> User | None:
+        """The user whose token this is; None when it is nobody's or revoked. Its use is noted about once an hour.
+
+        The token is looked up by its first characters, which are no secret, and compared by its hash, in constant
+        time; where there is none, a hash that nothing has is compared.
+        """
+        if not isinstance(plain, str) or not plain.isascii() or len(plain) > 200:
+            return None
+        with reading(self.engine) as connection:
+            row = connection.execute(
+                _USERS.add_columns(tokens.c.hash, tokens.c.id.label("token"), tokens.c.revoked, tokens.c.last_used)
+                .join(tokens, tokens.c.user_id == users.c.id)
+                .where(tokens.c.prefix == sought(plain[:_PREFIX]))
+            ).first()
+        same = hmac.compare_digest(_hashed(plain), row.hash if row is not None else _NOBODY)
+        if row is None or not same or row.revoked is not None:
+            return None
+        if row.last_used is None or now() - row.last_used > _USED_AGAIN:
+            used = update(tokens).where(tokens.c.id == row.token).values(last_used=now())
+            with contextlib.suppress(Busy):
+                writing(self.engine, lambda connection: connection.execute(used))
+        return User(*row[: len(fields(User))])
+
+    # --- the trail, and facts about the board -------------------------------------------------------------------------
+
+    def events(self, limit: int = 50, before: int | None = None) -> list[Event]:
+        """The audit trail, the newest first."""
+        trail = select(*(events.c[part.name] for part in fields(Event)))
+        if before is not None:
+            trail = trail.where(events.c.id < max(0, min(before, 2**62)))  # databases count no further
+        with reading(self.engine) as connection:
+            newest = trail.order_by(events.c.id.desc()).limit(list_limit(limit))
+            return [Event(*row) for row in connection.execute(newest)]
+
+    def meta(self, key: str) -> str | None:
+        with reading(self.engine) as connection:
+            return connection.execute(select(meta.c.value).where(meta.c.key == key)).scalar()
+
+    def set_meta(self, key: str, value: str, *, keep: bool = False) -> str:
+        """Keep a fact under a key and return it; with `keep`, one that is there stays and is returned."""
+
+        def work(connection: Connection) -> str:
+            there: str | None = connection.execute(select(meta.c.value).where(meta.c.key == key)).scalar()
+            if there is None:
+                connection.execute(insert(meta).values(key=key, value=value))
+            elif keep:
+                return there
+            else:
+                connection.execute(update(meta).where(meta.c.key == key).values(value=value))
+            return value
+
+        return writing(self.engine, work)
+
+
+def _find_user(connection: Connection, name: str) -> User | None:
+    row = connection.execute(_USERS.where(users.c.name == name)).first()
+    return User(*row) if row else None
+
+
+def _create_user(
+    connection: Connection, name: str, team: str, role: Role, join: bool, reserved: bool = False
+) -> User:  # fmt: skip
     name = checked_text(name, "The user's name", 60, needed=True)
     team = checked_text(team, "The team's name", 60)
     if not _NAME.fullmatch(name):
         raise InputError(f"{quoted(name)} cannot be a user's name; use letters, digits, blanks and . @ + - _ '.")
     if role not in ("author", "moderator"):
         raise UsageError(f"A user is author or moderator, not {quoted(str(role))}.")
-    taken = {likeness(one) for one in connection.scalars(select(User.name))}
+    taken = {likeness(other) for other in connection.scalars(select(users.c.name))}
     if likeness(name) in taken or (likeness(name) == PAPERS and not reserved):
         raise Conflict(f"There is a user {quoted(name)} already; choose another name.")
-    teams = {likeness(one): one for one in connection.scalars(select(User.team).distinct())}
+    teams = {likeness(other): other for other in connection.scalars(select(users.c.team).distinct())}
     if team and likeness(team) in teams:
         if not join:
             raise Conflict(f"There is a team {quoted(team)} already; ask the host of this board to let you join it.")
         team = teams[likeness(team)]
-    made = connection.execute(insert(User).values(name=name, team=team, role=role, created=now()))
-    assert made.inserted_primary_key is not None
+    connection.execute(insert(users).values(name=name, team=team, role=role, created=now()))
     record(connection, name, "created_user", detail=role)
-    found = find_user(connection, name)
-    assert found is not None
-    return found
-
-
-def papers(connection: Connection) -> records.User:
-    """The owner of the printed results, made when it is first asked for."""
-    return find_user(connection, PAPERS) or create_user(connection, PAPERS, "", "moderator", join=True, reserved=True)
-
-
-# --- tokens ----------------------------------------------------------------------------------------------------------
-
-_TOKEN = (Token.id, User.name, Token.prefix, Token.label, Token.created, Token.last_used, Token.revoked)
-
-
-def create_token(connection: Connection, user: records.User, label: str) -> tuple[str, records.Token]:
-    """A new token and what may be shown of it. The whole of it is returned this once and kept nowhere."""
-    user = still(connection, user)
-    if user.name == PAPERS:
-        raise NotAllowed("Nobody signs in for the papers; make a user of your own.")
-    label = checked_text(label, "The token's label", 100)
-    while True:
-        plain = _MARK + secrets.token_urlsafe(32)
-        if connection.execute(select(Token.id).where(Token.prefix == plain[:_PREFIX])).first() is None:
-            break
-    connection.execute(
-        insert(Token).values(user_id=user.id, prefix=plain[:_PREFIX], hash=_hashed(plain), label=label, created=now())
-    )
-    record(connection, user.name, "created_token", detail=plain[:_PREFIX])
-    made = next(token for token in tokens(connection, user) if token.prefix == plain[:_PREFIX])
-    return plain, made
-
-
-def tokens(connection: Connection, user: records.User) -> list[records.Token]:
-    found = select(*_TOKEN).join(User, User.id == Token.user_id).where(Token.user_id == user.id).order_by(Token.id)
-    return [records.Token(*row) for row in connection.execute(found)]
-
-
-def revoke_token(connection: Connection, number: int, user: records.User) -> None:
-    user = still(connection, user)
-    if not 0 < number < 2**63:  # more than databases count
-        raise NotFound(f"You have no token {str(number)[:40]}.")
-    row = connection.execute(select(Token.user_id, Token.revoked, Token.prefix).where(Token.id == number)).first()
-    if row is None or (row.user_id != user.id and user.role != "moderator"):
-        raise NotFound(f"You have no token {number}.")
-    if row.revoked is None:
-        connection.execute(update(Token).where(Token.id == number).values(revoked=now()))
-        record(connection, user.name, "revoked_token", detail=row.prefix)
-
-
-def holder_of(connection: Connection, plain: str) -> tuple[records.User, int, bool] | None:
-    """The user whose token this is, the token's id, and whether it is time to note that it was used.
-
-    The token is looked up by its first characters, which are no secret, and compared by its hash, in constant time;
-    where there is none, a hash that nothing has is compared.
-    """
-    if not isinstance(plain, str) or not plain.isascii() or len(plain) > 200:
-        return None
-    row = connection.execute(
-        select(*_USER, Token.hash, Token.id.label("token"), Token.revoked, Token.last_used)
-        .join(Token, Token.user_id == User.id)
-        .where(Token.prefix == sought(plain[:_PREFIX]))
-    ).first()
-    same = hmac.compare_digest(_hashed(plain), row.hash if row is not None else _NOBODY)
-    if row is None or not same or row.revoked is not None:
-        return None
-    last: datetime | None = row.last_used
-    return _user(row[: len(_USER)]), row.token, last is None or now() - last > _USED_AGAIN
-
-
-def note_use(connection: Connection, token: int) -> None:
-    connection.execute(update(Token).where(Token.id == token).values(last_used=now()))
-
-
-def _hashed(plain: str) -> str:
-    return hashlib.sha256(plain.encode()).hexdigest()
+    made = _find_user(connection, name)
+    assert made is not None
+    return made

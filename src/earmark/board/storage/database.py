@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,13 +23,15 @@ from earmark.board.refusals import Busy
 from earmark.board.storage.migrations import upgrade
 from earmark.errors import InputError, UsageError, require
 
-__all__ = ["connect", "missing_file", "open_database", "reading", "writing"]
+__all__ = ["connect", "in_parts", "missing_file", "open_database", "reading", "writing"]
 
 _WAIT_SECONDS = 30
 _WRITES = "earmark_writes"
 _LOCK = 0x4541524D41524B  # one number for the writers of all boards in a database: the letters EARMARK
 _RETRIES = 6
+_Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
+_PARAMETERS = 500
 
 
 def open_database(url: str) -> Engine:
@@ -39,18 +41,15 @@ def open_database(url: str) -> Engine:
     """
     engine = connect(url)
     try:
-        _retried(lambda: _upgraded(engine))
+        _retried(lambda: upgrade(engine, lambda: _locked(engine)))
     except DBAPIError as error:
         engine.dispose()
-        raise _unreachable(engine.url, error) from error
+        address = engine.url.render_as_string(hide_password=True)
+        raise InputError(f"The database {address} cannot be opened ({_detail(error)}); check its address.") from error
     except BaseException:
         engine.dispose()
         raise
     return engine
-
-
-def _upgraded(engine: Engine) -> None:
-    upgrade(engine, lambda: _locked(engine))
 
 
 def connect(url: str) -> Engine:
@@ -157,6 +156,11 @@ def writing(engine: Engine, work: Callable[[Connection], _Result]) -> _Result:
         raise _unanswered(error) from error
 
 
+def in_parts(items: Sequence[_Item]) -> Iterator[list[_Item]]:
+    """The items some at a time: databases bound the number of parameters of one statement."""
+    return (list(items[start : start + _PARAMETERS]) for start in range(0, len(items), _PARAMETERS))
+
+
 def _retried(attempt: Callable[[], _Result]) -> _Result:
     for again in range(_RETRIES):
         try:
@@ -180,12 +184,8 @@ def _passing(error: OperationalError) -> bool:
 
 
 def _unanswered(error: OperationalError) -> Busy:
-    detail = (str(error.orig).splitlines() or [type(error.orig).__name__])[0].rstrip(".")
-    return Busy(f"The database does not answer ({detail}); try again in a minute.")
+    return Busy(f"The database does not answer ({_detail(error)}); try again in a minute.")
 
 
-def _unreachable(url: URL, error: DBAPIError) -> InputError:
-    detail = (str(error.orig).splitlines() or [type(error.orig).__name__])[0].rstrip(".")
-    return InputError(
-        f"The database {url.render_as_string(hide_password=True)} cannot be opened ({detail}); check its address."
-    )
+def _detail(error: DBAPIError) -> str:
+    return (str(error.orig).splitlines() or [type(error.orig).__name__])[0].rstrip(".")

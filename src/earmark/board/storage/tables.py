@@ -23,6 +23,7 @@ from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    Column,
     DateTime,
     Dialect,
     Double,
@@ -32,28 +33,36 @@ from sqlalchemy import (
     LargeBinary,
     MetaData,
     String,
+    Table,
     Text,
     UniqueConstraint,
     text,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeDecorator
 
+from earmark.scores.rows import COLUMNS, COUNTS, KEY, NUMBERS
+
 __all__ = [
-    "Board",
-    "Document",
-    "Event",
-    "Live",
-    "Measurement",
-    "Meta",
-    "Moment",
-    "Score",
-    "Submission",
-    "SubmissionSystem",
-    "System",
-    "Token",
-    "User",
+    "CELLS",
+    "MEASURED",
+    "documents",
+    "events",
+    "live",
+    "measurements",
+    "meta",
+    "metadata",
+    "scores",
+    "submission_systems",
+    "submissions",
+    "systems",
+    "tokens",
+    "users",
 ]
+
+MEASURED = tuple(name for name in KEY if name not in ("suite", "system"))
+"""What was measured: the key of a score without its suite and its system."""
+CELLS = tuple(name for name in COLUMNS if name not in KEY)
+"""The columns of a score that are not its key."""
 
 
 class Moment(TypeDecorator[datetime]):
@@ -73,199 +82,111 @@ class Moment(TypeDecorator[datetime]):
 
 
 # SQLite numbers rows by itself only when the type of the key is INTEGER.
-_Number = BigInteger().with_variant(Integer, "sqlite")
+_NUMBER = BigInteger().with_variant(Integer, "sqlite")
 
 
-class Board(DeclarativeBase):
-    """Every table, under names that do not depend on the database."""
-
-    metadata = MetaData(
-        naming_convention={
-            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-            "pk": "pk_%(table_name)s",
-        }
-    )
+def _id() -> Column[int]:
+    return Column("id", _NUMBER, primary_key=True, autoincrement=True)
 
 
-class Meta(Board):
-    """Facts about the board as a whole: its generation, the key that signs cookies."""
-
-    __tablename__ = "meta"
-
-    key: Mapped[str] = mapped_column(String(100), primary_key=True)
-    value: Mapped[str] = mapped_column(Text)
+def _text(name: str, most: int | None = None, **options: Any) -> Column[str]:
+    return Column(name, Text() if most is None else String(most), nullable=False, **options)
 
 
-class User(Board):
-    __tablename__ = "users"
-
-    id: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
-    name: Mapped[str] = mapped_column(String(100), unique=True)
-    team: Mapped[str] = mapped_column(String(100))
-    role: Mapped[str] = mapped_column(String(20))
-    created: Mapped[datetime] = mapped_column(Moment)
+def _moment(name: str, *, nullable: bool = False) -> Column[datetime]:
+    return Column(name, Moment, nullable=nullable)
 
 
-class Token(Board):
-    """`hash` is the SHA-256 of the whole token, which has 256 random bits: nobody can guess their way back."""
-
-    __tablename__ = "tokens"
-
-    id: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id"), index=True)
-    prefix: Mapped[str] = mapped_column(String(20), unique=True)
-    hash: Mapped[str] = mapped_column(String(64))
-    label: Mapped[str] = mapped_column(String(200))
-    created: Mapped[datetime] = mapped_column(Moment)
-    last_used: Mapped[datetime | None] = mapped_column(Moment)
-    revoked: Mapped[datetime | None] = mapped_column(Moment)
+def _reference(name: str, target: str, *, key: bool = False, **options: Any) -> Column[int]:
+    options |= {"primary_key": True, "autoincrement": False} if key else {"nullable": False}
+    return Column(name, ForeignKey(f"{target}.id"), **options)
 
 
-class System(Board):
-    """`changed` is the generation in which what readers see of it changed last; 0: nothing was ever accepted."""
-
-    __tablename__ = "systems"
-    __table_args__ = (
-        UniqueConstraint("board", "slug"),
-        UniqueConstraint("board", "name"),
-        Index(None, "board", "changed"),
-    )
-
-    id: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
-    board: Mapped[str] = mapped_column(String(100))
-    slug: Mapped[str] = mapped_column(String(100))
-    name: Mapped[str] = mapped_column(String(200))
-    card: Mapped[str] = mapped_column(Text)
-    owner_id: Mapped[int] = mapped_column(ForeignKey("users.id"), index=True)
-    created: Mapped[datetime] = mapped_column(Moment)
-    changed: Mapped[int] = mapped_column(BigInteger)
+def _cell(name: str) -> Column[Any]:
+    """The column of one cell of a score row."""
+    if name in NUMBERS:
+        return Column(name, BigInteger if name in COUNTS else Double)
+    return _text(name, 20 if name == "status" else None)
 
 
-class Submission(Board):
-    """`id` counts upwards in the order of arrival, so that later ones are newer; `public` stands in addresses."""
+metadata = MetaData(
+    naming_convention={  # names that do not depend on the database
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
 
-    __tablename__ = "submissions"
-    __table_args__ = (
-        # An author's key names one submission; those without a key have none in common.
-        Index(
-            "uq_submissions_owner_id_key", "owner_id", "key", unique=True,
-            sqlite_where=text("key <> ''"), postgresql_where=text("key <> ''"),
-        ),
-        Index(None, "owner_id", "digest"),
-        Index(None, "board", "state"),
-        Index(None, "state"),
-    )  # fmt: skip
+# Facts about the board as a whole: its generation, the key that signs cookies.
+meta = Table("meta", metadata, _text("key", 100, primary_key=True), _text("value"))
 
-    id: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
-    public: Mapped[str] = mapped_column(String(40), unique=True)
-    board: Mapped[str] = mapped_column(String(100))
-    owner_id: Mapped[int] = mapped_column(ForeignKey("users.id"))
-    team: Mapped[str] = mapped_column(String(100))
-    state: Mapped[str] = mapped_column(String(20))
-    provenance: Mapped[str] = mapped_column(String(20))
-    created: Mapped[datetime] = mapped_column(Moment)
-    decided: Mapped[datetime | None] = mapped_column(Moment)
-    decided_by: Mapped[str] = mapped_column(String(100))
-    reason: Mapped[str] = mapped_column(Text)
-    rows: Mapped[int] = mapped_column(Integer)
-    digest: Mapped[str] = mapped_column(String(64))
-    version: Mapped[str] = mapped_column(Text)
-    notes: Mapped[str] = mapped_column(Text)  # a JSON array
-    key: Mapped[str] = mapped_column(String(200))
+users = Table(
+    "users", metadata, _id(), _text("name", 100, unique=True), _text("team", 100), _text("role", 20),
+    _moment("created"),
+)  # fmt: skip
 
+# `hash` is the SHA-256 of the whole token, which has 256 random bits: nobody can guess their way back.
+tokens = Table(
+    "tokens", metadata, _id(), _reference("user_id", "users", index=True), _text("prefix", 20, unique=True),
+    _text("hash", 64), _text("label", 200), _moment("created"), _moment("last_used", nullable=True),
+    _moment("revoked", nullable=True),
+)  # fmt: skip
 
-class Document(Board):
-    """What was sent, as zlib packs it; `submissions.digest` is the SHA-256 of what is inside."""
+# `changed` is the generation in which what readers see of it changed last; 0: nothing was ever accepted.
+systems = Table(
+    "systems", metadata, _id(), _text("board", 100), _text("slug", 100), _text("name", 200), _text("card"),
+    _reference("owner_id", "users", index=True), _moment("created"), Column("changed", BigInteger, nullable=False),
+    UniqueConstraint("board", "slug"), UniqueConstraint("board", "name"), Index(None, "board", "changed"),
+)  # fmt: skip
 
-    __tablename__ = "documents"
+_WITH_KEY = text("key <> ''")
+submissions = Table(
+    "submissions", metadata, _id(), _text("public", 40, unique=True), _text("board", 100),
+    _reference("owner_id", "users"), _text("team", 100), _text("state", 20), _text("provenance", 20),
+    _moment("created"), _moment("decided", nullable=True), _text("decided_by", 100), _text("reason"),
+    Column("rows", Integer, nullable=False), _text("digest", 64), _text("version"),
+    _text("notes"),  # a JSON array
+    _text("key", 200),
+    # An author's key names one submission; those without a key have none in common.
+    Index(
+        "uq_submissions_owner_id_key", "owner_id", "key", unique=True, sqlite_where=_WITH_KEY,
+        postgresql_where=_WITH_KEY,
+    ),
+    Index(None, "owner_id", "digest"), Index(None, "board", "state"), Index(None, "state"),
+)  # fmt: skip
 
-    submission_id: Mapped[int] = mapped_column(ForeignKey("submissions.id"), primary_key=True, autoincrement=False)
-    packed: Mapped[bytes] = mapped_column(LargeBinary)
+# What was sent, as zlib packs it; `submissions.digest` is the SHA-256 of what is inside.
+documents = Table(
+    "documents", metadata, _reference("submission_id", "submissions", key=True),
+    Column("packed", LargeBinary, nullable=False),
+)  # fmt: skip
 
+# The card that a submission gave to one of its systems, and the place of that system in the document.
+submission_systems = Table(
+    "submission_systems", metadata, _reference("submission_id", "submissions", key=True),
+    _reference("system_id", "systems", key=True, index=True), Column("place", Integer, nullable=False), _text("card"),
+)  # fmt: skip
 
-class SubmissionSystem(Board):
-    """The card that a submission gave to one of its systems."""
+measurements = Table(
+    "measurements", metadata, _id(), *map(_text, MEASURED), UniqueConstraint(*MEASURED, name="uq_measurements")
+)
 
-    __tablename__ = "submission_systems"
+# One row of one document. Ids grow with time: of two scores, the one with the larger id is the newer.
+scores = Table(
+    "scores", metadata, _id(), _reference("submission_id", "submissions", index=True),
+    _reference("system_id", "systems", index=True), _reference("measurement_id", "measurements"),
+    *map(_cell, CELLS), sqlite_autoincrement=True,
+)  # fmt: skip
 
-    submission_id: Mapped[int] = mapped_column(ForeignKey("submissions.id"), primary_key=True, autoincrement=False)
-    system_id: Mapped[int] = mapped_column(ForeignKey("systems.id"), primary_key=True, autoincrement=False, index=True)
-    place: Mapped[int] = mapped_column(Integer)  # in the document
-    card: Mapped[str] = mapped_column(Text)
+# The score that counts: the newest of the accepted ones, for each measurement of a system.
+live = Table(
+    "live", metadata, _reference("system_id", "systems", key=True),
+    _reference("measurement_id", "measurements", key=True), _reference("score_id", "scores"), sqlite_with_rowid=False,
+)  # fmt: skip
 
-
-class Measurement(Board):
-    """What was measured: the key of a score without its suite and its system."""
-
-    __tablename__ = "measurements"
-    __table_args__ = (
-        UniqueConstraint("subset", "distance", "correction", "protocol", "metric", name="uq_measurements"),
-    )
-
-    id: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
-    subset: Mapped[str] = mapped_column(Text)
-    distance: Mapped[str] = mapped_column(Text)
-    correction: Mapped[str] = mapped_column(Text)
-    protocol: Mapped[str] = mapped_column(Text)
-    metric: Mapped[str] = mapped_column(Text)
-
-
-class Score(Board):
-    """One row of one document. Ids grow with time: of two scores, the one with the larger id is the newer."""
-
-    __tablename__ = "scores"
-    __table_args__ = (Index(None, "submission_id"), Index(None, "system_id"), {"sqlite_autoincrement": True})
-
-    id: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
-    submission_id: Mapped[int] = mapped_column(ForeignKey("submissions.id"))
-    system_id: Mapped[int] = mapped_column(ForeignKey("systems.id"))
-    measurement_id: Mapped[int] = mapped_column(ForeignKey("measurements.id"))
-    value: Mapped[float | None] = mapped_column(Double)
-    low: Mapped[float | None] = mapped_column(Double)
-    high: Mapped[float | None] = mapped_column(Double)
-    baseline: Mapped[float | None] = mapped_column(Double)
-    lift: Mapped[float | None] = mapped_column(Double)
-    p_value: Mapped[float | None] = mapped_column(Double)
-    n: Mapped[int | None] = mapped_column(BigInteger)
-    status: Mapped[str] = mapped_column(String(20))
-    reason: Mapped[str] = mapped_column(Text)
-    seconds: Mapped[float | None] = mapped_column(Double)
-    version: Mapped[str] = mapped_column(Text)
-    inputs: Mapped[str] = mapped_column(Text)
-    baseline_low: Mapped[float | None] = mapped_column(Double)
-    baseline_high: Mapped[float | None] = mapped_column(Double)
-    interval: Mapped[str] = mapped_column(Text)
-    unit: Mapped[str] = mapped_column(Text)
-    units: Mapped[int | None] = mapped_column(BigInteger)
-    comparisons: Mapped[int | None] = mapped_column(BigInteger)
-    shuffle: Mapped[str] = mapped_column(Text)
-    baseline_error: Mapped[float | None] = mapped_column(Double)
-    ablation: Mapped[str] = mapped_column(Text)
-    aggregate: Mapped[str] = mapped_column(Text)
-    statistic: Mapped[str] = mapped_column(Text)
-
-
-class Live(Board):
-    """The score that counts: the newest of the accepted ones, for each measurement of a system."""
-
-    __tablename__ = "live"
-    __table_args__ = ({"sqlite_with_rowid": False},)
-
-    system_id: Mapped[int] = mapped_column(ForeignKey("systems.id"), primary_key=True, autoincrement=False)
-    measurement_id: Mapped[int] = mapped_column(ForeignKey("measurements.id"), primary_key=True, autoincrement=False)
-    score_id: Mapped[int] = mapped_column(ForeignKey("scores.id"))
-
-
-class Event(Board):
-    """Who did what when. Written in the transaction that did it."""
-
-    __tablename__ = "events"
-
-    id: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
-    at: Mapped[datetime] = mapped_column(Moment)
-    user: Mapped[str] = mapped_column(String(100))
-    action: Mapped[str] = mapped_column(String(40))
-    submission: Mapped[str] = mapped_column(String(40), index=True)
-    detail: Mapped[str] = mapped_column(Text)
+# Who did what when. Written in the transaction that did it.
+events = Table(
+    "events", metadata, _id(), _moment("at"), _text("user", 100), _text("action", 40),
+    _text("submission", 40, index=True), _text("detail"),
+)  # fmt: skip

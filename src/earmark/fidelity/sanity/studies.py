@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import UsageError
-from earmark.evaluation.hub_study import study_hubness
+from earmark.evaluation import study_hubness
 from earmark.fidelity.balls import Balls, Pair, Reference
-from earmark.fidelity.catalogue import BALLS, METRICS
 from earmark.fidelity.gicdm import Work, adjust, fit_scale, scales_of
 from earmark.fidelity.measure import measure
+from earmark.fidelity.metrics import BALLS, METRICS
 from earmark.fidelity.sanity.data import Floats, generator, on_sphere
 from earmark.geometry import spaces
 from earmark.geometry.corrections import Correction

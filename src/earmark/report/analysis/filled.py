@@ -5,6 +5,7 @@ from __future__ import annotations
 from earmark.report import reading
 from earmark.report.reading import facts, interval, number
 from earmark.scores import STATUS_MARKS, Row, Scores
+from earmark.tables import plain
 
 _PROTOCOL = {"all": "", "across_groups": " · across groups"}
 
@@ -33,7 +34,7 @@ def _block(scores: Scores, metric: str) -> str:
 
 
 def _name(row: Row) -> str:
-    return reading.plain(reading.representation(row).label) + _PROTOCOL.get(row.protocol, f" · {row.protocol}")
+    return plain(reading.representation(row).label) + _PROTOCOL.get(row.protocol, f" · {row.protocol}")
 
 
 def _cell(row: Row) -> str:

@@ -15,7 +15,7 @@ from earmark.errors import InputError
 from earmark.report.analysis import figures, sentences
 from earmark.report.analysis.figures import SPELLED
 from earmark.report.figures.style import as_svg, library
-from earmark.report.html.elements import (
+from earmark.tables.html import (
     Child,
     Html,
     bullets,

@@ -8,8 +8,8 @@ from earmark.report.codecs.content import CodecReport, Heard, WorstClip
 from earmark.report.codecs.text import shown_value
 from earmark.report.figures.codecs import difference_png
 from earmark.report.figures.points import spectrogram_png
-from earmark.report.html.elements import Child, Html, image, paragraph, section, tag
-from earmark.report.reading import plain
+from earmark.tables import plain
+from earmark.tables.html import Child, Html, image, paragraph, section, tag
 
 __all__ = ["worst"]
 

@@ -19,10 +19,10 @@ from earmark.codecs.rate_distortion import (
     monotonicity,
     shared_range,
 )
-from earmark.codecs.submission import Dataset
 from earmark.errors import UsageError, did_you_mean
 from earmark.report.reading import facts
 from earmark.scores import Row, Scores
+from earmark.submissions import Dataset
 
 __all__ = [
     "LADDER",

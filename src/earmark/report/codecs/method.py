@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from earmark.report.codecs.content import CodecReport
-from earmark.report.html.elements import Html, bullets, folded, join, pairs, table, tag
+from earmark.tables.html import Html, bullets, folded, join, pairs, table, tag
 
 __all__ = ["explained"]
 

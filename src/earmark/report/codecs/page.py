@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from earmark._version import __version__
-from earmark.codecs.submission import Dataset
 from earmark.errors import InputError
 from earmark.report.codecs import clips, method, tables
 from earmark.report.codecs.comparison import LADDER, Comparison, best_below, compare_settings, compared_metrics, failing
@@ -16,10 +15,11 @@ from earmark.report.correlations import metric_correlations
 from earmark.report.figures.codecs import Line, rate_distortion, steps
 from earmark.report.figures.style import as_svg, library
 from earmark.report.figures.tables import correlation_map
-from earmark.report.html.elements import Html, bullets, drawing, paragraph, section, table, tag
 from earmark.report.html.shell import footer, whole_page, write_page
 from earmark.report.reading import listed
 from earmark.scores import Row, Scores
+from earmark.submissions import Dataset
+from earmark.tables.html import Html, bullets, drawing, paragraph, section, table, tag
 from earmark.wording import counted
 
 __all__ = ["render_codecs", "write_codecs"]

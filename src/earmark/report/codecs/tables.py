@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from earmark.report.codecs.comparison import Comparison
 from earmark.report.codecs.content import CodecReport, Failed
 from earmark.report.codecs.text import bd_matrix, shared_text, shown_value, without_value
-from earmark.report.html.elements import Html, bullets, folded, join, paragraph, section, table, tag
 from earmark.report.reading import facts
 from earmark.scores import Row
+from earmark.tables.html import Html, bullets, folded, join, paragraph, section, table, tag
 from earmark.wording import counted
 
 __all__ = ["failures", "families", "settings", "speed", "tasks"]

@@ -7,11 +7,11 @@ from types import MappingProxyType
 
 from earmark.codecs.contract import CodecCard
 from earmark.codecs.rate_distortion import Point
-from earmark.codecs.submission import Dataset
 from earmark.report.codecs.comparison import LADDER, BdRate, Comparison, Failures, best_below, compare_settings, failing
 from earmark.report.codecs.content import Difference
 from earmark.report.reading import facts, is_mean, number
 from earmark.scores import Row, Scores
+from earmark.submissions import Dataset
 
 __all__ = [
     "SHOWN",

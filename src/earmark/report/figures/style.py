@@ -18,7 +18,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from earmark.errors import InputError, require
-from earmark.report.reading import facts, plain
+from earmark.report.reading import facts
+from earmark.tables import plain
 
 INK, MUTED, GRID, PAPER = "#1b2733", "#5f6c78", "#d5dbe1", "#fffffe"
 _FOLLOW = {INK: "var(--ink)", MUTED: "var(--muted)", GRID: "var(--grid)", PAPER: "var(--paper)"}

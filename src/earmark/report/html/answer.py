@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from earmark.report import answer, reading
 from earmark.report.content import CopyNote, ReportData
 from earmark.report.html.cells import spelled, value_cell
-from earmark.report.html.elements import Child, Html, folded, join, paragraph, section, table, tag
 from earmark.report.ranking import Ranking, beside_value
 from earmark.report.reading import ACROSS, ALL, Representation, facts, listed, number, points
 from earmark.scores import Row
+from earmark.tables import p_value_text, plain
+from earmark.tables.html import Child, Html, folded, join, paragraph, section, table, tag
 from earmark.wording import counted
 
 _OPEN = 12
@@ -86,7 +87,7 @@ def _caution(found: Sequence[answer.Finding]) -> str:
 def _chance_cells(row: Row) -> list[Html | str]:
     if row.baseline is None or row.lift is None:
         return ["", ""]
-    p_value = tag("small", reading.p_text(row.p_value)) if row.p_value is not None else None
+    p_value = tag("small", p_value_text(row.p_value)) if row.p_value is not None else None
     lift = tag("td", number(row.lift, row.metric, sign=True), p_value, class_="n", data_value=repr(row.lift))
     return [number(row.baseline, row.metric), lift]
 
@@ -222,6 +223,6 @@ def _on_copies(note: CopyNote) -> Html:
 
 
 def _set(ids: Sequence[str], labels: Sequence[str]) -> str:
-    shown = " = ".join(reading.plain(id, 60) for id in ids[:3]) + (" = …" if len(ids) > 3 else "")
-    under = f" (labelled {listed([reading.plain(label, 40) for label in labels[:4]])})" if len(labels) > 1 else ""
+    shown = " = ".join(plain(id, 60) for id in ids[:3]) + (" = …" if len(ids) > 3 else "")
+    under = f" (labelled {listed([plain(label, 40) for label in labels[:4]])})" if len(labels) > 1 else ""
     return shown + under

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from earmark.report.html.elements import Html, tag
 from earmark.report.reading import facts, interval, number
 from earmark.scores import Row
+from earmark.tables.html import Html, tag
 
 
 def value_cell(

@@ -11,7 +11,6 @@ from earmark.errors import EarmarkError
 from earmark.report import audio_player, figures
 from earmark.report.content import CloseUp, ReportData
 from earmark.report.figures.points import MOST_CLASSES, MOST_COLOURS
-from earmark.report.html.elements import Child, Html, drawing, image, join, paragraph, section, table, tag
 from earmark.report.neighbours import (
     Confusions,
     Neighbour,
@@ -24,7 +23,8 @@ from earmark.report.neighbours import (
     worst_queries,
 )
 from earmark.report.projection import project
-from earmark.report.reading import plain
+from earmark.tables import plain
+from earmark.tables.html import Child, Html, drawing, image, join, paragraph, section, table, tag
 from earmark.wording import counted
 
 WORST = 4

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from earmark.report import figures, reading
 from earmark.report.figures.hubness import Cells, before_after, before_after_lines
-from earmark.report.html.elements import Child, Html, drawing, folded, paragraph, section, table, tag
 from earmark.report.reading import ACROSS, ALL, facts, number, points
 from earmark.scores import Row, Scores
+from earmark.tables.html import Child, Html, drawing, folded, paragraph, section, table, tag
 
 _DRAWN = 36
 _OPEN = 12

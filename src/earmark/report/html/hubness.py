@@ -9,11 +9,11 @@ import numpy as np
 from earmark.report import figures, reading
 from earmark.report.figures.hubness import neighbourhood, occurrences
 from earmark.report.figures.style import library
-from earmark.report.html.elements import Child, Html, drawing, folded, paragraph, section, table, tag
 from earmark.report.html.shell import footer, whole_page, write_page
 from earmark.report.hubs import HubView, bins
 from earmark.report.reading import facts, number
 from earmark.scores import Row
+from earmark.tables.html import Child, Html, drawing, folded, paragraph, section, table, tag
 from earmark.wording import counted
 
 _HUBS = 20

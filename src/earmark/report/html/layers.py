@@ -6,9 +6,9 @@ import numpy as np
 
 from earmark.report import figures, reading
 from earmark.report.figures.layers import Layers, layer_map, layered
-from earmark.report.html.elements import Child, Html, drawing, folded, paragraph, section
 from earmark.report.reading import facts, number
 from earmark.scores import Scores
+from earmark.tables.html import Child, Html, drawing, folded, paragraph, section
 from earmark.wording import counted
 
 _DRAWN = 6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from urllib.parse import quote
@@ -10,7 +9,7 @@ from urllib.parse import quote
 from earmark.corpora.clips import CorpusCard
 from earmark.report import reading
 from earmark.report.content import FileKind, FileNote, ReportData, Timing
-from earmark.report.html.elements import Child, Html, bullets, folded, join, pairs, paragraph, section, table, tag
+from earmark.tables.html import Child, Html, bullets, folded, join, pairs, paragraph, section, table, tag
 from earmark.wording import counted
 
 MOST_FILES = 500
@@ -29,24 +28,6 @@ CORRECTIONS = {
     "csls": "2 d minus the two points' mean distances to their k nearest; orders neighbours, is no distance",
     "mp": "chance that a point lies closer to one of the two than they to each other, from the spread of all distances",
     "dsl": "d² minus the points' squared distances to the middle of their k nearest; orders neighbours, is no distance",
-}
-
-METRICS = {
-    "P@1": "share of clips whose nearest neighbour is of their class",
-    "GSR": "global separation rate: nearest clip of another class against the mean of the own; 50 % where equal",
-    "CSR": "class separation ratio: nearest clip of another class against the farthest of the own, from class means",
-    "CSR_pointwise": "the same ratio clip by clip, then averaged",
-    "CS": "distances inside a class over those inside and between, for all pairs of classes; lower is better",
-    "CSCF": "share of ordered pairs of classes that lie closer together than the first is wide; lower is better",
-    "silhouette": "mean of (b − a) / max(a, b): a, distance to the own class; b, to the nearest other class",
-    "NMI": "agreement of k-means clusters with the classes: normalised mutual information",
-    "ARI": "agreement of k-means clusters with the classes: adjusted Rand index, 0 by chance",
-    "kmeans_purity": "share of clips in the majority class of their k-means cluster",
-    "purity": "the same for HDBSCAN clusters of a UMAP; sensitive to the versions of both",
-    "hub_ratio": "how often the top 1 % of clips appear as neighbours, relative to even; 1 is even",
-    "antihub_rate": "share of clips that are nobody's neighbour",
-    "hub_skew": "skewness of how often clips appear as neighbours; 0 is even",
-    "robin_hood": "share of neighbour appearances to take from the frequent and give to the rare until all are equal",
 }
 
 _KINDS: dict[FileKind, str] = {
@@ -130,10 +111,7 @@ def how(data: ReportData) -> Html:
 
 
 def _definition(metric: str) -> str:
-    found = re.fullmatch(r"P@(\d+)", metric)
-    if found and metric != "P@1":
-        return f"share of the {found[1]} nearest neighbours that are of the query's class, averaged over clips"
-    return METRICS.get(metric, "see the documentation")
+    return reading.facts(metric).words or "see the documentation"
 
 
 def _calibration(data: ReportData) -> Html:

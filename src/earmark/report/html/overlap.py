@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from earmark.report.content import OverlapNote, ReportData
-from earmark.report.html.elements import Child, Html, bullets, paragraph, section, table, tag
+from earmark.tables.html import Child, Html, bullets, paragraph, section, table, tag
 
 _MARKS = {"confirmed": "●", "likely": "◐", "no evidence": "○", "unknown": "?"}
 

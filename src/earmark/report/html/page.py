@@ -9,8 +9,8 @@ from earmark.report import reading
 from earmark.report.content import ReportData
 from earmark.report.figures.style import library
 from earmark.report.html import answer, clips, corrected, layers, method, overlap, predicted, results
-from earmark.report.html.elements import Html, join, paragraph, tag
 from earmark.report.html.shell import footer, whole_page, write_page
+from earmark.tables.html import Html, join, paragraph, tag
 from earmark.wording import counted
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from earmark.report import reading
 from earmark.report.content import ReportData
-from earmark.report.html.elements import Html, paragraph, section, table, tag
 from earmark.report.reading import facts, interval, number
 from earmark.scores import Row
+from earmark.tables.html import Html, paragraph, section, table, tag
 
 _STYLE = "font-style:italic;border-bottom:2px dashed currentColor"
 

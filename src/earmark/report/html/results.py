@@ -10,10 +10,10 @@ from earmark.report.content import ReportData, SubsetFacts
 from earmark.report.correlations import Correlations, metric_correlations
 from earmark.report.figures.properties import ENOUGH_SUBSETS
 from earmark.report.html.cells import spelled, value_cell
-from earmark.report.html.elements import Child, Html, drawing, folded, join, paragraph, section, table, tag
 from earmark.report.ranking import Ranking, beside_value
 from earmark.report.reading import PROTOCOLS, Representation, Subset, facts, number
 from earmark.scores import Row, Scores
+from earmark.tables.html import Child, Html, drawing, folded, join, paragraph, section, table, tag
 
 # --- tables -------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from earmark.atomic import write_whole
 from earmark.errors import InputError
-from earmark.report.html.elements import Child, Html, tag, trusted
+from earmark.tables.html import Child, Html, tag, trusted
 
 
 def whole_page(title: str, version: str, *body: Child | Iterable[Child]) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from alembic import context
 
-from earmark.board.storage.tables import Board
+from earmark.board.storage.tables import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],
-    target_metadata=Board.metadata,
+    target_metadata=metadata,
     transactional_ddl=True,
     compare_type=True,
     render_as_batch=True,

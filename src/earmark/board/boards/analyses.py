@@ -1,0 +1,257 @@
+"""The analysis of the live matrix, made beside the server and never in a request.
+
+A thread looks from time to time whether a board's matrix (systems x subsets under its leading metric) has changed. If
+so it hands the matrix to a process of its own, with the lowest priority and one thread, and keeps the result in the
+store, from where other workers take it and a restarted server has it at once. Pages show the last result and whether a
+newer one is being made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from earmark.board.boards.snapshot import BEST, Snapshot, Snapshots
+from earmark.errors import EarmarkError, InputError
+from earmark.scores import Row, Scores
+
+if TYPE_CHECKING:
+    from earmark.board.storage import Store
+
+__all__ = ["Analysis", "Background", "analysed", "matrix_of"]
+
+FEWEST_SYSTEMS, FEWEST_SUBSETS = 3, 3
+_KEY = "analysis:{board}"
+_CLAIM = "analysis-claim:{board}"
+_CLAIM_SECONDS = 90.0
+"""How long a claim holds. Whoever works renews it; a worker that was killed does not."""
+_RENEW_SECONDS = 30.0
+_CODE = "from earmark.board.boards.analyses import work; work()"
+_QUIET = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What was found in one state of a board. `found` is empty where `error` says why nothing was.
+
+    found  stalk, prowl, pounce, novelty, ranks and warnings, as `earmark analyze --json` prints them
+    digest which matrix it is of
+    """
+
+    board: str
+    metric: str
+    digest: str
+    made: str
+    seconds: float
+    systems: int
+    subsets: tuple[str, ...]
+    found: Mapping[str, Any] = field(default_factory=dict)
+    error: str = ""
+
+    def verdict(self, subset: str) -> Mapping[str, Any] | None:
+        """What the analysis says of one subset."""
+        return next((one for one in self.found.get("novelty", ()) if one["dataset"] == subset), None)
+
+
+def matrix_of(snapshot: Snapshot) -> dict[str, Any]:
+    """The live matrix of a board's leading metric: every system under its best setting, the leading mean's subsets."""
+    if not snapshot.metrics:
+        return {"board": snapshot.board, "metric": "", "systems": [], "families": [], "subsets": [], "values": []}
+    metric = snapshot.metrics[0]
+    field_ = snapshot.field(metric, setting=BEST)
+    rows = field_.rows[field_.means.have > 0]
+    panel = snapshot.panel(metric)
+    group = field_.group
+    subsets = list(group.subsets)
+    extra = [name for name in snapshot.subsets(metric) if name not in set(subsets)]
+    columns = panel.columns([*subsets, *extra])
+    values = panel.measured()[np.ix_(rows, columns)]
+    systems = [snapshot.systems[snapshot.lines[number].system] for number in panel.lines[rows].tolist()]
+    return {
+        "board": snapshot.board,
+        "metric": metric,
+        "systems": [system.slug for system in systems],
+        "families": [system.card.family or system.slug for system in systems],
+        "subsets": [*subsets, *extra],
+        "values": [[None if value != value else value for value in line] for line in values.tolist()],
+    }
+
+
+def digest_of(matrix: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(matrix, sort_keys=True).encode()).hexdigest()
+
+
+def analysed(matrix: Mapping[str, Any]) -> Analysis:
+    """Stalk, prowl and pounce of a matrix; a matrix that is too small gives an analysis with an error."""
+    from earmark.analysis.study import analyze
+
+    started = time.monotonic()
+    found: dict[str, Any] = {}
+    error = ""
+    try:
+        if not _enough(matrix):
+            raise InputError(
+                f"An analysis needs at least {FEWEST_SYSTEMS} systems and {FEWEST_SUBSETS} subsets with scores."
+            )
+        rows = tuple(
+            Row(suite=matrix["board"], subset=subset, system=system, metric=matrix["metric"], value=value)
+            for system, line in zip(matrix["systems"], matrix["values"], strict=True)
+            for subset, value in zip(matrix["subsets"], line, strict=True)
+            if value is not None
+        )
+        families = dict(zip(matrix["systems"], matrix["families"], strict=True))
+        found = analyze(Scores(rows), metric=matrix["metric"], families=families).as_dict()
+    except EarmarkError as refused:
+        error = str(refused)
+    return Analysis(
+        matrix["board"], matrix["metric"], digest_of(matrix), datetime.now(UTC).isoformat(timespec="seconds"),
+        round(time.monotonic() - started, 2), len(matrix["systems"]), tuple(matrix["subsets"]), found, error,
+    )  # fmt: skip
+
+
+def _enough(matrix: Mapping[str, Any]) -> bool:
+    return len(matrix["systems"]) >= FEWEST_SYSTEMS and len(matrix["subsets"]) >= FEWEST_SUBSETS
+
+
+def work() -> None:
+    """The child process: a matrix on stdin, its analysis on stdout."""
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(19)
+    result = analysed(json.load(sys.stdin))
+    json.dump(asdict(result), sys.stdout, allow_nan=False)
+
+
+class Background:
+    """Keeps an analysis of every board that is not much older than its scores."""
+
+    def __init__(self, store: Store, snapshots: Snapshots, *, every: float = 5.0, longest: float = 3600.0) -> None:
+        self._store = store
+        self._snapshots = snapshots
+        self._every = every
+        self._longest = longest
+        self._results: dict[str, Analysis] = {}
+        self._wanted: dict[str, str] = {}  # the digest of each board's matrix now
+        self._seen = -1
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._child: subprocess.Popen[str] | None = None
+        self.version = 0  # grows with every change of what `latest` or `current` say
+
+    def latest(self, board: str) -> Analysis | None:
+        """The newest analysis there is."""
+        return self._results.get(board)
+
+    def current(self, board: str) -> bool:
+        """Whether the newest analysis is of the scores as they are now; else one is being made."""
+        found = self._results.get(board)
+        return found is not None and self._wanted.get(board, found.digest) == found.digest
+
+    def start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="analysis", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        child = self._child
+        if child is not None:
+            with contextlib.suppress(OSError):
+                child.kill()
+        if self._thread is not None:
+            self._thread.join(timeout=5)
+
+    def _run(self) -> None:
+        # The first look waits too: a server that has just started has readers to answer.
+        while not self._stopping.wait(self._every):
+            # Whatever happens here, the pages go on: they show the last result.
+            with contextlib.suppress(Exception):
+                self.step()
+
+    def step(self) -> None:
+        """Look once, and make what is missing."""
+        for board in self._snapshots.boards():
+            snapshot = self._snapshots.current(board)
+            matrix = matrix_of(snapshot)
+            digest = digest_of(matrix)
+            if self._wanted.get(board) != digest:
+                self._wanted[board] = digest
+                self.version += 1
+            if self.current(board) or self._stored(board, digest) or self._stopping.is_set():
+                continue
+            if not _enough(matrix):
+                self._keep(analysed(matrix), store=False)
+            elif self._claimed(board, digest):
+                self._keep(self._in_process(matrix), store=True)
+
+    def _stored(self, board: str, digest: str) -> bool:
+        """Take over what this or another worker has stored; whether it is of the present matrix."""
+        text = self._store.meta(_KEY.format(board=board))
+        if text is None:
+            return False
+        found = Analysis(**{**json.loads(text), "subsets": tuple(json.loads(text)["subsets"])})
+        self._keep(found, store=False)
+        return found.digest == digest
+
+    def _claimed(self, board: str, digest: str) -> bool:
+        """Whether this worker may make the analysis: nobody else is at it. Its claim is noted or renewed."""
+        key, me = _CLAIM.format(board=board), f"{digest} {os.getpid()}"
+        there = self._store.meta(key)
+        if there:
+            by, _, at = there.rpartition(" ")
+            if by.startswith(digest) and by != me and time.time() - float(at) < _CLAIM_SECONDS:
+                return False
+        self._store.set_meta(key, f"{me} {time.time():.0f}")
+        return True
+
+    def _keep(self, found: Analysis, *, store: bool) -> None:
+        if store:
+            self._store.set_meta(_KEY.format(board=found.board), json.dumps(asdict(found), allow_nan=False))
+        if self._results.get(found.board) != found:
+            self._results[found.board] = found
+            self.version += 1
+
+    def _answer(self, child: subprocess.Popen[str], matrix: Mapping[str, Any]) -> str:
+        """What the child prints; meanwhile the claim is renewed. TimeoutExpired after the longest time allowed."""
+        ends = time.monotonic() + self._longest
+        given: str | None = json.dumps(matrix)
+        while True:
+            try:
+                return child.communicate(given, timeout=_RENEW_SECONDS)[0]
+            except subprocess.TimeoutExpired:
+                if time.monotonic() > ends or self._stopping.is_set():
+                    raise
+                given = None  # it was passed on by the first call
+                self._claimed(matrix["board"], digest_of(matrix))
+
+    def _in_process(self, matrix: Mapping[str, Any]) -> Analysis:
+        self._child = subprocess.Popen(
+            [sys.executable, "-c", _CODE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True, env={**os.environ, **_QUIET},
+        )  # fmt: skip
+        try:
+            told = json.loads(self._answer(self._child, matrix))
+        except (subprocess.TimeoutExpired, ValueError) as error:
+            self._child.kill()
+            self._child.wait()
+            if self._stopping.is_set():
+                raise
+            why = "took too long" if isinstance(error, subprocess.TimeoutExpired) else "ended without a result"
+            return Analysis(
+                matrix["board"], matrix["metric"], digest_of(matrix), datetime.now(UTC).isoformat(timespec="seconds"),
+                0.0, len(matrix["systems"]), tuple(matrix["subsets"]), error=f"The analysis {why}.",
+            )  # fmt: skip
+        finally:
+            self._child = None
+        return Analysis(**{**told, "subsets": tuple(told["subsets"])})

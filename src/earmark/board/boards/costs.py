@@ -1,0 +1,133 @@
+"""What a score costs: each system as a point, and the front of those that nobody beats in both."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from earmark.analysis.pareto import pareto_front
+from earmark.board.boards.snapshot import BEST, Snapshot
+from earmark.board.boards.table import mean_cells
+from earmark.board.records import System
+from earmark.errors import UsageError, did_you_mean
+from earmark.report.reading import facts
+
+__all__ = ["AXES", "Axis", "Front", "Point", "axes_of", "pareto"]
+
+
+class Axis(NamedTuple):
+    """A cost of which less is better; `words` name it, `of_card` is where a card says it."""
+
+    key: str
+    words: str
+    unit: str
+    of_card: str
+
+
+AXES: dict[str, Axis] = {
+    axis.key: axis
+    for axis in (
+        Axis("parameters", "Parameters", "million", "parameters_m"),
+        Axis("rtf", "Real-time factor", "seconds of work for a second of sound", "real_time_factor"),
+        Axis("kbps", "Bit rate", "kbps", "kbps"),
+    )
+}
+
+
+class Point(NamedTuple):
+    """A system with both numbers. `front`: no other is as cheap and better, or as good and cheaper. `stated`: its card
+    says the cost, and no row measured it."""
+
+    system: System
+    setting: str
+    x: float
+    y: float
+    low: float | None
+    high: float | None
+    rank: int
+    front: bool
+    stated: bool
+
+
+class Front(NamedTuple):
+    """Points from the cheapest on; `without` counts the systems whose cost nobody stated."""
+
+    axis: Axis
+    metric: str
+    points: tuple[Point, ...]
+    without: int
+
+    def families(self) -> dict[str, list[Point]]:
+        """The points of each family of several, from the cheapest on: what one model does at several sizes or rates."""
+        families: dict[str, list[Point]] = {}
+        for point in self.points:
+            families.setdefault(point.system.card.family, []).append(point)
+        several = {name: points for name, points in families.items() if len({point.x for point in points}) > 1}
+        several.pop("", None)
+        return several
+
+
+def axes_of(snapshot: Snapshot) -> tuple[Axis, ...]:
+    """The costs that at least one system of the board states."""
+
+    def make() -> tuple[Axis, ...]:
+        shown = {line.system for line in snapshot.lines}
+        return tuple(axis for axis in AXES.values() if any(_cost(snapshot, place, axis) is not None for place in shown))
+
+    return snapshot.once("axes", make)
+
+
+def pareto(
+    snapshot: Snapshot, axis: str = "", *, metric: str = "", over: str = "", protocol: str = "", setting: str = BEST
+) -> Front:
+    """The systems of a field as points: cost and mean score. Lines without a rank are left out: they lack subsets."""
+    if axis and axis not in AXES:
+        raise UsageError(f'There is no cost "{axis}"; there are {", ".join(AXES)}.{did_you_mean(axis, AXES)}')
+    metric = metric or snapshot.metrics[0]
+    known = axes_of(snapshot)
+    chosen = AXES[axis] if axis else known[-1] if known else AXES["parameters"]
+    field = snapshot.field(metric, over, protocol, setting)
+    panel = snapshot.panel(metric)
+    points: list[Point] = []
+    without = 0
+    ranked = np.flatnonzero(field.ranks.rank > 0)
+    for at, mean in zip(ranked.tolist(), mean_cells(field.means, ranked), strict=True):
+        line = snapshot.lines[panel.lines[field.rows[at]]]
+        cost = _cost(snapshot, line.system, chosen)
+        if cost is None:
+            without += 1
+            continue
+        stated = line.system not in _measured(snapshot, chosen.key)
+        points.append(
+            Point(
+                snapshot.systems[line.system], line.setting, cost, float(field.means.value[at]), mean.low, mean.high,
+                int(field.ranks.rank[at]), False, stated,
+            )
+        )  # fmt: skip
+    points.sort(key=lambda point: (point.x, point.rank))
+    axes = [[point.x for point in points], [point.y for point in points]]
+    front = pareto_front(axes, (False, facts(metric).higher_is_better)).tolist()
+    marked = (point._replace(front=on) for point, on in zip(points, front, strict=True))
+    return Front(chosen, metric, tuple(marked), without)
+
+
+def _cost(snapshot: Snapshot, place: int, axis: Axis) -> float | None:
+    """What was measured; what the card states only where nothing was."""
+    stated: float | None = getattr(snapshot.systems[place].card, axis.of_card)
+    return _measured(snapshot, axis.key).get(place, stated)
+
+
+def _measured(snapshot: Snapshot, metric: str) -> dict[int, float]:
+    """The mean of a metric such as kbps for each system that has rows of it."""
+
+    def make() -> dict[int, float]:
+        if metric not in snapshot.panels:
+            return {}
+        panel = snapshot.panel(metric)
+        found: dict[int, list[float]] = {}
+        for line, values in zip(panel.lines.tolist(), panel.measured(), strict=True):
+            found.setdefault(snapshot.lines[line].system, []).extend(values[np.isfinite(values)].tolist())
+        return {place: float(np.mean(values)) for place, values in found.items() if values}
+
+    return snapshot.once(("cost", metric), make)

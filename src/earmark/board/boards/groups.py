@@ -1,0 +1,100 @@
+"""Over which subsets a board averages: VocSim's public ones, its domains, Codec-SUPERB's categories, or all.
+
+A mean is compared only among systems that have all its subsets. Where no paper says which belong to it, those belong
+that more than half as many systems have as have the most common one: a subset that one author adds takes nobody's
+rank away. Each subset is a group of its own as well, so that a system that lacks some can be ranked on what it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from earmark import published
+from earmark.scores import RULES, VOCSIM_SUBSETS
+from earmark.scores.spelling import is_single
+
+__all__ = ["Group", "groups_of", "is_single", "subset_title"]
+
+_VOCSIM_TITLES = {
+    "public": ("Public mean", "Mean"),
+    "blind": ("Blind mean", "Blind"),
+    "domain:birdsong": ("Birdsong", "Birds"),
+    "domain:otter_calls": ("Otter calls", "Otters"),
+    "domain:human_speech": ("Human speech", "Speech"),
+    "domain:environmental_sounds": ("Environmental sounds", "Env."),
+}
+_HARMONIC = ("overall", "overall_unsaturated")
+"""Metrics of which Codec-SUPERB's categories are harmonic means."""
+_HALF = 0.5
+
+
+class Group(NamedTuple):
+    """Subsets to average over. `narrow` groups are domains: a table may show a column for each of them. A `single` one
+    is a subset by itself. The mean of a `harmonic` one is the harmonic mean, as the paper's."""
+
+    key: str
+    title: str
+    short: str
+    subsets: tuple[str, ...]
+    narrow: bool = False
+    single: bool = False
+    harmonic: bool = False
+
+    @property
+    def words(self) -> str:
+        """The title within a sentence."""
+        return self.title if self.single else self.title[:1].lower() + self.title[1:]
+
+
+def groups_of(board: str, systems_with: Mapping[str, int], metric: str = "") -> tuple[Group, ...]:
+    """The groups of one metric of a board, the leading one first; `systems_with` counts those that have each subset."""
+    present = [name for name in systems_with if is_single(name) and systems_with[name]]
+    if board == "vocsim":
+        found = [
+            Group(key, *titles, RULES[key].required(), narrow=key not in ("public", "blind"))
+            for key, titles in _VOCSIM_TITLES.items()
+            if set(RULES[key].required()) <= set(present)
+        ]
+        if found and found[0].key == "public":
+            everything = tuple(subset.name for subset in VOCSIM_SUBSETS)
+            if set(everything) <= set(present):
+                found.insert(2, Group("mean", "Mean of all 19 subsets", "All", everything))
+            return (*found, *_singles(present))
+    most = max((systems_with[name] for name in present), default=0)
+    shared = tuple(name for name in present if systems_with[name] > _HALF * most)
+    title = "Value" if len(present) == 1 else "Mean"
+    whole = Group("mean", title, title, shared)
+    narrow: list[Group] = []
+    if board == "codec-superb":
+        for category in ("speech", "audio", "music"):
+            members = tuple(name for name in present if codec_categories().get(name) == category)
+            if len(members) > 1:
+                harmonic = metric in _HARMONIC
+                short = category.capitalize()
+                title = f"{short} (harmonic mean)" if harmonic else short
+                narrow.append(Group(category, title, short, members, narrow=True, harmonic=harmonic))
+    return (whole, *narrow, *_singles(present))
+
+
+def _singles(present: Sequence[str]) -> list[Group]:
+    if len(present) == 1:
+        return []
+    titles = {name: name or "all clips" for name in present}
+    return [Group(f"subset:{name}", title, title, (name,), single=True) for name, title in titles.items()]
+
+
+@cache
+def codec_categories() -> dict[str, str]:
+    """The category of each dataset of Codec-SUPERB."""
+    return {cell["dataset"]: cell["category"] for cell in published.read("codec_superb_scores")}
+
+
+def subset_title(board: str, subset: str) -> str:
+    """What a subset is, in words, where that is known; else nothing."""
+    if board == "vocsim":
+        return next((known.title for known in VOCSIM_SUBSETS if known.name == subset), "")
+    if board == "codec-superb" and subset in codec_categories():
+        return codec_categories()[subset]
+    return ""

@@ -1,0 +1,251 @@
+"""Live scores as arrays: for each metric a panel [lines, subsets], and means over its subsets.
+
+A *line* is what a table has a line for: a system under a distance, a correction and a protocol. A panel holds only the
+lines and subsets that have a row for its metric, so that a board of many sparse metrics stays small. A missing number
+is NaN inside these arrays and never leaves them as a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.analysis.ranks import DEVIATIONS
+from earmark.scores import COLUMNS, VOCSIM_SUBSETS, WITH_VALUE, Scores, harmonic_mean
+
+__all__ = [
+    "ABSENT",
+    "NUMBERS",
+    "OK",
+    "PROVENANCES",
+    "STATUSES",
+    "Columns",
+    "Line",
+    "Means",
+    "Panel",
+    "build",
+    "columns_of",
+    "joined",
+    "means",
+    "without_claims",
+]
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+Codes = NDArray[np.int8]
+Columns = Mapping[str, Any]
+"""Live scores by column: `system` (places in the snapshot), the columns of a score, and `provenance`. In a column of
+numbers None or NaN is a missing one."""
+
+STATUSES = ("", "ok", "not_applicable", "failed", "predicted", "repeated")
+"""What a code in `Panel.status` stands for; 0 is a cell without a row."""
+ABSENT, OK = 0, 1
+PROVENANCES = ("", "printed", "self-reported", "reproduced", "blind")
+"""What a code in `Panel.provenance` stands for, from the least checked to the most."""
+
+NUMBERS = ("value", "low", "high", "baseline", "lift")
+_KNOWN_ORDER = {subset.name: place for place, subset in enumerate(VOCSIM_SUBSETS)}
+
+
+class Line(NamedTuple):
+    """A line of a table: the place of its system in the snapshot, and how the system was measured."""
+
+    system: int
+    distance: str
+    correction: str
+    protocol: str
+
+    @property
+    def setting(self) -> str:
+        """Distance and correction in one word: "cosine", "cosine+icdm", or "" where neither applies."""
+        return "+".join(part for part in (self.distance, self.correction) if part and part != "none")
+
+
+def columns_of(scores: Scores, places: Mapping[str, int], provenance: str = "self-reported") -> Columns:
+    """The columns of a score table; `places` gives the place of each system by its name."""
+    columns: dict[str, Any] = {name: [getattr(row, name) for row in scores.rows] for name in COLUMNS}
+    return {
+        **columns,
+        "system": [places[name] for name in columns["system"]],
+        "provenance": [provenance] * len(scores.rows),
+    }
+
+
+_CLAIMED = "self-reported on a blind subset, which only the host can measure"
+
+
+def without_claims(columns: Columns, blind: Collection[str]) -> Columns:
+    """The columns without self-reported measurements of blind subsets: not applicable, with the reason."""
+    origins = zip(columns["subset"], columns["provenance"], columns["status"], strict=True)
+    claimed = [
+        place
+        for place, (subset, origin, status) in enumerate(origins)
+        if subset in blind and origin == "self-reported" and status in WITH_VALUE and status != "predicted"
+    ]
+    if not claimed:
+        return columns
+    changed: dict[str, Any] = {name: np.array(columns[name], np.float64) for name in NUMBERS}
+    for numbers in changed.values():
+        numbers[claimed] = np.nan
+    changed |= {name: np.array(columns[name], object) for name in ("status", "reason")}
+    changed["status"][claimed], changed["reason"][claimed] = "not_applicable", _CLAIMED
+    return {**columns, **changed}
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One metric: arrays [lines, subsets]. `lines` are places in the snapshot's lines; `n` is -1 where unknown."""
+
+    metric: str
+    lines: Whole
+    subsets: tuple[str, ...]
+    value: Floats
+    low: Floats
+    high: Floats
+    baseline: Floats
+    lift: Floats
+    n: Whole
+    status: Codes
+    provenance: Codes
+    reasons: Mapping[tuple[int, int], str]  # (row of the panel, column): only where there is one
+
+    def measured(self) -> Floats:
+        """The values that count: ok ones; NaN elsewhere. Predictions and repeats are shown and never counted."""
+        return np.where(self.status == OK, self.value, np.nan)
+
+    def columns(self, names: Sequence[str]) -> Whole:
+        """The places of some subsets."""
+        place = {name: column for column, name in enumerate(self.subsets)}
+        return np.array([place[name] for name in names], np.int64)
+
+    def take(self, rows: Whole, lines: Whole) -> Panel:
+        """Some rows, under new numbers of their lines."""
+        new = {int(row): place for place, row in enumerate(rows)}
+        reasons = {(new[row], column): text for (row, column), text in self.reasons.items() if row in new}
+        return replace(self, lines=lines, reasons=reasons, **{name: getattr(self, name)[rows] for name in _ARRAYS})
+
+
+_ARRAYS = (*NUMBERS, "n", "status", "provenance")
+_EMPTY = {"n": -1, "status": ABSENT, "provenance": 0}
+_TYPES: Mapping[str, Any] = {"n": np.int64, "status": np.int8, "provenance": np.int8}
+
+
+def build(columns: Columns) -> tuple[tuple[Line, ...], dict[str, Panel]]:
+    """The lines of the scores, in the order in which they first occur, and a panel for each metric."""
+    numbers: dict[Line, int] = {}
+    keys = zip(*(columns[name] for name in Line._fields), strict=True)
+    line_of = [numbers.setdefault(Line(*key), len(numbers)) for key in keys]
+    floats = {name: np.asarray(columns[name], np.float64) for name in (*NUMBERS, "n")}
+    by_metric: dict[str, list[int]] = {}
+    for place, metric in enumerate(columns["metric"]):
+        by_metric.setdefault(metric, []).append(place)
+    return tuple(numbers), {
+        metric: _panel(metric, places, line_of, {**columns, **floats}) for metric, places in by_metric.items()
+    }
+
+
+def joined(upper: Panel, lower: Panel) -> Panel:
+    """Two panels of one metric with different lines, as one."""
+    subsets = tuple(sorted({*upper.subsets, *lower.subsets}, key=_order))
+    height = len(upper.lines)
+    column = {name: place for place, name in enumerate(subsets)}
+    placed = [(upper, slice(height), 0), (lower, slice(height, None), height)]
+    arrays = {}
+    for name in _ARRAYS:
+        shape = (height + len(lower.lines), len(subsets))
+        arrays[name] = np.full(shape, _EMPTY.get(name, np.nan), getattr(upper, name).dtype)
+        for panel, rows, _ in placed:
+            arrays[name][rows, [column[subset] for subset in panel.subsets]] = getattr(panel, name)
+    reasons = {
+        (row + above, column[panel.subsets[place]]): text
+        for panel, _, above in placed
+        for (row, place), text in panel.reasons.items()
+    }
+    return Panel(upper.metric, np.concatenate([upper.lines, lower.lines]), subsets, **arrays, reasons=reasons)
+
+
+def _panel(metric: str, places: Sequence[int], line_of: Sequence[int], columns: Columns) -> Panel:
+    rows: dict[int, int] = {}
+    row = np.array([rows.setdefault(line_of[place], len(rows)) for place in places], np.int64)
+    present = [columns["subset"][place] for place in places]
+    subsets = tuple(sorted(set(present), key=_order))
+    numbered = {name: column for column, name in enumerate(subsets)}
+    column = np.array([numbered[name] for name in present], np.int64)
+    where = np.array(places, np.int64)
+    counts = columns["n"][where]
+    cells: dict[str, Any] = {name: columns[name][where] for name in NUMBERS}
+    cells["n"] = np.where(np.isfinite(counts), counts, -1)
+    for name, known in (("status", STATUSES), ("provenance", PROVENANCES)):
+        codes = {text: code for code, text in enumerate(known)}
+        cells[name] = [codes[columns[name][place]] for place in places]
+    arrays: dict[str, Any] = {}
+    for name in _ARRAYS:
+        empty = _EMPTY.get(name, np.nan)
+        arrays[name] = np.full((len(rows), len(subsets)), empty, _TYPES.get(name, np.float64))
+        arrays[name][row, column] = cells[name]
+    texts = ((int(i), int(j), columns["reason"][place]) for i, j, place in zip(row, column, places, strict=True))
+    reasons = {(i, j): text for i, j, text in texts if text}
+    return Panel(metric, np.fromiter(rows, np.int64, len(rows)), subsets, **arrays, reasons=reasons)
+
+
+def _order(subset: str) -> tuple[int, str]:
+    """VocSim's subsets as the paper orders them, others by name."""
+    return _KNOWN_ORDER.get(subset, len(_KNOWN_ORDER)), subset
+
+
+# --- means over subsets -----------------------------------------------------------------------------------------------
+
+
+class Means(NamedTuple):
+    """Means over some subsets, [lines] each. NaN where a line has none of the subsets; `have` counts what it has."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+    lift: Floats
+    have: Whole
+    wanted: int
+
+    def error(self) -> Floats:
+        """The standard error of each mean, from the intervals of its scores; NaN where a subset has none."""
+        return (self.high - self.low) / (2 * DEVIATIONS)
+
+    def take(self, rows: Whole) -> Means:
+        """The means of some lines; for a row of -1, none."""
+        gone = rows < 0
+        value, low, high, lift = (
+            np.where(gone, np.nan, part[rows]) for part in (self.value, self.low, self.high, self.lift)
+        )
+        return Means(value, low, high, lift, np.where(gone, 0, self.have[rows]), self.wanted)
+
+
+def means(value: Floats, low: Floats, high: Floats, lift: Floats, *, harmonic: bool = False) -> Means:
+    """Means over the subsets that a line has, from arrays [lines, subsets] with NaN where it has none.
+
+    The interval of a mean combines those of the subsets as `earmark.scores.aggregate` does: half-widths h on one side
+    give sqrt(sum of h^2) / count. It needs all of them, and so does the lift. In a harmonic mean m each half-width
+    counts with the weight (m / value)^2, its first derivative, and there is no lift.
+    """
+    here = np.isfinite(value)
+    have = here.sum(axis=1)
+    count = np.maximum(have, 1)
+    middle = np.where(have > 0, np.where(here, value, 0.0).sum(axis=1) / count, np.nan)
+    weight: Floats | float = 1.0
+    if harmonic:
+        made = [harmonic_mean(line[there].tolist()) for line, there in zip(value, here, strict=True)]
+        middle = np.array([np.nan if mean is None else mean for mean in made])
+        have = np.where(np.isfinite(middle), have, 0)
+        lift = np.full(value.shape, np.nan)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weight = np.where(here & (value > 0), (middle[:, None] / value) ** 2, 0.0)
+    with np.errstate(invalid="ignore"):
+        down = np.where(here, np.maximum(0.0, value - low), 0.0)
+        up = np.where(here, np.maximum(0.0, high - value), 0.0)
+    down, up = (np.sqrt(((weight * side) ** 2).sum(axis=1)) / count for side in (down, up))
+    lifted = np.where(here, lift, 0.0).sum(axis=1) / count
+    lifted = np.where(have > 0, lifted, np.nan)
+    return Means(middle, middle - down, middle + up, lifted, have, value.shape[1])

@@ -1,0 +1,389 @@
+"""One board as arrays in memory, and the keeper of the snapshots of all boards.
+
+A `Snapshot` never changes: pages and API read it without a lock, and everything derived from it (means, ranks, fields)
+is made once, when it is first asked for. `Snapshots` swaps a new one in when the store's generation has grown; only
+the systems that changed are read again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.analysis.ranks import RankIntervals, rank_intervals
+from earmark.board.boards.groups import Group, groups_of, is_single
+from earmark.board.boards.panels import (
+    Columns,
+    Line,
+    Means,
+    Panel,
+    build,
+    columns_of,
+    joined,
+    means,
+    without_claims,
+)
+from earmark.board.names import slug_of
+from earmark.board.records import System
+from earmark.board.refusals import NotFound
+from earmark.errors import UsageError, did_you_mean
+from earmark.report.reading import facts
+from earmark.scores import Scores
+from earmark.submissions import Provenance, SystemCard
+from earmark.submissions.rules import blind_subsets
+
+if TYPE_CHECKING:
+    from earmark.board.storage import Store
+
+__all__ = ["BEST", "EACH", "Field", "NoSuchBoard", "NoSuchSystem", "Snapshot", "Snapshots"]
+
+Whole = NDArray[np.int64]
+Made = TypeVar("Made")
+
+BEST, EACH = "best", "each"
+"""Settings that are no single one: each system under its best setting, and a line for each of its settings."""
+LEADING_METRICS = ("P@1", "overall", "GSR", "clipped_density", "precision")
+LEADING_PROTOCOLS = ("all", "reference")
+
+
+class NoSuchBoard(NotFound):
+    """There is no board of that name."""
+
+
+class NoSuchSystem(NotFound):
+    """There is no system of that name on the board."""
+
+
+class Field(NamedTuple):
+    """The lines that are ranked against each other, and how: rows of the panel, their means, their ranks."""
+
+    metric: str
+    group: Group
+    rows: Whole
+    means: Means
+    ranks: RankIntervals
+
+    @property
+    def ranked(self) -> int:
+        return int((self.ranks.rank > 0).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """Everything that pages show of one board. `lines` are in the order of their systems."""
+
+    board: str
+    generation: int
+    systems: tuple[System, ...]
+    lines: tuple[Line, ...]
+    panels: Mapping[str, Panel]
+    _made: dict[object, Any] = field(default_factory=dict, repr=False)
+    _locks: dict[object, threading.RLock] = field(default_factory=dict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @classmethod
+    def of_scores(
+        cls,
+        board: str,
+        scores: Scores,
+        cards: Mapping[str, SystemCard] | None = None,
+        *,
+        provenance: Provenance = "self-reported",
+        owner: str = "",
+        generation: int = 0,
+    ) -> Snapshot:
+        """A snapshot of a score table without a store; systems without a card have one with their name."""
+        names: dict[str, str] = {}
+        for name in dict.fromkeys(row.system for row in scores):
+            names[slug_of(name, names)] = name
+        known, made = cards or {}, datetime.now(UTC)
+        systems = [
+            System(place, board, slug, known.get(name) or SystemCard(name), owner, "", made)
+            for place, (slug, name) in enumerate(names.items())
+        ]
+        places = {name: place for place, name in enumerate(names.values())}
+        return cls.of_columns(board, generation, systems, columns_of(scores, places, provenance))
+
+    @classmethod
+    def of_columns(cls, board: str, generation: int, systems: Sequence[System], columns: Columns) -> Snapshot:
+        """A snapshot of columns whose `system` are places in `systems`."""
+        lines, panels = build(without_claims(columns, blind_subsets(board)))
+        return cls(board, generation, tuple(systems), lines, panels)
+
+    def updated(self, generation: int, systems: Sequence[System], columns: Columns) -> Snapshot:
+        """The snapshot with some systems (old or new ones) and all their live scores replaced.
+
+        `system` of the columns are places in `systems`. A system that has no live score any more keeps its page, not
+        its lines.
+        """
+        changed = {system.id for system in systems}
+        kept = [system for system in self.systems if system.id not in changed]
+        everyone = sorted([*kept, *systems], key=lambda system: system.id)
+        place = {system.id: number for number, system in enumerate(everyone)}
+        stays = np.array([self.systems[line.system].id not in changed for line in self.lines], bool)
+        old = [line._replace(system=place[self.systems[line.system].id]) for line in self.lines]
+        moved = {**columns, "system": [place[systems[number].id] for number in columns["system"]]}
+        fresh_lines, fresh = build(without_claims(moved, blind_subsets(self.board)))
+        lines = [line for line, stay in zip(old, stays, strict=True) if stay] + list(fresh_lines)
+        number = np.cumsum(stays) - 1
+        panels: dict[str, Panel] = {}
+        for metric, panel in self.panels.items():
+            rows = np.flatnonzero(stays[panel.lines])
+            if rows.size:
+                panels[metric] = panel.take(rows, number[panel.lines[rows]])
+        for metric, panel in fresh.items():
+            below = replace(panel, lines=panel.lines + int(stays.sum()))
+            panels[metric] = joined(panels[metric], below) if metric in panels else below
+        return Snapshot(self.board, generation, tuple(everyone), tuple(lines), panels)
+
+    # --- what there is --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each system by its slug."""
+        return {system.slug: place for place, system in enumerate(self.systems)}
+
+    @cached_property
+    def lines_of(self) -> dict[int, list[int]]:
+        """The lines of each system, by its place; a system without live scores has none."""
+        found: dict[int, list[int]] = {}
+        for number, line in enumerate(self.lines):
+            found.setdefault(line.system, []).append(number)
+        return found
+
+    @cached_property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that were tried on single subsets: the leading ones first, then by how many values they have."""
+        size = {
+            name: int(np.isfinite(panel.measured()).sum())
+            for name, panel in self.panels.items()
+            if any(is_single(subset) for subset in panel.subsets)
+        }
+        leading = [name for name in LEADING_METRICS if size.get(name)]
+        return (*leading, *sorted((name for name in size if name not in leading), key=lambda name: -size[name]))
+
+    @cached_property
+    def ranked_systems(self) -> int:
+        """How many systems have a line."""
+        return len(self.lines_of)
+
+    def system(self, slug: str) -> System:
+        """The system of that slug, or NoSuchSystem."""
+        if slug not in self.places:
+            near = did_you_mean(slug, self.places)
+            raise NoSuchSystem(f'The board "{self.board}" has no system "{slug}".{near}')
+        return self.systems[self.places[slug]]
+
+    def panel(self, metric: str) -> Panel:
+        """The panel of a metric, or UsageError."""
+        if metric not in self.panels:
+            near = did_you_mean(metric, self.panels)
+            raise UsageError(f'The board "{self.board}" has no metric "{metric}".{near}')
+        return self.panels[metric]
+
+    def groups(self, metric: str) -> tuple[Group, ...]:
+        """Over which subsets a metric may be averaged, the leading group first."""
+
+        def make() -> tuple[Group, ...]:
+            panel = self.panel(metric)
+            # Systems and not lines: one system under twenty distances is one.
+            owners = np.array([self.lines[number].system for number in panel.lines.tolist()])
+            counts = [len(set(owners[there].tolist())) for there in np.isfinite(panel.measured()).T]
+            return groups_of(self.board, dict(zip(panel.subsets, counts, strict=True)), metric)
+
+        return self.once(("groups", metric), make)
+
+    def group(self, metric: str, key: str = "") -> Group:
+        """A group of a metric by its key; "" is the leading one."""
+        groups = self.groups(metric)
+        found = next((group for group in groups if group.key == key), None) if key else groups[0]
+        if found is None:
+            raise UsageError(f'{metric} has no mean over "{key}"; it has {", ".join(group.key for group in groups)}.')
+        return found
+
+    def subsets(self, metric: str) -> tuple[str, ...]:
+        """The single subsets of a metric."""
+        return tuple(name for name in self.panel(metric).subsets if is_single(name))
+
+    def settings(self, metric: str) -> tuple[str, ...]:
+        """The settings (distance and correction) of a metric, the most common first."""
+        return self._of_lines(metric, "settings", lambda line: line.setting)
+
+    def protocols(self, metric: str) -> tuple[str, ...]:
+        """The protocols of a metric: `all` and `reference` first, then the most common."""
+        found = self._of_lines(metric, "protocols", lambda line: line.protocol)
+        return tuple(sorted(found, key=lambda name: name not in LEADING_PROTOCOLS))
+
+    def _of_lines(self, metric: str, what: str, read: Callable[[Line], str]) -> tuple[str, ...]:
+        def make() -> tuple[str, ...]:
+            counts: dict[str, int] = {}
+            for number in self.panel(metric).lines.tolist():
+                name = read(self.lines[number])
+                counts[name] = counts.get(name, 0) + 1
+            return tuple(sorted(counts, key=lambda name: (-counts[name], name)))
+
+        return self.once((what, metric), make)
+
+    # --- what follows from it -------------------------------------------------------------------------------------
+
+    def once(self, key: object, make: Callable[[], Made]) -> Made:
+        """What `make` returns, made once for this snapshot. Other things can be made meanwhile."""
+        if key not in self._made:
+            with self._lock:
+                lock = self._locks.setdefault(key, threading.RLock())
+            with lock:
+                if key not in self._made:
+                    self._made[key] = make()
+        made: Made = self._made[key]
+        return made
+
+    def prepare(self, metrics: int | None = None) -> None:
+        """Make the ranks of the leading metrics, or of all, so that nobody has to wait for them."""
+        for metric in self.metrics[:metrics]:
+            self.field(metric)
+
+    def means(self, metric: str, group: Group) -> Means:
+        """Means over a group of subsets, for every row of the metric's panel."""
+
+        def make() -> Means:
+            panel = self.panel(metric)
+            columns = panel.columns(group.subsets)
+            measured = panel.measured()[:, columns]
+            others = (part[:, columns] for part in (panel.low, panel.high, panel.lift))
+            return means(measured, *others, harmonic=group.harmonic)
+
+        return self.once(("means", metric, group.key), make)
+
+    def rows_of_lines(self, metric: str) -> Whole:
+        """The row of the metric's panel for each line of the snapshot; -1 where it has none."""
+
+        def make() -> Whole:
+            rows = np.full(len(self.lines), -1, np.int64)
+            panel = self.panel(metric)
+            rows[panel.lines] = np.arange(len(panel.lines))
+            return rows
+
+        return self.once(("rows", metric), make)
+
+    def field(self, metric: str, group_key: str = "", protocol: str = "", setting: str = BEST) -> Field:
+        """The lines of a table: one protocol; one setting, each, or the best of each system.
+
+        Lines that have only other subsets than the group's belong to it, without a mean and without a rank.
+        """
+        group = self.group(metric, group_key)
+        protocol = protocol or self.protocols(metric)[0]
+        if setting == EACH or setting in self.settings(metric):
+            # With one setting, "best", "each" and that one are the same lines.
+            setting = BEST if len(self.settings(metric)) == 1 and len(self.protocols(metric)) == 1 else setting
+        return self.once(
+            ("field", metric, group.key, protocol, setting), lambda: self._field(metric, group, protocol, setting)
+        )
+
+    def _field(self, metric: str, group: Group, protocol: str, setting: str) -> Field:
+        panel, of = self.panel(metric), self.means(metric, group)
+        better = 1.0 if facts(metric).higher_is_better else -1.0
+        single = panel.columns(self.subsets(metric))
+        measured = np.isfinite(panel.measured()[:, single]).sum(axis=1)
+        chosen: dict[object, int] = {}
+        for row, number in enumerate(panel.lines.tolist()):
+            line = self.lines[number]
+            if line.protocol != protocol or measured[row] == 0 or setting not in (BEST, EACH, line.setting):
+                continue
+            key: object = line.system if setting == BEST else row
+            other = chosen.get(key)
+            if other is None or (of.have[row], better * of.value[row]) > (of.have[other], better * of.value[other]):
+                chosen[key] = row
+        rows = np.array(sorted(chosen.values()), np.int64)
+        mine = of.take(rows)
+        values = panel.measured()[np.ix_(rows, panel.columns(group.subsets))]
+        error = mine.error()
+        if group.harmonic:  # whose order is that of the means of -1 / value
+            with np.errstate(divide="ignore", invalid="ignore"):
+                values, error = np.where(values > 0, -1 / values, np.nan), error / mine.value**2
+        ranks = rank_intervals(better * values, error)
+        return Field(metric, group, rows, mine, ranks)
+
+
+class Snapshots:
+    """The snapshots of all boards of a store, kept up to date. Safe to use from many threads."""
+
+    def __init__(self, store: Store, *, check_every: float = 1.0) -> None:
+        self._store = store
+        self._check_every = check_every
+        self._lock = threading.Lock()
+        self._kept: dict[str, Snapshot] = {}
+        self._generation = -1
+        self._checked = float("-inf")
+
+    @property
+    def generation(self) -> int:
+        """The generation of the store that is shown."""
+        return self._generation
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the store was asked a moment ago; then `current` and `boards` answer from memory alone."""
+        return time.monotonic() - self._checked < self._check_every
+
+    def boards(self) -> tuple[str, ...]:
+        """The names of the boards that have a system with live scores, and of those that had one."""
+        self._check()
+        return tuple(self._kept)
+
+    def current(self, board: str) -> Snapshot:
+        """The snapshot of a board, at most `check_every` seconds behind the store. NoSuchBoard if there is none."""
+        self._check()
+        try:
+            return self._kept[board]
+        except KeyError:
+            near = did_you_mean(board, self._kept)
+            raise NoSuchBoard(f'There is no board "{board}".{near}') from None
+
+    def refresh(self) -> None:
+        """Read what changed now: after a decision its author sees it on the next page."""
+        with self._lock:
+            self._read()
+
+    def _check(self) -> None:
+        if self.fresh:
+            return
+        with self._lock:  # one thread reads, the others wait for it
+            if not self.fresh:
+                self._read()
+
+    def _read(self) -> None:
+        now = time.monotonic()
+        generation = self._store.generation()
+        if generation != self._generation:
+            kept = dict(self._kept)
+            for board in self._store.boards():
+                kept[board] = self._read_board(board, generation, kept.get(board))
+                kept[board].prepare(1)  # before anybody sees it
+            self._kept = kept
+            self._generation = generation
+            threading.Thread(target=_prepare, args=(tuple(kept.values()),), name="ranks", daemon=True).start()
+        self._checked = now
+
+    def _read_board(self, board: str, generation: int, old: Snapshot | None) -> Snapshot:
+        systems = self._store.systems(board, changed_since=old.generation if old else 0)
+        if old is not None and not systems:
+            return old
+        live = self._store.live_scores(board, [system.id for system in systems] if old else None)
+        place = {system.id: number for number, system in enumerate(systems)}
+        columns = {**live.columns, "system": [place[number] for number in live.system_id.tolist()]}
+        if old is None:
+            return Snapshot.of_columns(board, generation, systems, columns)
+        return old.updated(generation, systems, columns)
+
+
+def _prepare(snapshots: Sequence[Snapshot]) -> None:
+    for snapshot in snapshots:
+        snapshot.prepare()

@@ -1,0 +1,181 @@
+"""One subset of a board: what is known of it, how far it is solved, and who is best on it."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark import published
+from earmark.board.boards.groups import codec_categories, is_single, subset_title
+from earmark.board.boards.snapshot import BEST, Snapshot
+from earmark.board.boards.table import panel_cells
+from earmark.board.records import System
+from earmark.board.refusals import NotFound
+from earmark.errors import UsageError, did_you_mean
+from earmark.report.reading import facts, number, points
+from earmark.wording import counted
+
+__all__ = ["Standing", "SubsetSummary", "bests", "known_facts", "metrics_on", "saturation", "summarise"]
+
+Floats = NDArray[np.float64]
+
+NEAR = 0.01
+"""A value this share of the metric's range away from the best counts as being as good."""
+SOLVED = 0.98
+"""From this share of the possible on, the best value leaves too little room to compare models."""
+CROWDED = 0.1
+
+
+class Standing(NamedTuple):
+    """A system on the subset; equals share the better rank."""
+
+    system: System
+    setting: str
+    value: float
+    low: float | None
+    high: float | None
+    lift: float | None
+    rank: int
+
+
+class SubsetSummary(NamedTuple):
+    subset: str
+    title: str
+    metric: str
+    facts: tuple[tuple[str, str], ...]
+    standings: tuple[Standing, ...]  # best first
+    best: float
+    median: float
+    quartiles: tuple[float, float]
+    near: int  # systems as good as the best
+    verdict: str
+    sentence: str
+
+
+def summarise(
+    snapshot: Snapshot, subset: str, *, metric: str = "", protocol: str = "", setting: str = BEST
+) -> SubsetSummary:
+    """What the live scores say of a subset under one metric, each system with its best value there by default."""
+    everything = {name for panel in snapshot.panels.values() for name in panel.subsets if is_single(name)}
+    if subset not in everything:
+        near = did_you_mean(subset, everything)
+        raise NotFound(f'The board "{snapshot.board}" has no subset "{subset}".{near}')
+    offered = metrics_on(snapshot, subset)
+    if not offered:
+        raise NotFound(f'Nothing was measured on "{subset}" of the board "{snapshot.board}" yet.')
+    metric = metric or offered[0]
+    if metric not in offered:
+        raise UsageError(f'"{subset}" has no {metric}; it has {", ".join(offered)}.')
+    standings = _standings(snapshot, subset, metric, protocol or snapshot.protocols(metric)[0], setting)
+    if not standings:
+        raise UsageError(f'Nobody has {metric} on "{subset}" with this protocol.')
+    values = np.array([standing.value for standing in standings])
+    lower, median, upper = (float(part) for part in np.quantile(values, [0.25, 0.5, 0.75]))
+    near_best, verdict, sentence = saturation(metric, values)
+    return SubsetSummary(
+        subset, subset_title(snapshot.board, subset), metric, known_facts(snapshot.board, subset), standings,
+        standings[0].value, median, (lower, upper), near_best, verdict, sentence,
+    )  # fmt: skip
+
+
+def metrics_on(snapshot: Snapshot, subset: str) -> tuple[str, ...]:
+    """The metrics that have a value on a subset."""
+
+    def measured(name: str) -> bool:
+        panel = snapshot.panel(name)
+        values = panel.measured()[:, panel.columns([subset])] if subset in panel.subsets else np.empty(0)
+        return bool(np.isfinite(values).any())
+
+    return tuple(filter(measured, snapshot.metrics))
+
+
+class _Bests(NamedTuple):
+    """The best value of every system on every subset, turned so that more is better, and the row that has it."""
+
+    systems: NDArray[np.int64]  # [systems]
+    value: Floats  # [systems, subsets], NaN where a system has none
+    row: NDArray[np.int64]  # [systems, subsets]
+
+
+def bests(snapshot: Snapshot, metric: str, protocol: str = "", setting: str = BEST) -> _Bests:
+    """Each system under its best setting on each subset by itself, or under one setting."""
+    wanted = protocol or snapshot.protocols(metric)[0]
+
+    def make() -> _Bests:
+        panel = snapshot.panel(metric)
+        lines = [snapshot.lines[number] for number in panel.lines.tolist()]
+        rows = np.array(
+            [at for at, one in enumerate(lines) if one.protocol == wanted and setting in (BEST, one.setting)], np.int64
+        )
+        values = panel.measured()[rows] * (1.0 if facts(metric).higher_is_better else -1.0)
+        owner = np.array([lines[row].system for row in rows.tolist()], np.int64)
+        systems, group = np.unique(owner, return_inverse=True)
+        best = np.full((len(systems), values.shape[1]), -np.inf)
+        np.maximum.at(best, group, np.where(np.isfinite(values), values, -np.inf))
+        row = np.full(best.shape, -1, np.int64)
+        at, column = np.nonzero(values == best[group])
+        row[group[at[::-1]], column[::-1]] = rows[at[::-1]]  # the first of equals is written last
+        return _Bests(systems, np.where(np.isfinite(best), best, np.nan), row)
+
+    return snapshot.once(("bests", metric, wanted, setting), make)
+
+
+def _standings(snapshot: Snapshot, subset: str, metric: str, protocol: str, setting: str) -> tuple[Standing, ...]:
+    panel = snapshot.panel(metric)
+    column = panel.subsets.index(subset)
+    best = bests(snapshot, metric, protocol, setting)
+    here = np.flatnonzero(np.isfinite(best.value[:, column]))
+    order = best.row[here[np.argsort(-best.value[here, column], kind="stable")], column]
+    standings: list[Standing] = []
+    cells = panel_cells(panel, order, np.full(len(order), column))
+    for number_of_line, cell in zip(panel.lines[order].tolist(), cells, strict=True):
+        line = snapshot.lines[number_of_line]
+        assert cell.value is not None
+        rank = standings[-1].rank if standings and standings[-1].value == cell.value else len(standings) + 1
+        system = snapshot.systems[line.system]
+        standings.append(Standing(system, line.setting, cell.value, cell.low, cell.high, cell.lift, rank))
+    return tuple(standings)
+
+
+def saturation(metric: str, values: Floats) -> tuple[int, str, str]:
+    """How many are as good as the best, and whether the subset still tells models apart."""
+    of = facts(metric)
+    best = float(values[0])
+    width = of.range[1] - of.range[0] if np.isfinite(of.range).all() else float(np.ptp(values))
+    near = int((np.abs(values - best) <= NEAR * width + 1e-12).sum())
+    crowd = f"{counted(near, 'system')} of {len(values)} within {points(NEAR * width, metric).lstrip('+')} of the best"
+    ideal = of.range[1] if of.higher_is_better else of.range[0]
+    if not np.isfinite(ideal) or not np.isfinite(width):
+        return near, "open-ended", f"The metric has no best possible value; {crowd}."
+    reached = 1 - abs(ideal - best) / width if width else 1.0
+    left = number(abs(ideal - best), metric, unit=True)
+    if reached >= SOLVED:
+        word = "saturated" if near >= CROWDED * len(values) else "nearly solved"
+        return near, word, f"The best value leaves {left} to the possible, and {crowd}."
+    if near >= CROWDED * len(values) and len(values) >= 10:
+        return near, "crowded", f"There is room above the best value ({left}), but {crowd}."
+    return near, "open", f"There is room above the best value ({left}); {crowd}."
+
+
+def known_facts(board: str, subset: str) -> tuple[tuple[str, str], ...]:
+    """Statistics of a subset that a paper prints: clips, classes, durations."""
+    if board == "codec-superb" and subset in codec_categories():
+        return (("Category", codec_categories()[subset]),)
+    cell = _vocsim_facts().get(subset) if board == "vocsim" else None
+    if cell is None:
+        return ()
+    return (
+        ("Clips", f"{int(cell['n_samples']):,}"),
+        ("Classes", cell["n_classes"]),
+        ("Clips in a class", f"{cell['min_samples_per_class']} to {cell['max_samples_per_class']}"),
+        ("Duration", f"{cell['min_dur_s']} to {cell['max_dur_s']} s, mean {cell['avg_dur_s']} s"),
+        ("Access", cell["split"]),
+    )  # fmt: skip
+
+
+@cache
+def _vocsim_facts() -> dict[str, dict[str, str]]:
+    return {cell["subset"]: cell for cell in published.read("vocsim_table1_subsets")}

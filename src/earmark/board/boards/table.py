@@ -1,0 +1,364 @@
+"""The table of a board in one view: which lines, in which order, with which columns and cells.
+
+Pages, downloads and the API all take it from here, so that they agree. Ranks belong to the whole field (every system
+under the same metric, mean, protocol and setting); a filter or a search leaves lines out and changes no rank.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import repeat
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.board.boards.groups import subset_title
+from earmark.board.boards.panels import OK, PROVENANCES, STATUSES, Line, Means, Panel
+from earmark.board.boards.snapshot import Field, Snapshot
+from earmark.board.boards.view import PER_PAGE, SIZES, BoardView
+from earmark.board.records import System
+from earmark.errors import UsageError
+from earmark.report.reading import facts, plain
+from earmark.scores import WITH_VALUE
+from earmark.submissions import SystemCard
+
+__all__ = ["Cell", "Column", "Facets", "TablePage", "TableRow", "facets", "mean_cells", "panel_cells", "table"]
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+HEATS = 8
+
+
+class Column(NamedTuple):
+    """A column of scores. `key` sorts by it; `kind` is mean, subset or metric."""
+
+    key: str
+    title: str
+    kind: str
+    metric: str
+    help: str = ""
+    subset: str = ""
+
+
+class Cell(NamedTuple):
+    """A score as a table shows it. `status` "" is a cell without a row; `heat` places it between worst and best."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    lift: float | None = None
+    status: str = ""
+    reason: str = ""
+    heat: int | None = None
+
+
+class TableRow(NamedTuple):
+    """A line of the table. A rank of 0 is none, for the reason that `unranked` gives."""
+
+    line: int
+    system: System
+    setting: str
+    protocol: str
+    rank: int
+    rank_low: int
+    rank_high: int
+    unranked: str
+    provenance: tuple[str, ...]
+    cells: tuple[Cell, ...]
+
+
+class TablePage(NamedTuple):
+    """One page of a table in one view."""
+
+    view: BoardView
+    field: Field
+    columns: tuple[Column, ...]
+    rows: tuple[TableRow, ...]
+    total: int  # lines that the filters leave
+    pages: int
+    lifted: bool  # whether any line has a lift over chance
+    elsewhere: int  # systems of the board without a value of this metric, setting and protocol
+
+
+class Facets(NamedTuple):
+    """What the filters of a board offer."""
+
+    families: tuple[str, ...]
+    licences: tuple[str, ...]
+    provenances: tuple[str, ...]
+
+
+def facets(snapshot: Snapshot) -> Facets:
+    """The families, licences and kinds of provenance that the board has."""
+
+    def make() -> Facets:
+        shown = {line.system for line in snapshot.lines}
+        cards = [snapshot.systems[place].card for place in sorted(shown)]
+        codes = {code for panel in snapshot.panels.values() for code in np.unique(panel.provenance).tolist()}
+        return Facets(
+            tuple(sorted({card.family for card in cards if card.family}, key=str.casefold)),
+            tuple(sorted({card.licence for card in cards if card.licence}, key=str.casefold)),
+            tuple(name for code, name in enumerate(PROVENANCES) if code and code in codes),
+        )
+
+    return snapshot.once("facets", make)
+
+
+def table(snapshot: Snapshot, view: BoardView) -> TablePage:
+    """The lines of one page of a view; all of them with `per="all"`."""
+    field = snapshot.field(view.metric, view.over, view.protocol, view.setting)
+    lines = snapshot.panel(view.metric).lines[field.rows]
+    kept = _kept(snapshot, view, field, lines)
+    order = kept[_order(snapshot, view, field, lines[kept], kept)]
+    pages = max(1, math.ceil(len(order) / PER_PAGE)) if not view.per else 1
+    page = min(view.page, pages)
+    chosen = order if view.per else order[(page - 1) * PER_PAGE : page * PER_PAGE]
+    columns = _columns(snapshot, view)
+    return TablePage(
+        replace(view, page=page),
+        field,
+        columns,
+        _rows(snapshot, view, field, lines, chosen, columns),
+        len(order),
+        pages,
+        bool(np.isfinite(field.means.lift).any()),
+        snapshot.ranked_systems - len({snapshot.lines[line].system for line in lines.tolist()}),
+    )
+
+
+# --- which lines, in which order ----------------------------------------------------------------------------------
+
+
+def _kept(snapshot: Snapshot, view: BoardView, field: Field, lines: Whole) -> Whole:
+    """The places in the field that the filters leave."""
+    keep = np.ones(len(lines), bool)
+    if view.family or view.licence or view.training or view.size or view.q:
+        fits = {place: _fits(snapshot, view, place) for place in {snapshot.lines[line].system for line in lines}}
+        keep = np.array([fits[snapshot.lines[line].system] for line in lines], bool)
+    if view.provenance:
+        panel = snapshot.panel(view.metric)
+        keep &= (panel.provenance[field.rows] == PROVENANCES.index(view.provenance)).any(axis=1)
+    return np.flatnonzero(keep)
+
+
+def _fits(snapshot: Snapshot, view: BoardView, place: int) -> bool:
+    """Whether a system is one of those that the view asks for."""
+    card = snapshot.systems[place].card
+    if (view.family and card.family != view.family) or (view.licence and card.licence != view.licence):
+        return False
+    if view.training and card.training_free is not {"yes": True, "no": False, "unknown": None}[view.training]:
+        return False
+    if view.size:
+        _, least, below = SIZES[view.size]
+        size = card.parameters_m
+        if not (size is None if view.size == "unknown" else size is not None and least <= size < below):
+            return False
+    texts = snapshot.once("searched texts", lambda: [_searched(system.card) for system in snapshot.systems])
+    return all(word in texts[place] for word in view.q.casefold().split())
+
+
+def _searched(card: SystemCard) -> str:
+    texts = [card.name, card.title, card.family, card.description, *card.authors, *card.pretraining]
+    return "\n".join(texts).casefold()
+
+
+def _order(snapshot: Snapshot, view: BoardView, field: Field, lines: Whole, kept: Whole) -> Whole:
+    """The order of the kept lines: by the view's column, missing last, then by rank, mean and name."""
+    reverse = view.order == "reversed"
+    ranks = np.where(field.ranks.rank[kept] > 0, field.ranks.rank[kept], np.nan).astype(float)
+    mean = _turned(field.means.value[kept], view.metric)
+    keys = [_missing_last(mean), -field.means.have[kept].astype(float), _missing_last(ranks)]
+    if view.sort in ("name", "family"):
+        cards = [snapshot.systems[snapshot.lines[line].system].card for line in lines.tolist()]
+        names = [getattr(card, view.sort).casefold() for card in cards]
+        place = {name: float(number) for number, name in enumerate(sorted(set(names), reverse=reverse))}
+        keys.append(np.array([place[name] for name in names]))
+    elif view.sort != "rank":
+        keys.append(_missing_last(_sorted_by(snapshot, view, field, lines, kept), reverse))
+    elif reverse:
+        keys.append(_missing_last(ranks, reverse))
+    return np.lexsort(keys)
+
+
+def _turned(values: Floats, metric: str) -> Floats:
+    return -values if facts(metric).higher_is_better else values
+
+
+def _missing_last(values: Floats, reverse: bool = False) -> Floats:
+    return np.where(np.isfinite(values), -values if reverse else values, np.inf)
+
+
+def _sorted_by(snapshot: Snapshot, view: BoardView, field: Field, lines: Whole, kept: Whole) -> Floats:
+    """What the view sorts by, smallest first."""
+    kind, _, name = view.sort.partition(":")
+    if view.sort in _FACTS:
+        cards = [snapshot.systems[snapshot.lines[line].system].card for line in lines.tolist()]
+        return np.array([getattr(card, _FACTS[view.sort]) for card in cards], np.float64)
+    if view.sort == "lift":
+        return _turned(field.means.lift[kept], view.metric)
+    if kind == "mean":
+        group = snapshot.group(view.metric, name)
+        return _turned(snapshot.means(view.metric, group).value[field.rows[kept]], view.metric)
+    if kind == "subset" and name in snapshot.panel(view.metric).subsets:
+        panel = snapshot.panel(view.metric)
+        return _turned(panel.measured()[field.rows[kept], panel.subsets.index(name)], view.metric)
+    if kind == "metric" and name in snapshot.panels:
+        return _turned(_means_of(snapshot, name, lines).value, name)
+    raise UsageError(f'The table has no column "{view.sort}" to sort by; try rank, name, parameters or subset:NAME.')
+
+
+_FACTS = {"parameters": "parameters_m", "rtf": "real_time_factor", "kbps": "kbps", "year": "year"}
+
+
+def _means_of(snapshot: Snapshot, metric: str, lines: Whole) -> Means:
+    """The means of another metric, over its leading group, for some lines of the snapshot."""
+    return snapshot.means(metric, snapshot.group(metric)).take(snapshot.rows_of_lines(metric)[lines])
+
+
+# --- columns and cells --------------------------------------------------------------------------------------------
+
+
+def _columns(snapshot: Snapshot, view: BoardView) -> tuple[Column, ...]:
+    metric = view.metric
+    group = snapshot.group(metric, view.over)
+    found = [Column(f"mean:{group.key}", group.short, "mean", metric, _help(group.title, group.subsets))]
+    if "domains" in view.show and not group.narrow:
+        found += [
+            Column(f"mean:{other.key}", other.short, "mean", metric, _help(other.title, other.subsets))
+            for other in snapshot.groups(metric)
+            if other.key != group.key and not other.single
+        ]
+    if "subsets" in view.show and len(snapshot.subsets(metric)) > 1:
+        inside = set(group.subsets)
+        names = [] if group.single else [*group.subsets]
+        if not group.narrow:
+            names += [name for name in snapshot.subsets(metric) if name not in inside]
+        found += [
+            Column(f"subset:{name}", name, "subset", metric, subset_title(snapshot.board, name), name) for name in names
+        ]
+    if "metrics" in view.show:
+        found += [
+            Column(f"metric:{name}", name, "metric", name, f"{name}: {snapshot.group(name).title.lower()}")
+            for name in snapshot.metrics
+            if name != metric
+        ]
+    return tuple(found)
+
+
+def _help(title: str, subsets: Sequence[str]) -> str:
+    return f"{title}: {', '.join(subsets)}" if len(subsets) > 1 else title
+
+
+def _rows(
+    snapshot: Snapshot, view: BoardView, field: Field, lines: Whole, chosen: Whole, columns: Sequence[Column]
+) -> tuple[TableRow, ...]:
+    cells = [_cells(snapshot, field, lines, chosen, column) for column in columns]
+    by_line = list(zip(*cells, strict=True)) if len(chosen) else []
+    origins = _origins(snapshot, view.metric, field)
+    made = []
+    for place, scored in zip(chosen.tolist(), by_line, strict=True):
+        line: Line = snapshot.lines[lines[place]]
+        rank = int(field.ranks.rank[place])
+        made.append(
+            TableRow(
+                int(lines[place]),
+                snapshot.systems[line.system],
+                line.setting,
+                line.protocol,
+                rank,
+                int(field.ranks.low[place]),
+                int(field.ranks.high[place]),
+                "" if rank else _lacking(snapshot, field, place),
+                origins[place],
+                scored,
+            )
+        )
+    return tuple(made)
+
+
+def _origins(snapshot: Snapshot, metric: str, field: Field) -> list[tuple[str, ...]]:
+    """Where the scores of each line come from."""
+    panel = snapshot.panel(metric)
+    bits = np.bitwise_or.reduce(np.left_shift(1, panel.provenance[field.rows].astype(np.int64)), axis=1)
+    words = {
+        code: tuple(name for place, name in enumerate(PROVENANCES) if place and code >> place & 1)
+        for code in np.unique(bits).tolist()
+    }
+    return [words[code] for code in bits.tolist()]
+
+
+def _lacking(snapshot: Snapshot, field: Field, place: int) -> str:
+    panel = snapshot.panel(field.metric)
+    values = panel.measured()[field.rows[place]]
+    gone = [name for name in field.group.subsets if not np.isfinite(values[panel.subsets.index(name)])]
+    shown = ", ".join(gone[:6]) + (f" and {len(gone) - 6} more" if len(gone) > 6 else "")
+    return f"no rank: {field.means.have[place]} of {field.means.wanted} subsets; without {shown}"
+
+
+def _cells(snapshot: Snapshot, field: Field, lines: Whole, chosen: Whole, column: Column) -> list[Cell]:
+    if column.kind == "subset":
+        panel = snapshot.panel(column.metric)
+        place = panel.subsets.index(column.subset)
+        counts = panel.status[field.rows, place] == OK
+        heats = _heats(panel.value[field.rows, place], counts, column.metric, chosen)
+        rows = field.rows[chosen]
+        return panel_cells(panel, rows, np.full(len(rows), place), heats)
+    if column.kind == "metric":
+        of = _means_of(snapshot, column.metric, lines)
+    else:
+        every = snapshot.means(column.metric, snapshot.group(column.metric, column.key.partition(":")[2]))
+        of = every.take(field.rows)
+    return mean_cells(of, chosen, _heats(of.value, of.have == of.wanted, column.metric, chosen))
+
+
+def mean_cells(of: Means, places: Whole, heats: Iterable[int | None] = repeat(None)) -> list[Cell]:
+    """Some means as cells: "partial" where subsets are missing."""
+    cells = []
+    parts = (part[places].tolist() for part in (of.have, of.value, of.low, of.high, of.lift))
+    for heat, have, *numbers in zip(heats, *parts):  # noqa: B905 - the heats may go on without end
+        if not have:
+            cells.append(Cell(None, reason="none of its subsets"))
+        elif have < of.wanted:
+            cells.append(Cell(*_numbers(numbers), "partial", f"mean of {have} of {of.wanted} subsets"))
+        else:
+            cells.append(Cell(*_numbers(numbers), "ok", heat=heat))
+    return cells
+
+
+def panel_cells(panel: Panel, rows: Whole, columns: Whole, heats: Iterable[int | None] = repeat(None)) -> list[Cell]:
+    """The cells at some rows and columns of a panel."""
+    cells = []
+    parts = (part[rows, columns].tolist() for part in (panel.status, panel.value, panel.low, panel.high, panel.lift))
+    for heat, row, column, code, *numbers in zip(heats, rows.tolist(), columns.tolist(), *parts):  # noqa: B905
+        status = STATUSES[code]
+        reason = panel.reasons.get((row, column), "")
+        reason = plain(reason, 300) if reason else ""
+        if status in WITH_VALUE:
+            cells.append(Cell(*_numbers(numbers), status, reason, heat if status == "ok" else None))
+        else:
+            cells.append(Cell(None, status=status, reason=reason or ("" if status else "not measured")))
+    return cells
+
+
+def _numbers(values: Iterable[float]) -> tuple[float | None, float | None, float | None, float | None]:
+    """Value, low, high and lift as a cell holds them: a missing number is None."""
+    value, low, high, lift = (None if number != number else number for number in values)
+    return value, low, high, lift
+
+
+def _heats(values: Floats, counted: NDArray[np.bool_], metric: str, chosen: Whole) -> list[int | None]:
+    """Where each chosen value lies between the worst and the best of its whole column, in `HEATS` steps."""
+    here = counted & np.isfinite(values)
+    ends = values[here]
+    least, most = (float(ends.min()), float(ends.max())) if ends.size else (0.0, 0.0)
+    if most <= least:
+        return [None] * len(chosen)
+    share = (np.where(here[chosen], values[chosen], least) - least) / (most - least)
+    if not facts(metric).higher_is_better:
+        share = 1 - share
+    steps = np.minimum((share * HEATS).astype(int), HEATS - 1)
+    return [step if counts else None for step, counts in zip(steps.tolist(), here[chosen].tolist(), strict=True)]

@@ -1,0 +1,116 @@
+"""The pages of accounts: sign in, sign up, sign out, one's own tokens and submissions."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from fastapi.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from earmark.board.pages.forms import form_page, posted_by, redirect, signed_in
+from earmark.board.refusals import NotFound
+from earmark.board.web.problems import status_of
+from earmark.board.web.requests import context_of, count_stranger, new_account
+from earmark.board.web.security import SESSION_COOKIE, open_session, visitor_of
+from earmark.errors import EarmarkError
+
+__all__ = ["router"]
+
+router = APIRouter()
+
+
+@router.get("/sign-in")
+def sign_in_page(request: Request) -> Response:
+    return form_page(request, "sign_in", here="sign-in", wrong="", next=_inside(request.query_params.get("next", "")))
+
+
+@router.post("/sign-in")
+async def sign_in(request: Request) -> Response:
+    posted = await posted_by(request)
+    token, target = posted.text("token"), _inside(posted.text("next"))
+
+    def work() -> Response:
+        user = context_of(request).store.authenticate(token)
+        if user is not None:
+            response = redirect(target or "/mine")
+            open_session(context_of(request), response, user, token)
+            return response
+        count_stranger(request)
+        wrong = "This token is unknown or was revoked. Copy the whole of it, from its beginning."
+        return form_page(request, "sign_in", 401, here="sign-in", wrong=wrong, next=target)
+
+    return await run_in_threadpool(work)
+
+
+def _inside(address: str) -> str:
+    """An address of this board to go on to; anything that could lead elsewhere becomes empty."""
+    plain = address.startswith("/") and not address.startswith(("//", "/\\"))
+    return address if plain and address.isprintable() and "\\" not in address else ""
+
+
+@router.post("/sign-out")
+async def sign_out(request: Request) -> Response:
+    await posted_by(request)
+    response = redirect("/sign-in?done=signed-out")
+    response.delete_cookie(SESSION_COOKIE, httponly=True, samesite="lax")
+    return response
+
+
+@router.get("/sign-up")
+def sign_up_page(request: Request) -> Response:
+    return form_page(request, "sign_up", here="sign-in", wrong="", name="", team="")
+
+
+@router.post("/sign-up")
+async def sign_up(request: Request) -> Response:
+    posted = await posted_by(request)
+
+    def work() -> Response:
+        name, team = posted.text("name"), posted.text("team")
+        try:
+            user, token = new_account(request, name, team)
+        except EarmarkError as error:
+            status = status_of(error)
+            if status in (403, 429, 503):  # nothing that another name would change
+                raise
+            return form_page(request, "sign_up", status, here="sign-in", wrong=str(error), name=name, team=team)
+        response = form_page(request, "token", 201, here="mine", token=token, visitor=user, form_token="")
+        open_session(context_of(request), response, user, token)
+        return response
+
+    return await run_in_threadpool(work)
+
+
+@router.post("/tokens")
+async def create_token(request: Request) -> Response:
+    posted = await posted_by(request)
+
+    def work() -> Response:
+        token, _ = context_of(request).store.create_token(signed_in(request), posted.text("label"))
+        return form_page(request, "token", 201, here="mine", token=token)
+
+    return await run_in_threadpool(work)
+
+
+@router.post("/tokens/{number}/revoke")
+async def revoke_token(number: int, request: Request) -> Response:
+    await posted_by(request)
+
+    def work() -> Response:
+        if not 0 <= number < 2**62:
+            raise NotFound("You have no such token.")
+        context_of(request).store.revoke_token(number, signed_in(request))
+        return redirect("/mine?done=revoked")
+
+    return await run_in_threadpool(work)
+
+
+@router.get("/mine")
+def mine_page(request: Request) -> Response:
+    user = visitor_of(request)
+    if user is None:
+        return redirect("/sign-in?next=/mine")
+    store = context_of(request).store
+    tokens = [token for token in store.tokens(user) if token.revoked is None]
+    submissions = store.submissions(owner=user.name, limit=200)
+    return form_page(request, "mine", here="mine", submissions=submissions, tokens=tokens)

@@ -1,0 +1,260 @@
+"""The reading pages as text: from a snapshot and a query to HTML and to files, without a server.
+
+The router answers requests with them and the frozen copy writes them into a folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+
+from earmark.board.boards.analyses import Analysis
+from earmark.board.boards.costs import AXES
+from earmark.board.boards.panels import PROVENANCES
+from earmark.board.boards.snapshot import BEST, EACH, Snapshot
+from earmark.board.boards.table import TablePage, facets, table
+from earmark.board.boards.view import SHOWN, SIZES, BoardView
+from earmark.board.pages import files
+from earmark.board.pages.assets import board_address
+from earmark.board.pages.cells import SWAPS, rank_interval, table_html
+from earmark.board.records import Submission, System
+from earmark.board.web.caching import Page, packed
+from earmark.report.reading import facts, number
+from earmark.scores import Scores
+from earmark.wording import counted
+
+if TYPE_CHECKING:
+    from fastapi.templating import Jinja2Templates
+
+    from earmark.board.storage import Store
+
+__all__ = ["Boards", "Items", "Reader", "Source", "as_file", "as_query", "records_file", "store_source"]
+
+Items = Sequence[tuple[str, str]]
+_HISTORY = 50
+
+PROVENANCE_WORDS = {name: name for name in PROVENANCES} | {
+    "printed": "printed in a paper",
+    "reproduced": "reproduced here",
+}
+TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "json": "application/json",
+    "tex": "application/x-tex; charset=utf-8",
+    "bib": "application/x-bibtex; charset=utf-8",
+}
+
+
+class Boards(Protocol):
+    """Whatever has snapshots: `Snapshots` of a store, or a few that were made from score tables."""
+
+    def boards(self) -> tuple[str, ...]: ...
+
+    def current(self, board: str) -> Snapshot: ...
+
+
+class Source(NamedTuple):
+    """What pages are made from. `history` and `rows` ask the store; a copy without one has neither."""
+
+    boards: Boards
+    history: Callable[[str, str], Sequence[Submission]] = lambda board, slug: ()
+    rows: Callable[[str, System], Scores] = lambda board, system: Scores()
+    analysis: Callable[[str], Analysis | None] = lambda board: None
+    analysis_current: Callable[[str], bool] = lambda board: True
+
+
+def store_source(store: Store, snapshots: Boards) -> Source:
+    """What the pages of a store are made from, without an analysis."""
+
+    def rows(board: str, system: System) -> Scores:
+        live = store.live_scores(board, [system.id])
+        return Scores(tuple(live.rows(board, {system.id: system.card.name})))
+
+    def history(board: str, slug: str) -> Sequence[Submission]:
+        return store.submissions(board=board, system=slug, was_accepted=True, limit=_HISTORY)
+
+    return Source(snapshots, history, rows)
+
+
+class Reader:
+    """Makes pages. `frozen` is the date of a copy that has no server behind it."""
+
+    def __init__(self, source: Source, templates: Jinja2Templates, *, base_url: str = "", frozen: str = "") -> None:
+        self.source = source
+        self.frozen = frozen
+        self.base_url = base_url
+        self._templates = templates
+
+    def based(self, base_url: str) -> Reader:
+        """The same under another address of the site."""
+        return Reader(self.source, self._templates, base_url=base_url, frozen=self.frozen)
+
+    def page(self, name: str, **values: Any) -> str:
+        """A template with what all reading pages pass."""
+        return self._templates.get_template(name).render(
+            frozen=self.frozen,
+            provenance_words=PROVENANCE_WORDS,
+            base_url=self.base_url or "ADDRESS",
+            **values,
+        )
+
+    # --- the front page and the words -----------------------------------------------------------------------------
+
+    def boards(self) -> Page:
+        """Every board with its leaders."""
+        cards = [self._card(name) for name in self.source.boards.boards()]
+        return packed(self.page("boards.html", here="boards", boards=cards))
+
+    def words(self, name: str) -> Page:
+        """A page without scores: about, rules, how-to-submit."""
+        return packed(self.page(f"{name}.html", here=name))
+
+    def _card(self, name: str) -> dict[str, Any]:
+        snapshot = self.source.boards.current(name)
+        shown: dict[str, Any] = {"name": name, "counts": _counts(snapshot), "leaders": []}
+        if snapshot.metrics:
+            page = table(snapshot, BoardView.parse(snapshot, ()))
+            shown |= {
+                "metric": page.field.metric,
+                "over": page.field.group.words,
+                "leaders": [
+                    {
+                        "slug": row.system.slug,
+                        "name": row.system.card.name,
+                        "title": row.system.card.title,
+                        "value": number(row.cells[0].value or 0.0, page.field.metric),
+                        "rank": f"rank {rank_interval(row.rank_low, row.rank_high)}" if row.rank_low else "",
+                    }
+                    for row in page.rows[:3]
+                    if row.rank
+                ],
+            }
+        return shown
+
+    # --- the table of a board -------------------------------------------------------------------------------------
+
+    def board(self, board: str, items: Items = (), *, part: bool = False) -> Page:
+        """The table of a board; `part`: only what a script puts in its place."""
+        snapshot = self.source.boards.current(board)
+        view = BoardView.parse(snapshot, items)
+        values = {"board": board, "view": view, "counts": _counts(snapshot), "canonical": view.address()}
+        if view.metric:
+            values |= self._table_values(snapshot, table(snapshot, view))
+        # A script replaces the address by the shortest one for this view.
+        headers = {"hx-push-url": view.address()} if part else {}
+        return packed(self.page("board_part.html" if part else "board.html", **values), headers=headers)
+
+    def _table_values(self, snapshot: Snapshot, shown: TablePage) -> dict[str, Any]:
+        view = shown.view
+        filters = [view.family, view.size, view.training, view.licence, view.provenance]
+        in_use = sum(bool(each) for each in filters)
+        changed = view.show != BoardView.show or bool(view.per)
+        address = board_address(view.board)
+        return {
+            "view": view,
+            "canonical": view.address(),
+            "options": self.options(snapshot, view.metric),
+            "table": table_html(shown, links=not self.frozen),
+            "swaps": Markup("" if self.frozen else SWAPS),
+            "total": shown.total,
+            "pages": shown.pages,
+            "summary": _summary(shown),
+            "reading": _reading(shown, frozen=bool(self.frozen)),
+            "opened": bool(in_use or changed),
+            "chosen_filters": in_use,
+            "download_address": address if not self.frozen else f"{address}/{view.metric}",
+            "download_query": view.query(page=1, per=""),
+            "metric_pages": [(name, f"{address}?metric={name}") for name in snapshot.metrics],
+        }
+
+    def options(self, snapshot: Snapshot, metric: str) -> dict[str, Any]:
+        offered = facets(snapshot)
+        settings = [(name, name.replace("+", " + ") or "none") for name in snapshot.settings(metric)]
+        words = {"all": "all pairs", "across_groups": "across groups"}
+        return {
+            "metrics": [(name, f"{name} {'↑' if facts(name).higher_is_better else '↓'}") for name in snapshot.metrics],
+            "over": [(group.key, group.title) for group in snapshot.groups(metric)],
+            "settings": [(BEST, "best of each system"), (EACH, "each on its own line"), *settings]
+            if len(settings) > 1
+            else settings,
+            "protocols": [(name, words.get(name, name)) for name in snapshot.protocols(metric)],
+            "families": [(name, name) for name in offered.families],
+            "licences": [(name, name) for name in offered.licences],
+            "provenances": [(name, PROVENANCE_WORDS[name]) for name in offered.provenances],
+            "sizes": [(key, words[0]) for key, words in SIZES.items()],
+            "show": list(SHOWN.items()),
+            "axes": [(axis.key, axis.words) for axis in AXES.values()],
+        }
+
+    def board_file(self, board: str, items: Items, kind: str) -> Page:
+        """The whole table of a view as a file."""
+        snapshot = self.source.boards.current(board)
+        view = BoardView.parse(snapshot, [*((name, text) for name, text in items if name != "per"), ("per", "all")])
+        shown = table(snapshot, view)
+        about = {
+            "board": board, "generation": snapshot.generation, "metric": view.metric, "over": view.over,
+            "setting": view.setting, "protocol": view.protocol, "ranked": shown.field.ranked,
+        }  # fmt: skip
+        if kind == "tex":
+            return as_file(files.table_latex(shown), kind, board)
+        return records_file(files.table_records(shown), about, kind, board)
+
+
+# --- small things -------------------------------------------------------------------------------------------------
+
+
+def as_query(items: Items) -> str:
+    return urlencode([(name, text) for name, text in items if text])
+
+
+def _counts(snapshot: Snapshot) -> str:
+    if not snapshot.metrics:
+        return "No accepted scores."
+    subsets = counted(len(snapshot.subsets(snapshot.metrics[0])), "subset")
+    return f"{counted(snapshot.ranked_systems, 'system')}, {subsets}, {counted(len(snapshot.metrics), 'metric')}."
+
+
+def _summary(shown: TablePage) -> str:
+    field, view = shown.field, shown.view
+    what = "system" if view.setting != EACH else "line"
+    lines = counted(len(field.rows), what)
+    first = f"{shown.total} of {lines}" if view.filtered else lines
+    way = "higher" if facts(view.metric).higher_is_better else "lower"
+    unit = " (%)" if facts(view.metric).percent else ""
+    unranked = len(field.rows) - field.ranked
+    rest = f"; {unranked} without a rank" if unranked else ""
+    if shown.elsewhere:
+        rest += f"; {shown.elsewhere} more {'has' if shown.elsewhere == 1 else 'have'} no {view.metric} here"
+    return f"{first}, {view.metric}{unit}, {way} is better, {field.group.words}{rest}"
+
+
+def _reading(shown: TablePage, *, frozen: bool) -> str:
+    ranks, group = shown.field.ranks, shown.field.group
+    if not shown.field.ranked:
+        names = ", ".join(group.subsets[:6]) + (", …" if len(group.subsets) > 6 else "")
+        why = f"Nobody has a rank: no system has all {len(group.subsets)} subsets of this mean ({names})."
+        return why if frozen else f"{why} Choose a single subset under “Ranked by” to rank those that have it."
+    if ranks.source == "datasets":
+        doubt = "one plus those surely ahead to all but those surely behind, by paired tests over the subsets"
+    elif ranks.source == "errors":
+        doubt = "one plus those surely ahead to all but those surely behind, by the intervals of the scores"
+    else:
+        return "Ranks have no interval here: there are too few subsets to test over, and no row tells its error."
+    return f"Under a rank stands its 95 % interval: {doubt}."
+
+
+def as_file(text: str, kind: str, name: str) -> Page:
+    """A text to be saved under a name."""
+    safe = "".join(mark if mark.isascii() and (mark.isalnum() or mark in "-_.") else "-" for mark in name)
+    return packed(text, TYPES[kind], {"content-disposition": f'attachment; filename="{safe}.{kind}"'})
+
+
+def records_file(records: list[dict[str, Any]], about: dict[str, Any], kind: str, name: str, metric: str = "") -> Page:
+    if kind == "csv":
+        return as_file(files.to_csv(records), kind, name)
+    if kind == "json":
+        return as_file(files.to_json(about, records), kind, name)
+    return as_file(files.records_latex(records, f"{name}: {metric}", metric), kind, name)

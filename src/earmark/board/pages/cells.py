@@ -1,0 +1,211 @@
+"""The table of a board as HTML, put together from strings: a template engine would take longer than everything else.
+
+Every text passes `escape`; what is not escaped here is made of numbers and of words in this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, lru_cache
+from html import escape
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from earmark.board.boards.table import Cell, TablePage, TableRow
+from earmark.report.reading import facts, number, plain
+from earmark.scores import STATUS_MARKS
+from earmark.submissions import SystemCard
+
+__all__ = ["SWAPS", "rank_cell", "rank_interval", "score_cell", "table_html"]
+
+SWAPS = 'hx-boost="true" hx-target="#board" hx-select="#board" hx-swap="outerHTML show:none"'
+"""What makes a script put the table of a link in the place of this one; without a script the link is a link."""
+_DASH = "—"
+_STATUS_WORDS = {"": "not measured", "not_applicable": "not applicable", "failed": "failed"}
+_GROUPS = {"mean": "Means", "subset": "Subsets", "metric": "Other metrics"}
+_CARD: tuple[tuple[str, str, Callable[[SystemCard], object]], ...] = (
+    ("family", "Family", lambda card: card.family),
+    ("parameters", "Parameters (M)", lambda card: card.parameters_m),
+    ("rtf", "Real-time factor", lambda card: card.real_time_factor),
+    ("kbps", "kbps", lambda card: card.kbps),
+    ("", "Licence", lambda card: card.licence),
+    ("", "Training-free", lambda card: {True: "yes", False: "no", None: ""}[card.training_free]),
+    ("year", "Year", lambda card: card.year),
+)
+
+
+def table_html(page: TablePage, *, links: bool = True) -> Markup:
+    """The whole `<table>`; without `links`, headings do not sort (for a frozen copy)."""
+    head = _head(page, links)
+    body = "".join([_line(page, row, links) for row in page.rows])
+    swaps = f" {SWAPS}" if links else ""
+    return Markup(f"<table>{_caption(page)}<thead{swaps}>{head}</thead><tbody>{body}</tbody></table>")
+
+
+def _caption(page: TablePage) -> str:
+    field = page.field
+    unit = ", in percent" if facts(field.metric).percent else ""
+    way = "higher" if facts(field.metric).higher_is_better else "lower"
+    over = f"{field.group.words} of {len(field.group.subsets)} subsets"
+    if len(field.group.subsets) == 1:
+        over = field.group.subsets[0] or "all clips"
+    return (
+        f'<caption class="vh">{escape(field.metric)}{unit}, {way} is better: {escape(over)}, with the rank of each '
+        "system and its interval.</caption>"
+    )
+
+
+# --- headings -----------------------------------------------------------------------------------------------------
+
+
+def _head(page: TablePage, links: bool) -> str:
+    view = page.view
+    groups: list[tuple[str, int]] = []
+    for column in page.columns:
+        title = _GROUPS[column.kind]
+        if groups and groups[-1][0] == title:
+            groups[-1] = (title, groups[-1][1] + 1)
+        else:
+            groups.append((title, 1))
+    if "lift" in view.show and page.lifted:
+        groups.insert(1, ("Chance", 1)) if len(groups) > 1 else groups.append(("Chance", 1))
+    upper = ""
+    if len(groups) > 1 or "card" in view.show:
+        spans = "".join(f'<th scope="colgroup" colspan="{span}">{title}</th>' for title, span in groups)
+        card = f'<th scope="colgroup" colspan="{len(_CARD)}">Card</th>' if "card" in view.show else ""
+        upper = f'<tr class="upper"><td colspan="3"></td>{spans}{card}</tr>'
+    cells = [
+        '<th scope="col" class="pick"><span class="vh">Compare</span></th>' if links else "<td></td>",
+        _heading(page, "rank", "Rank", "Rank by the mean, with its 95 % interval", links, "n rank", down=False),
+        _heading(page, "name", "System", "By name", links, "name", down=False),
+    ]
+    for column in page.columns:
+        down = facts(column.metric).higher_is_better
+        cells.append(_heading(page, column.key, column.title or "all clips", column.help, links, "n", down=down))
+    if "lift" in view.show and page.lifted:
+        place = 3 + sum(column.kind == "mean" for column in page.columns)
+        cells.insert(place, _heading(page, "lift", "Lift", "Mean minus what chance reaches", links, "n", down=True))
+    if "card" in view.show:
+        for key, title, _ in _CARD:
+            kind = "n" if key and key != "family" else ""
+            cells.append(
+                _heading(page, key, title, title, links, kind, down=False)
+                if key
+                else f'<th scope="col">{escape(title)}</th>'
+            )
+    return f"{upper}<tr>{''.join(cells)}</tr>"
+
+
+def _heading(page: TablePage, key: str, title: str, words: str, links: bool, kind: str, *, down: bool) -> str:
+    """A heading that sorts. `down`: its plain order is from the largest value to the least."""
+    view = page.view
+    current = view.sort == key
+    state = ""
+    if current:
+        descending = down != (view.order == "reversed")
+        state = f' aria-sort="{"descending" if descending else "ascending"}"'
+    marks = f' class="{kind}"' if kind else ""
+    note = f' title="{escape(plain(words, 400))}"' if words else ""
+    text = escape(plain(title, 40))
+    if not links:
+        return f'<th scope="col"{marks}{note}>{text}</th>'
+    order = "reversed" if current and view.order != "reversed" else ""
+    address = escape(view.address(sort=key, order=order))
+    return f'<th scope="col"{marks}{state}{note}><a href="{address}">{text}</a></th>'
+
+
+# --- lines --------------------------------------------------------------------------------------------------------
+
+
+def _line(page: TablePage, row: TableRow, links: bool) -> str:
+    view = page.view
+    card = row.system.card
+    name = _name(card.name)
+    intervals = "intervals" in view.show
+    cells = [score_cell(cell, column.metric, intervals) for cell, column in zip(row.cells, page.columns, strict=True)]
+    if "lift" in view.show and page.lifted:
+        place = sum(column.kind == "mean" for column in page.columns)
+        lift = row.cells[0].lift
+        text = _DASH if lift is None else number(lift, view.metric, sign=True)
+        cells.insert(place, f'<td class="n">{text}</td>')
+    if "card" in view.show:
+        cells += [_fact(read(card), "n" if key and key != "family" else "") for key, _, read in _CARD]
+    small = " · ".join([*filter(None, [row.setting.replace("+", " + ")]), *row.provenance])
+    # Phones have no room for it: the style sheet leaves it out there.
+    title = (
+        f'<span class="title">{escape(plain(card.title, 60))} · </span>' if card.title not in ("", card.name) else ""
+    )
+    box = (
+        f'<input type="checkbox" name="s" value="{escape(row.system.key(row.setting))}" aria-label="Compare {name}">'
+        if links
+        else ""
+    )
+    return (
+        f'<tr><td class="pick">{box}</td>{rank_cell(row.rank, row.rank_low, row.rank_high, row.unranked)}'
+        f'<th scope="row" class="name"><a href="/b/{quote(view.board)}/s/{quote(row.system.slug)}">{name}</a>'
+        f"<small>{title}{escape(small)}</small></th>{''.join(cells)}</tr>"
+    )
+
+
+def rank_cell(rank: int, low: int, high: int, unranked: str = "", of: int = 0) -> str:
+    """A rank with its interval as a `<td>`; `of` says among how many."""
+    if not rank:
+        return f'<td class="n rank gone" title="{escape(unranked or "no rank")}">{_DASH}</td>'
+    field = f" of {of}" if of else ""
+    if not low:
+        return f'<td class="n rank" title="no interval: the rows tell no measurement error">{rank}{field}</td>'
+    return f'<td class="n rank">{rank}{field}<small>{rank_interval(low, high)}</small></td>'
+
+
+def rank_interval(low: int, high: int) -> str:
+    return f"{low}–{high}" if low < high else f"{low}"
+
+
+def _fact(value: object, kind: str) -> str:
+    marks = f' class="{kind}"' if kind else ""
+    if value is None or value == "":
+        return f'<td{marks} title="not stated"><span class="gone">{_DASH}</span></td>'
+    return f"<td{marks}>{escape(plain(f'{value:g}' if isinstance(value, float) else str(value), 40))}</td>"
+
+
+@lru_cache(8192)
+def _name(text: str) -> str:
+    return escape(plain(text, 80))
+
+
+@cache
+def _form(metric: str) -> tuple[float, str]:
+    return (100.0, ".1f") if facts(metric).percent else (1.0, ".3f")
+
+
+def _shown(value: float, metric: str) -> str:
+    scale, form = _form(metric)
+    text = format(scale * value, form)
+    if text[0] != "-":
+        return text
+    return text[1:] if not text.strip("-0.") else "−" + text[1:]
+
+
+def score_cell(cell: Cell, metric: str, intervals: bool = True) -> str:
+    """A score as a `<td>`: the value, its interval in small figures, and what there is to say of it as a title."""
+    if cell.value is None:
+        text = "failed" if cell.status == "failed" else _DASH
+        words = _STATUS_WORDS.get(cell.status, cell.status)
+        why = words if not cell.reason or cell.reason == words else f"{words}: {cell.reason}"
+        return f'<td class="n gone" title="{escape(why)}">{text}</td>'
+    text = STATUS_MARKS.get(cell.status, "") + _shown(cell.value, metric)
+    marks = "n" if cell.heat is None else f"n h{cell.heat}"
+    small = ""
+    if intervals and cell.low is not None and cell.high is not None:
+        small = f"<small>{_shown(cell.low, metric)}–{_shown(cell.high, metric)}</small>"
+    if cell.status in STATUS_MARKS:
+        return (
+            f'<td class="n {cell.status}" title="{cell.status}, not measured: {escape(cell.reason)}"><i>{text}</i>'
+            f"<small>{cell.status}</small>{small}</td>"
+        )
+    if cell.status == "partial":
+        return f'<td class="{marks} partial" title="{escape(cell.reason)}">{text}<small>partial</small></td>'
+    if cell.reason:
+        return f'<td class="{marks} noted" title="{escape(cell.reason)}"><span>{text}</span>{small}</td>'
+    return f'<td class="{marks}">{text}{small}</td>'

@@ -1,0 +1,259 @@
+"""Every table of the pages as CSV, JSON and LaTeX, in the state that its address names; BibTeX of a system.
+
+Files hold exact fractions, not rounded percentages. A missing value is an empty cell in CSV and null in JSON, and its
+status stands beside it. LaTeX is for papers: rounded, needs only the booktabs package.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from earmark.board.boards.costs import Front
+from earmark.board.boards.pairs import Comparison
+from earmark.board.boards.subsets import SubsetSummary
+from earmark.board.boards.table import Cell, TablePage
+from earmark.board.records import System
+from earmark.board.storage.accounts import PAPERS
+from earmark.report.reading import facts, number
+from earmark.scores import STATUS_MARKS
+from earmark.tables import csv_text, plain
+
+__all__ = [
+    "bibtex",
+    "comparison_records",
+    "pareto_records",
+    "subset_records",
+    "table_records",
+    "to_csv",
+    "to_json",
+    "to_latex",
+]
+
+Record = dict[str, Any]
+
+_ALWAYS = {"rank", "rank_low", "rank_high"}
+_PARTIAL = "†"
+
+
+def table_records(page: TablePage) -> list[Record]:
+    """A record for each line: rank, system, setting, and value, interval, lift and status of each column."""
+    made = []
+    for row in page.rows:
+        card = row.system.card
+        record: Record = {
+            "rank": row.rank or None,
+            "rank_low": row.rank_low or None,
+            "rank_high": row.rank_high or None,
+            "system": card.name,
+            "slug": row.system.slug,
+            "setting": row.setting,
+            "protocol": row.protocol,
+            "family": card.family,
+            "parameters_m": card.parameters_m,
+            "provenance": " ".join(row.provenance),
+        }
+        for cell, column in zip(row.cells, page.columns, strict=True):
+            record |= _spread(cell, column.key)
+        made.append(record)
+    return made
+
+
+def comparison_records(comparison: Comparison) -> list[Record]:
+    """A record for each pair: the paired difference with its interval; then one for each system and subset."""
+    names = [f"{one.system.card.name} {one.setting}".strip() for one in comparison.compared]
+    made: list[Record] = [
+        {
+            "metric": comparison.metric, "subset": f"mean of {pair.subsets}", "system": names[pair.one],
+            "minus": names[pair.other], "value": pair.mean, "low": pair.low, "high": pair.high, "status": "difference",
+        }
+        for pair in comparison.differences
+    ]  # fmt: skip
+    for one, name in zip(comparison.compared, names, strict=True):
+        for subset, cell in zip(comparison.subsets, one.cells, strict=True):
+            made.append(
+                {
+                    "metric": comparison.metric, "subset": subset, "system": name, "minus": "", "value": cell.value,
+                    "low": cell.low, "high": cell.high, "status": cell.status or "absent",
+                }
+            )  # fmt: skip
+    return made
+
+
+def pareto_records(front: Front) -> list[Record]:
+    """A record for each point, from the cheapest on."""
+    return [
+        {
+            "system": point.system.card.name, "slug": point.system.slug, "setting": point.setting,
+            "family": point.system.card.family, front.axis.key: point.x,
+            "cost_from": "card" if point.stated else "rows", "metric": front.metric, "mean": point.y,
+            "low": point.low, "high": point.high, "rank": point.rank, "front": point.front,
+        }
+        for point in front.points
+    ]  # fmt: skip
+
+
+def subset_records(summary: SubsetSummary) -> list[Record]:
+    """A record for each system on one subset, best first."""
+    return [
+        {
+            "rank": one.rank, "system": one.system.card.name, "slug": one.system.slug, "setting": one.setting,
+            "metric": summary.metric, "value": one.value, "low": one.low, "high": one.high, "lift": one.lift,
+        }
+        for one in summary.standings
+    ]  # fmt: skip
+
+
+def _spread(cell: Cell, key: str) -> Record:
+    return {
+        key: cell.value,
+        f"{key} low": cell.low,
+        f"{key} high": cell.high,
+        f"{key} lift": cell.lift,
+        f"{key} status": cell.status or "absent",
+    }
+
+
+# --- formats ------------------------------------------------------------------------------------------------------
+
+
+def to_csv(records: Sequence[Record]) -> str:
+    """CSV with one header; columns that are empty in every line are left out, except ranks."""
+    names = _used(records)
+    columns = [
+        [_formula_free(cell) if isinstance(cell, str) else cell for cell in _column(records, name)] for name in names
+    ]
+    return csv_text(names, zip(*columns, strict=True))
+
+
+def _column(records: Sequence[Record], name: str) -> list[Any]:
+    return [record[name] for record in records]
+
+
+def _used(records: Sequence[Record]) -> list[str]:
+    """The columns that are not empty in every line, and those of ranks: what reads a table may count on them."""
+    names = records[0] if records else ()
+    return [name for name in names if name in _ALWAYS or any(one[name] not in (None, "") for one in records)]
+
+
+@lru_cache(8192)
+def _formula_free(text: str) -> str:
+    """Text that a spreadsheet would take for a formula begins with an apostrophe."""
+    line = plain(text)
+    return f"'{line}" if line[:1] in ("=", "+", "@", "-") and not re.fullmatch(r"-?[\d.]+", line) else line
+
+
+def to_json(about: Record, records: Sequence[Record]) -> str:
+    """What the table is about, and its lines."""
+    return json.dumps({**about, "rows": records}, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def to_latex(header: Sequence[str], lines: Iterable[Sequence[str]], caption: str, left: int = 1) -> str:
+    """A table environment; the first `left` columns to the left, the others to the right."""
+    columns = "l" * left + "r" * (len(header) - left)
+    body = [" & ".join(_latex(cell) for cell in line) + r" \\" for line in lines]
+    return "\n".join(
+        [
+            r"\begin{table}", r"\centering", rf"\caption{{{_latex(caption)}}}", rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule", " & ".join(_latex(cell) for cell in header) + r" \\", r"\midrule", *body, r"\bottomrule",
+            r"\end{tabular}", r"\end{table}", "",
+        ]
+    )  # fmt: skip
+
+
+def table_latex(page: TablePage) -> str:
+    """A board's table for a paper: rank with its interval, system, and the columns of the view."""
+    of = facts(page.field.metric)
+    header = ["Rank", "System", "Setting", *(column.title or "all clips" for column in page.columns)]
+    lines = [
+        [
+            _rank(row.rank, row.rank_low, row.rank_high), row.system.card.name, row.setting,
+            *(cell_words(cell, column.metric) for cell, column in zip(row.cells, page.columns, strict=True)),
+        ]
+        for row in page.rows
+    ]  # fmt: skip
+    unit = " (%)" if of.percent else ""
+    way = "higher" if of.higher_is_better else "lower"
+    caption = f"{page.view.board}: {page.field.metric}{unit}, {way} is better; ranks with 95 % intervals."
+    if any(cell.status == "partial" for row in page.rows for cell in row.cells):
+        caption += f" {_PARTIAL} marks a mean of some of its subsets only, which has no rank."
+    return to_latex(header, lines, caption, left=3)
+
+
+def records_latex(records: Sequence[Record], caption: str, metric: str) -> str:
+    """Any other table for a paper: scores in the metric's own form."""
+    names = _used(records)
+    scores = {"value", "mean", "low", "high", "lift"}
+    lines = [
+        [
+            "–" if record[name] is None
+            else number(record[name], metric) if name in scores and isinstance(record[name], float)
+            else str(record[name])
+            for name in names
+        ]
+        for record in records
+    ]  # fmt: skip
+    return to_latex(names, lines, caption)
+
+
+def cell_words(cell: Cell, metric: str) -> str:
+    """A cell of a paper's table: 61.2 [58.1, 64.0], – is nothing; ~61.2 is predicted, =61.2 repeated, 61.2† partial."""
+    if cell.value is None:
+        return "failed" if cell.status == "failed" else "–"
+    text = STATUS_MARKS.get(cell.status, "") + number(cell.value, metric)
+    text += _PARTIAL if cell.status == "partial" else ""
+    if cell.low is not None and cell.high is not None:
+        text += f" [{number(cell.low, metric)}, {number(cell.high, metric)}]"
+    return text
+
+
+def _rank(rank: int, low: int, high: int) -> str:
+    return "–" if not rank else f"{rank} [{low}–{high}]" if low else str(rank)
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "~": r"$\sim$", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", '"': r"\textquotedbl{}", "–": "--", "−": "$-$", "[": "{[}", "*": "{*}",
+    _PARTIAL: r"\textdagger{}",
+} | {mark: "\\" + mark for mark in "&%$#_{}"}  # fmt: skip
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(mark, mark) for mark in plain(text))
+
+
+# --- citing -------------------------------------------------------------------------------------------------------
+
+
+def bibtex(system: System, address: str) -> str:
+    """How to cite a system: the card's own citation where it is BibTeX, and an entry for its page."""
+    card = system.card
+    own = card.citation.strip()
+    entries = [own] if own.startswith("@") else []
+    year = str(card.year) if card.year else str(system.created.year)
+    fields = {
+        "title": card.title or card.name,
+        "author": " and ".join(card.authors) or system.team or ("" if system.owner == PAPERS else system.owner),
+        "year": year,
+        "note": "" if entries else own,
+    }
+    # An address stays as it is: styles that print it read it verbatim.
+    told = {name: _bib(text) for name, text in fields.items() if text} | {"url": address}
+    body = ",\n".join(f"  {name} = {{{text}}}" for name, text in told.items())
+    entries.append(f"@misc{{{_bib_key(system.slug)},\n{body}\n}}")
+    return "\n\n".join(entries) + "\n"
+
+
+def _bib(text: str) -> str:
+    # Braces must balance in a BibTeX field, a backslash would start a command, and LaTeX reads the other marks.
+    told = plain(text).replace("\\", "/").replace("{", "(").replace("}", ")").replace("~", "-").replace("^", "")
+    return re.sub(r"([%&#_$])", r"\\\1", told)
+
+
+def _bib_key(slug: str) -> str:
+    folded = unicodedata.normalize("NFKD", slug).encode("ascii", "ignore").decode()
+    return re.sub(r"[^A-Za-z0-9]+", "_", folded).strip("_") or "system"

@@ -1,0 +1,84 @@
+"""Forms: what a form sent, the page that holds one, and the work behind it.
+
+Plain forms that work without a script. Every form is sent back with its form token (`security.check_form`), every
+change ends in a redirect, and nothing here is kept by caches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from earmark.board.records import User
+from earmark.board.refusals import Refusal
+from earmark.board.web.requests import context_of
+from earmark.board.web.security import check_form, form_token, keep_visit, visitor_of
+
+__all__ = ["Posted", "form_page", "posted_by", "redirect", "signed_in"]
+
+_DONE = {
+    "sent": "Sent. A moderator will look at it; this page says what became of it.",
+    "withdrawn": "Withdrawn. Its scores have left the board; that it was there stays on record.",
+    "accepted": "Accepted. Its scores are on the board.",
+    "rejected": "Rejected, with the reason below.",
+    "revoked": "The token was revoked.",
+    "signed-out": "You are signed out.",
+}
+"""What a page says after a redirect, by the word in its address: no text of an address is ever shown."""
+
+
+class Posted(NamedTuple):
+    """What a form sent: texts by name, and the file if there is one."""
+
+    texts: Mapping[str, str]
+    file: bytes
+    filename: str
+
+    def text(self, name: str) -> str:
+        return self.texts.get(name, "").strip()
+
+
+async def posted_by(request: Request) -> Posted:
+    """The form, if it comes from a page of this board."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type not in ("application/x-www-form-urlencoded", "multipart/form-data"):
+        raise Refusal("A form is sent as application/x-www-form-urlencoded or multipart/form-data.", 415)
+    async with request.form(max_files=1, max_fields=50) as form:
+        texts = {name: value for name, value in form.multi_items() if isinstance(value, str)}
+        file = next((value for _, value in form.multi_items() if isinstance(value, UploadFile)), None)
+        data = await file.read() if file else b""
+        filename = (file.filename or "") if file else ""
+    check_form(request, texts.get("form_token", ""))
+    return Posted(texts, data, filename)
+
+
+def form_page(request: Request, template: str, status: int = 200, **values: Any) -> Response:
+    """A page that is made for one reader, with a token for its forms."""
+    shown = {
+        "form_token": form_token(request),
+        "done": _DONE.get(request.query_params.get("done", ""), ""),
+        **values,
+        "visitor": values.get("visitor") or visitor_of(request),
+    }
+    templates = context_of(request).templates
+    response: Response = templates.TemplateResponse(request, f"writing/{template}.html", shown, status)
+    response.headers["Cache-Control"] = "no-store"
+    keep_visit(request, response)
+    return response
+
+
+def redirect(address: str) -> RedirectResponse:
+    return RedirectResponse(address, 303, {"Cache-Control": "no-store"})
+
+
+def signed_in(request: Request) -> User:
+    """Who is signed in, or 401."""
+    user = visitor_of(request)
+    if user is None:
+        raise Refusal("Sign in first: the session has ended, or its token was revoked.", 401)
+    request.state.user_name = user.name
+    return user

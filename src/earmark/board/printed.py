@@ -1,0 +1,127 @@
+"""The first rows of a board: what the VocSim and Codec-SUPERB papers print, marked as printed."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from earmark import published
+from earmark.board.records import Submission
+from earmark.board.storage import Store
+from earmark.published import PAPERS, codec_family, vocsim_family
+from earmark.scores import Scores
+from earmark.scores.rows import distinct
+from earmark.submissions import Document, SystemCard
+
+__all__ = ["PUBLISHED_BOARDS", "Loaded", "load_published", "published_document"]
+
+PUBLISHED_BOARDS = ("vocsim", "codec-superb")
+_PAPER = {"vocsim": PAPERS["VocSim"], "codec-superb": PAPERS["Codec-SUPERB"]}
+_YEAR = {"vocsim": 2025, "codec-superb": 2024}
+_COST_NAMES = {
+    "Whisper-L-v3": "Whisper",
+    "WavLM-Large": "WavLM",
+    "Wav2Vec2-Base": "Wav2Vec2",
+    "AudioMAE": "AudioMAE",
+    "CLAP": "CLAP",
+    "EnCodec (24kHz)": "EnCodec",
+    "Paper VAE (Custom)": "VAE",
+    "Paper AE (Custom)": "AE",
+    "Mel Spectrogram": "log-mel",
+}
+"""What Table 17 of VocSim calls each model."""
+_TRAINED_ON_THE_SUITE = ("VAE", "AE")
+_PCA = re.compile(r"(?P<code>.+) D(?P<size>\d+)")
+
+
+class Loaded(NamedTuple):
+    """What became of one printed set. `new`: it was not on the board before."""
+
+    board: str
+    systems: int
+    rows: int
+    new: bool
+    submission: Submission
+
+
+def load_published(store: Store, *, with_repeats: bool = False) -> list[Loaded]:
+    """Put the printed results on the board, accepted and marked as printed. A second time changes nothing.
+
+    Values that repeat another system's are shown and not ranked, unless `with_repeats` counts them as measurements.
+
+    When a later version of Earmark reads a printed table better, its rows take the place of the earlier ones. A set
+    that a moderator withdrew stays withdrawn.
+    """
+    papers = store.papers()
+    found = []
+    for board in PUBLISHED_BOARDS:
+        document = published_document(board, with_repeats=with_repeats)
+        key = f"published:{board}:{document.digest}"
+        sent = store.submit(document, papers, idempotency_key=key)
+        new = sent.state == "pending"
+        if new:  # also after a load that was killed between the two
+            sent = store.decide(sent.id, papers, accept=True)
+        found.append(Loaded(board, len(sent.systems), sent.rows, new, sent))
+    return found
+
+
+def published_document(board: str, *, with_repeats: bool = False) -> Document:
+    """The printed results of one board, with a card for each system."""
+    scores = published.load(board, with_repeats=with_repeats)
+    cards = _vocsim_cards(scores) if board == "vocsim" else _codec_cards(scores)
+    return Document.of(scores, board=board, cards=cards, provenance="printed")
+
+
+def _vocsim_cards(scores: Scores) -> list[SystemCard]:
+    sizes = {
+        _COST_NAMES[cell["model"]]: float(cell["params_M"]) for cell in published.read("vocsim_table17_efficiency")
+    }
+    cards = []
+    for name in distinct(scores.rows, "system"):
+        model = vocsim_family(name, "model")
+        reduced = _PCA.fullmatch(name)
+        code = reduced["code"] if reduced else name
+        cards.append(
+            SystemCard(
+                name,
+                title=f"{model} ({code})" + (f", PCA to {reduced['size']} dimensions" if reduced else ""),
+                family=model,
+                description="As printed in the paper; the code names the model and how its frames were pooled.",
+                training_free=model not in _TRAINED_ON_THE_SUITE,
+                parameters_m=sizes.get(model),
+                command="earmark published show vocsim",
+                citation=_cited("vocsim"),
+                year=_YEAR["vocsim"],
+            )
+        )
+    return cards
+
+
+def _codec_cards(scores: Scores) -> list[SystemCard]:
+    printed = {cell["codec"]: cell for cell in published.read("codec_superb_table3")}
+    cards = []
+    for name in distinct(scores.rows, "system"):
+        cell = printed.get(name)
+        kbps = float(cell["kbps"]) if cell and cell["kbps"] else None
+        title = f"{codec_family(name)} {cell['configuration']} at {kbps:g} kbps" if cell and kbps else "sound as it was"
+        cards.append(
+            SystemCard(
+                name,
+                kind="codec",
+                title=title,
+                family=codec_family(name) if cell else "",
+                description="As printed in the paper."
+                if cell
+                else "The applications on recordings that no codec touched.",
+                kbps=kbps,
+                command="earmark published show codec-superb",
+                citation=_cited("codec-superb"),
+                year=_YEAR["codec-superb"],
+            )
+        )
+    return cards
+
+
+def _cited(board: str) -> str:
+    paper = _PAPER[board]
+    return f"{paper.title}. {paper.citation}"

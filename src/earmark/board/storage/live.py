@@ -1,0 +1,220 @@
+"""What readers see: boards, systems, and the scores that count, as columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, Engine, Select, and_, delete, func, insert, not_, or_, select, update
+
+from earmark.board.names import sought
+from earmark.board.records import System
+from earmark.board.storage.database import in_parts, reading
+from earmark.board.storage.tables import (
+    CELLS,
+    MEASURED,
+    live,
+    measurements,
+    meta,
+    scores,
+    submission_systems,
+    submissions,
+    systems,
+    users,
+)
+from earmark.scores import COLUMNS
+from earmark.scores import Row as ScoreRow
+from earmark.scores.rows import NUMBERS
+from earmark.submissions import SystemCard, card_from, combined, plain_card
+from earmark.submissions.rules import BOARDS_WITH_BLIND_SUBSETS, blind_subsets
+
+_GENERATION = "generation"
+_NUMBERS = tuple(name for name in CELLS if name in NUMBERS)
+_AT_ONCE = 20_000
+_Query: TypeAlias = "Select[*tuple[Any, ...]]"
+_SYSTEMS = select(
+    systems.c.id, systems.c.board, systems.c.slug, systems.c.card, users.c.name, users.c.team, systems.c.created
+).join(users, users.c.id == systems.c.owner_id)
+
+
+@dataclass(frozen=True, eq=False)
+class LiveScores:
+    """The scores that count, as columns of equal length, ordered by system. In memory a missing number is NaN.
+
+    `columns` holds lists of texts and arrays of numbers by the name of the score's column. Beside them, `submission_id`
+    is the public id of the submission that a score came with, `provenance` and `created` are that submission's.
+    Counts are floats too, exact up to 2^53.
+    """
+
+    system_id: NDArray[np.int64]
+    columns: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.columns[name]
+
+    def __len__(self) -> int:
+        return len(self.system_id)
+
+    def rows(self, suite: str, names: Mapping[int, str]) -> Iterator[ScoreRow]:
+        """The same as rows of the score table; `names` gives the name of each system."""
+        texts = [name for name in COLUMNS if name not in (*_NUMBERS, "suite", "system")]
+        numbers = {name: self[name].tolist() for name in _NUMBERS}
+        for place, system in enumerate(self.system_id.tolist()):
+            cells: dict[str, Any] = {name: self[name][place] for name in texts}
+            cells |= {name: None if cell[place] != cell[place] else cell[place] for name, cell in numbers.items()}
+            yield ScoreRow(suite=suite, system=names[system], **cells)
+
+
+class Live:
+    """The part of the store that says what readers see."""
+
+    engine: Engine
+
+    def generation(self) -> int:
+        """A number that grows whenever readers see something new: an acceptance, a withdrawal of what was accepted."""
+        with reading(self.engine) as connection:
+            return _generation(connection)
+
+    def boards(self) -> list[str]:
+        """The boards on which something was accepted, by name."""
+        names = select(systems.c.board).where(systems.c.changed > 0).distinct().order_by(systems.c.board)
+        with reading(self.engine) as connection:
+            return list(connection.scalars(names))
+
+    def systems(self, board: str, changed_since: int = 0) -> list[System]:
+        """The systems that ever had an accepted submission and changed after a generation, by age.
+
+        Those whose submissions were all withdrawn are among them: their scores are gone from `live_scores`, and
+        their history stays.
+        """
+        changed = _SYSTEMS.where(systems.c.board == sought(board), systems.c.changed > changed_since)
+        with reading(self.engine) as connection:
+            return [_system(row) for row in connection.execute(changed.order_by(systems.c.id))]
+
+    def system(self, board: str, slug: str) -> System | None:
+        """The system with that slug, once something of it was accepted."""
+        query = _SYSTEMS.where(
+            systems.c.board == sought(board), systems.c.slug == sought(slug), systems.c.changed > 0
+        )  # fmt: skip
+        with reading(self.engine) as connection:
+            row = connection.execute(query).first()
+        return _system(row) if row else None
+
+    def live_scores(self, board: str, system_ids: Sequence[int] | None = None) -> LiveScores:
+        """The scores that count: for each measurement of a system the newest of an accepted submission."""
+        with reading(self.engine) as connection:
+            return live_scores(connection, sought(board), system_ids)
+
+
+def _system(row: Any) -> System:
+    number, board, slug, card, owner, team, created = row
+    return System(number, board, slug, card_from(json.loads(card)), owner, team, created)
+
+
+# --- the scores that count -------------------------------------------------------------------------------------------
+
+
+def live_scores(connection: Connection, board: str, system_ids: Sequence[int] | None) -> LiveScores:
+    """The scores that count on a board, or of some of its systems, as one transaction sees them."""
+    query = (
+        select(live.c.system_id, live.c.measurement_id, scores.c.submission_id, *(scores.c[name] for name in CELLS))
+        .join(scores, scores.c.id == live.c.score_id)
+        .join(systems, systems.c.id == live.c.system_id)
+        .where(systems.c.board == board)
+        .order_by(live.c.system_id, live.c.measurement_id)
+    )
+    queries = [query]
+    if system_ids is not None:
+        queries = [query.where(live.c.system_id.in_(sorted(part))) for part in in_parts(system_ids)]
+    names = ("system_id", "measurement_id", "sent_with", *CELLS)
+    pool: dict[str, str] = {}  # every text once, however many rows repeat it
+    texts: dict[str, list[str]] = {name: [] for name in CELLS if name not in _NUMBERS}
+    numbers: dict[str, list[NDArray[Any]]] = {name: [] for name in names if name not in texts}
+    for part in queries:
+        result = connection.execute(part)
+        while rows := result.fetchmany(_AT_ONCE):
+            for name, cells in zip(names, zip(*rows, strict=True), strict=True):
+                if name in numbers:
+                    numbers[name].append(np.array(cells, dtype=np.float64 if name in _NUMBERS else np.int64))
+                elif name == "inputs":  # hardly two are alike
+                    texts[name].extend(cells)
+                else:
+                    texts[name].extend([pool.setdefault(cell, cell) for cell in cells])
+    arrays = {name: np.concatenate(parts) if parts else np.empty(0) for name, parts in numbers.items()}
+    ids, measured, sent_with = (arrays.pop(name).astype(np.int64) for name in names[:3])
+    kinds = select(measurements.c.id, *(measurements.c[name] for name in MEASURED))
+    origins = select(
+        submissions.c.id, submissions.c.public.label("submission_id"), submissions.c.provenance, submissions.c.created
+    )
+    few = np.unique(sent_with).tolist()
+    if len(few) < 500:
+        origins = origins.where(submissions.c.id.in_(few))
+    spread = {**_spread(connection, origins, sent_with), **_spread(connection, kinds, measured)}
+    return LiveScores(ids, {**spread, **texts, **arrays})
+
+
+def _spread(connection: Connection, query: _Query, keys: NDArray[np.int64]) -> dict[str, list[Any]]:
+    """One list for each column but the first of what the keys, which are in the first, stand for."""
+    result = connection.execute(query)
+    names = list(result.keys())[1:]
+    by_key = {row[0]: row[1:] for row in result}
+    rows = [by_key[key] for key in keys.tolist()]
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+
+
+def _generation(connection: Connection) -> int:
+    return int(connection.execute(select(meta.c.value).where(meta.c.key == _GENERATION)).scalar() or 0)
+
+
+def recount(connection: Connection, submission: int) -> None:
+    """Bring what readers see of the systems of a submission up to date, as a new generation."""
+    number = _generation(connection) + 1
+    changed = connection.execute(update(meta).where(meta.c.key == _GENERATION).values(value=str(number)))
+    if not changed.rowcount:
+        connection.execute(insert(meta).values(key=_GENERATION, value=str(number)))
+    of_submission = select(submission_systems.c.system_id).where(submission_systems.c.submission_id == submission)
+    for ids in in_parts(list(connection.scalars(of_submission))):
+        refresh_live(connection, ids)
+        for system, card in _accepted_cards(connection, ids).items():
+            text = json.dumps(plain_card(card), ensure_ascii=False)
+            connection.execute(update(systems).where(systems.c.id == system).values(card=text))
+        connection.execute(update(systems).where(systems.c.id.in_(ids)).values(changed=number))
+
+
+def refresh_live(connection: Connection, ids: Sequence[int]) -> None:
+    """Point each measurement of the systems at its newest accepted score, by computing all of them again.
+
+    A self-reported score of a blind subset, which an earlier version took, does not stand in front of the host's.
+    """
+    connection.execute(delete(live).where(live.c.system_id.in_(ids)))
+    blind = (
+        and_(submissions.c.board == board, measurements.c.subset.in_(blind_subsets(board)))
+        for board in BOARDS_WITH_BLIND_SUBSETS
+    )
+    claims = and_(submissions.c.provenance == "self-reported", or_(*blind))
+    newest = (
+        select(scores.c.system_id, scores.c.measurement_id, func.max(scores.c.id))
+        .join(submissions, submissions.c.id == scores.c.submission_id)
+        .join(measurements, measurements.c.id == scores.c.measurement_id)
+        .where(scores.c.system_id.in_(ids), submissions.c.state == "accepted", not_(claims))
+        .group_by(scores.c.system_id, scores.c.measurement_id)
+    )
+    connection.execute(insert(live).from_select(["system_id", "measurement_id", "score_id"], newest))
+
+
+def _accepted_cards(connection: Connection, ids: Sequence[int]) -> dict[int, SystemCard]:
+    """What the accepted cards of each system say together; a system without any keeps the card that it has."""
+    cards: dict[int, list[SystemCard]] = {}
+    query = (
+        select(submission_systems.c.system_id, submission_systems.c.card)
+        .join(submissions, submissions.c.id == submission_systems.c.submission_id)
+        .where(submission_systems.c.system_id.in_(ids), submissions.c.state == "accepted")
+        .order_by(submissions.c.id)
+    )
+    for system, card in connection.execute(query):
+        cards.setdefault(system, []).append(card_from(json.loads(card)))
+    return {system: combined(given) for system, given in cards.items()}

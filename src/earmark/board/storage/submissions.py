@@ -1,0 +1,467 @@
+"""Submissions: a document arrives, is decided about or withdrawn, and is found again."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Row, and_, exists, insert, or_, select, update
+
+from earmark.board.names import likeness, slug_of, sought
+from earmark.board.records import State, Submission, User
+from earmark.board.refusals import Conflict, NotAllowed, NotFound
+from earmark.board.storage.accounts import current_user, list_limit, now, record
+from earmark.board.storage.database import in_parts, reading, writing
+from earmark.board.storage.live import recount
+from earmark.board.storage.tables import (
+    CELLS,
+    MEASURED,
+    documents,
+    events,
+    measurements,
+    scores,
+    submission_systems,
+    submissions,
+    systems,
+    users,
+)
+from earmark.errors import quoted
+from earmark.scores import Row as ScoreRow
+from earmark.scores import Scores
+from earmark.submissions import Document, Limits, Provenance, SystemCard, card_from, enforce, plain_card
+from earmark.submissions.rules import blind_subsets
+from earmark.submissions.texts import checked_text
+from earmark.wording import counted
+
+_LISTED = ("pending", "accepted")
+_PLAIN = tuple(
+    part.name for part in fields(Submission) if part.name not in ("id", "systems", "owner", "notes", "names")
+)
+_SUBMISSIONS = select(
+    submissions.c.id.label("number"), submissions.c.public.label("id"), users.c.name.label("owner"),
+    submissions.c.notes, *(submissions.c[name] for name in _PLAIN),
+).join(users, users.c.id == submissions.c.owner_id)  # fmt: skip
+
+
+class Submissions:
+    """The part of the store that takes documents, decides about them and finds them."""
+
+    engine: Engine
+    limits: Limits
+
+    def submit(
+        self, document: Document, user: User, *, idempotency_key: str = "", notes: Sequence[str] = ()
+    ) -> Submission:
+        """Store a document as a pending submission; `Refused` when it breaks the rules.
+
+        The same key (or, without one, the same document, as long as nothing newer came) again returns the first
+        submission; the same key with another document is a `Conflict`. A system belongs to whoever sent it first, to
+        their team, and to moderators: for others it is `NotAllowed`. `notes` are kept beside those of the rules.
+        """
+        key = checked_text(idempotency_key, "The idempotency key", 200)
+        verdict = enforce(document, self.limits)
+
+        def work(connection: Connection) -> Submission:
+            sender = current_user(connection, user)
+            public = _earlier(connection, document, sender, key)
+            return _one(connection, public or _add(connection, document, sender, key, [*verdict.warnings, *notes]))
+
+        return writing(self.engine, work)
+
+    def submission(self, id: str) -> Submission | None:
+        """The submission with that id, in whatever state."""
+        with reading(self.engine) as connection:
+            return _find(connection, sought(id))
+
+    def submissions(
+        self,
+        *,
+        board: str | None = None,
+        owner: str | None = None,
+        state: State | None = None,
+        system: str | None = None,
+        limit: int = 50,
+        before: str | None = None,
+        was_accepted: bool = False,
+    ) -> list[Submission]:
+        """Submissions, the newest first; `before` is the id of the last one that was seen, `system` a slug.
+
+        `was_accepted` leaves out what nobody but its author and the moderators has seen: what is pending, rejected, or
+        was withdrawn before it was accepted.
+        """
+        query = _SUBMISSIONS
+        if was_accepted:
+            once = exists().where(events.c.submission == submissions.c.public, events.c.action == "accepted")
+            withdrawn = and_(submissions.c.state == "withdrawn", once)
+            query = query.where(or_(submissions.c.state == "accepted", withdrawn))
+        for column, wanted in ((submissions.c.board, board), (users.c.name, owner), (submissions.c.state, state)):
+            if wanted is not None:
+                query = query.where(column == sought(wanted))
+        if system is not None:
+            of_system = (
+                select(submission_systems.c.submission_id)
+                .join(systems, systems.c.id == submission_systems.c.system_id)
+                .where(systems.c.slug == sought(system))
+            )
+            query = query.where(submissions.c.id.in_(of_system))
+        limit = list_limit(limit)
+        with reading(self.engine) as connection:
+            if before is not None:
+                public = sought(before)
+                last = connection.execute(select(submissions.c.id).where(submissions.c.public == public)).scalar()
+                if last is None:
+                    raise NotFound(f"There is no submission {public[:40]!r} to go on from.")
+                query = query.where(submissions.c.id < last)
+            newest = query.order_by(submissions.c.id.desc()).limit(limit)
+            return _with_systems(connection, connection.execute(newest).all())
+
+    def rows_of(self, submission_id: str) -> Scores:
+        """The scores of one submission as they were sent."""
+        public = sought(submission_id)
+        columns = (
+            submissions.c.board.label("suite"), systems.c.name.label("system"),
+            *(measurements.c[name] for name in MEASURED), *(scores.c[name] for name in CELLS),
+        )  # fmt: skip
+        query = (
+            select(*columns)
+            .select_from(scores)
+            .join(submissions, submissions.c.id == scores.c.submission_id)
+            .join(systems, systems.c.id == scores.c.system_id)
+            .join(measurements, measurements.c.id == scores.c.measurement_id)
+            .where(submissions.c.public == public)
+            .order_by(scores.c.id)
+        )
+        with reading(self.engine) as connection:
+            rows = tuple(ScoreRow(**row._asdict()) for row in connection.execute(query))
+            if not rows and _find(connection, public) is None:
+                raise _missing(public)
+        return Scores(rows)
+
+    def cards_of(self, submission_id: str) -> tuple[SystemCard, ...]:
+        """The cards of one submission as they were sent, in its order."""
+        query = (
+            select(submission_systems.c.card)
+            .join(submissions, submissions.c.id == submission_systems.c.submission_id)
+            .where(submissions.c.public == sought(submission_id))
+            .order_by(submission_systems.c.place)
+        )
+        with reading(self.engine) as connection:
+            return tuple(card_from(json.loads(card)) for card in connection.scalars(query))
+
+    def document_of(self, submission_id: str) -> bytes:
+        """The document of one submission in Earmark's own form, whose SHA-256 is the submission's digest."""
+        public = sought(submission_id)
+        query = (
+            select(documents.c.packed)
+            .join(submissions, submissions.c.id == documents.c.submission_id)
+            .where(submissions.c.public == public)
+        )
+        with reading(self.engine) as connection:
+            packed = connection.execute(query).scalar()
+        if packed is None:
+            raise _missing(public)
+        return zlib.decompress(packed)
+
+    def decide(
+        self, id: str, moderator: User, accept: bool, reason: str = "", provenance: Provenance | None = None
+    ) -> Submission:
+        """Accept a pending submission, as what it claims or with another provenance, or reject it with a reason."""
+
+        def work(connection: Connection) -> Submission:
+            public, user = sought(id), current_user(connection, moderator)
+            if not user.moderates:
+                raise NotAllowed("Only a moderator decides about submissions.")
+            kept_reason = checked_text(reason, "The reason", 2000, lines=True, needed=not accept)
+            row = _stored(connection, public)
+            if row.state != "pending":
+                raise Conflict(f"Submission {public} is {row.state} already; only a pending one can be decided.")
+            state = "accepted" if accept else "rejected"
+            origin = (provenance if accept else None) or row.provenance
+            if accept and origin == "self-reported" and (claimed := _claimed_blind(connection, row)):
+                raise Conflict(
+                    f"Submission {public} has self-reported scores of {', '.join(claimed)}, which only the host can "
+                    "measure; reject it, or accept it as blind or reproduced if you measured them."
+                )
+            marked = f"as {provenance}" if accept and provenance else ""
+            _close(connection, row, state, user, kept_reason, origin)
+            record(connection, user.name, state, public, ": ".join(filter(None, (marked, kept_reason))))
+            return _one(connection, public)
+
+        return writing(self.engine, work)
+
+    def withdraw(self, id: str, user: User, reason: str = "") -> Submission:
+        """Take a submission back, as its owner, their team, or a moderator: earlier accepted scores count again."""
+
+        def work(connection: Connection) -> Submission:
+            public, sender = sought(id), current_user(connection, user)
+            kept_reason = checked_text(reason, "The reason", 2000, lines=True)
+            row = _stored(connection, public)
+            submission = _one(connection, public)
+            if not (submission.is_of(sender) or sender.moderates):
+                raise NotAllowed(
+                    f"Submission {public} belongs to {submission.owner}; only they or a moderator may withdraw it."
+                )
+            if row.state not in _LISTED:
+                raise Conflict(f"Submission {public} is {row.state} already; there is nothing to withdraw.")
+            _close(connection, row, "withdrawn", sender, kept_reason, row.provenance)
+            record(connection, sender.name, "withdrew", public, kept_reason)
+            return _one(connection, public)
+
+        return writing(self.engine, work)
+
+
+# --- finding ---------------------------------------------------------------------------------------------------------
+
+
+def _find(connection: Connection, public: str) -> Submission | None:
+    rows = connection.execute(_SUBMISSIONS.where(submissions.c.public == public)).all()
+    return next(iter(_with_systems(connection, rows)), None)
+
+
+def _one(connection: Connection, public: str) -> Submission:
+    submission = _find(connection, public)
+    assert submission is not None
+    return submission
+
+
+def _missing(public: str) -> NotFound:
+    return NotFound(f"There is no submission {public[:40]!r} on this board.")
+
+
+def _stored(connection: Connection, public: str) -> Row[Any]:
+    row = connection.execute(select(submissions).where(submissions.c.public == public)).first()
+    if row is None:
+        raise _missing(public)
+    return row
+
+
+def _with_systems(connection: Connection, rows: Sequence[Row[Any]]) -> list[Submission]:
+    of_submission: dict[int, list[tuple[str, str]]] = {row.number: [] for row in rows}
+    for numbers in in_parts(list(of_submission)):
+        query = (
+            select(submission_systems.c.submission_id, systems.c.slug, systems.c.name)
+            .join(systems, systems.c.id == submission_systems.c.system_id)
+            .where(submission_systems.c.submission_id.in_(numbers))
+            .order_by(submission_systems.c.submission_id, submission_systems.c.place)
+        )
+        for number, slug, name in connection.execute(query):
+            of_submission[number].append((slug, name))
+    listed = []
+    for row in rows:
+        cells = row._asdict()
+        named = of_submission[cells.pop("number")]
+        cells |= {"notes": tuple(json.loads(row.notes)), "systems": tuple(slug for slug, _ in named)}
+        listed.append(Submission(**cells, names=tuple(name for _, name in named)))
+    return listed
+
+
+# --- deciding --------------------------------------------------------------------------------------------------------
+
+
+def _close(connection: Connection, row: Row[Any], state: str, user: User, reason: str, provenance: str) -> None:
+    """Give a submission its new state, and bring what readers see up to date where that changes it."""
+    values = {"state": state, "decided": now(), "decided_by": user.name, "reason": reason, "provenance": provenance}
+    connection.execute(update(submissions).where(submissions.c.id == row.id).values(**values))
+    if "accepted" in (state, row.state):
+        recount(connection, row.id)
+
+
+def _claimed_blind(connection: Connection, row: Row[Any]) -> list[str]:
+    """The blind subsets of which a submission has measurements."""
+    query = (
+        select(measurements.c.subset)
+        .distinct()
+        .join(scores, scores.c.measurement_id == measurements.c.id)
+        .where(
+            scores.c.submission_id == row.id,
+            scores.c.status == "ok",
+            measurements.c.subset.in_(blind_subsets(row.board)),
+        )
+    )
+    return sorted(connection.scalars(query))
+
+
+# --- arriving --------------------------------------------------------------------------------------------------------
+
+
+def _earlier(connection: Connection, document: Document, user: User, key: str) -> str | None:
+    """The submission that this one repeats: the same key, or, without a key, the same document as the newest one."""
+    if key:
+        row = connection.execute(
+            select(submissions.c.public, submissions.c.digest).where(
+                submissions.c.owner_id == user.id, submissions.c.key == key
+            )
+        ).first()
+        if row is not None and row.digest != document.digest:
+            raise Conflict("The idempotency key was used for another document; choose a new key for this one.")
+        return None if row is None else row.public
+    same = connection.execute(
+        select(submissions.c.id, submissions.c.public)
+        .where(
+            submissions.c.owner_id == user.id,
+            submissions.c.digest == document.digest,
+            submissions.c.board == document.board,
+            submissions.c.state.in_(_LISTED),
+        )
+        .order_by(submissions.c.id.desc())
+    ).first()
+    if same is None:
+        return None
+    its_systems = select(submission_systems.c.system_id).where(submission_systems.c.submission_id == same.id)
+    newer = connection.execute(
+        select(submissions.c.id)
+        .join(submission_systems, submission_systems.c.submission_id == submissions.c.id)
+        .where(
+            submission_systems.c.system_id.in_(its_systems),
+            submissions.c.id > same.id,
+            submissions.c.state.in_(_LISTED),
+        )
+        .limit(1)
+    ).first()
+    return same.public if newer is None else None
+
+
+def _add(connection: Connection, document: Document, user: User, key: str, notes: Sequence[str]) -> str:
+    """Store a document as a pending submission and return its public id."""
+    if document.provenance != "self-reported" and not user.moderates:
+        raise NotAllowed(
+            f'Only a moderator may call scores "{document.provenance}"; send them as self-reported, and a moderator '
+            "may mark them."
+        )
+    ids = _claim_systems(connection, document, user)
+    public = secrets.token_hex(8)
+    made = connection.execute(
+        insert(submissions).values(
+            public=public, board=document.board, owner_id=user.id, team=user.team, state="pending",
+            provenance=document.provenance, created=now(), decided=None, decided_by="", reason="",
+            rows=len(document.scores), digest=document.digest, version=document.version[:2000],
+            notes=json.dumps(list(notes), ensure_ascii=False), key=key,
+        )
+    )  # fmt: skip
+    assert made.inserted_primary_key is not None
+    number = made.inserted_primary_key[0]
+    connection.execute(insert(documents).values(submission_id=number, packed=zlib.compress(document.to_bytes(), 6)))
+    connection.execute(
+        insert(submission_systems),
+        [
+            {"submission_id": number, "system_id": ids[card.name], "place": place, "card": _packed(card)}
+            for place, card in enumerate(document.cards)
+        ],
+    )
+    _add_rows(connection, document.scores.rows, number, ids)
+    extent = f"{counted(len(document.scores), 'row')} of {counted(len(document.cards), 'system')}"
+    record(connection, user.name, "submitted", public, f"{extent} on {document.board}")
+    return public
+
+
+def _packed(card: SystemCard) -> str:
+    return json.dumps(plain_card(card), ensure_ascii=False)
+
+
+_OWNED = select(
+    systems.c.id, systems.c.name, systems.c.changed, systems.c.owner_id, users.c.name.label("owner"), users.c.team
+).join(users, users.c.id == systems.c.owner_id)
+
+
+def _claim_systems(connection: Connection, document: Document, user: User) -> dict[str, int]:
+    """The ids of the document's systems, new ones made; NotAllowed when one of them belongs to somebody else."""
+    names = [card.name for card in document.cards]
+    ids: dict[str, int] = {}
+    for row in connection.execute(_OWNED.where(systems.c.board == document.board, systems.c.name.in_(names))):
+        own = row.owner_id == user.id or (bool(user.team) and row.team == user.team) or user.moderates
+        if not own:
+            if _is_taken(connection, row):
+                raise NotAllowed(
+                    f"The system {quoted(row.name)} on {document.board} belongs to {row.owner}; give yours another "
+                    "name, or ask a moderator."
+                )
+            # It was rejected or taken back before anybody saw it: a name is not kept by asking for it.
+            connection.execute(update(systems).where(systems.c.id == row.id).values(owner_id=user.id))
+            record(connection, user.name, "took_over", detail=f"{document.board}: {row.name}, from {row.owner}")
+        ids[row.name] = row.id
+    new = [card for card in document.cards if card.name not in ids]
+    if not new:
+        return ids
+    _refuse_lookalikes(connection, document.board, new, user)
+    return ids | _new_systems(connection, document.board, new, user)
+
+
+def _is_taken(connection: Connection, system: Any) -> bool:
+    """Whether something of a system was accepted once, or waits for a decision."""
+    waiting = exists().where(
+        submission_systems.c.system_id == system.id,
+        submission_systems.c.submission_id == submissions.c.id,
+        submissions.c.state == "pending",
+    )
+    return bool(system.changed or connection.execute(select(waiting)).scalar())
+
+
+def _refuse_lookalikes(connection: Connection, board: str, cards: Sequence[SystemCard], user: User) -> None:
+    """NotAllowed when a new name would be read as that of somebody else's system."""
+    if user.moderates:
+        return
+    wanted = {likeness(card.name): card.name for card in cards}
+    others = _OWNED.where(
+        systems.c.board == board, systems.c.owner_id != user.id, (users.c.team != user.team) | (users.c.team == "")
+    )
+    for row in connection.execute(others):
+        name = wanted.get(likeness(row.name))
+        if name is not None and _is_taken(connection, row):
+            raise NotAllowed(
+                f"The name {quoted(name)} looks like {quoted(row.name)} of {row.owner} on {board}; give yours another "
+                "name, or ask a moderator."
+            )
+
+
+def _new_systems(connection: Connection, board: str, cards: Sequence[SystemCard], user: User) -> dict[str, int]:
+    taken = set(connection.scalars(select(systems.c.slug).where(systems.c.board == board)))
+    shared = {"board": board, "owner_id": user.id, "created": now(), "changed": 0}
+    rows: list[dict[str, object]] = []
+    for card in cards:
+        slug = slug_of(card.name, taken)
+        taken.add(slug)
+        rows.append({**shared, "slug": slug, "name": card.name, "card": _packed(card)})
+    connection.execute(insert(systems), rows)
+    names = [card.name for card in cards]
+    made = select(systems.c.name, systems.c.id).where(systems.c.board == board, systems.c.name.in_(names))
+    return {row.name: row.id for row in connection.execute(made)}
+
+
+def _add_rows(connection: Connection, rows: Sequence[ScoreRow], submission: int, ids: Mapping[str, int]) -> None:
+    keys = [tuple(getattr(row, name) for name in MEASURED) for row in rows]
+    numbers = _measurement_ids(connection, set(keys))
+    connection.execute(
+        insert(scores),
+        [
+            {
+                "submission_id": submission,
+                "system_id": ids[row.system],
+                "measurement_id": numbers[key],
+                **{name: getattr(row, name) for name in CELLS},
+            }
+            for row, key in zip(rows, keys, strict=True)
+        ],
+    )
+
+
+def _measurement_ids(connection: Connection, wanted: set[tuple[str, ...]]) -> dict[tuple[str, ...], int]:
+    """The id of each measurement; those that nobody sent before are added."""
+    columns = [measurements.c[name] for name in MEASURED]
+
+    def known() -> dict[tuple[str, ...], int]:
+        ids: dict[tuple[str, ...], int] = {}
+        for subsets in in_parts(sorted({key[0] for key in wanted})):
+            query = select(measurements.c.id, *columns).where(measurements.c.subset.in_(subsets))
+            ids |= {tuple(row[1:]): row[0] for row in connection.execute(query)}
+        return ids
+
+    there = known()
+    missing = sorted(wanted - there.keys())
+    if missing:
+        connection.execute(insert(measurements), [dict(zip(MEASURED, key, strict=True)) for key in missing])
+        there = known()
+    return there

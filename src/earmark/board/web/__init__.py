@@ -1,0 +1,1 @@
+"""What the pages and the API share: requests, answers, errors, security, logs."""

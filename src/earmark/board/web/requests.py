@@ -1,0 +1,221 @@
+"""What every route shares: the running board, who asks, documents that arrive, and answers that a reader may keep."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, TypeVar
+
+import anyio.to_thread
+from fastapi import Depends
+from fastapi.templating import Jinja2Templates
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import Response
+
+from earmark._version import __version__
+from earmark.board.boards.groups import is_single
+from earmark.board.boards.snapshot import NoSuchBoard, Snapshots
+from earmark.board.names import likeness
+from earmark.board.records import Submission, User
+from earmark.board.refusals import Refusal
+from earmark.board.settings import Settings
+from earmark.board.storage import Store
+from earmark.board.web.caching import PageCache, answer, packed
+from earmark.board.web.logs import Meters
+from earmark.board.web.security import Signer, address_of_asker, bearer_of, visitor_of
+from earmark.board.web.throttle import Throttle
+from earmark.errors import quoted
+from earmark.submissions import Document
+from earmark.wording import counted
+
+__all__ = ["Asked", "Author", "Context", "Moderator", "Reader", "context_of"]
+
+Result = TypeVar("Result")
+_NAMED_SUBSETS = 5
+_BLANKS = str.maketrans("", "", " _-")
+
+READERS = 2
+"""Documents that are read at the same time in one process: each may take some hundred megabytes meanwhile."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """The parts of a running board, made once when the app starts: `request.app.state.context`.
+
+    Every template sees `title` (of the site) and `registration`; pages that are made for one reader pass `visitor` (a
+    `User` or None, from `security.visitor_of(request)`).
+    """
+
+    settings: Settings
+    store: Store
+    snapshots: Snapshots
+    templates: Jinja2Templates
+    signer: Signer
+    sign_ins: Throttle
+    answers: PageCache
+    meters: Meters
+
+
+def context_of(request: Request) -> Context:
+    context: Context = request.app.state.context
+    return context
+
+
+def address_of(request: Request) -> str:
+    """The address of the board as the world sees it, without a slash at the end."""
+    return context_of(request).settings.base_url or str(request.base_url).rstrip("/")
+
+
+# --- who asks --------------------------------------------------------------------------------------------------------
+
+
+def _author(request: Request) -> User:
+    """Whose token it is. Tokens that fit nobody are counted for the address they come from."""
+    plain = bearer_of(request)
+    if plain is None:
+        raise Refusal("This needs a token: send it as `Authorization: Bearer TOKEN`.", 401)
+    user = context_of(request).store.authenticate(plain)
+    if user is None:
+        count_stranger(request)
+        raise Refusal("The token is unknown or was revoked; make a new one.", 401)
+    request.state.user_name = user.name
+    request.state.bearer = True  # from now on this token has a rate of its own
+    return user
+
+
+def _moderator(request: Request) -> User:
+    user = _author(request)
+    if not user.moderates:
+        raise Refusal("Only a moderator of this board may do that.", 403)
+    return user
+
+
+def _reader(request: Request) -> User | None:
+    """Whose token it is, or None when there is none; a wrong token is refused here too."""
+    return _author(request) if bearer_of(request) is not None else visitor_of(request)
+
+
+Asked = Annotated[Context, Depends(context_of)]
+"""The board that is asked."""
+Author = Annotated[User, Depends(_author)]
+Moderator = Annotated[User, Depends(_moderator)]
+Reader = Annotated[User | None, Depends(_reader)]
+
+
+def count_stranger(request: Request) -> None:
+    """Count an unknown token or a registration for the address that it comes from; 429 when there were too many."""
+    wait = context_of(request).sign_ins.take(address_of_asker(request.scope))
+    if wait > 0:
+        after = str(max(1, round(wait + 0.5)))
+        message = f"Too many unknown tokens or registrations; try again in {after} s."
+        raise Refusal(message, 429, {"Retry-After": after})
+
+
+def new_account(request: Request, name: str, team: str) -> tuple[User, str]:
+    """A new user with a token, which is shown this once, where the host has opened registration."""
+    context = context_of(request)
+    if context.settings.registration != "open":
+        raise Refusal("Registration is closed here; ask the host of the board for a token.", 403)
+    count_stranger(request)
+    user = context.store.create_user(name, team)
+    request.state.user_name = user.name
+    return user, context.store.create_token(user, "registration")[0]
+
+
+# --- documents -------------------------------------------------------------------------------------------------------
+
+
+async def read_apart(request: Request, work: Callable[[], Result]) -> Result:
+    """The work on a document, in a thread of its own, after those that came before: readers of pages do not wait."""
+    return await anyio.to_thread.run_sync(work, limiter=request.app.state.readers)
+
+
+def receive(context: Context, document: Document, user: User, key: str) -> Submission:
+    """Store a document as pending; `Refused` when it breaks the rules, the first one when it came before."""
+    submission = context.store.submit(document, user, idempotency_key=key, notes=new_subsets(context, document))
+    context.meters.submissions.labels("received").inc()
+    return submission
+
+
+def settle(context: Context, submission: Submission) -> Submission:
+    """Count what became of a submission, and show it on the next page."""
+    context.meters.submissions.labels(submission.state).inc()
+    context.snapshots.refresh()
+    return submission
+
+
+def new_subsets(context: Context, document: Document) -> list[str]:
+    """What is worth knowing of subsets that the board does not have, if anything was accepted there."""
+    try:
+        panels = context.snapshots.current(document.board).panels
+    except NoSuchBoard:
+        return []
+    there = {subset for panel in panels.values() for subset in panel.subsets}
+    if not there:
+        return []
+    alike = {_joined(subset): subset for subset in there}
+    brought = dict.fromkeys(row.subset for row in document.scores if row.subset and is_single(row.subset))
+    new = [subset for subset in brought if subset not in there]
+    notes = [
+        f"The subset {quoted(subset)} is written {quoted(alike[_joined(subset)])} on {document.board}, and would be "
+        "another one; rename it if they are the same."
+        for subset in new
+        if _joined(subset) in alike
+    ]
+    unlike = [quoted(subset) for subset in new if _joined(subset) not in alike]
+    if unlike:
+        more = f" and {len(unlike) - _NAMED_SUBSETS} more" if len(unlike) > _NAMED_SUBSETS else ""
+        names = f"{', '.join(unlike[:_NAMED_SUBSETS])}{more}"
+        notes.append(f"{document.board} does not have {counted(len(unlike), 'subset')} of this: {names}.")
+    return notes[:_NAMED_SUBSETS]
+
+
+def _joined(subset: str) -> str:
+    """A name without what writers differ in: case, and blanks or what stands for them."""
+    return likeness(subset).translate(_BLANKS)
+
+
+# --- answers ---------------------------------------------------------------------------------------------------------
+
+
+def sent(shape: BaseModel, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A shape as JSON, written by pydantic once and not checked again by FastAPI."""
+    return Response(shape.model_dump_json(), status, headers, "application/json")
+
+
+def kept(request: Request, make: Callable[[], BaseModel]) -> Response:
+    """An answer that stays right until the board changes: its ETag stands for the address and the board's generation.
+
+    A reader who has it already gets 304 and nothing is computed; others get what was made for the first who asked. The
+    generation of the snapshots is read before the answer is made: an answer may be newer than its tag, never older.
+    """
+    context = context_of(request)
+    context.snapshots.boards()  # looks whether the store has grown
+    place = f"{address_of(request)}{request.url.path}?{request.url.query}"
+    state = f"{__version__} {context.snapshots.generation} {place}"
+    tag = f'W/"{hashlib.sha256(state.encode("utf-8", "surrogateescape")).hexdigest()[:24]}"'
+    fetch = context.answers.fetch
+    return answer(request, tag, lambda: fetch(tag, lambda: packed(make().model_dump_json(), "application/json")))
+
+
+def cursor_after(place: list[str | int]) -> str:
+    """Where a page ended, as text for the next request."""
+    return base64.urlsafe_b64encode(json.dumps(place).encode()).rstrip(b"=").decode()
+
+
+def cursor_of(text: str, *kinds: type) -> list[str | int]:
+    """What `cursor_after` was given: as many parts of such kinds, or 422."""
+    try:
+        place = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    except (ValueError, binascii.Error, RecursionError):
+        place = None
+    fits = isinstance(place, list) and [type(part) for part in place] == list(kinds)
+    if not fits or not all(0 <= part < 2**62 for part in place if isinstance(part, int)):
+        raise Refusal("The cursor does not come from this list; leave it out to start at the beginning.", 422)
+    parts: list[str | int] = place
+    return parts

@@ -1,0 +1,34 @@
+"""What authors send to a leaderboard: one format, one reader, one writer and one list of rules.
+
+`earmark submit`, `earmark codec run` and the board share it. `read_document` reads every file that may be sent,
+`check` says everything that is wrong with a document as a list of `Problem` values.
+"""
+
+from __future__ import annotations
+
+from earmark.submissions.cards import Dataset, Kind, SystemCard, card_from, combined, plain_card
+from earmark.submissions.documents import Document, Provenance, read_document, schema
+from earmark.submissions.problems import Problem, Refused
+from earmark.submissions.rules import KnownBoard, Verdict, check, enforce, known_boards
+from earmark.submissions.strictness import Limits
+
+__all__ = [
+    "Dataset",
+    "Document",
+    "Kind",
+    "KnownBoard",
+    "Limits",
+    "Problem",
+    "Provenance",
+    "Refused",
+    "SystemCard",
+    "Verdict",
+    "card_from",
+    "check",
+    "combined",
+    "enforce",
+    "known_boards",
+    "plain_card",
+    "read_document",
+    "schema",
+]

@@ -1,0 +1,41 @@
+"""One `Table` with its writers, the CSV reader and writer, the text aligner and the number format.
+
+Table([Column("system", "left"), Column("P@1", unit="%", format=NumberFormat(1, percent=True))], rows).to_text()
+"""
+
+from earmark.tables.files import (
+    CsvLine,
+    csv_text,
+    decode_text,
+    parquet_bytes,
+    read_csv,
+    read_csv_records,
+    read_text,
+    write_columns,
+    write_csv,
+)
+from earmark.tables.numbers import MINUS, MISSING, NumberFormat, p_value_text
+from earmark.tables.table import Cell, Column, Table
+from earmark.tables.text import aligned, one_line, plain
+
+__all__ = [
+    "MINUS",
+    "MISSING",
+    "Cell",
+    "Column",
+    "CsvLine",
+    "NumberFormat",
+    "Table",
+    "aligned",
+    "csv_text",
+    "decode_text",
+    "one_line",
+    "p_value_text",
+    "parquet_bytes",
+    "plain",
+    "read_csv",
+    "read_csv_records",
+    "read_text",
+    "write_columns",
+    "write_csv",
+]
