@@ -121,7 +121,8 @@ class Mimi(LibraryCodec):
     classes, encode_option = ("MimiConfig", "MimiModel"), "num_quantizers"
 
     def hop_of(self, config: Any) -> int:
-        return round(config.sampling_rate / config.frame_rate)
+        hop: int = round(config.sampling_rate / config.frame_rate)
+        return hop
 
 
 XCODEC = tuple(
