@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from earmark.scores.facts import metric_facts
+from earmark.scores.metrics import metric_facts
 
 from earmark.corpora.clips import Clip
 from earmark.embed.pooling import Block
