@@ -29,6 +29,7 @@ from earmark.published.families import Level
 from earmark.published.repeats import counted_as_measured
 from earmark.scores import Row, Scores, load_scores, metric_facts
 from earmark.scores.rows import COLUMNS, distinct
+from earmark.tables import read_text
 from earmark.wording import counted
 
 PREFIX = "published:"
@@ -346,18 +347,7 @@ def is_plain_table(path: Path) -> bool:
 
 
 def _text(path: Path) -> str:
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist; check the path.") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{path} is a folder; give the file inside it.") from error
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}).") from error
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from error
+    text = read_text(path)
     if not text.strip():
         raise InputError(f"{path} is empty; a table has a header and a line for each model.")
     return text

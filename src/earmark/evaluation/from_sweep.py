@@ -80,16 +80,9 @@ def quantity(swept: Swept, name: str, k: int) -> Any:
 
 
 def from_sweep(
-    swept: Swept,
-    pairs: ClassPairs,
-    protocol: str,
-    names: tuple[str, ...],
-    ks: tuple[int, ...],
-    layout: Layout,
-    counts: resampling.Counts | None,
-    hub_k: int,
-    refused: Mapping[str, str],
-) -> Iterator[Evaluated | Row]:
+    swept: Swept, pairs: ClassPairs, protocol: str, names: tuple[str, ...], ks: tuple[int, ...], layout: Layout,
+    counts: resampling.Counts | None, hub_k: int, refused: Mapping[str, str],
+) -> Iterator[Evaluated | Row]:  # fmt: skip
     """Every metric of Earmark's own that the sweep's quantities decide, in catalogue order."""
     places = swept.neighbours.places
     answerable = _partners(layout, protocol) > 0
@@ -185,13 +178,8 @@ def _hubness(record: Metric, swept: Swept, n: int, k: int) -> Evaluated | Row:
 
 
 def clusters_of(
-    space: Space,
-    layout: Layout,
-    names: tuple[str, ...],
-    options: Options,
-    title: str,
-    refused: Mapping[str, str],
-) -> Iterator[Evaluated | Row]:
+    space: Space, layout: Layout, names: tuple[str, ...], options: Options, title: str, refused: Mapping[str, str],
+) -> Iterator[Evaluated | Row]:  # fmt: skip
     """The metrics of clusters: k-means of several seeds, and UMAP with HDBSCAN."""
     clustered = [name for name in names if name in catalogue.CLUSTERED]
     yield from (not_applicable(name, refused[name]) for name in clustered if name in refused)

@@ -102,13 +102,9 @@ def _flat_notes(space: Space) -> list[str]:
 
 
 def _measure(
-    data: Data,
-    setting: _Setting,
-    options: Options,
-    where: dict[str, str],
-    started: float,
+    data: Data, setting: _Setting, options: Options, where: dict[str, str], started: float,
     keep_lists: KeepLists | None,
-) -> Scores:
+) -> Scores:  # fmt: skip
     names, ks = catalogue.plan(options.metrics, options.k)
     layout, threads, space = data.layout, options.threads, setting.space
     refused = not_under(setting.correction, names)
@@ -243,15 +239,9 @@ def _neighbours(
 
 
 def _row(
-    item: Evaluated | Row,
-    protocol: str,
-    base: dict[str, Any],
-    nulls: dict[str, Floats],
-    notes: Iterable[str],
-    intervals: IntervalPlan | None,
-    scheme: permutation.Scheme | None = None,
-    permutations: int = 0,
-) -> Row:
+    item: Evaluated | Row, protocol: str, base: dict[str, Any], nulls: dict[str, Floats], notes: Iterable[str],
+    intervals: IntervalPlan | None, scheme: permutation.Scheme | None = None, permutations: int = 0,
+) -> Row:  # fmt: skip
     if catalogue.is_own(item.metric):
         known = f"{base['inputs']} {catalogue.digest([item.metric])}"
         base = base | {"inputs": hashlib.sha256(known.encode()).hexdigest()}

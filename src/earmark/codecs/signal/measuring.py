@@ -40,15 +40,9 @@ OFFERED = ("reference", "decoded", "rate", "category")
 
 
 def measure(
-    reference: ArrayLike | Sound,
-    decoded: ArrayLike,
-    rate: int,
-    metrics: str | Sequence[str] = CORE,
-    *,
-    definitions: Definitions = "mended",
-    gain_match: bool = False,
-    category: Category = "speech",
-) -> dict[str, Measured]:
+    reference: ArrayLike | Sound, decoded: ArrayLike, rate: int, metrics: str | Sequence[str] = CORE, *,
+    definitions: Definitions = "mended", gain_match: bool = False, category: Category = "speech",
+) -> dict[str, Measured]:  # fmt: skip
     """Every metric of one decoded clip, {spelling: Measured}; an import path is a metric of one's own.
 
     `reference` may be a `Sound`, so that its share of the work is done once for many codecs. `definitions="reference"`
