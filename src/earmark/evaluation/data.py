@@ -88,7 +88,7 @@ def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequenc
     """Check vectors, labels and groups together; drop and count unlabelled rows and small classes."""
     values = check_vectors(vectors)
     n = len(values)
-    names = _label_names(labels, n)
+    names = np.array([text or "" for text in _texts(labels, n, "Labels", "labels")], dtype=str)
     if options.across_groups and groups is None:
         raise UsageError("across_groups needs groups: give the group (speaker, bird, recording) of each row.")
     numbered = None if groups is None else group_codes(groups, n)
@@ -158,11 +158,6 @@ def _doubtful_words(names: NDArray[Any], what: str) -> list[str]:
     if not count:
         return []
     return [f"{counted(count, 'row')} with the word nan or None for a {what}: give None where that means missing"]
-
-
-def _label_names(labels: Any, n: int) -> NDArray[Any]:
-    """Labels as text, "" where there is none."""
-    return np.array([text or "" for text in _texts(labels, n, "Labels", "labels")], dtype=str)
 
 
 def kept_for_reading(given: Any) -> Any:

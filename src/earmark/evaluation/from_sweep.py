@@ -131,15 +131,10 @@ def from_sweep(
                 item = _by_class(record, near, wide, layout, counts, excluded)
             else:
                 item = mean_of(name, record.compute(near, wide))
-            yield _noted(item, separation.epsilon_note(near, wide) if "nearest_other" in record.needs else "")
-
-
-def _noted(item: Evaluated | Row, note: str) -> Evaluated | Row:
-    return (
-        item
-        if not note or isinstance(item, Row)
-        else replace(item, reason="; ".join(filter(None, [item.reason, note])))
-    )
+            note = separation.epsilon_note(near, wide) if "nearest_other" in record.needs else ""
+            if note and isinstance(item, Evaluated):
+                item = replace(item, reason="; ".join(filter(None, [item.reason, note])))
+            yield item
 
 
 def _partners(layout: Layout, protocol: str) -> NDArray[np.int64]:

@@ -353,7 +353,9 @@ def _jackknifed(
             return {}
         # The wide scale of GICDM is as wide as a smaller set allows.
         meter = Meter(Reference(first), second, names, k, space, work, shrink=True, **how)
-        return {key: _uncut(meter.measured(key[1], corrected=key[0] == "gicdm")) for key in measured}
+        again = {key: meter.measured(key[1], corrected=key[0] == "gicdm") for key in measured}
+        values = {key: one for key, one in again.items() if isinstance(one, Judgement)}
+        return {key: one.value if one.uncut is None else one.uncut for key, one in values.items()}
 
     smaller = jackknife.values_on_smaller(dealt, list(measured), measure)
     cells = {key: _Cells({}, NO_INTERVAL) for key in every if key not in measured}
@@ -363,12 +365,6 @@ def _jackknifed(
         said = {"low": low, "high": high, "interval": "jackknife", "unit": dealt.unit, "units": dealt.units}
         cells[key] = _Cells({} if low is None else said, reason)
     return cells
-
-
-def _uncut(one: Judgement | Missing) -> float:
-    if isinstance(one, Missing):
-        return float("nan")
-    return one.value if one.uncut is None else one.uncut
 
 
 def _row(one: Judgement | Missing, correction: str, cells: _Cells | None, points: int, about: dict[str, Any]) -> Row:

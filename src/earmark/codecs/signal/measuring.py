@@ -52,7 +52,10 @@ def measure(
     """
     metrics = named(metrics)
     functions = {name: _function(name) for name in metrics}
-    _check_choices(definitions, category)
+    if definitions not in get_args(Definitions):
+        raise UsageError(f'definitions is "mended" or "reference", not {definitions!r}.')
+    if category not in CATEGORIES:
+        raise UsageError(f"A category is {', '.join(CATEGORIES)}, not {category!r}.")
     clean = reference if isinstance(reference, Sound) else Sound(reference, rate)
     if clean.rate != rate:
         raise UsageError(f"The reference is at {clean.rate} Hz and the decoded clip at {rate} Hz; resample one.")
@@ -93,13 +96,6 @@ def _function(name: str) -> Callable[[Pair], Measured]:
         return value if isinstance(value, Measured) else Measured(float(value))
 
     return measured
-
-
-def _check_choices(definitions: str, category: str) -> None:
-    if definitions not in get_args(Definitions):
-        raise UsageError(f'definitions is "mended" or "reference", not {definitions!r}.')
-    if category not in CATEGORIES:
-        raise UsageError(f"A category is {', '.join(CATEGORIES)}, not {category!r}.")
 
 
 def _padded(clean: Sound, heard: np.ndarray[Any, Any]) -> tuple[Sound, np.ndarray[Any, Any]]:
