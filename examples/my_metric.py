@@ -1,7 +1,7 @@
 """Metrics of your own: a function whose arguments say what it needs.
 
 earmark run --corpus synth:tiny --extractor logmel --metrics P@1,examples/my_metric.py:both_agree --into run
-earmark codec run --codecs opus@12 --corpus spoken --category speech --metrics examples/my_metric.py:level_change --into codec
+earmark codec run --codecs opus --corpus spoken --category speech --metrics examples/my_metric.py:level_change
 """
 
 import numpy as np

@@ -15,7 +15,7 @@ from dataclasses import asdict
 
 from earmark.cli import flags, options
 from earmark.metrics.catalogue import STANDARD
-from earmark.report.tables import to_text
+from earmark.report import to_text
 from earmark.representations.config import RunConfig
 from earmark.representations.runner import Run, plan
 from earmark.representations.runner import run as run_representations

@@ -9,12 +9,14 @@ another instance of the codec. Resampling, counting bits, timing and alignment a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.cards import Card
 from earmark.errors import InputError
+from earmark.scores import Measurement as Measured
 
 __all__ = [
     "CATEGORIES",
@@ -48,7 +50,7 @@ class Coded:
 
 
 @dataclass(frozen=True)
-class CodecCard:
+class CodecCard(Card):
     """Facts about one setting of a codec that listing, planning and reports need without loading it."""
 
     name: str  # family@kbps, as on the command line
@@ -73,6 +75,12 @@ class CodecCard:
     version: str = "1"  # part of the cache key: raise it when the output changes
     notes: str = ""
 
+    attribute_types = (str, int, float, tuple)
+
+    @classmethod
+    def blank(cls, name: str) -> Self:
+        return cls(name=name, family=name.partition("@")[0])
+
 
 @runtime_checkable
 class Codec(Protocol):
@@ -90,22 +98,6 @@ class Concealing(Codec, Protocol):
     """A codec that can decode when packets (or token frames) are lost; `lost` marks them."""
 
     def decode_with_losses(self, coded: Coded, lost: NDArray[np.bool_]) -> Waveform: ...
-
-
-class Measured(NamedTuple):
-    """A number, or why there is none: status `ok`, `not_applicable` or `failed`. Never a sentinel."""
-
-    value: float | None
-    status: str = "ok"
-    reason: str = ""
-
-    @classmethod
-    def not_applicable(cls, reason: str) -> Measured:
-        return cls(None, "not_applicable", reason)
-
-    @classmethod
-    def failed(cls, reason: str) -> Measured:
-        return cls(None, "failed", reason)
 
 
 class CodecFailure(InputError):

@@ -14,11 +14,11 @@ from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.evaluation.options import kind_of_intervals
 from earmark.extractors.contract import ExtractorCard
 from earmark.extractors.overlap import audit
+from earmark.report import to_latex, to_markdown
 from earmark.report.content import CloseUp, CopyNote, Durations, FileNote, OverlapNote, ReportData, SubsetFacts, Timing
 from earmark.report.correlations import metric_correlations
 from earmark.report.html import write_report
 from earmark.report.reading import listed, values
-from earmark.report.tables import to_latex, to_markdown
 from earmark.representations import comparisons, sequences
 from earmark.representations.config import RunConfig
 from earmark.representations.folder import load_points, load_vectors, open_clips

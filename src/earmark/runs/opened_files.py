@@ -31,7 +31,7 @@ from types import FrameType
 from typing import Any
 
 import earmark
-from earmark.runs.onnx_files import external_data
+from earmark.onnx_files import external_data
 
 __all__ = ["Seen", "digest_of", "digests", "is_data", "is_own", "named_by", "of_modules", "watching", "with_companions"]
 

@@ -185,5 +185,5 @@ def _rows(
     for finding in findings:
         yield Row(
             suite=work.config.suite, subset=subset.name, system=system.name, version=__version__, inputs=inputs,
-            **finding._asdict(),
+            **finding.cells(),
         )  # fmt: skip

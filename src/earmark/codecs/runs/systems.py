@@ -82,7 +82,7 @@ def open_systems(codecs: Sequence[str | Codec]) -> tuple[list[CodecSystem], list
     for codec in codecs:
         if not isinstance(codec, str):
             reads = strangers.stated_by(codec, given=_own_values(codec), rooms=ROOMS)
-            values = _own_values(getattr(codec, "codec", codec))
+            values = _own_values(getattr(codec, "model", codec))
             systems.append(CodecSystem(codec, codec.card, _key(codec.card, "", reads.key, values)))
             continue
         for spec in expand([codec]):
@@ -93,7 +93,7 @@ def open_systems(codecs: Sequence[str | Codec]) -> tuple[list[CodecSystem], list
             if lacking:
                 notes.append(f"{spec} is left out. {lacking}")
             else:
-                systems.append(_ours(spec) if parse_spec(spec).family in families() else _strangers(spec))
+                systems.append(_ours(spec) if parse_spec(spec).name in families() else _strangers(spec))
     by_name: dict[str, CodecSystem] = {}
     for system in systems:
         if by_name.setdefault(system.name, system).key != system.key:
@@ -106,23 +106,23 @@ def open_systems(codecs: Sequence[str | Codec]) -> tuple[list[CodecSystem], list
 def _lacking(spec: str) -> str:
     """Why a setting of the catalogue cannot run here; "" when it can, has weights of its own, or is a stranger's."""
     parsed = parse_spec(spec)
-    ours = parsed.family in families() and not parsed.checkpoint
+    ours = parsed.name in families() and not parsed.argument
     return availability(card_of(spec)) if ours else ""
 
 
 def _ours(spec: str) -> CodecSystem:
     """A setting of the catalogue: what its card says, the packages its modules use, and its weights."""
     parsed = parse_spec(spec)
-    if parsed.query or parsed.checkpoint:
+    if parsed.query or parsed.argument:
         open_codec(spec)  # a wrong option or folder is told now, not as a failure of every clip
-    module = {**CLASSICAL, **NEURAL}[parsed.family].partition(":")[0]
+    module = {**CLASSICAL, **NEURAL}[parsed.name].partition(":")[0]
     code = strangers.code_of_modules([module], ROOMS)
-    folder = weights_folder() if parsed.family == "lyra" else None
-    files = with_companions(named_by(parsed.checkpoint, parsed.options, str(folder or "")))
+    folder = weights_folder() if parsed.name == "lyra" else None
+    files = with_companions(named_by(parsed.argument, parsed.options, str(folder or "")))
     weights = [digest for _, digest in digests(files)]
     card = card_of(spec)
     behind = code.sources, distributions_of(code.packages), weights
-    return CodecSystem(spec, card, _key(card, parsed.named(parsed.setting), *behind))
+    return CodecSystem(spec, card, _key(card, parsed.with_setting(parsed.setting), *behind))
 
 
 def _strangers(spec: str) -> CodecSystem:

@@ -19,7 +19,7 @@ from earmark.fidelity.sanity.columns import Column
 from earmark.fidelity.sanity.criteria import PASSED, Curve, Outcome, merge
 from earmark.fidelity.sanity.data import CHECKS, Grid, value_text
 from earmark.fidelity.sanity.rules import GROUPS, CellName, Edition, Line
-from earmark.published.catalogue import read
+from earmark.published import read
 from earmark.runs.journal import Trial, TrialScore
 
 TABLES = {"fidelity": "gicdm_table6_fidelity", "coverage": "gicdm_table7_coverage"}
