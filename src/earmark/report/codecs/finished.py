@@ -161,15 +161,15 @@ def _difference(
     )
 
 
-def comparison_rows(found: Sequence[Comparison], pairs: Sequence[Difference], suite: str) -> Scores:
+def comparison_rows(comparisons: Sequence[Comparison], pairs: Sequence[Difference], suite: str) -> Scores:
     """BD-rates and differences as score rows: the system is "A - B"."""
     rows: list[Row] = []
-    for one in found:
-        for pair in one.bd_rates:
+    for comparison in comparisons:
+        for pair in comparison.bd_rates:
             rows.append(Row(
-                suite=suite, subset=f"{one.subset}:{one.metric}", system=f"{pair.family} - {pair.anchor}",
-                metric="bd_rate", protocol=one.protocol, value=pair.change.value, status=pair.change.status,
-                reason=pair.change.reason or shared_text(one, pair), version=__version__,
+                suite=suite, subset=f"{comparison.subset}:{comparison.metric}", system=f"{pair.family} - {pair.anchor}",
+                metric="bd_rate", protocol=comparison.protocol, value=pair.change.value, status=pair.change.status,
+                reason=pair.change.reason or shared_text(comparison, pair), version=__version__,
             ))  # fmt: skip
     for difference in pairs:
         rows.append(Row(
