@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from earmark import published
-from earmark.embed.pooling import ALIASES, POOLINGS
+from earmark.embedding.pooling import ALIASES, POOLINGS
 from earmark.extractors.catalogue import CARDS
 from earmark.geometry.spaces import DISTANCES
 from earmark.published.families import Level

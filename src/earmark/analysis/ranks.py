@@ -176,9 +176,10 @@ def rank_models(
     drawn = draws @ values.T  # [resamples, m]
     leads = (drawn >= drawn.max(axis=1, keepdims=True) - _TIE).mean(axis=0)
     order = np.lexsort((np.arange(m), found.rank))
-    ends = [(int(low) or None, int(high) or None) for low, high in zip(found.low, found.high, strict=True)]
+    low, high = ([int(end) or None for end in ends] for ends in (found.low, found.high))
     rows = tuple(
-        RankRow(kept.models[i], float(scores[i]), int(found.rank[i]), *ends[i], float(leads[i])) for i in order
+        RankRow(kept.models[i], float(scores[i]), int(found.rank[i]), low[i], high[i], float(leads[i]))
+        for i in order.tolist()
     )
     absent = tuple(name for name in matrix.models if name not in set(kept.models))
     return Ranks(by, rows, absent, found.told_apart, found.source)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from earmark.codecs.clip_work import MOST_SECONDS, TOGETHER, Job, Outcome, Part, do
 from earmark.codecs.contract import Measured, Waveform
 from earmark.codecs.processes import Died, Processes
-from earmark.embed.hearing import length_of
+from earmark.embedding.hearing import length_of
 from earmark.pipeline.codec_delays import Sample, calibrated, chosen, known_delay
 from earmark.pipeline.codec_packs import Packer, Records, read_records
 from earmark.pipeline.codec_state import CodecWork

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from earmark.codecs.clip_work import MOST_SECONDS
-from earmark.embed.hearing import length_of
+from earmark.embedding.hearing import length_of
 from earmark.pipeline.codec_coding import missing_names
 from earmark.pipeline.codec_delays import chosen, known_delay
 from earmark.pipeline.codec_packs import read_records

@@ -21,16 +21,16 @@ EMBEDDING_CODE = (
     "audio.py",
     "audio_containers.py",
     "corpora/clips.py",
-    "embed/hearing.py",
-    "embed/pooling.py",
+    "embedding/hearing.py",
+    "embedding/pooling.py",
     "extractors/catalogue.py",
     "pipeline/embedding.py",
     "pipeline/frames.py",
     "pipeline/layers.py",
 )
 EMBEDDING_LIBRARIES = ("numpy", "scipy", "soundfile", "soxr", "av")
-ASSEMBLY_CODE = ("embed/pooling.py", "pipeline/packs.py")
-PCA_CODE = ("embed/pca.py",)
+ASSEMBLY_CODE = ("embedding/pooling.py", "pipeline/packs.py")
+PCA_CODE = ("embedding/pca.py",)
 EVALUATION_CODE = (
     "evaluation/*.py",
     "geometry/*.py",

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from earmark.embed import pooling
+from earmark.embedding import pooling
 from earmark.errors import UsageError
 from earmark.extractors.catalogue import open_extractor, parse_spec
 from earmark.extractors.contract import Extractor, ExtractorCard, LayeredExtractor

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.embed import pooling
+from earmark.embedding import pooling
 from earmark.errors import InputError
 from earmark.pipeline import layers
 from earmark.pipeline.cache import Cache, Listed

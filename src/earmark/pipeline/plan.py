@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from earmark.corpora.clips import Clip
-from earmark.embed.hearing import hear
+from earmark.embedding.hearing import hear
 from earmark.extractors.contract import Extractor
 from earmark.pipeline import embedding, frames, layers, steps
 from earmark.pipeline.cache import Cache

@@ -12,7 +12,7 @@ from typing import Any
 
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.corpora.copies import CopySet
-from earmark.embed.hearing import length_of
+from earmark.embedding.hearing import length_of
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
 from earmark.pipeline.config import CorpusEntry
 from earmark.wording import counted

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from earmark._version import __version__
 from earmark.corpora.clips import groups_of, labels_of
-from earmark.embed import pca
+from earmark.embedding import pca
 from earmark.errors import InputError
 from earmark.evaluation import evaluate
 from earmark.metrics import catalogue
