@@ -35,40 +35,40 @@ _COMPUTED: dict[str, ExtractorCard] = {
 }
 
 _PACKAGED: dict[str, ExtractorCard] = {
-    "speech_embedding:SpeechEmbedding": ExtractorCard(
+    "packaged:SpeechEmbedding": ExtractorCard(
         "speech_embedding", "GSE", "Google speech embedding", dimension=96, frame_rate=12.5, parameters=328_217,
         extra="speech", licence="Apache-2.0 (code and weights)",
         citation="Lin et al., Training keyword spotters with limited and synthesized speech data, ICASSP 2020",
         pretraining=("YouTube speech (5000 keywords)",),
         notes="one vector every 80 ms from 0.78 s of 32 mel bands; trained to spot keywords; no torch. The wake word "
         "models in the same package have other terms (CC BY-NC-SA 4.0) and are not used"),
-    "resemblyzer:Resemblyzer": ExtractorCard(
+    "packaged:Resemblyzer": ExtractorCard(
         "resemblyzer", "RSB", "Resemblyzer speaker embedding (GE2E)", dimension=256, frame_rate=1.3,
         parameters=1_423_616, extra="torch", licence="Apache-2.0 (code and weights)",
         citation="Wan et al., Generalized end-to-end loss for speaker verification, ICASSP 2018",
         pretraining=("LibriSpeech", "VoxCeleb1", "VoxCeleb2"),
         notes="three LSTM layers over 1.6 s of 40 mel bands, 1.3 windows a second; trained to tell speakers apart, so "
         "what is said should not show. Silences are kept: the package's voice detector is not part of it"),
-    "efficientword:EfficientWord": ExtractorCard(
+    "packaged:EfficientWord": ExtractorCard(
         "efficientword", "EWN", "EfficientWord-Net (ResNet-50, ArcFace)", dimension=2048,
         frame_rate=1 / 1.5, parameters=21_893_889, extra="onnx", licence="Apache-2.0 (code and weights)",
         citation="Chidhambararajan et al., EfficientWord-Net, Journal of Information & Knowledge Management 21, 2022",
         pretraining=("Multilingual Spoken Words Corpus",),
         notes="one vector for 1.5 s of 64 mel bands; trained to tell spoken words apart; no torch"),
-    "birdnet:BirdNET": ExtractorCard(
+    "packaged:BirdNET": ExtractorCard(
         "birdnet", "BN", "BirdNET 2.4", rate=48000, dimension=1024, frame_rate=1 / 3, extra="encoders",
         licence="CC-BY-NC-SA-4.0 (weights: no commercial use), Apache-2.0 (code)",
         citation="Kahl et al., BirdNET, Ecological Informatics 61:101236, 2021",
         pretraining=("Xeno-canto", "Macaulay Library"),
         notes="the layer before the species, for 3 s of sound to 15 kHz; trained to name 6522 classes, nearly all of "
         "them birds; no torch. About 6 million parameters without the classifier"),
-    "opensmile:OpenSmile": ExtractorCard(
+    "packaged:OpenSmile": ExtractorCard(
         "opensmile", "GeM", "openSMILE eGeMAPSv02", dimension=88, parameters=0, extra="encoders",
         licence="audEERING research licence (no commercial use)",
         citation="Eyben et al., GeMAPS, IEEE Transactions on Affective Computing 7(2), 2016",
         notes="88 hand-made statistics of pitch, loudness, formants and timbre in their own units: hertz and decibels "
         "weigh most in a distance, so prefer ranks (spearman). Clips under 0.1 s lie in 0.1 s of silence"),
-    "crepe:Crepe": ExtractorCard(
+    "packaged:Crepe": ExtractorCard(
         "crepe", "CRP", "CREPE tiny, the layer before the pitch", dimension=256, frame_rate=50.0, parameters=394_032,
         extra="torch", licence="MIT (code and weights)",
         citation="Kim et al., CREPE: a convolutional representation for pitch estimation, ICASSP 2018",
@@ -79,9 +79,9 @@ _PACKAGED: dict[str, ExtractorCard] = {
 
 _FORMATS: dict[str, ExtractorCard] = {
     "adapters.hear:HearModule": ExtractorCard("hear", "HEAR", "A module with the HEAR API", extra="torch"),
-    "adapters.mteb:MtebEncoder": ExtractorCard("mteb", "MTEB", "An mteb audio encoder", extra="mteb"),
+    "adapters.libraries:MtebEncoder": ExtractorCard("mteb", "MTEB", "An mteb audio encoder", extra="mteb"),
     "adapters.model_files:OnnxModel": ExtractorCard("onnx", "ONNX", "An ONNX file", extra="onnx"),
-    "adapters.sentence_transformers:SentenceTransformersModel": ExtractorCard(
+    "adapters.libraries:SentenceTransformersModel": ExtractorCard(
         "sentence-transformers", "ST", "A sentence-transformers model that takes audio", extra="sentence-transformers"),
     "adapters.model_files:TorchScriptModel": ExtractorCard("torchscript", "TS", "A TorchScript file", extra="torch"),
 }
