@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import asdict
 from typing import Any
 
 from earmark.cli.options import names
@@ -79,7 +80,7 @@ def _measure(spec: str, parameters: dict[str, str], seconds: float, batch: int, 
     from earmark.extractors.cost import measure_cost
 
     cost = measure_cost(lambda: open_extractor(spec, **parameters), seconds=seconds, batch=batch, repeats=repeats)
-    return {**cost.to_dict(), "name": spec}
+    return {**asdict(cost), "name": spec}
 
 
 def _line(cost: dict[str, Any]) -> tuple[str, ...]:

@@ -96,8 +96,8 @@ _PRETRAINED: dict[str, ExtractorCard] = {
     "whisper:Whisper": ExtractorCard(
         "whisper", "EW", "Whisper encoder", dimension=1280, frame_rate=50.0, context_seconds=30.0,
         parameters=636_968_960, checkpoint="openai/whisper-large-v3", licence="MIT (code), Apache-2.0 (weights)",
-        citation="Radford et al., Robust speech recognition via large-scale weak supervision, 2022",
         pretraining=(_WEB_SPEECH,),
+        citation="Radford et al., Robust speech recognition via large-scale weak supervision, 2022",
         notes="every clip is 30 s long for it, silence behind the sound; mean_time takes all 1500 frames, as VocSim's "
         "EWMTF does, masked_mean_time those that heard sound"),
     "whisper:WhisperSeg": ExtractorCard(
@@ -125,16 +125,16 @@ _PRETRAINED: dict[str, ExtractorCard] = {
     "clap:Clap": ExtractorCard(
         "clap", "CLP", "CLAP (LAION)", rate=48000, dimension=512, context_seconds=10.0, parameters=68_611_864,
         checkpoint="laion/larger_clap_general", licence="Apache-2.0 (weights), CC0-1.0 (code)",
-        citation="Wu et al., Large-scale contrastive language-audio pretraining, ICASSP 2023",
         pretraining=("LAION-Audio-630K", "AudioSet", "Freesound", "music and speech of larger_clap_general"),
+        citation="Wu et al., Large-scale contrastive language-audio pretraining, ICASSP 2023",
         notes="one vector of length 1 per clip; a short clip is repeated, of a long one the first 10 s are heard (its "
         "makers cut at random)"),
     "clap:MicrosoftClap": ExtractorCard(
         "clap_microsoft", "MSCLP", "CLAP 2023 (Microsoft, HTSAT)", rate=44100, dimension=1024, context_seconds=7.0,
         parameters=29_371_544, checkpoint="microsoft/msclap",
         licence="MIT (code); terms of the weights: see their page",
-        citation="Elizalde et al., Natural language supervision for general-purpose audio representations, 2023",
         pretraining=("4.6 M audio-text pairs", "AudioSet", "Freesound", "WavCaps", "FSD50K", "Clotho", "AudioCaps"),
+        citation="Elizalde et al., Natural language supervision for general-purpose audio representations, 2023",
         notes="one vector per clip; a short clip is repeated, of a long one the first 7 s are heard; the CNN14 of 2022 "
         "is not here; the weights are pickled"),
     "spectrogram_transformer:AST": ExtractorCard(
@@ -144,15 +144,15 @@ _PRETRAINED: dict[str, ExtractorCard] = {
         notes="one vector per clip (tokens=cls), or tokens=patches, tokens=frames"),
     "spectrogram_transformer:BEATs": ExtractorCard(
         "beats", "BEATs", "BEATs", dimension=768, frame_rate=50.0, parameters=90_311_664, licence="MIT",
-        citation="Chen et al., BEATs: audio pre-training with acoustic tokenizers, ICML 2023",
         pretraining=("AudioSet",),
+        citation="Chen et al., BEATs: audio pre-training with acoustic tokenizers, ICML 2023",
         notes="8 patches every 160 ms, of clips of any length; up to 0.15 s at the end make no patch; needs a file: "
         "beats:/path/BEATs_iter3_plus_AS2M.pt?allow_pickle=true"),
     "spectrogram_transformer:EAT": ExtractorCard(
         "eat", "EAT", "Efficient Audio Transformer", dimension=1024, context_seconds=10.255, parameters=303_100_928,
         checkpoint="worstchan/EAT-large_epoch20_finetune_AS2M", licence="MIT",
-        citation="Chen et al., EAT: self-supervised pre-training with efficient audio transformer, IJCAI 2024",
         pretraining=("AudioSet",),
+        citation="Chen et al., EAT: self-supervised pre-training with efficient audio transformer, IJCAI 2024",
         notes="the [CLS] vector, as in VocSim (tokens=cls), or tokens=patches, tokens=frames; the front end is its "
         "authors', which VocSim replaced by librosa's"),
     "spectrogram_transformer:AudioMAE": ExtractorCard(
@@ -163,20 +163,20 @@ _PRETRAINED: dict[str, ExtractorCard] = {
     "neural_codecs:EnCodec": ExtractorCard(
         "encodec", "EnC", "EnCodec latents", rate=24000, dimension=128, frame_rate=75.0, parameters=7_425_792,
         checkpoint="facebook/encodec_24khz", licence="MIT (code); terms of the weights: see their page",
-        citation="Défossez et al., High fidelity neural audio compression, TMLR 2023",
         pretraining=("DNS Challenge 4", "Common Voice", "AudioSet", "FSD50K", "Jamendo"),
+        citation="Défossez et al., High fidelity neural audio compression, TMLR 2023",
         notes="what the encoder says before it is made discrete; only clips of one length share a batch"),
     "neural_codecs:DAC": ExtractorCard(
         "dac", "DAC", "Descript Audio Codec latents", rate=44100, dimension=1024, frame_rate=44100 / 512,
         parameters=22_299_200, checkpoint="descript/dac_44khz", licence="MIT",
-        citation="Kumar et al., High-fidelity audio compression with improved RVQGAN, NeurIPS 2023",
         pretraining=("DAPS", "DNS Challenge 4", "Common Voice", "VCTK", "MUSDB18", "Jamendo", "AudioSet"),
+        citation="Kumar et al., High-fidelity audio compression with improved RVQGAN, NeurIPS 2023",
         notes="what the encoder says before it is made discrete; only clips of one length share a batch"),
     "neural_codecs:Mimi": ExtractorCard(
         "mimi", "MIMI", "Mimi latents", rate=24000, dimension=512, frame_rate=12.5, parameters=38_867_232,
         checkpoint="kyutai/mimi", licence="CC BY 4.0 (weights)",
-        citation="Défossez et al., Moshi: a speech-text foundation model for real-time dialogue, 2024",
         pretraining=("7 M h of web audio, mostly English speech",),
+        citation="Défossez et al., Moshi: a speech-text foundation model for real-time dialogue, 2024",
         notes="what the encoder says before it is made discrete; only clips of one length share a batch"),
 }
 
