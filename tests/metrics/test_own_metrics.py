@@ -77,6 +77,9 @@ def test_a_function_gives_rows_beside_the_others() -> None:
     assert scores.value("spread") == pytest.approx(centred)
     assert len(scores.select(metric="spread")) == 1  # it needs no pairs, so groups mean nothing to it
     assert metric_facts("hits").percent
+    assert scores.row("hits", protocol="all").inputs != scores.row("P@1", protocol="all").inputs
+    assert len(catalogue.digest("P@1,minemetrics:hits")) == 64
+    assert catalogue.digest(["P@1", "GSR"]) == ""
     assert validate(scores) == []
 
 
@@ -111,6 +114,8 @@ def test_a_codec_is_measured_by_it_too() -> None:
     assert found["minemetrics:peak_error"].value == pytest.approx(20 * np.log10(np.abs(clean - heard).max()))
     assert found["si_sdr"].status == "not_applicable"
     assert catalogue.name_of("minemetrics:peak_error") == "peak_error"
+    assert catalogue.name_of("minemetrics:peak_error:p1") == "peak_error:p1"
+    assert catalogue.name_of("pesq:p1") == "pesq:p1"
     assert not metric_facts("minemetrics:peak_error").higher_is_better
     require_packages(["minemetrics:peak_error"])
     with pytest.raises(UsageError, match="takes 'neighbours'"):

@@ -13,8 +13,8 @@ from earmark import vectors
 from earmark.cli import flags, options
 from earmark.evaluation import evaluate
 from earmark.evaluation.options import Options
+from earmark.report import long_text
 from earmark.report.points import write_points
-from earmark.report.tables import long_text
 
 EXAMPLES = """examples:
   earmark evaluate vectors.npy labels.txt

@@ -18,7 +18,7 @@ from earmark.metrics.catalogue import STANDARD
 from earmark.pipeline.plan import plan_text
 from earmark.pipeline.runs import Run, plan
 from earmark.pipeline.runs import run as run_pipeline
-from earmark.report.tables import to_text
+from earmark.report import to_text
 from earmark.representations.config import RunConfig
 from earmark.runs.config import CorpusEntry
 from earmark.scores import Scores

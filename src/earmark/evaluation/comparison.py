@@ -22,30 +22,13 @@ from earmark.scores.spelling import refuse_reserved
 
 
 def compare(
-    a: Any,
-    b: Any = None,
-    labels: Any = None,
-    *,
-    distance: str | Sequence[str] = "cosine",
-    metrics: str | Sequence[str] | None = None,
-    k: int | Sequence[int] = (1, 5),
-    groups: Any = None,
-    across_groups: bool = False,
-    reference: str | None = None,
-    min_class_size: int = 2,
-    ties: spaces.Ties = "average",
-    correct: str = "none",
-    device: str = "auto",
-    memory: str | int = "2GB",
-    threads: int | None = None,
-    names: tuple[str, str] = ("A", "B"),
-    subset: str = "",
-    suite: str = "",
-    progress: bool = False,
-    bootstrap: int | None = None,
-    permutations: int | None = None,
-    seed: int = 0,
-) -> Scores:
+    a: Any, b: Any = None, labels: Any = None, *, distance: str | Sequence[str] = "cosine",
+    metrics: str | Sequence[str] | None = None, k: int | Sequence[int] = (1, 5), groups: Any = None,
+    across_groups: bool = False, reference: str | None = None, min_class_size: int = 2, ties: spaces.Ties = "average",
+    correct: str = "none", device: str = "auto", memory: str | int = "2GB", threads: int | None = None,
+    names: tuple[str, str] = ("A", "B"), subset: str = "", suite: str = "", progress: bool = False,
+    bootstrap: int | None = None, permutations: int | None = None, seed: int = 0,
+) -> Scores:  # fmt: skip
     """Compare embeddings of the same clips: rows "P@1:difference" (the first minus the second) and so on.
 
     Interval and two-sided p-value come from leaving out each clip (each group, when `groups` are given) of both systems
@@ -57,7 +40,7 @@ def compare(
         b: Vectors of the second system; of a mapping, the labels may stand here.
         labels: One for each row.
         distance: One or several of cosine, euclidean, spearman.
-        metrics: Names, in a list or with commas; None is P@k, GSR, CSR, CSR_pointwise, CS, CSCF and silhouette.
+        metrics: Names, in a list or with commas; None is P@k and the separation of classes.
         k: The k of P@k, one or several.
         groups: The speaker, bird or recording of each row: the unit of intervals and tests.
         across_groups: Also leave out all pairs of one group, as protocol "across_groups".

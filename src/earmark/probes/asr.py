@@ -28,15 +28,7 @@ from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip
 from earmark.errors import UsageError, did_you_mean, require
-from earmark.probes.contract import (
-    RESAMPLES,
-    Finding,
-    Responses,
-    draw_clips,
-    join_notes,
-    pair_clips,
-    ratio_interval,
-)
+from earmark.probes.contract import RESAMPLES, Finding, Responses, draw_clips, join_notes, pair_clips, ratio_interval
 from earmark.probes.tasks import CARDS
 from earmark.progress import Progress
 from earmark.registry import Registry

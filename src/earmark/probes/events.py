@@ -27,24 +27,14 @@ from earmark.extractors.pretrained import load_model
 from earmark.extractors.spectrogram_transformer import AST
 from earmark.extractors.torch_models import Batch
 from earmark.probes.contract import Finding, Responses, Task, draw_clips, join_notes, mean_interval, pair_clips
-from earmark.probes.encoding import EncoderTask, codes_of
-from earmark.probes.retrieval import answers, chance
+from earmark.probes.encoding import EncoderTask
+from earmark.probes.retrieval import RetrievalTask, answers, chance, label_codes
 from earmark.probes.tasks import CARDS
 from earmark.progress import Progress
 from earmark.specs import parse_spec
 from earmark.wording import counted
 
-__all__ = [
-    "PERMUTATIONS",
-    "AstLabels",
-    "EventLabels",
-    "EventRetrieval",
-    "average_precision",
-    "label_codes",
-    "open_events",
-]
-
-PERMUTATIONS = 200
+__all__ = ["AstLabels", "EventLabels", "EventRetrieval", "average_precision", "open_events"]
 
 
 def open_events(model: str | Extractor = "", **parameters: Any) -> Task:
@@ -53,14 +43,10 @@ def open_events(model: str | Extractor = "", **parameters: Any) -> Task:
     return (EventLabels if is_classifier else EventRetrieval)(model, **parameters)
 
 
-class EventRetrieval(EncoderTask):
+class EventRetrieval(RetrievalTask):
     """`events`, `events:speech_embedding`, `events:` and any extractor."""
 
     card = CARDS["events"]
-
-    def __init__(self, model: str | Extractor = "", *, permutations: int = PERMUTATIONS, **options: Any) -> None:
-        super().__init__(model, **options)
-        self.permutations = permutations
 
     def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Finding]:
         """Scores `accuracy`, `aec_map` and `aec_map:difference`, protocol `clean_enrol`."""
@@ -145,11 +131,6 @@ class EventLabels(EncoderTask):
             Finding.measured(metric, "all", float(means[0]), interval(means[1:]), n=len(pairs.clips), reason=reason)
             for metric, means in (("aec_map", with_codec), ("aec_map:difference", with_codec - without))
         ]
-
-
-def label_codes(clips: Sequence[Clip]) -> NDArray[np.int64]:
-    """A number for each label; -1 for a clip without one."""
-    return codes_of([clip.label or None for clip in clips])
 
 
 def average_precision(

@@ -73,28 +73,32 @@ def parquet_bytes(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]
     return out.getvalue()
 
 
-def write_columns(path: Path, columns: Mapping[str, Sequence[Any]], what: str) -> None:
+def write_columns(path: Path, columns: Mapping[str, Sequence[Any]], what: str, *, errors: str = "strict") -> None:
     """Write columns as .csv or .parquet; `what` names them in the refusal of another suffix."""
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        write_csv(path, list(columns), zip(*columns.values(), strict=True))
+        write_csv(path, list(columns), zip(*columns.values(), strict=True), errors=errors)
     elif suffix == ".parquet":
         write_whole(path, parquet_bytes(columns))
     else:
         raise UsageError(f"{path}: {what} are written as .csv or .parquet; choose one of these suffixes.")
 
 
-def read_text(source: Path, kind: str = "file") -> str:
-    """The text of a UTF-8 file, without a byte-order mark; `kind` says in a message what the file should be."""
+def read_bytes(source: Path, kind: str = "file") -> bytes:
+    """What a file holds; `kind` says in a message what the file should be."""
     try:
-        data = source.read_bytes()
+        return source.read_bytes()
     except FileNotFoundError as error:
         raise InputError(f"{source} does not exist; check the path.") from error
     except IsADirectoryError as error:
         raise InputError(f"{source} is a folder; give the {kind} inside it.") from error
-    except OSError as error:
-        raise InputError(f"{source} cannot be read ({error.strerror}).") from error
-    return decode_text(data, source)
+    except (OSError, ValueError) as error:  # a path may hold what no path can
+        raise InputError(f"{source} cannot be read ({getattr(error, 'strerror', error)}).") from error
+
+
+def read_text(source: Path, kind: str = "file") -> str:
+    """The text of a UTF-8 file, without a byte-order mark; `kind` says in a message what the file should be."""
+    return decode_text(read_bytes(source, kind), source)
 
 
 def decode_text(data: bytes, source: object) -> str:
@@ -105,9 +109,13 @@ def decode_text(data: bytes, source: object) -> str:
         raise InputError(f"{source} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from error
 
 
-def read_csv(text: str, source: object, *, delimiter: str = ",") -> Iterator[CsvLine]:
-    """The lines of CSV text that are not blank; InputError, naming `source` and line, where quotes are wrong."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+def read_csv(text: str | Iterable[str], source: object, *, delimiter: str = ",") -> Iterator[CsvLine]:
+    """The lines of CSV text, or of an open file, that are not blank.
+
+    Raises InputError, naming `source` and line, where quotes are wrong.
+    """
+    lines = io.StringIO(text, newline="") if isinstance(text, str) else text
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     number = 1
     try:
         for cells in reader:

@@ -21,9 +21,10 @@ from earmark.board.boards.snapshot import Field, Snapshot
 from earmark.board.boards.view import PER_PAGE, SIZES, BoardView
 from earmark.board.records import System
 from earmark.errors import UsageError
-from earmark.report.reading import facts, plain
+from earmark.report.metric_text import facts
 from earmark.scores import WITH_VALUE
 from earmark.submissions import SystemCard
+from earmark.tables import plain
 
 __all__ = ["Cell", "Column", "Facets", "TablePage", "TableRow", "facets", "mean_cells", "panel_cells", "table"]
 

@@ -13,9 +13,10 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from earmark.board.boards.table import Cell, TablePage, TableRow
-from earmark.report.reading import facts, number, plain
+from earmark.report.metric_text import facts, number
 from earmark.scores import STATUS_MARKS
 from earmark.submissions import SystemCard
+from earmark.tables import plain
 
 __all__ = ["SWAPS", "rank_cell", "rank_interval", "score_cell", "table_html"]
 

@@ -14,8 +14,9 @@ from earmark.board.boards.costs import Front, Point
 from earmark.board.boards.pairs import Comparison
 from earmark.board.boards.subsets import SubsetSummary
 from earmark.board.boards.table import Cell
-from earmark.report.reading import facts, plain
+from earmark.report.metric_text import facts
 from earmark.scores import STATUS_MARKS
+from earmark.tables import plain
 
 __all__ = ["COLOURS", "histogram", "pareto_figure", "profile", "profiles"]
 

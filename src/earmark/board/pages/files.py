@@ -19,9 +19,9 @@ from earmark.board.boards.subsets import SubsetSummary
 from earmark.board.boards.table import Cell, TablePage
 from earmark.board.records import System
 from earmark.board.storage.accounts import PAPERS
-from earmark.report.reading import facts, number
+from earmark.report.metric_text import facts, number
 from earmark.scores import STATUS_MARKS
-from earmark.tables import csv_text, plain
+from earmark.tables import Column, Table, csv_text, plain
 
 __all__ = [
     "bibtex",
@@ -154,15 +154,8 @@ def to_json(about: Record, records: Sequence[Record]) -> str:
 
 def to_latex(header: Sequence[str], lines: Iterable[Sequence[str]], caption: str, left: int = 1) -> str:
     """A table environment; the first `left` columns to the left, the others to the right."""
-    columns = "l" * left + "r" * (len(header) - left)
-    body = [" & ".join(_latex(cell) for cell in line) + r" \\" for line in lines]
-    return "\n".join(
-        [
-            r"\begin{table}", r"\centering", rf"\caption{{{_latex(caption)}}}", rf"\begin{{tabular}}{{{columns}}}",
-            r"\toprule", " & ".join(_latex(cell) for cell in header) + r" \\", r"\midrule", *body, r"\bottomrule",
-            r"\end{tabular}", r"\end{table}", "",
-        ]
-    )  # fmt: skip
+    columns = [Column(title, "left" if place < left else "right") for place, title in enumerate(header)]
+    return Table(columns, list(lines), title=caption).to_latex()
 
 
 def table_latex(page: TablePage) -> str:
@@ -213,17 +206,6 @@ def cell_words(cell: Cell, metric: str) -> str:
 
 def _rank(rank: int, low: int, high: int) -> str:
     return "–" if not rank else f"{rank} [{low}–{high}]" if low else str(rank)
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}", "~": r"$\sim$", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", '"': r"\textquotedbl{}", "–": "--", "−": "$-$", "[": "{[}", "*": "{*}",
-    _PARTIAL: r"\textdagger{}",
-} | {mark: "\\" + mark for mark in "&%$#_{}"}  # fmt: skip
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(mark, mark) for mark in plain(text))
 
 
 # --- citing -------------------------------------------------------------------------------------------------------

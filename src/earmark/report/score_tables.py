@@ -20,7 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from earmark.errors import InputError, UsageError, did_you_mean
-from earmark.report.reading import facts, same_clips
+from earmark.report.metric_text import facts
+from earmark.report.score_index import same_clips
 from earmark.scores import KEY, STATUS_MARKS, WITH_VALUE, Row, Scores
 from earmark.tables import MISSING, Cell, Column, NumberFormat, Table, aligned, one_line
 from earmark.tables.numbers import HYPHEN
