@@ -26,9 +26,9 @@ from earmark.errors import InputError, UsageError, require
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
 from earmark.extractors.mel_front_end import MelFrontEnd, mel_corners
 from earmark.extractors.model_cards import CARDS
-from earmark.extractors.onnx_files import open_session
 from earmark.extractors.wheel_weights import paths_of
 from earmark.extractors.windows import clip_by_clip, cover, windows
+from earmark.onnx_files import open_session
 from earmark.workers import thread_count
 
 __all__ = ["BirdNET", "Crepe", "EfficientWord", "OpenSmile", "Resemblyzer", "SpeechEmbedding"]
