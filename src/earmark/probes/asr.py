@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
@@ -27,12 +27,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip
-from earmark.errors import UsageError, did_you_mean, require
-from earmark.extractors.catalogue import parse_spec
+from earmark.errors import UsageError, require
 from earmark.probes.contract import RESAMPLES, Finding, Responses, draw_clips, join_notes, pair_clips, ratio_interval
 from earmark.probes.tasks import CARDS
 from earmark.progress import Progress
 from earmark.registry import Registry
+from earmark.specs import parse_spec
 from earmark.wording import counted
 
 __all__ = ["RECOGNISERS", "Recogniser", "Recognition", "WordErrors", "count_errors", "normalise"]
@@ -71,7 +71,11 @@ class Recognition:
         self, model: str | Recogniser = "", *, transcripts: bool = True, bootstrap: int = RESAMPLES, **options: object
     ) -> None:
         self.transcripts, self.bootstrap = transcripts, bootstrap
-        self.recogniser = _open_recogniser(model or self.card.model, options) if isinstance(model, str) else model
+        if isinstance(model, str):
+            spec = parse_spec(model or self.card.model)
+            make, arguments = RECOGNISERS.find(spec)
+            model = make(*arguments, **{**spec.options, **options})
+        self.recogniser = model
         version = f"{self.card.version}; {getattr(self.recogniser, 'version', '1')}"
         self.card = replace(self.card, model=self.recogniser.name, version=version)
 
@@ -118,19 +122,6 @@ def _texts(responses: Responses, rows: NDArray[np.int64]) -> list[str]:
     if responses.texts is None:
         raise UsageError("Speech recognition compares texts, and vectors were heard: listen with the task `asr`.")
     return [responses.texts[row] for row in rows]
-
-
-def _open_recogniser(spec: str, options: Mapping[str, object]) -> Recogniser:
-    name, argument, given = parse_spec(spec)
-    if "." not in name and name not in RECOGNISERS:
-        raise UsageError(
-            f"There is no recogniser {name!r}.{did_you_mean(name, RECOGNISERS)} Known: {', '.join(RECOGNISERS)}; or "
-            "give an import path such as mypackage.mymodule:Recogniser."
-        )
-    if "." in name:
-        return RECOGNISERS.load(f"{name}:{argument}")(**{**given, **options})
-    arguments = () if argument is None else (argument,)
-    return RECOGNISERS.load(name)(*arguments, **{**given, **options})
 
 
 # --- words -----------------------------------------------------------------------------------------------------

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from earmark.calibrate.bootstrap import interval
 from earmark.corpora.clips import Clip
 from earmark.errors import InputError, require
-from earmark.extractors.catalogue import parse_spec
 from earmark.extractors.contract import Extractor
 from earmark.extractors.pretrained import load_model
 from earmark.extractors.spectrogram_transformer import AST
@@ -32,6 +31,7 @@ from earmark.probes.encoding import EncoderTask
 from earmark.probes.retrieval import RetrievalTask, answers, chance, label_codes
 from earmark.probes.tasks import CARDS
 from earmark.progress import Progress
+from earmark.specs import parse_spec
 from earmark.wording import counted
 
 __all__ = ["AstLabels", "EventLabels", "EventRetrieval", "average_precision", "open_events"]
@@ -81,11 +81,12 @@ class EventRetrieval(RetrievalTask):
 class AstLabels(AST):
     """AST as the classifier it was trained to be. Frames [1, labels]: the sigmoid of its answers for `names`."""
 
-    def __init__(self, checkpoint: str = "MIT/ast-finetuned-audioset-10-10-0.4593", **options: Any) -> None:
+    def __init__(self, checkpoint: str = "", **options: Any) -> None:
         super().__init__(checkpoint, **options)
         labels = self._checkpoint.json("config.json").get("id2label") or {}
         if not labels:
-            raise InputError(f"{checkpoint} names no labels (id2label in config.json): give a fine-tuned classifier.")
+            name = self._checkpoint.name
+            raise InputError(f"{name} names no labels (id2label in config.json): give a fine-tuned classifier.")
         self.names = tuple(str(labels[key]) for key in sorted(labels, key=int))
 
     def load(self) -> Any:
@@ -107,8 +108,8 @@ class EventLabels(EncoderTask):
         super().__init__(model, **options, pool="mean_time")
 
     def open_model(self, model: str | Extractor, options: Mapping[str, Any]) -> Extractor:
-        _, argument, given = parse_spec(str(model))
-        return AstLabels(*(() if argument is None else (argument,)), **{**given, **options})
+        spec = parse_spec(str(model))
+        return AstLabels(spec.argument or "", **{**spec.options, **options})
 
     def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Responses:
         return replace(super().listen(clips, progress=progress), names=self.extractor.names, blocks=())
