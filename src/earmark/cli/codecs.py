@@ -14,6 +14,7 @@ from dataclasses import asdict
 from earmark.codecs.catalogue import availability, settings
 from earmark.codecs.contract import CodecCard
 from earmark.errors import UsageError, did_you_mean
+from earmark.tables import aligned
 
 EXAMPLES = """examples:
   earmark codecs
@@ -89,6 +90,4 @@ def _needs(cards: Sequence[CodecCard]) -> str:
 
 def _columns(lines: Sequence[Sequence[str]]) -> str:
     """Lines of words in columns two spaces apart."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    rows = ("  ".join(f"{word:{width}}" for word, width in zip(line, widths, strict=True)).rstrip() for line in lines)
-    return "\n".join(rows) + "\n"
+    return "\n".join(aligned(lines)) + "\n"

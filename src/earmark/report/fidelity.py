@@ -96,7 +96,8 @@ def _reasons(scores: Fidelity) -> list[str]:
 
     Not that a metric has no corrected form, which a dash says.
     """
-    told = [row for row in scores if row.reason and not row.reason.startswith("GICDM is not defined")]
+    undefined = {name for name in {row.metric for row in scores} if not fidelity_facts(name).gicdm}
+    told = [row for row in scores if row.reason and not (row.correction == "gicdm" and row.metric in undefined)]
     fits: dict[str, int] = {}
     for (_, correction, _), lacking in scores.too_few.items():
         fits[correction] = min(lacking.largest, fits.get(correction, lacking.largest))

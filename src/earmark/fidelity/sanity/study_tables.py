@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from typing import Any, NamedTuple
 
@@ -18,6 +16,7 @@ from earmark.fidelity.sanity.studies import (
     Dimension,
     Hypersphere,
 )
+from earmark.tables import MISSING, aligned, csv_text
 
 Study = Hypersphere | Components | Dimension | Convergence | Crossover | Corrections
 
@@ -77,12 +76,7 @@ def to_text(found: Study) -> str:
 
 def to_csv(found: Study) -> str:
     """A line for each value: panel, row, column, value."""
-    lines = io.StringIO()
-    writer = csv.writer(lines, lineterminator="\n")
-    writer.writerow(["panel", "row", "column", "value"])
-    for panel, row, column, value in _long(found):
-        writer.writerow([panel, row, column, "" if value is None else repr(value)])
-    return lines.getvalue()
+    return csv_text(["panel", "row", "column", "value"], _long(found))
 
 
 def to_json(found: Study) -> str:
@@ -100,15 +94,11 @@ def _long(found: Study) -> list[tuple[str, str, str, float | None]]:
 
 
 def _text(panel: Panel) -> str:
-    shown = [["–" if np.isnan(value) else f"{value:.{panel.digits}f}" for value in line] for line in panel.values]
-    first = max(len(name) for name in (*panel.rows, panel.axis)) + 2
-    widths = [max(len(name), *(len(line[at]) for line in shown)) + 2 for at, name in enumerate(panel.columns)]
-
-    def line(name: str, cells: Any) -> str:
-        return f"  {name:{first}}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
-
-    body = [line(name, cells) for name, cells in zip(panel.rows, shown, strict=True)]
-    return "\n".join([panel.title, line(panel.axis, panel.columns), *body]) + "\n"
+    shown = [[MISSING if np.isnan(value) else f"{value:.{panel.digits}f}" for value in line] for line in panel.values]
+    # An empty column keeps the names apart from the numbers.
+    lines = [[panel.axis, "", *panel.columns]]
+    lines += [[name, "", *cells] for name, cells in zip(panel.rows, shown, strict=True)]
+    return "\n".join([panel.title, *aligned(lines, left=1, indent="  ")]) + "\n"
 
 
 def _texts(values: Any) -> tuple[str, ...]:
