@@ -27,8 +27,6 @@ from earmark.tables import MISSING, Cell, Column, NumberFormat, Table, aligned, 
 from earmark.tables.numbers import HYPHEN
 from earmark.wording import counted
 
-__all__ = ["long_text", "to_latex", "to_markdown", "to_text"]
-
 _INDEX = KEY[:-1]
 _COMPARABLE = ("suite", "subset", "protocol")
 _PERCENT = NumberFormat(1, percent=True, unit="%", minus=HYPHEN)

@@ -32,8 +32,6 @@ from earmark.tables import plain
 from earmark.tables.html import Html, bullets, drawing, folded, image, join, pairs, paragraph, section, table, tag
 from earmark.wording import counted, listed
 
-__all__ = ["render_codecs", "write_codecs"]
-
 
 def write_codecs(report: CodecReport, path: Path) -> None:
     """Write the page, whole or not at all."""

@@ -14,8 +14,6 @@ from earmark.report.figures import style
 from earmark.report.metric_text import facts
 from earmark.scores import Row
 
-__all__ = ["Line", "difference_png", "rate_distortion", "steps"]
-
 _RANGE = 24.0  # dB: where the colours of a difference end
 _COLUMNS = 3
 _TIMES, _BANDS = 260, 96
