@@ -263,7 +263,11 @@ def _listing(rows: Sequence[Row]) -> list[str]:
     table = [["metric", "value", "95% interval", "chance", "lift", "p", "n"], *map(_listing_cells, rows)]
     used = [place for place in range(len(table[0])) if place < 2 or any(line[place] for line in table[1:])]
     lines = aligned([[line[place] for place in used] for line in table], left=1)
-    return [lines[0], *(line + _remark(row) for line, row in zip(lines[1:], rows, strict=True))]
+    for place, row in enumerate(rows, start=1):
+        words = [] if row.status == "ok" else [row.status.replace("_", " ")]
+        words += [one_line(row.reason)] if row.reason.strip() else []
+        lines[place] += "  " + ": ".join(words) if words else ""
+    return lines
 
 
 def _listing_cells(row: Row) -> list[str]:
@@ -283,9 +287,3 @@ def _listing_cells(row: Row) -> list[str]:
         "" if row.p_value is None else f"{row.p_value:.2g}",
         "" if row.n is None else str(row.n),
     ]
-
-
-def _remark(row: Row) -> str:
-    words = [] if row.status == "ok" else [row.status.replace("_", " ")]
-    words += [one_line(row.reason)] if row.reason.strip() else []
-    return "  " + ": ".join(words) if words else ""

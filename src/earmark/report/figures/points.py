@@ -163,7 +163,7 @@ def spectrogram_levels(samples: NDArray[Any], rate: int, seconds: float | None) 
 
 
 def spectrogram_png(samples: NDArray[Any], rate: int, seconds: float | None = None) -> bytes:
-    """The style.bare picture of a spectrogram, 64 colours, low frequencies at the bottom."""
+    """The bare picture of a spectrogram, 64 colours, low frequencies at the bottom."""
     image = style.library("PIL.Image")
     levels, _, _ = spectrogram_levels(samples, rate, seconds)
     steps = np.round(levels[::-1] / _FLOOR * 63).astype(np.uint8)

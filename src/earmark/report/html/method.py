@@ -115,6 +115,8 @@ def how(data: ReportData) -> Html:
     words = [(name, CORRECTIONS.get(name.partition(":")[0], "")) for name in corrections]
     settings = [*data.settings.items(), *data.versions.items()]
     settings += [("Earmark", data.version)] if data.version else []
+    caution = "Their scores rest on more than the clips: another run may give others."
+    unsteady = join(paragraph(caution), bullets(data.unsteady))
     links = [tag("a", title, href=quote(address)) for title, address in data.tables.items() if _beside(address)]
     return section(
         "method",
@@ -124,7 +126,9 @@ def how(data: ReportData) -> Html:
             " neighbours are all other clips of its subset (across groups: of other groups). Means over subsets count"
             " each subset once."
         ),
-        _titled("Models that do not repeat themselves", _unsteady(data.unsteady) if data.unsteady else None),
+        _titled(
+            "Models that do not repeat themselves", join(unsteady, bullets(data.unsteady)) if data.unsteady else None
+        ),
         _titled("Distances", pairs((name, DISTANCES.get(name, "")) for name in distances) if distances else None),
         _titled("Hubness corrections", pairs(words) if words else None),
         _titled("Metrics", pairs((name, facts(name).words or "see the documentation") for name in data.index.metrics)),
@@ -141,11 +145,6 @@ def how(data: ReportData) -> Html:
 
 def _titled(title: str, part: Html | None) -> Html | None:
     return None if part is None else join(tag("h3", title), part)
-
-
-def _unsteady(models: Sequence[str]) -> Html:
-    said = "Their scores rest on more than the clips: another run may give others."
-    return join(paragraph(said), bullets(models))
 
 
 def _calibration(data: ReportData) -> Html:
