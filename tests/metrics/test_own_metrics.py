@@ -77,6 +77,9 @@ def test_a_function_gives_rows_beside_the_others() -> None:
     assert scores.value("spread") == pytest.approx(centred)
     assert len(scores.select(metric="spread")) == 1  # it needs no pairs, so groups mean nothing to it
     assert metric_facts("hits").percent
+    assert scores.row("hits", protocol="all").inputs != scores.row("P@1", protocol="all").inputs
+    assert len(catalogue.digest("P@1,minemetrics:hits")) == 64
+    assert catalogue.digest(["P@1", "GSR"]) == ""
     assert validate(scores) == []
 
 

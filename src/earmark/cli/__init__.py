@@ -122,8 +122,8 @@ def _guarded(run: Any, args: argparse.Namespace) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        print(f"earmark: {place}{error.strerror or error}.", file=sys.stderr)
+        file = f"{error.filename}: " if error.filename else ""
+        print(f"earmark: {file}{error.strerror or error}.", file=sys.stderr)
         return 1
     except MemoryError:
         print("earmark: out of memory; give a smaller --memory budget or fewer vectors.", file=sys.stderr)

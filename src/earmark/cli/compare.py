@@ -146,8 +146,9 @@ def _order(first: vectors.Joined, of: vectors.Joined, first_path: str, path: str
 
 def _groups(having: Mapping[str, vectors.Joined], orders: Mapping[str, list[int]]) -> list[str | None] | None:
     """The groups of the clips, from whichever file tells them; files that tell different ones are refused."""
-    told = {path: [(of.groups or [])[row] for row in orders[path]] for path, of in having.items()}
-    for path, groups in told.items():
-        if groups != next(iter(told.values())):
-            raise InputError(f"{next(iter(told))} and {path} put the clips into different groups: correct one of them.")
-    return next(iter(told.values()), None)
+    by_path = {path: [(of.groups or [])[row] for row in orders[path]] for path, of in having.items()}
+    for path, groups in by_path.items():
+        first = next(iter(by_path))
+        if groups != by_path[first]:
+            raise InputError(f"{first} and {path} put the clips into different groups: correct one of them.")
+    return next(iter(by_path.values()), None)

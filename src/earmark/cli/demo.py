@@ -76,5 +76,5 @@ def _command() -> str:
     """How this program is called from here: by its name, or by its path when that is not on PATH."""
     if shutil.which("earmark"):
         return "earmark"
-    place, here = Path(sys.argv[0]).absolute(), Path.cwd()
-    return str(place.relative_to(here) if place.is_relative_to(here) else place)
+    program, here = Path(sys.argv[0]).absolute(), Path.cwd()
+    return str(program.relative_to(here) if program.is_relative_to(here) else program)

@@ -42,6 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from earmark.report.figures.hubness import hub_figure
+    from earmark.report.html.hubness import write_hubness
+
     options.check_out(args, "figure")
     if args.k < 1:
         raise UsageError(f"--k must be at least 1, not {args.k}.")
@@ -70,19 +73,9 @@ def run(args: argparse.Namespace) -> int:
         for path in filter(None, (args.figure, args.html)):
             print(f"not written: {path}: there are no neighbour lists to draw, since {reason}", file=sys.stderr)
         return 1
-    _draw(view, args)
-    return 0 if any(row.status == "ok" for row in study.scores) else 1
-
-
-def _draw(view: HubView, args: argparse.Namespace) -> None:
-    if args.figure:
-        from earmark.report.figures.hubness import hub_figure
-
-        hub_figure(view, args.figure)
-    if args.html:
-        from earmark.report.html.hubness import write_hubness
-
-        write_hubness(view, args.html, __version__)
-    for path in (args.figure, args.html):
-        if path and not args.quiet:
-            print(f"written to {path}", file=sys.stderr)
+    writers = {
+        "figure": lambda path: hub_figure(view, path),
+        "html": lambda path: write_hubness(view, path, __version__),
+    }
+    written = options.write_files(args, writers)
+    return 0 if written and any(row.status == "ok" for row in study.scores) else 1

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from earmark.errors import InputError, UsageError
+from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.scores import Scores
 from earmark.vectors import Joined, Vectors
 
-__all__ = ["add_output", "add_repeats", "check_out", "deliver", "names", "tell_columns", "whole_numbers"]
+__all__ = ["add_output", "add_repeats", "check_out", "deliver", "names", "tell_columns", "whole_numbers", "write_files"]
 
 ENDINGS = {
     "figure": (".png", ".svg", ".pdf"),
@@ -63,14 +63,14 @@ def check_out(args: argparse.Namespace, *endings: str) -> None:
             raise UsageError(f"{target}: choose a name that ends in {', '.join(most)} or {last}.")
 
 
-def tell_columns(args: argparse.Namespace, *read: Joined | Vectors) -> None:
+def tell_columns(args: argparse.Namespace, *files: Joined | Vectors) -> None:
     """Say on stderr which columns were used as what, and what a reader should know of the files."""
     if args.quiet:
         return
-    for one in read:
-        if one.columns is not None or "; " in one.summary:
-            print(one.summary, file=sys.stderr)
-        for note in one.notes:
+    for file in files:
+        if file.columns is not None or "; " in file.summary:
+            print(file.summary, file=sys.stderr)
+        for note in file.notes:
             print(f"note: {note}", file=sys.stderr)
 
 
@@ -81,3 +81,21 @@ def deliver(args: argparse.Namespace, scores: Scores, render: Callable[[Scores],
     sys.stdout.write(scores.to_json() if args.json else render(scores).rstrip() + "\n")
     if args.out and not args.quiet:
         print(f"scores written to {args.out}", file=sys.stderr)
+
+
+def write_files(args: argparse.Namespace, writers: Mapping[str, Callable[[str], object]]) -> bool:
+    """Write the files asked for beside the score table; one that cannot be written costs no other one."""
+    written = True
+    for name, write in writers.items():
+        target = getattr(args, name)
+        if not target:
+            continue
+        try:
+            write(target)
+        except EarmarkError as error:
+            written = False
+            print(f"not written: {target}: {error}", file=sys.stderr)
+        else:
+            if not args.quiet:
+                print(f"written: {target}", file=sys.stderr)
+    return written

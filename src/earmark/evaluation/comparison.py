@@ -57,7 +57,7 @@ def compare(
         b: Vectors of the second system; of a mapping, the labels may stand here.
         labels: One for each row.
         distance: One or several of cosine, euclidean, spearman.
-        metrics: Names, in a list or with commas; None is P@k, GSR, CSR, CSR_pointwise, CS, CSCF and silhouette.
+        metrics: Names, in a list or with commas; None is P@k and the separation of classes.
         k: The k of P@k, one or several.
         groups: The speaker, bird or recording of each row: the unit of intervals and tests.
         across_groups: Also leave out all pairs of one group, as protocol "across_groups".

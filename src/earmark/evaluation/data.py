@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from earmark.errors import InputError, UsageError
 from earmark.evaluation.options import Options
 from earmark.geometry.layout import Layout, lay_out, one_class
-from earmark.vectors.roles import is_index_name, role_of, telling
+from earmark.vectors.columns import is_index_name, role_of, telling
 from earmark.vectors.texts import as_array, column_texts
 from earmark.wording import counted
 

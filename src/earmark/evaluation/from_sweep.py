@@ -44,7 +44,7 @@ class ClassPairs:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Evaluated:
     """One metric before it becomes a row."""
 
     metric: str
@@ -89,14 +89,14 @@ def from_sweep(
     counts: resampling.Counts | None,
     hub_k: int,
     refused: Mapping[str, str],
-) -> Iterator[Measured | Row]:
+) -> Iterator[Evaluated | Row]:
     """Every metric of Earmark's own that the sweep's quantities decide, in catalogue order."""
     places = swept.neighbours.places
     answerable = _partners(layout, protocol) > 0
     alone = int((~answerable).sum())
     excluded = f"{counted(alone, 'point')} without a same-class partner excluded" if alone else ""
 
-    def mean_of(metric: str, points: Floats, why: str = "") -> Measured | Row:
+    def mean_of(metric: str, points: Floats, why: str = "") -> Evaluated | Row:
         points = np.where(answerable, points, np.nan)
         valid = np.isfinite(points)
         short = int((answerable & ~valid).sum())
@@ -105,7 +105,7 @@ def from_sweep(
             every = f"all points {why}" if why and answerable.any() else ""
             return not_applicable(metric, every or "no point has a same-class partner to be compared with")
         resampled = None if counts is None else resampling.resampled_means(points, counts)
-        return Measured(metric, float(points[valid].mean()), int(valid.sum()), resampled, points, remarks)
+        return Evaluated(metric, float(points[valid].mean()), int(valid.sum()), resampled, points, remarks)
 
     for k in ks:
         if k >= layout.n:
@@ -129,7 +129,7 @@ def from_sweep(
             values, measured = pairs.values(protocol, name)
             if measured:
                 resampled = values[1:] if len(values) > 1 else None
-                yield Measured(name, float(values[0]), layout.n - alone, resampled, reason=excluded)
+                yield Evaluated(name, float(values[0]), layout.n - alone, resampled, reason=excluded)
             else:
                 yield not_applicable(name, "no pair of classes can be compared")
         else:
@@ -141,7 +141,7 @@ def from_sweep(
             yield _noted(item, separation.epsilon_note(near, wide) if "nearest_other" in record.needs else "")
 
 
-def _noted(item: Measured | Row, note: str) -> Measured | Row:
+def _noted(item: Evaluated | Row, note: str) -> Evaluated | Row:
     return (
         item
         if not note or isinstance(item, Row)
@@ -161,7 +161,7 @@ def _partners(layout: Layout, protocol: str) -> NDArray[np.int64]:
 
 def _by_class(
     record: Metric, near: Floats, wide: Floats, layout: Layout, counts: resampling.Counts | None, excluded: str
-) -> Measured | Row:
+) -> Evaluated | Row:
     """A metric of class means: a function of two values of each place, of where classes start, and of weights."""
     points = int((np.isfinite(near) & np.isfinite(wide)).sum())
     if not points:
@@ -171,17 +171,17 @@ def _by_class(
     if counts is not None:
         # A resample at a time: [resamples, N] in float64 would be the largest array of the evaluation.
         resampled = np.array([record.compute(near, wide, layout.starts, row[None, :])[0] for row in counts])
-    return Measured(record.name, float(value), points, resampled, reason=excluded)
+    return Evaluated(record.name, float(value), points, resampled, reason=excluded)
 
 
-def _hubness(record: Metric, swept: Swept, n: int, k: int) -> Measured | Row:
+def _hubness(record: Metric, swept: Swept, n: int, k: int) -> Evaluated | Row:
     if k >= n:
         return not_applicable(record.name, f"k = {k} needs at least {k + 1} points, there are {n}")
     if not (swept.neighbours.places[:, 0] >= 0).any():
         return not_applicable(record.name, "no point has a neighbour outside its group")
     value = record.compute(*(quantity(swept, need, k) for need in record.needs))
     points = quantity(swept, "occurrences", k).astype(np.float64) if "k" in record.needs else None
-    return Measured(record.name, value, n, points=points)
+    return Evaluated(record.name, value, n, points=points)
 
 
 def clusters_of(
@@ -191,7 +191,7 @@ def clusters_of(
     options: Options,
     title: str,
     refused: Mapping[str, str],
-) -> Iterator[Measured | Row]:
+) -> Iterator[Evaluated | Row]:
     """The metrics of clusters: k-means of several seeds, and UMAP with HDBSCAN."""
     clustered = [name for name in names if name in catalogue.CLUSTERED]
     yield from (not_applicable(name, refused[name]) for name in clustered if name in refused)
@@ -214,7 +214,7 @@ def clusters_of(
         for name in asked:
             values = np.array([METRICS[name].compute(clusters, layout.codes[order]) for clusters in fits])
             spread = f"mean over {len(fits)} k-means seeds of {clustering.STARTS} starts, sd {values.std(ddof=1):.4f}"
-            yield Measured(name, float(values.mean()), layout.n, reason=spread)
+            yield Evaluated(name, float(values.mean()), layout.n, reason=spread)
     if "purity" in names and "purity" not in refused:
         try:
             with progress_bar(options.progress, 1, f"{title}: UMAP + HDBSCAN", "fit") as tick:
@@ -230,7 +230,7 @@ def clusters_of(
         else:
             value = clustering.purity(clusters, layout.to_rows(layout.codes))
             reason = f"{counted(noise, 'point')} called noise by HDBSCAN left out" if noise else ""
-            yield Measured("purity", value, layout.n - noise, reason=reason)
+            yield Evaluated("purity", value, layout.n - noise, reason=reason)
 
 
 def not_applicable(metric: str, reason: str) -> Row:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from earmark.calibrate import bootstrap as resampling
 from earmark.calibrate import deletions, jackknife
 from earmark.calibrate.closed_forms import CLASS_SUMS
-from earmark.evaluation.from_sweep import Measured, from_pairs
+from earmark.evaluation.from_sweep import Evaluated, from_pairs
 from earmark.evaluation.options import Options
 from earmark.geometry.layout import Layout
 from earmark.metrics import catalogue
@@ -41,7 +41,7 @@ class IntervalPlan:
         """How deep the lists of neighbours must be."""
         return deletions.depth_needed(k, self.units) if self.jackknife else k
 
-    def cells(self, item: Measured) -> tuple[dict[str, Any], str]:
+    def cells(self, item: Evaluated) -> tuple[dict[str, Any], str]:
         """The cells of a row that tell its interval, and a remark for its reason."""
         if self.kind == "bootstrap" and item.resampled is not None:
             low, high = resampling.interval(item.resampled)

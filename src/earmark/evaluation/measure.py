@@ -17,7 +17,7 @@ from earmark.calibrate import deletions, permutation
 from earmark.evaluation.data import Data
 from earmark.evaluation.from_sweep import (
     ClassPairs,
-    Measured,
+    Evaluated,
     clusters_of,
     from_pairs,
     from_sweep,
@@ -149,7 +149,7 @@ def _measure(
                 factors=setting.factors, threads=threads, memory=options.memory,
             )  # fmt: skip
             tick(1)
-    found: dict[str, list[Measured | Row]] = {name: [] for name in protocols}
+    found: dict[str, list[Evaluated | Row]] = {name: [] for name in protocols}
     for name in protocols:
         if swept:
             found[name] += [
@@ -178,10 +178,10 @@ def _measure(
         for item in measured:
             row = _row(item, name, base, nulls.get(name, {}), setting.notes, intervals, scheme, options.permutations)
             rows.append(row)
-            if options.per_unit and isinstance(item, Measured) and item.without is not None:
+            if options.per_unit and isinstance(item, Evaluated) and item.without is not None:
                 by_row = intervals.units.kind == "clip"
                 per_unit[(*key, name, item.metric)] = layout.to_rows(item.without) if by_row else item.without
-            if options.per_point and isinstance(item, Measured) and item.points is not None:
+            if options.per_point and isinstance(item, Evaluated) and item.points is not None:
                 values = np.full(data.rows, np.nan)
                 values[data.order] = item.points
                 per_point[(*key, name, item.metric)] = values
@@ -192,7 +192,7 @@ def _measure(
     return Scores(rows=tuple(rows), per_point=per_point, per_unit=per_unit)
 
 
-def _with_deletions(item: Measured | Row, without: dict[str, Floats]) -> Measured | Row:
+def _with_deletions(item: Evaluated | Row, without: dict[str, Floats]) -> Evaluated | Row:
     return item if isinstance(item, Row) else replace(item, without=without.get(item.metric))
 
 
@@ -243,7 +243,7 @@ def _neighbours(
 
 
 def _row(
-    item: Measured | Row,
+    item: Evaluated | Row,
     protocol: str,
     base: dict[str, Any],
     nulls: dict[str, Floats],
@@ -252,6 +252,9 @@ def _row(
     scheme: permutation.Scheme | None = None,
     permutations: int = 0,
 ) -> Row:
+    if catalogue.is_own(item.metric):
+        known = f"{base['inputs']} {catalogue.digest([item.metric])}"
+        base = base | {"inputs": hashlib.sha256(known.encode()).hexdigest()}
     if isinstance(item, Row):
         return Row(metric=item.metric, protocol=protocol, status=item.status, reason=item.reason, **base)
     cells, remark = ({}, "") if intervals is None else intervals.cells(item)

@@ -14,7 +14,7 @@ import numpy as np
 
 from earmark.calibrate import bootstrap as resampling
 from earmark.evaluation.data import Data
-from earmark.evaluation.from_sweep import Measured, from_pairs, not_applicable, quantity
+from earmark.evaluation.from_sweep import Evaluated, from_pairs, not_applicable, quantity
 from earmark.geometry.sweep import Swept
 from earmark.metrics import catalogue
 from earmark.scores import METRICS, Row
@@ -28,7 +28,7 @@ def own_metrics(
     refused: Mapping[str, str],
     counts: resampling.Counts | None,
     protocol: str,
-) -> Iterator[Measured | Row]:
+) -> Iterator[Evaluated | Row]:
     """Those of the metrics that are strangers'; what needs no distances belongs to the protocol "all"."""
     for name in names:
         if not catalogue.is_own(name) or (protocol != "all" and not from_pairs(name)):
@@ -64,11 +64,11 @@ def _offered(data: Data, swept: Swept | None, need: str, k: int) -> Any:
     return layout.to_rows(quantity(swept, need, k))
 
 
-def _measured(name: str, values: Any, data: Data, counts: resampling.Counts | None) -> Measured | Row:
+def _measured(name: str, values: Any, data: Data, counts: resampling.Counts | None) -> Evaluated | Row:
     if values.ndim == 0:
         if not np.isfinite(values):
             return Row(metric=name, status="failed", reason=f"the value came out as {float(values)}")
-        return Measured(name, float(values), data.layout.n)
+        return Evaluated(name, float(values), data.layout.n)
     if values.shape != (data.layout.n,):
         raise ValueError(f"it returned values of shape {values.shape} for {data.layout.n} clips")
     points = values[data.layout.order]
@@ -76,4 +76,4 @@ def _measured(name: str, values: Any, data: Data, counts: resampling.Counts | No
     if not valid.any():
         return not_applicable(name, "it has a value for no point")
     resampled = None if counts is None else resampling.resampled_means(points, counts)
-    return Measured(name, float(points[valid].mean()), int(valid.sum()), resampled, points)
+    return Evaluated(name, float(points[valid].mean()), int(valid.sum()), resampled, points)

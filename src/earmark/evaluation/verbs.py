@@ -50,39 +50,38 @@ def evaluate(
 ) -> Scores:
     """Measure how well `vectors` [N, D] keep clips of one label together; returns Scores.
 
-    >>> evaluate(X, labels, distance=["cosine", "euclidean"], permutations=1000).value("P@1", distance="cosine")
-
     Args:
         vectors: One row for each clip.
-        labels: One for each row; None, NaN, pandas.NA, a masked entry or "" means unlabelled (dropped and counted).
+        labels: One for each row; None, NaN, pandas.NA, a masked entry or "" is unlabelled: dropped and counted.
         distance: One or several of cosine, euclidean, spearman.
-        metrics: Names, also in one text with commas, or import paths of your own (`mymodule:my_metric`). The default is
-            all but clustering (k-means, UMAP + HDBSCAN), which "all" includes.
-        k: The k of P@k.
+        metrics: Names, in a list or with commas, or "all"; None is all but clustering (k-means, UMAP + HDBSCAN).
+        k: The k of P@k, one or several.
         permutations: Shuffles of the labels, as groups allow: each score gets a chance baseline, a lift and a p-value.
-        intervals: "jackknife" (the default: each clip, or each group when `groups` are given, is left out as query and
-            as candidate), "bootstrap" (queries are resampled and the candidates stay as they are, so the interval is
-            about other queries in this collection, and too narrow for another collection) or "none".
-        bootstrap: How many resamples; a number asks for the bootstrap.
-        groups: The speaker, individual or recording of each row.
-        across_groups: Compute every metric also without pairs of one group, as protocol "across_groups".
-        min_class_size: Smaller classes are dropped from queries and candidates alike.
+        intervals: "jackknife" (the default: each clip, or each group, is left out as query and as candidate),
+            "bootstrap" (queries are drawn and the candidates stay as they are: the interval is about other queries in
+            this collection, and too narrow for another collection) or "none".
+        bootstrap: Resamples of the queries; a number chooses that kind of interval.
+        groups: The speaker, bird or recording of each row: the unit of intervals and tests.
+        across_groups: Also leave out all pairs of one group, as protocol "across_groups".
+        min_class_size: Smaller classes are dropped, from queries and candidates alike.
         ties: Ranks of equal values under spearman: "average", or "ordinal" as in published numbers.
-        hub_k: How many neighbours hubness counts, and metrics of your own get.
-        seed: Of shuffles, resamples and k-means.
+        hub_k: Neighbours that the measures of hubness count.
+        seed: Seed of shuffles, resamples and k-means.
         per_point: Keep the value of every point in `Scores.per_point`.
-        per_unit: Keep the value without each clip or group in `Scores.per_unit`.
-        ids: Names of the rows, for `per_point`.
+        per_unit: Keep the value without each clip, or group, in `Scores.per_unit`.
+        ids: Names of the rows.
         correct: One or several hubness corrections: none, sphere, ls, nicdm, icdm, csls, mp, dsl, with parameters as in
             "icdm:k=20,iterations=5". Each gives rows of its own, from distances corrected on the fly.
         device: Where the neighbours that a correction rests on are searched: cpu, cuda, or auto (a GPU if there is one
             and it pays).
-        memory: Budget of tiles and batches, beside the vectors.
-        threads: How many; the default is one for each core.
-        system: Name of the model, for the column of that name.
-        subset: Name of the data.
-        suite: Name of the benchmark.
-        progress: Show a bar on stderr when the work takes over two seconds.
+        memory: Budget for tiles and batches, beside the vectors: "2GB", or a number of bytes.
+        threads: Threads at work; None is one for each core. No result depends on it.
+        system: Name of the model, for the column `system`.
+        subset: Name of the data, for the column `subset`.
+        suite: Name of the suite, for the column `suite`.
+        progress: Whether a bar on stderr shows how far the work is.
+
+    >>> evaluate(X, labels, distance=["cosine", "euclidean"], permutations=1000).value("P@1", distance="cosine")
     """
     refuse_reserved(subset, "subset")
     kind, resamples = kind_of_intervals(intervals, bootstrap)
@@ -102,10 +101,11 @@ def hubness(vectors: Any, *, k: int = HUB_K, correct: str | Sequence[str] = "non
 
     Args:
         vectors: One row for each clip.
-        k: How many neighbours are counted.
-        correct: Corrections as in `evaluate`: `correct=("none", "icdm")` gives the measures before and after one.
-        options: distance, ties, per_point, ids, device, memory, threads, system, subset, suite and progress, all as in
-            `evaluate`. With `per_point`, `Scores.per_point` holds each point's k-occurrence under the name "hub_ratio".
+        k: Length of the lists of neighbours.
+        correct: One or several hubness corrections; `("none", "icdm")` gives the measures before and after one.
+        options: Those of `evaluate` that need no labels: distance, ties, ids, device, memory, threads, system, subset,
+            suite, progress; and per_point, which keeps how many lists each point is in, in `Scores.per_point` under the
+            metric "hub_ratio".
     """
     return study_hubness(vectors, k=k, correct=correct, **options).scores
 

@@ -6,7 +6,10 @@ arguments say what it needs (`OFFERED`), and it returns one number, or one for e
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import re
+import sys
 from collections.abc import Iterable, Sequence
 
 from earmark.errors import UsageError, did_you_mean
@@ -101,3 +104,18 @@ def find(name: str, offered: Sequence[str] = ()) -> Metric:
 def name_of(name: str) -> str:
     """How a metric is spelled in score tables: its name, whether it was given so or by an import path."""
     return find(name).name if is_path(name) else name
+
+
+def digest(names: str | Iterable[str]) -> str:
+    """A hash of the code of the strangers' metrics among the names or paths, "" where there are none."""
+    records = [find(name) for name in named(names) if is_path(name) or (name in METRICS and is_own(name))]
+    sources = [_source(record) for record in records]
+    return hashlib.sha256("\x1f".join(sources).encode()).hexdigest() if sources else ""
+
+
+def _source(record: Metric) -> str:
+    """The text of the module that a metric stands in, or its name where there is no text."""
+    try:
+        return inspect.getsource(sys.modules[record.function.__module__])
+    except (OSError, TypeError, KeyError, AttributeError):
+        return record.name

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -25,6 +25,7 @@ from earmark.corpora.clips import Clip, groups_of
 from earmark.embed.pooling import Block, widened
 from earmark.errors import InputError
 from earmark.progress import Progress
+from earmark.scores import Row
 from earmark.wording import counted
 
 __all__ = [
@@ -67,53 +68,43 @@ class TaskCard:
     notes: str = ""
 
 
-class Finding(NamedTuple):
-    """One score of a task, as a row of the score table wants it. A value, or a status and a reason.
+class Finding(Row):
+    """The row of a task: a value, or a status and a reason. Suite, subset, system, version and inputs are the run's.
 
     `n` counts clips. With status `ok` the reason says what else a reader should know (trials, clips left out).
     """
 
-    metric: str
-    protocol: str = "all"
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    n: int | None = None
-    status: str = "ok"
-    reason: str = ""
-    baseline: float | None = None
-    lift: float | None = None
-    p_value: float | None = None
-    distance: str = ""
-    correction: str = "none"
-    baseline_low: float | None = None
-    baseline_high: float | None = None
-    interval: str = ""
-    unit: str = ""
-    units: int | None = None
-    comparisons: int | None = None
-    shuffle: str = ""
-    baseline_error: float | None = None
+    __slots__ = ()
+
+    def __init__(self, metric: str, protocol: str = "all", value: float | None = None, **cells: Any) -> None:
+        super().__init__(metric=metric, protocol=protocol, value=value, **cells)
 
     @classmethod
     def measured(
         cls, metric: str, protocol: str, value: float, between: tuple[float | None, float | None], **more: Any
     ) -> Finding:
         """A value with its interval."""
-        return cls(metric, protocol, value, between[0], between[1], **more)
+        return cls(metric, protocol, value, low=between[0], high=between[1], **more)
 
     def against(self, luck: Null | None) -> Finding:
         """The same with what shuffled labels reach beside it, where that was computed."""
         if luck is None:
             return self
-        return self._replace(
-            baseline=luck.baseline, lift=luck.lift, p_value=luck.p_value,
+        return replace(
+            self, baseline=luck.baseline, lift=luck.lift, p_value=luck.p_value,
             baseline_low=luck.low, baseline_high=luck.high,
         )  # fmt: skip
 
     @classmethod
     def not_applicable(cls, metric: str, protocol: str, reason: str) -> Finding:
         return cls(metric, protocol, n=0, status="not_applicable", reason=reason)
+
+    def cells(self) -> dict[str, Any]:
+        """The columns that a task fills."""
+        run = ("suite", "subset", "system", "version", "inputs")
+        return {name: cell for name, cell in self.as_dict().items() if name not in run}
+
+    _asdict = cells
 
 
 @dataclass(frozen=True, eq=False)

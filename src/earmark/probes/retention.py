@@ -17,6 +17,7 @@ real ones, plain and corrected for hubs (GICDM). No labels are needed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -177,19 +178,14 @@ def _no_content(why: str) -> list[Finding]:
 
 def _no_fidelity(metrics: Sequence[str], distance: str, why: str) -> list[Finding]:
     return [
-        Finding.not_applicable(name, "all", why)._replace(correction=correction, distance=distance)
+        replace(Finding.not_applicable(name, "all", why), correction=correction, distance=distance)
         for correction in ("none", "gicdm") for name in metrics
     ]  # fmt: skip
 
 
 def _from_row(row: Row, protocol: str) -> Finding:
-    return Finding(
-        row.metric, protocol, row.value, row.low, row.high, n=row.n, status=row.status, reason=row.reason,
-        baseline=row.baseline, lift=row.lift, p_value=row.p_value, distance=row.distance, correction=row.correction,
-        baseline_low=row.baseline_low, baseline_high=row.baseline_high, interval=row.interval, unit=row.unit,
-        units=row.units, comparisons=row.comparisons, shuffle=row.shuffle, baseline_error=row.baseline_error,
-    )  # fmt: skip
+    return Finding(**{**row.as_dict(), "protocol": protocol, "seconds": None})
 
 
 def _with_note(findings: Sequence[Finding], note: str) -> list[Finding]:
-    return [finding._replace(reason=join_notes(finding.reason, note)) for finding in findings]
+    return [replace(finding, reason=join_notes(finding.reason, note)) for finding in findings]

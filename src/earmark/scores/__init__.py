@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from earmark.scores.metrics import METRICS, Metric, metric, metric_facts
 from earmark.scores.metrics import Metric as MetricFacts
-from earmark.scores.rows import COLUMNS, KEY, Row
+from earmark.scores.rows import COLUMNS, KEY, Measurement, Row
 from earmark.scores.rules import RULES, VOCSIM_SUBSETS, Rule, VocSimSubset, aggregate, find_rule, harmonic_mean
 from earmark.scores.table import PointKey, Scores, load_scores, merge, read_scores
 from earmark.scores.validation import PROTOCOLS, STATUS_MARKS, STATUSES, WITH_VALUE, validate
@@ -24,6 +24,7 @@ __all__ = [
     "STATUS_MARKS",
     "VOCSIM_SUBSETS",
     "WITH_VALUE",
+    "Measurement",
     "Metric",
     "MetricFacts",
     "PointKey",

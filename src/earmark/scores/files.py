@@ -5,7 +5,6 @@ A missing number is an empty cell in CSV and `null` in JSON and Parquet; every o
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import os
@@ -16,6 +15,7 @@ from typing import Any
 from earmark.atomic import write_whole
 from earmark.errors import InputError, UsageError, did_you_mean, quoted, require
 from earmark.scores.rows import COLUMNS, COUNTS, DEFAULTS, NUMBERS, Row, checked
+from earmark.tables import csv_text, decode_text, parquet_bytes, read_csv
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 
@@ -39,35 +39,19 @@ def read_rows(path: str | os.PathLike[str]) -> list[Row]:
     return list(decode(data, source))
 
 
-def _decode_text(data: bytes, source: Path) -> str:
-    try:
-        return data.decode("utf-8-sig")  # spreadsheets put a byte-order mark in front
-    except UnicodeDecodeError as error:
-        raise InputError(f"{source} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from error
-
-
 def _decode_csv(data: bytes, source: Path) -> Iterator[Row]:
-    reader = csv.reader(io.StringIO(_decode_text(data, source), newline=""), strict=True)
-    try:
-        header = [name.strip() for name in next(reader)]
-        _check_columns(header, source)
-        line = reader.line_num + 1
-        for cells in reader:
-            where = f"{source}, line {line}"
-            line = reader.line_num + 1
-            if not cells:
-                continue
-            if len(cells) != len(header):
-                raise InputError(f"{where} has {len(cells)} cells, the header {len(header)}; check its commas.")
-            record = {
-                name: _parse_number(cell, f'{where}, column "{name}"') if name in NUMBERS else cell
-                for name, cell in zip(header, cells, strict=True)
-            }
-            yield _row(record, where)
-    except csv.Error as error:
-        raise InputError(
-            f"{source}, line {reader.line_num} is not readable as CSV ({error}); check its quotes."
-        ) from error
+    lines = read_csv(decode_text(data, source), source)
+    header = [name.strip() for name in next(lines).cells]
+    _check_columns(header, source)
+    for number, cells in lines:
+        where = f"{source}, line {number}"
+        if len(cells) != len(header):
+            raise InputError(f"{where} has {len(cells)} cells, the header {len(header)}; check its commas.")
+        record = {
+            name: _parse_number(cell, f'{where}, column "{name}"') if name in NUMBERS else cell
+            for name, cell in zip(header, cells, strict=True)
+        }
+        yield _row(record, where)
 
 
 def _parse_number(cell: str, where: str) -> float | int | None:
@@ -127,7 +111,7 @@ def _parse_json(text: str, where: str) -> Any:
 
 
 def _decode_jsonl(data: bytes, source: Path) -> Iterator[Row]:
-    for number, line in enumerate(_decode_text(data, source).split("\n"), start=1):
+    for number, line in enumerate(decode_text(data, source).split("\n"), start=1):
         if not line.strip():
             continue
         where = f"{source}, line {number}"
@@ -138,7 +122,7 @@ def _decode_jsonl(data: bytes, source: Path) -> Iterator[Row]:
 
 
 def _decode_json(data: bytes, source: Path) -> Iterator[Row]:
-    table = _parse_json(_decode_text(data, source), str(source))
+    table = _parse_json(decode_text(data, source), str(source))
     if not isinstance(table, list):
         raise InputError(f"{source} is not a JSON array; a score table is an array of rows.")
     for number, record in enumerate(table, start=1):
@@ -201,32 +185,13 @@ def _json_line(row: Row) -> str:
     return json.dumps(row.as_dict(), ensure_ascii=False, allow_nan=False)
 
 
-def _csv_cell(cell: object) -> str:
-    text = "" if cell is None else repr(cell) if isinstance(cell, int | float) else str(cell)
-    # When lines end in "\n", Python 3.11's csv.writer leaves a lone "\r" unquoted, and csv.reader refuses it.
-    return '"' + text.replace('"', '""') + '"' if any(mark in text for mark in ',"\r\n') else text
-
-
-def _encode_csv(rows: Sequence[Row]) -> bytes:
-    lines = [",".join(COLUMNS)]
-    lines += [",".join(_csv_cell(getattr(row, name)) for name in COLUMNS) for row in rows]
-    return ("\n".join(lines) + "\n").encode()
-
-
 def _encode_parquet(rows: Sequence[Row]) -> bytes:
-    arrow = require("pyarrow", "Parquet files", "parquet")
-    parquet = require("pyarrow.parquet", "Parquet files", "parquet")
-    types = {name: arrow.float64() if name in NUMBERS else arrow.string() for name in COLUMNS} | dict.fromkeys(
-        COUNTS, arrow.int64()
-    )
-    columns = [arrow.array([getattr(row, name) for row in rows], type=types[name]) for name in COLUMNS]
-    out = io.BytesIO()
-    parquet.write_table(arrow.table(columns, schema=arrow.schema(list(types.items()))), out)
-    return out.getvalue()
+    types = {name: "float64" if name in NUMBERS else "string" for name in COLUMNS} | dict.fromkeys(COUNTS, "int64")
+    return parquet_bytes({name: [getattr(row, name) for row in rows] for name in COLUMNS}, types)
 
 
 _WRITERS: dict[str, Callable[[Sequence[Row]], bytes]] = {
-    ".csv": _encode_csv,
+    ".csv": lambda rows: csv_text(COLUMNS, (row.as_dict() for row in rows)).encode(),
     ".jsonl": lambda rows: "".join(_json_line(row) + "\n" for row in rows).encode(),
     ".json": lambda rows: json_array(rows).encode(),
     ".parquet": _encode_parquet,

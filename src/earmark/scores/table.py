@@ -108,10 +108,13 @@ class Scores:
 
 
 def read_scores(path: str | os.PathLike[str]) -> Scores:
-    """Read a .csv, .jsonl, .json or .parquet score table.
+    """Read a score table.
 
-    Columns that an older version did not write take their defaults. An unknown column, a cell that is not a
-    number where one belongs, and NaN or infinity are errors that say where.
+    Columns that an older version did not write take their defaults. An unknown column, a cell that is not a number
+    where one belongs, and NaN or infinity are errors that say where.
+
+    Args:
+        path: A file that ends in .csv, .jsonl, .json or .parquet.
     """
     return Scores(tuple(read_rows(path)))
 

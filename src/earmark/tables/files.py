@@ -94,9 +94,13 @@ def decode_text(data: bytes, source: object) -> str:
         raise InputError(f"{source} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from error
 
 
-def read_csv(text: str, source: object, *, delimiter: str = ",") -> Iterator[CsvLine]:
-    """The lines of CSV text that are not blank; InputError, naming `source` and line, where quotes are wrong."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+def read_csv(text: str | Iterable[str], source: object, *, delimiter: str = ",") -> Iterator[CsvLine]:
+    """The lines of CSV text, or of an open file, that are not blank.
+
+    Raises InputError, naming `source` and line, where quotes are wrong.
+    """
+    lines = io.StringIO(text, newline="") if isinstance(text, str) else text
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     number = 1
     try:
         for cells in reader:

@@ -31,7 +31,7 @@ from earmark.geometry.hubness import antihub_rate, hub_ratio, k_occurrences
 from earmark.geometry.icdm import icdm
 from earmark.geometry.neighbours import nearest
 from earmark.progress import tracked
-from earmark.published.catalogue import read
+from earmark.published import read
 
 Strings = tuple[str, ...]
 Item = TypeVar("Item")

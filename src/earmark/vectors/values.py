@@ -1,4 +1,4 @@
-"""Vectors and labels as tables, and how the texts and arrays of any file become them."""
+"""Vectors, labels and the two together, and how the texts and arrays of any file become them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import InputError
-from earmark.vectors.dimensions import Numbered, without_index
-from earmark.vectors.roles import shortened
+from earmark.vectors.columns import Numbered, shortened, without_index
 from earmark.vectors.texts import Texts, settled
 from earmark.wording import counted
 
@@ -71,6 +70,22 @@ class Labels:
     roles: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Joined:
+    """Vectors and labels row by row, in the order of the vectors. `notes` says what a reader should know.
+
+    `columns` names the dimensions, where the file names them, and `summary` says what every column was used as.
+    """
+
+    values: Matrix
+    labels: Texts
+    groups: Texts | None
+    ids: tuple[str, ...] | None
+    notes: tuple[str, ...]
+    columns: tuple[str, ...] | None = None
+    summary: str = ""
+
+
 def vectors_of(
     values: Matrix,
     texts: Mapping[str, Texts],
@@ -88,7 +103,7 @@ def vectors_of(
     everything = list(range(values.shape[1]))
     judged = Numbered(everything, [], [], ()) if chosen else without_index(values, names, source)
     if judged.counting:
-        values = take_columns(values, judged.kept)
+        values = values.take(judged.kept, axis=1)
         left_out = [*left_out, *(names[place] if names else f"column {place + 1}" for place in judged.counting)]
     return Vectors(
         _ids(texts["id"], source) if "id" in texts else None,
@@ -102,11 +117,6 @@ def vectors_of(
         notes=judged.notes,
         doubtful=tuple(judged.kept.index(place) for place in judged.doubtful),
     )
-
-
-def take_columns(values: Matrix, places: Sequence[int]) -> Matrix:
-    """Some columns of a matrix, in the order given."""
-    return values.take(list(places), axis=1)
 
 
 def labels_of(
