@@ -13,7 +13,6 @@ Every file is replaced as a whole: a reader never sees half of one.
 
 from __future__ import annotations
 
-import csv
 import platform
 import re
 from collections.abc import Iterator, Sequence
@@ -32,6 +31,7 @@ from earmark.pipeline.codec_systems import CodecSystem
 from earmark.pipeline.prepare import Subset
 from earmark.scores import Scores
 from earmark.submissions import Dataset, Document
+from earmark.tables import read_csv_records, read_text
 
 __all__ = ["KIND", "clip_values", "is_codec_run", "read_cards", "read_codec_record", "write_results"]
 
@@ -216,11 +216,10 @@ def clip_values(place: str | Path, metric: str) -> Iterator[tuple[str, str, str,
     """(subset, system, clip id, value) of one column of clips.csv; "status" tells the lines without a value apart."""
     path = Path(place) / "clips.csv"
     try:
-        with path.open(encoding="utf-8", newline="") as stream:
-            for line in csv.DictReader(stream):
-                cell = line.get(metric) or ""
-                status = line["status"] if line["status"] != "ok" else "not_applicable"
-                found = Measured(float(cell)) if cell else Measured(None, status, line["reasons"] or "not measured")
-                yield line["subset"], line["system"], line["id"], found
+        for line in read_csv_records(read_text(path), path):
+            cell = line.get(metric) or ""
+            status = line["status"] if line["status"] != "ok" else "not_applicable"
+            found = Measured(float(cell)) if cell else Measured(None, status, line["reasons"] or "not measured")
+            yield line["subset"], line["system"], line["id"], found
     except (OSError, KeyError, ValueError) as error:
         raise InputError(f"{path} cannot be read ({error}): run its config.yaml again.") from error

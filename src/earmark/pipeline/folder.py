@@ -16,8 +16,6 @@ Every file is replaced as a whole: a reader never sees half of one.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,6 +35,7 @@ from earmark.pipeline.cache import Cache
 from earmark.pipeline.config import load_config
 from earmark.pipeline.packs import Facts
 from earmark.pipeline.prepare import Failure, Subset, choose_subsets, open_corpora
+from earmark.tables import csv_text, read_csv_records, read_text
 
 CLIP_COLUMNS = tuple("suite subset id label group path start end seconds rate channels digest outcome copy_of".split())
 FORMAT = 1
@@ -64,11 +63,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_csv(path: Path, header: Sequence[str], lines: Iterable[Sequence[object]]) -> None:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([["" if cell is None else cell for cell in line] for line in lines])
-    write_text(path, stream.getvalue())
+    write_text(path, csv_text(header, lines))
 
 
 def file_stem(name: str) -> str:
@@ -84,8 +79,7 @@ def read_failures(folder: Path) -> list[Failure]:
     path = folder / "failures.csv"
     if not path.exists():
         return []
-    with path.open(encoding="utf-8", newline="") as stream:
-        return [Failure(**record) for record in csv.DictReader(stream)]
+    return [Failure(**record) for record in read_csv_records(read_text(path), path)]
 
 
 def write_clips(
@@ -189,8 +183,8 @@ def read_finished(folder: Path) -> Finished | None:
 
 def read_clips(folder: str | Path) -> list[dict[str, str]]:
     """The lines of clips.csv; an empty cell is an empty text."""
-    with (Path(folder) / "clips.csv").open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
+    path = Path(folder) / "clips.csv"
+    return list(read_csv_records(read_text(path), path))
 
 
 def load_vectors(folder: str | Path, subset: str, system: str, suite: str | None = None) -> RunVectors:

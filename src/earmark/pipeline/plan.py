@@ -15,6 +15,7 @@ from earmark.pipeline.config import RunConfig
 from earmark.pipeline.models import Model, System
 from earmark.pipeline.packs import Index
 from earmark.pipeline.prepare import Failure, Subset
+from earmark.tables import aligned
 from earmark.wording import counted
 
 PROBE_CLIPS = 3
@@ -184,10 +185,7 @@ def plan_text(lines: Sequence[Line], cache_url: str) -> str:
         for line in lines
     ]
     head = ["step", "subset", "what", "amount", "state", "about"]
-    widths = [max(len(row[column]) for row in [head, *cells]) for column in range(len(head))]
-    text = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [head, *cells]
-    ]
+    text = aligned([head, *cells])
     known = [line.seconds for line in lines if line.seconds is not None]
     unknown = any(line.seconds is None for line in lines)
     todo = sum(1 for line in lines if line.todo)
