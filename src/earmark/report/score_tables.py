@@ -18,6 +18,7 @@ nothing is bold where systems were scored on different clips.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypedDict, Unpack
 
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.report.metric_text import facts
@@ -33,52 +34,31 @@ _PERCENT = NumberFormat(1, percent=True, unit="%", minus=HYPHEN)
 _PLAIN = NumberFormat(3, minus=HYPHEN)
 
 
-def to_markdown(
-    scores: Scores,
-    *,
-    metrics: Sequence[str] | None = None,
-    caption: str | None = None,
-    interval: bool = True,
-    lift: bool = True,
-) -> str:
-    """A GitHub-flavoured Markdown table.
+class TableOptions(TypedDict, total=False):
+    """What a table of scores shows: see `score_table`."""
 
-    Args:
-        scores: The rows to show.
-        metrics: The columns and their order; None is every metric of the table.
-        caption: Replaces the caption made here; "" leaves it out.
-        interval: Show 95 % intervals.
-        lift: Show the lift over chance.
+    metrics: Sequence[str] | None
+    caption: str | None
+    interval: bool
+    lift: bool
+
+
+def to_markdown(scores: Scores, **options: Unpack[TableOptions]) -> str:
+    """A GitHub-flavoured Markdown table of `score_table`."""
+    return score_table(scores, **options).to_markdown()
+
+
+def to_latex(scores: Scores, *, label: str | None = None, **options: Unpack[TableOptions]) -> str:
+    """The same as a LaTeX table environment that needs only the booktabs package.
+
+    All text is escaped, the caption too; `label` is taken as it is.
     """
-    return _pivot(scores, metrics, caption, interval, lift).to_markdown()
+    return score_table(scores, **options).to_latex(label=label)
 
 
-def to_latex(
-    scores: Scores,
-    *,
-    metrics: Sequence[str] | None = None,
-    caption: str | None = None,
-    label: str | None = None,
-    interval: bool = True,
-    lift: bool = True,
-) -> str:
-    """A LaTeX table environment that needs only the booktabs package.
-
-    Options as for `to_markdown`. All text is escaped, the caption too; `label` is taken as it is.
-    """
-    return _pivot(scores, metrics, caption, interval, lift).to_latex(label=label)
-
-
-def to_text(
-    scores: Scores,
-    *,
-    metrics: Sequence[str] | None = None,
-    caption: str | None = None,
-    interval: bool = True,
-    lift: bool = True,
-) -> str:
-    """The same table in aligned columns for a terminal. Options as for `to_markdown`."""
-    return _pivot(scores, metrics, caption, interval, lift).to_text()
+def to_text(scores: Scores, **options: Unpack[TableOptions]) -> str:
+    """The same in aligned columns for a terminal."""
+    return score_table(scores, **options).to_text()
 
 
 def by_subset(scores: Scores, metric: str) -> str:
@@ -155,7 +135,23 @@ def _refuse_empty(scores: Scores) -> None:
         raise InputError("The score table is empty; there is nothing to print.")
 
 
-def _pivot(scores: Scores, metrics: Sequence[str] | None, caption: str | None, interval: bool, lift: bool) -> Table:
+def score_table(
+    scores: Scores,
+    *,
+    metrics: Sequence[str] | None = None,
+    caption: str | None = None,
+    interval: bool = True,
+    lift: bool = True,
+) -> Table:
+    """A line for each system, distance, correction and protocol, a column for each metric.
+
+    Args:
+        scores: The rows to show.
+        metrics: The columns and their order; None is every metric of the table.
+        caption: Replaces the caption made here; "" leaves it out.
+        interval: Show 95 % intervals.
+        lift: Show the lift over chance.
+    """
     _refuse_empty(scores)
     present = list(dict.fromkeys(row.metric for row in scores))
     chosen = present if metrics is None else list(metrics)
