@@ -15,8 +15,7 @@ import pytest
 from tests.extractors import tiny_onnx as onnx
 from tests.pipeline import sounds
 
-from earmark.extractors.availability import is_ready
-from earmark.extractors.catalogue import CARDS
+from earmark.extractors.catalogue import CARDS, is_ready
 from earmark.extractors.onnx_files import external_data
 from earmark.pipeline import keys, run
 from earmark.pipeline.codec_systems import open_systems

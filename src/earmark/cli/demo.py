@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from earmark.cli.run import answer
-from earmark.extractors.availability import is_ready
-from earmark.extractors.catalogue import CARDS
+from earmark.extractors.catalogue import CARDS, is_ready
 from earmark.metrics.catalogue import STANDARD
 from earmark.pipeline import make_config
 from earmark.pipeline import run as run_pipeline

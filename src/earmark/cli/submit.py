@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from earmark.errors import InputError, UsageError
+from earmark.tables import read_bytes
 from earmark.wording import counted
 
 if TYPE_CHECKING:
@@ -151,12 +152,7 @@ def _document(args: argparse.Namespace) -> Document:
     from earmark.submissions import read_document
 
     path = Path(args.scores)
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist; check the path.") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{path} is a folder; give the score file inside it.") from error
+    data = read_bytes(path, "score file")
     cards = _cards(Path(args.card)) if args.card else []
     if args.name and len(cards) == 1:
         cards = [replace(cards[0], name=args.name)]

@@ -1,17 +1,22 @@
-"""Files that an ONNX file reads beside itself: weights that its tensors keep elsewhere ("external data").
+"""ONNX files: opened for deterministic work, and the files that they read beside themselves.
 
-torch's exporter writes `model.onnx.data` beside `model.onnx` as a matter of course; any tensor may name any file. Only
-the places are read: a protocol buffer is a run of (field number << 3 | kind, value), and of every message below only
-the fields that lead to a tensor are entered. Numbers of fields are those of onnx.proto.
+Weights that tensors keep elsewhere are called "external data": torch's exporter writes `model.onnx.data` beside
+`model.onnx` as a matter of course, and any tensor may name any file. Only the names are read: a protocol buffer is a
+run of (field number << 3 | kind, value), and of every message below only the fields that lead to a tensor are entered.
+Numbers of fields are those of onnx.proto.
 """
 
 from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
-__all__ = ["external_data"]
+from earmark.errors import InputError, require
+
+__all__ = ["external_data", "open_session"]
 
 _EXTERNAL, _KEY, _VALUE = 13, 1, 2
 _FIELDS: dict[str, dict[int, str]] = {
@@ -26,17 +31,32 @@ _FIELDS: dict[str, dict[int, str]] = {
 }
 
 
+def open_session(path: str | PathLike[str], thing: str = "ONNX models", extra: str = "onnx") -> Any:
+    """An onnxruntime session on the CPU: one thread for each call, and it may be called from several at once."""
+    require("onnxruntime", thing, extra)
+    import onnxruntime  # an import statement, so that its version is part of the cache key
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's errors share no type of their own
+        text = " ".join(str(error).split())
+        raise InputError(f"{path} cannot be opened as an ONNX model: {text}.") from error
+
+
 def external_data(model: Path) -> list[Path]:
     """The files that tensors of a model name, in order, each once. Empty for what is not an ONNX file."""
     try:
         with model.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            places = list(dict.fromkeys(_places(data, 0, len(data), "model")))
+            names = list(dict.fromkeys(_names(data, 0, len(data), "model")))
     except (OSError, ValueError, IndexError):  # empty, cut short, or no protocol buffer at all
         return []
-    return [model.parent / place for place in places]
+    return [model.parent / name for name in names]
 
 
-def _places(data: mmap.mmap, start: int, end: int, message: str) -> Iterator[str]:
+def _names(data: mmap.mmap, start: int, end: int, message: str) -> Iterator[str]:
     for field, low, high in _parts(data, start, end):
         kind = _FIELDS[message].get(field)
         if kind == "entry":
@@ -44,7 +64,7 @@ def _places(data: mmap.mmap, start: int, end: int, message: str) -> Iterator[str
             if entry.get(_KEY) == b"location":
                 yield entry.get(_VALUE, b"").decode()
         elif kind is not None:
-            yield from _places(data, low, high, kind)
+            yield from _names(data, low, high, kind)
 
 
 def _parts(data: mmap.mmap, at: int, end: int) -> Iterator[tuple[int, int, int]]:

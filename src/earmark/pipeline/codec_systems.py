@@ -94,29 +94,29 @@ def open_systems(given: Sequence[str | Codec]) -> tuple[list[CodecSystem], list[
 def _lacking(spec: str) -> str:
     """Why a setting of the catalogue cannot run here; "" when it can, has weights of its own, or is a stranger's."""
     parsed = parse_spec(spec)
-    ours = parsed.family in families() and not parsed.checkpoint
+    ours = parsed.name in families() and not parsed.argument
     return availability(card_of(spec)) if ours else ""
 
 
 def _named(spec: str) -> CodecSystem:
     parsed = parse_spec(spec)
-    if parsed.family not in families():
+    if parsed.name not in families():
         return _strange(spec, *identity.opening(lambda: open_codec(spec), given=_words(spec)))
-    if parsed.query or parsed.checkpoint:
+    if parsed.query or parsed.argument:
         open_codec(spec)  # a wrong option or folder is told now, not as a failure of every clip
-    classical = parsed.family in CLASSICAL
+    classical = parsed.name in CLASSICAL
     places = ("codecs/classical/*.py",) if classical else ("codecs/neural/*.py", "networks/*.py")
     libraries = keys.versions(*(_LIBRARIES if classical else _NEURAL_LIBRARIES))
-    folder = weights_folder() if parsed.family == "lyra" else None
-    weights = digests(with_companions(named_by(parsed.checkpoint, parsed.options, str(folder or ""))))
+    folder = weights_folder() if parsed.name == "lyra" else None
+    weights = digests(with_companions(named_by(parsed.argument or "", parsed.options, str(folder or ""))))
     card = card_of(spec)
     behind = [keys.code_of(places), libraries, [digest for _, digest in weights]]
-    return CodecSystem(spec, card, _key(card, parsed.named(parsed.setting), behind))
+    return CodecSystem(spec, card, _key(card, parsed.with_setting(parsed.setting), behind))
 
 
 def _strange(given: str | Codec, codec: Any, reads: identity.Reads) -> CodecSystem:
     """A codec from outside: its source counts, that of all it imports, and the files it reads."""
-    made = {} if isinstance(given, str) else _own_values(getattr(codec, "codec", codec))
+    made = {} if isinstance(given, str) else _own_values(getattr(codec, "model", codec))
     spec = given if isinstance(given, str) else ""
     return CodecSystem(given, codec.card, _key(codec.card, spec, [reads.key, made]))
 

@@ -42,10 +42,20 @@ def render_codecs(report: CodecReport) -> str:
     """The page as HTML text: the same report gives the same text."""
     library()
     of_subset = split_by_subset(report.scores)
-    found = {
-        dataset.subset: _compared(report, dataset, of_subset.get(dataset.subset, Scores()))
-        for dataset in report.datasets
-    }
+    found: dict[str, list[Comparison]] = {}
+    for dataset in report.datasets:
+        subset, scores = dataset.subset, of_subset.get(dataset.subset, Scores())
+        found[subset] = [
+            compare_settings(
+                scores,
+                report.cards,
+                subset,
+                metric,
+                protocol=protocol,
+                left_out=failing(report.failed, dataset, metric),
+            )
+            for metric, protocol in compared_metrics(scores, subset)
+        ]
     families = len({card.family for card in report.cards.values()})
     meta = (
         f"{counted(len(report.cards), 'setting')} of {families} famil{'y' if families == 1 else 'ies'} on "
@@ -70,16 +80,6 @@ def render_codecs(report: CodecReport) -> str:
 
 def _described(dataset: Dataset) -> str:
     return f"{dataset.title or dataset.subset} ({dataset.category}, {counted(dataset.clips, 'clip')})"
-
-
-def _compared(report: CodecReport, dataset: Dataset, scores: Scores) -> list[Comparison]:
-    return [
-        compare_settings(
-            scores, report.cards, dataset.subset, metric, protocol=protocol,
-            left_out=failing(report.failed, dataset, metric),
-        )
-        for metric, protocol in compared_metrics(scores, dataset.subset)
-    ]  # fmt: skip
 
 
 # --- the answer ------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from urllib.parse import quote
@@ -117,7 +118,9 @@ def how(data: ReportData) -> Html:
     settings += [("Earmark", data.version)] if data.version else []
     caution = "Their scores rest on more than the clips: another run may give others."
     unsteady = join(paragraph(caution), bullets(data.unsteady))
-    links = [tag("a", title, href=quote(address)) for title, address in data.tables.items() if _beside(address)]
+    # Links lead to files beside the report: to no address on a network, to no script.
+    beside = {title: path for title, path in data.tables.items() if path and not re.match(r"[/\\]|.*:", path)}
+    links = [tag("a", title, href=quote(path)) for title, path in beside.items()]
     return section(
         "method",
         "How it was measured",
@@ -196,11 +199,6 @@ def _card(card: CorpusCard) -> Html:
     names = ("status", "source", "revision", "licence", "citation", "domain", "notes")
     known = [(name, getattr(card, name)) for name in names]
     return join(tag("h4", card.title or card.name), pairs((name, value) for name, value in known if value))
-
-
-def _beside(address: str) -> bool:
-    """A file beside the report: not an address on a network, not a script."""
-    return bool(address) and ":" not in address and not address.startswith(("/", "\\"))
 
 
 def _hashes(data: ReportData) -> Html | None:
