@@ -42,20 +42,15 @@ def render_codecs(report: CodecReport) -> str:
     """The page as HTML text: the same report gives the same text."""
     library()
     of_subset = split_by_subset(report.scores)
-    found: dict[str, list[Comparison]] = {}
+    found: dict[str, list[Comparison]] = {dataset.subset: [] for dataset in report.datasets}
     for dataset in report.datasets:
-        subset, scores = dataset.subset, of_subset.get(dataset.subset, Scores())
-        found[subset] = [
-            compare_settings(
-                scores,
-                report.cards,
-                subset,
-                metric,
-                protocol=protocol,
-                left_out=failing(report.failed, dataset, metric),
+        scores = of_subset.get(dataset.subset, Scores())
+        for metric, protocol in compared_metrics(scores, dataset.subset):
+            left_out = failing(report.failed, dataset, metric)
+            compared = compare_settings(
+                scores, report.cards, dataset.subset, metric, protocol=protocol, left_out=left_out
             )
-            for metric, protocol in compared_metrics(scores, subset)
-        ]
+            found[dataset.subset].append(compared)
     families = len({card.family for card in report.cards.values()})
     meta = (
         f"{counted(len(report.cards), 'setting')} of {families} famil{'y' if families == 1 else 'ies'} on "

@@ -119,7 +119,7 @@ def how(data: ReportData) -> Html:
     caution = "Their scores rest on more than the clips: another run may give others."
     unsteady = join(paragraph(caution), bullets(data.unsteady))
     # Links lead to files beside the report: to no address on a network, to no script.
-    beside = {title: path for title, path in data.tables.items() if path and not re.match(r"[/\\]|.*:", path)}
+    beside = {title: path for title, path in data.tables.items() if path and not re.search(r"^[/\\]|:", path)}
     links = [tag("a", title, href=quote(path)) for title, path in beside.items()]
     return section(
         "method",
