@@ -48,7 +48,7 @@ def _check(spec: str) -> list[CheckResult]:
     if not _is_codec(spec):
         return check_extractor(open_extractor(spec))
     from earmark.codecs import catalogue
-    from earmark.codecs.processes import Died, Processes
+    from earmark.runs.pool import Died, Processes
 
     if not catalogue.is_path(catalogue.parse_spec(spec)):
         return _check_codec(spec)

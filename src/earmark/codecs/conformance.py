@@ -26,9 +26,9 @@ from earmark.codecs.adapted import Adapted
 from earmark.codecs.alignment import aligned
 from earmark.codecs.contract import Codec, CodecCard, Coded, Waveform
 from earmark.codecs.harness import RoundTrip, check_length, check_waveform, pack, payload_bits, round_trip, unpack
-from earmark.codecs.processes import Processes
 from earmark.conformance import CheckResult, describe, failed, judge_card, passed, run_checks, warned
 from earmark.errors import EarmarkError
+from earmark.runs.pool import Processes
 
 __all__ = ["CHECKS", "Subject", "check_codec"]
 

@@ -23,9 +23,9 @@ from earmark.errors import UsageError
 from earmark.extractors.contract import Frames, Waveform
 from earmark.extractors.mel_front_end import mel_corners
 from earmark.extractors.model_cards import CARDS
-from earmark.extractors.onnx_files import open_session
 from earmark.extractors.wheel_weights import paths_of
 from earmark.extractors.windows import clip_by_clip, windows
+from earmark.onnx_files import open_session
 from earmark.workers import thread_count
 
 __all__ = ["EfficientWord", "log_bands"]

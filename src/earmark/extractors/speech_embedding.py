@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from earmark.extractors.contract import Frames, Waveform
 from earmark.extractors.model_cards import CARDS
-from earmark.extractors.onnx_files import open_session
 from earmark.extractors.wheel_weights import paths_of
 from earmark.extractors.windows import clip_by_clip, cover
+from earmark.onnx_files import open_session
 from earmark.workers import thread_count
 
 __all__ = ["SpeechEmbedding"]

@@ -16,7 +16,7 @@ import numpy as np
 from earmark.codecs.contract import Measured, Waveform
 from earmark.codecs.signal.sound import Pair
 from earmark.errors import require
-from earmark.extractors.onnx_files import open_session
+from earmark.onnx_files import open_session
 from earmark.scores.metrics import metric
 
 __all__ = ["dnsmos", "dnsmos_p808", "visqol", "zimtohrli"]

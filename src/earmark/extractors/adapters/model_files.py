@@ -37,8 +37,8 @@ from numpy.typing import NDArray
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean, require
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
 from earmark.extractors.mel_front_end import MelFrontEnd
-from earmark.extractors.onnx_files import open_session
 from earmark.extractors.windows import SHORTEST, clip_by_clip, cover, windows
+from earmark.onnx_files import open_session
 from earmark.plain_yaml import load_yaml
 from earmark.workers import thread_count
 
