@@ -17,6 +17,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from earmark.fidelity.catalogue import NETWORK
+
 from earmark._version import __version__
 from earmark.cli.fidelity_sanity import text
 from earmark.fidelity.metrics import NETWORK

@@ -23,9 +23,10 @@ from earmark.calibrate import jackknife
 from earmark.corpora.subsets import PreparedSubset
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.evaluation import compare
-from earmark.report import reading
 from earmark.report.answer import lead
 from earmark.report.ranking import ClipCount, Ranking, SharedClips, lost_said, rank
+from earmark.report.score_index import ranked
+from earmark.report.score_index import subset as subset_of
 from earmark.representations import evaluate as measuring
 from earmark.representations.folder import load_vectors
 from earmark.representations.systems import System
@@ -65,7 +66,7 @@ def differences(ranking: Ranking, evaluations: Sequence[Mapping[str, Any]], cach
     those of shared clips first; one that holds no values without each unit has no row, and the report then decides by
     intervals. The best was picked among all, so interval and p-value are corrected for the number of all pairs.
     """
-    metric = reading.headline(ranking.scores)
+    metric = ranking.index.headline
     keys: dict[tuple[str, ...], str] = {}
     for job in evaluations:
         keys.setdefault(tuple(job[name] for name in KEY[:5]), job["key"])
@@ -78,13 +79,13 @@ def differences(ranking: Ranking, evaluations: Sequence[Mapping[str, Any]], cach
         return None if values is None else np.asarray(values, np.float64)
 
     # A row names its unit only where it has an interval; all rows of a subset have the same.
-    units = {reading.subset(row): row.unit for row in ranking.scores if row.unit}
+    units = {subset_of(row): row.unit for row in ranking.scores if row.unit}
     rows: list[Row] = []
-    for protocol in reading.protocols(ranking.scores):
-        for subset, by_representation in reading.values(ranking.scores, metric, protocol).items():
-            if len(by_representation) < 2 or ranking.hindrance(subset, list(by_representation.values())):
+    for protocol in ranking.index.protocols:
+        for subset, by_representation in ranking.index.values(metric, protocol).items():
+            if len(by_representation) < 2 or ranking.hindrance(subset, by_representation.values()):
                 continue
-            (best, first), *others = reading.ranked(by_representation)
+            (best, first), *others = ranked(by_representation)
             without = without_each(first)
             pairs = comb(len(by_representation), 2)
             for representation, row in others if without is not None else []:
