@@ -23,7 +23,7 @@ from earmark.calibrate.bootstrap import interval, resample
 from earmark.calibrate.permutation import Null
 from earmark.cards import Card
 from earmark.corpora.clips import Clip, groups_of
-from earmark.embed.pooling import Block, widened
+from earmark.embedding.pooling import Block, widened
 from earmark.errors import InputError
 from earmark.progress import Progress
 from earmark.scores import Row

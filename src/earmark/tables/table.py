@@ -17,8 +17,6 @@ from earmark.tables.files import csv_text, parquet_bytes
 from earmark.tables.numbers import MISSING, PLAIN_NUMBER, NumberFormat
 from earmark.tables.text import aligned, one_line
 
-__all__ = ["Cell", "Column", "Table", "latex_escape", "markdown_escape", "superscript"]
-
 
 @dataclass(frozen=True, slots=True)
 class Column:
