@@ -264,6 +264,12 @@ def _attempt(what: str, make: Callable[[], Any], notes: list[str]) -> Any:
         return None
 
 
+def _without_gaps(whole: Matrix | None) -> Matrix:
+    if whole is None:
+        raise InputError("no models and datasets without missing values are left.")
+    return whole
+
+
 def _pounce(whole: Matrix | None, regressors: Iterable[str], split: Split) -> Pounce:
     left = _without_gaps(whole)
     if len(left.models) < 5:
@@ -276,12 +282,6 @@ def _coverage(whole: Matrix | None) -> Coverage:
     if len(left.datasets) <= KNOWN:
         raise InputError(f"{counted(len(left.datasets), 'dataset')} leave none to predict from {KNOWN}.")
     return interval_coverage(left, KNOWN)
-
-
-def _without_gaps(whole: Matrix | None) -> Matrix:
-    if whole is None:
-        raise InputError("no models and datasets without missing values are left.")
-    return whole
 
 
 # --- tables -----------------------------------------------------------------------------------------------------
