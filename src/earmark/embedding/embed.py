@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,7 +127,6 @@ def embed(
     batch: int = BATCH_CLIPS,
     threads: int | None = None,
     progress: Progress = False,
-    on_failure: Literal["record", "raise"] = "record",
     checkpoint: str | PathLike[str] | None = None,
 ) -> Embedded:
     """Every pooling of every clip from one forward pass.
@@ -157,8 +156,6 @@ def embed(
                     vectors[place], dimension = _pooled(heard, names, dimension)
                     lengths[place] = heard.sound.seconds if heard.sound is not None else 0.0
                 except InputError as error:
-                    if on_failure == "raise":
-                        raise InputError(f"{clips[place].id}: {error}") from error
                     failed[place] = Failure(clips[place].id, str(error))
                     refused += heard.sound is not None
                 tick()
