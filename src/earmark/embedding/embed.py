@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip, Corpus, groups_of
 from earmark.embedding import pooling
-from earmark.embedding.hearing import BATCH_CLIPS, Heard, hear, length_of, sentence, windows
+from earmark.embedding.hearing import BATCH_CLIPS, Heard, hear, length_of, windows
 from earmark.embedding.pca import reduce
 from earmark.errors import InputError, UsageError
 from earmark.extractors.catalogue import open_extractor
 from earmark.extractors.contract import Extractor
 from earmark.progress import Progress, progress_bar
+from earmark.runs.engine import reason_of
 
 __all__ = ["Embedded", "Embedding", "Failure", "embed", "embed_audio", "fit_extractor"]
 
@@ -212,7 +213,7 @@ def fit_extractor(
 def _pooled(heard: Heard, names: Sequence[str], dimension: int | None) -> tuple[list[pooling.Vector], int]:
     """A clip's vectors, and how many features its frames have: as many as those of the clips before."""
     if heard.error is not None:
-        raise InputError(sentence(heard.error)) from heard.error
+        raise InputError(reason_of(heard.error)) from heard.error
     assert heard.frames is not None
     shape = heard.frames.values.shape
     if dimension is not None and len(shape) == 2 and shape[1] != dimension:
