@@ -34,8 +34,6 @@ from earmark.board.web.requests import READERS, Context
 from earmark.board.web.security import Signer
 from earmark.board.web.throttle import Throttle
 
-__all__ = ["Context", "application", "create_app"]
-
 _SECRET = "secret"
 
 

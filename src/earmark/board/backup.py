@@ -28,8 +28,6 @@ from earmark.board.storage.database import connect, open_database, reading, writ
 from earmark.board.storage.migrations import HEAD, bring_to, revision_of
 from earmark.errors import InputError
 
-__all__ = ["BackedUp", "backup", "restore"]
-
 FORMAT = "earmark-board-backup"
 VERSION = 1
 _AT_ONCE = 2000

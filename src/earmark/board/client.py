@@ -29,8 +29,6 @@ from typing import Any, NamedTuple
 from earmark._version import __version__
 from earmark.errors import EarmarkError, InputError, UsageError
 
-__all__ = ["BoardClient", "BoardRefusal", "Receipt", "checked_address", "sends_in_the_open"]
-
 _AGAIN = (429, 502, 503, 504)
 _MOST_READ = 20_000_000
 _LONGEST_PAUSE = 8.0

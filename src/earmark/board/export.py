@@ -18,8 +18,6 @@ from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.scores import KEY, Scores
 from earmark.tables.files import write_columns
 
-__all__ = ["Format", "export"]
-
 Format = Literal["csv", "parquet"]
 
 

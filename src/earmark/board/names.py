@@ -7,8 +7,6 @@ import unicodedata
 from collections.abc import Collection
 from itertools import count
 
-__all__ = ["likeness", "slug_of", "sought"]
-
 # Letters of Greek and Cyrillic that look like Latin ones.
 _LOOKALIKES = str.maketrans(
     "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7"

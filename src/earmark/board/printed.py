@@ -13,8 +13,6 @@ from earmark.scores import Scores
 from earmark.scores.rows import distinct
 from earmark.submissions import Document, SystemCard
 
-__all__ = ["PUBLISHED_BOARDS", "Loaded", "load_published", "published_document"]
-
 PUBLISHED_BOARDS = ("vocsim", "codec-superb")
 _PAPER = {"vocsim": PAPERS["VocSim"], "codec-superb": PAPERS["Codec-SUPERB"]}
 _YEAR = {"vocsim": 2025, "codec-superb": 2024}

@@ -14,8 +14,6 @@ from typing import Literal
 
 from earmark.submissions import Provenance, SystemCard
 
-__all__ = ["Event", "Role", "State", "Submission", "System", "Token", "User"]
-
 Role = Literal["author", "moderator"]
 State = Literal["pending", "accepted", "rejected", "withdrawn"]
 

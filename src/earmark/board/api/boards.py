@@ -31,8 +31,6 @@ from earmark.board.records import System
 from earmark.board.refusals import NotFound
 from earmark.board.web.requests import Asked, Context, address_of, cursor_after, cursor_of, kept
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/boards", tags=["boards"])
 
 Board = Annotated[str, Path(max_length=200, description="The name of a board, such as vocsim.")]

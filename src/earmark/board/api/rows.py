@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 from earmark.board.api.shapes import ScoreShape
 from earmark.board.boards.panels import ABSENT, PROVENANCES, STATUSES
-from earmark.board.boards.snapshot import Snapshot
-
-__all__ = ["FILTERS", "Rows", "rows_of"]
+from earmark.board.boards.snapshot import Snapshot, made_once
 
 FILTERS = ("system", "subset", "metric", "distance", "correction", "protocol", "status")
 _Codes = NDArray[np.int32]
@@ -83,12 +81,9 @@ class Rows(NamedTuple):
             )
 
 
+@made_once
 def rows_of(snapshot: Snapshot) -> Rows:
-    """The list of a snapshot, made once for it."""
-    return snapshot.once("rows of the API", lambda: _rows(snapshot))
-
-
-def _rows(snapshot: Snapshot) -> Rows:
+    """The list of a snapshot."""
     metrics = sorted(snapshot.panels)
     subsets = sorted({name for panel in snapshot.panels.values() for name in panel.subsets})
     names: dict[str, Mapping[str, int]] = {

@@ -37,8 +37,6 @@ from earmark.board.web.requests import (
 )
 from earmark.submissions import check, read_document, schema
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/submissions", tags=["submissions"])
 
 Text = Annotated[str, Query(max_length=200)]

@@ -15,8 +15,6 @@ from earmark import published
 from earmark.scores import RULES, VOCSIM_SUBSETS
 from earmark.scores.spelling import is_single
 
-__all__ = ["Group", "groups_of", "is_single", "subset_title"]
-
 _VOCSIM_TITLES = {
     "public": ("Public mean", "Mean"),
     "blind": ("Blind mean", "Blind"),

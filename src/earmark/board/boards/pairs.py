@@ -21,8 +21,6 @@ from earmark.board.records import System
 from earmark.errors import UsageError
 from earmark.report.reading import facts
 
-__all__ = ["FEWEST", "MOST", "Compared", "Comparison", "Difference", "cells_of", "compare", "split_key"]
-
 FEWEST, MOST = 2, 6
 DRAWS = 2000
 _TIE = 1e-12
@@ -34,11 +32,11 @@ class Compared(NamedTuple):
     key: str
     system: System
     setting: str
-    cells: tuple[Cell, ...]
-    mean: Cell
     rank: int
     rank_low: int
     rank_high: int
+    mean: Cell
+    cells: tuple[Cell, ...]
 
 
 class Difference(NamedTuple):
@@ -127,7 +125,7 @@ def _compared(snapshot: Snapshot, key: str, metric: str, group: Group, protocol:
     rank, low, high = (int(part[places[0]]) if places else 0 for part in ranked.ranks[:3])
     (mean,) = mean_cells(field.means, np.array([at]))
     cells = cells_of(snapshot, metric, row, group.subsets)
-    return Compared(system.key(line.setting), system, line.setting, cells, mean, rank, low, high)
+    return Compared(system.key(line.setting), system, line.setting, rank, low, high, mean, cells)
 
 
 def _difference(values: np.ndarray, one: int, other: int, better: float, rng: np.random.Generator) -> Difference:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,10 +44,9 @@ from earmark.submissions.rules import blind_subsets
 if TYPE_CHECKING:
     from earmark.board.storage import Store
 
-__all__ = ["BEST", "EACH", "Field", "NoSuchBoard", "NoSuchSystem", "Snapshot", "Snapshots"]
-
 Whole = NDArray[np.int64]
 Made = TypeVar("Made")
+Arguments = ParamSpec("Arguments")
 
 BEST, EACH = "best", "each"
 """Settings that are no single one: each system under its best setting, and a line for each of its settings."""
@@ -60,6 +60,18 @@ class NoSuchBoard(NotFound):
 
 class NoSuchSystem(NotFound):
     """There is no system of that name on the board."""
+
+
+def made_once(
+    make: Callable[Concatenate[Snapshot, Arguments], Made],
+) -> Callable[Concatenate[Snapshot, Arguments], Made]:
+    """A function of a snapshot whose result is made once for each snapshot, and then kept with it."""
+
+    @wraps(make)
+    def kept(snapshot: Snapshot, *args: Arguments.args, **options: Arguments.kwargs) -> Made:
+        return snapshot.once((make.__qualname__, args), lambda: make(snapshot, *args, **options))
+
+    return kept
 
 
 class Field(NamedTuple):
@@ -154,10 +166,10 @@ class Snapshot:
     @cached_property
     def lines_of(self) -> dict[int, list[int]]:
         """The lines of each system, by its place; a system without live scores has none."""
-        found: dict[int, list[int]] = {}
+        numbers: dict[int, list[int]] = {}
         for number, line in enumerate(self.lines):
-            found.setdefault(line.system, []).append(number)
-        return found
+            numbers.setdefault(line.system, []).append(number)
+        return numbers
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
@@ -189,17 +201,14 @@ class Snapshot:
             raise UsageError(f'The board "{self.board}" has no metric "{metric}".{near}')
         return self.panels[metric]
 
+    @made_once
     def groups(self, metric: str) -> tuple[Group, ...]:
         """Over which subsets a metric may be averaged, the leading group first."""
-
-        def make() -> tuple[Group, ...]:
-            panel = self.panel(metric)
-            # Systems and not lines: one system under twenty distances is one.
-            owners = np.array([self.lines[number].system for number in panel.lines.tolist()])
-            counts = [len(set(owners[there].tolist())) for there in np.isfinite(panel.measured()).T]
-            return groups_of(self.board, dict(zip(panel.subsets, counts, strict=True)), metric)
-
-        return self.once(("groups", metric), make)
+        panel = self.panel(metric)
+        # Systems and not lines: one system under twenty distances is one.
+        owners = np.array([self.lines[number].system for number in panel.lines.tolist()])
+        counts = [len(set(owners[there].tolist())) for there in np.isfinite(panel.measured()).T]
+        return groups_of(self.board, dict(zip(panel.subsets, counts, strict=True)), metric)
 
     def group(self, metric: str, key: str = "") -> Group:
         """A group of a metric by its key; "" is the leading one."""
@@ -213,24 +222,24 @@ class Snapshot:
         """The single subsets of a metric."""
         return tuple(name for name in self.panel(metric).subsets if is_single(name))
 
+    @made_once
     def settings(self, metric: str) -> tuple[str, ...]:
         """The settings (distance and correction) of a metric, the most common first."""
-        return self._of_lines(metric, "settings", lambda line: line.setting)
+        return self._most_common(line.setting for line in self._lines(metric))
 
+    @made_once
     def protocols(self, metric: str) -> tuple[str, ...]:
         """The protocols of a metric: `all` and `reference` first, then the most common."""
-        found = self._of_lines(metric, "protocols", lambda line: line.protocol)
-        return tuple(sorted(found, key=lambda name: name not in LEADING_PROTOCOLS))
+        names = self._most_common(line.protocol for line in self._lines(metric))
+        return tuple(sorted(names, key=lambda name: name not in LEADING_PROTOCOLS))
 
-    def _of_lines(self, metric: str, what: str, read: Callable[[Line], str]) -> tuple[str, ...]:
-        def make() -> tuple[str, ...]:
-            counts: dict[str, int] = {}
-            for number in self.panel(metric).lines.tolist():
-                name = read(self.lines[number])
-                counts[name] = counts.get(name, 0) + 1
-            return tuple(sorted(counts, key=lambda name: (-counts[name], name)))
+    def _lines(self, metric: str) -> Iterator[Line]:
+        return (self.lines[number] for number in self.panel(metric).lines.tolist())
 
-        return self.once((what, metric), make)
+    @staticmethod
+    def _most_common(names: Iterable[str]) -> tuple[str, ...]:
+        counts = Counter(names)
+        return tuple(sorted(counts, key=lambda name: (-counts[name], name)))
 
     # --- what follows from it -------------------------------------------------------------------------------------
 
@@ -250,28 +259,21 @@ class Snapshot:
         for metric in self.metrics[:metrics]:
             self.field(metric)
 
+    @made_once
     def means(self, metric: str, group: Group) -> Means:
         """Means over a group of subsets, for every row of the metric's panel."""
+        panel = self.panel(metric)
+        columns = panel.columns(group.subsets)
+        parts = (part[:, columns] for part in (panel.measured(), panel.low, panel.high, panel.lift))
+        return means(*parts, harmonic=group.harmonic)
 
-        def make() -> Means:
-            panel = self.panel(metric)
-            columns = panel.columns(group.subsets)
-            measured = panel.measured()[:, columns]
-            others = (part[:, columns] for part in (panel.low, panel.high, panel.lift))
-            return means(measured, *others, harmonic=group.harmonic)
-
-        return self.once(("means", metric, group.key), make)
-
+    @made_once
     def rows_of_lines(self, metric: str) -> Whole:
         """The row of the metric's panel for each line of the snapshot; -1 where it has none."""
-
-        def make() -> Whole:
-            rows = np.full(len(self.lines), -1, np.int64)
-            panel = self.panel(metric)
-            rows[panel.lines] = np.arange(len(panel.lines))
-            return rows
-
-        return self.once(("rows", metric), make)
+        rows = np.full(len(self.lines), -1, np.int64)
+        panel = self.panel(metric)
+        rows[panel.lines] = np.arange(len(panel.lines))
+        return rows
 
     def field(self, metric: str, group_key: str = "", protocol: str = "", setting: str = BEST) -> Field:
         """The lines of a table: one protocol; one setting, each, or the best of each system.
@@ -283,19 +285,17 @@ class Snapshot:
         if setting == EACH or setting in self.settings(metric):
             # With one setting, "best", "each" and that one are the same lines.
             setting = BEST if len(self.settings(metric)) == 1 and len(self.protocols(metric)) == 1 else setting
-        return self.once(
-            ("field", metric, group.key, protocol, setting), lambda: self._field(metric, group, protocol, setting)
-        )
+        return self._field(metric, group, protocol, setting)
 
+    @made_once
     def _field(self, metric: str, group: Group, protocol: str, setting: str) -> Field:
         panel, of = self.panel(metric), self.means(metric, group)
         better = 1.0 if facts(metric).higher_is_better else -1.0
-        single = panel.columns(self.subsets(metric))
-        measured = np.isfinite(panel.measured()[:, single]).sum(axis=1)
+        measured = np.isfinite(panel.measured()[:, panel.columns(self.subsets(metric))]).any(axis=1)
         chosen: dict[object, int] = {}
         for row, number in enumerate(panel.lines.tolist()):
             line = self.lines[number]
-            if line.protocol != protocol or measured[row] == 0 or setting not in (BEST, EACH, line.setting):
+            if line.protocol != protocol or not measured[row] or setting not in (BEST, EACH, line.setting):
                 continue
             key: object = line.system if setting == BEST else row
             other = chosen.get(key)

@@ -14,8 +14,6 @@ from earmark.board.web.requests import context_of, count_stranger, new_account
 from earmark.board.web.security import SESSION_COOKIE, open_session, visitor_of
 from earmark.errors import EarmarkError
 
-__all__ = ["router"]
-
 router = APIRouter()
 
 

@@ -26,8 +26,6 @@ from earmark.errors import MissingExtra
 if TYPE_CHECKING:
     from fastapi.templating import Jinja2Templates
 
-__all__ = ["STATIC", "asset", "board_address", "find_asset", "page_templates", "subset_address", "system_address"]
-
 _TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",

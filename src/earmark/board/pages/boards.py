@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from earmark.board.storage import Store
 
-__all__ = ["Boards", "Items", "Reader", "Source", "as_file", "as_query", "records_file", "store_source"]
-
 Items = Sequence[tuple[str, str]]
 _HISTORY = 50
 

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 from earmark.errors import InputError, quoted
 from earmark.submissions import Document, Limits, card_from, combined, read_document
 
-__all__ = ["FIELDS", "Field", "document_from"]
-
 
 class Field(NamedTuple):
     """One line of the form: its name in the card, what people read, and how it is asked for."""

@@ -17,8 +17,6 @@ from earmark.report.reading import facts, number, plain
 from earmark.scores import STATUS_MARKS
 from earmark.submissions import SystemCard
 
-__all__ = ["SWAPS", "rank_cell", "rank_interval", "score_cell", "table_html"]
-
 SWAPS = 'hx-boost="true" hx-target="#board" hx-select="#board" hx-swap="outerHTML show:none"'
 """What makes a script put the table of a link in the place of this one; without a script the link is a link."""
 _DASH = "—"

@@ -22,8 +22,6 @@ from earmark.errors import EarmarkError
 from earmark.report.reading import facts, number
 from earmark.wording import counted
 
-__all__ = ["compare_file", "compare_page", "pareto_file", "pareto_page"]
-
 _MOST_POINTS = 100
 _MOST_NAMES = 300
 

@@ -17,8 +17,6 @@ from earmark.board.boards.table import Cell
 from earmark.report.reading import facts, plain
 from earmark.scores import STATUS_MARKS
 
-__all__ = ["COLOURS", "histogram", "pareto_figure", "profile", "profiles"]
-
 COLOURS = ("#2b83c4", "#e08a00", "#12997c", "#cf5a1f", "#c06aa0", "#8a78d8", "#4fb0e0")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "triangle-down")
 _LONGEST = 40

@@ -18,8 +18,6 @@ from earmark.board.refusals import Refusal
 from earmark.board.web.requests import context_of
 from earmark.board.web.security import check_form, form_token, keep_visit, visitor_of
 
-__all__ = ["Posted", "form_page", "posted_by", "redirect", "signed_in"]
-
 _DONE = {
     "sent": "Sent. A moderator will look at it; this page says what became of it.",
     "withdrawn": "Withdrawn. Its scores have left the board; that it was there stays on record.",

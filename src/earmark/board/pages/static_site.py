@@ -39,8 +39,6 @@ from earmark.errors import UsageError
 if TYPE_CHECKING:
     from earmark.board.storage import Store
 
-__all__ = ["freeze", "write_static_site"]
-
 FrozenPage: TypeAlias = tuple[str, str, Callable[[], Page]]
 """Its address on a server, its place in the folder, and what makes it."""
 

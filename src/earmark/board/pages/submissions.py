@@ -20,8 +20,6 @@ from earmark.errors import EarmarkError
 from earmark.submissions import Problem, Refused, enforce
 from earmark.wording import counted
 
-__all__ = ["router"]
-
 router = APIRouter()
 _SHOWN_ROWS = 300
 _SHOWN_CARDS = 20

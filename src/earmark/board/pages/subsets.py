@@ -20,8 +20,6 @@ from earmark.board.refusals import NotFound
 from earmark.board.web.caching import Page, packed
 from earmark.report.reading import facts, number
 
-__all__ = ["analysis_file", "analysis_page", "subset_file", "subset_page", "subsets_page"]
-
 _MOST_STANDINGS = 25
 
 

@@ -25,8 +25,6 @@ from earmark.report.reading import facts, number
 from earmark.scores import COLUMNS
 from earmark.tables import csv_text
 
-__all__ = ["system_file", "system_page"]
-
 _SHOWN_STATES = ("accepted", "withdrawn")
 
 

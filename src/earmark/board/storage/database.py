@@ -23,8 +23,6 @@ from earmark.board.refusals import Busy
 from earmark.board.storage.migrations import upgrade
 from earmark.errors import InputError, UsageError, require
 
-__all__ = ["connect", "in_parts", "missing_file", "open_database", "reading", "writing"]
-
 _WAIT_SECONDS = 30
 _WRITES = "earmark_writes"
 _LOCK = 0x4541524D41524B  # one number for the writers of all boards in a database: the letters EARMARK

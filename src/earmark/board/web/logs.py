@@ -15,8 +15,6 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-__all__ = ["LOGGER", "JsonLines", "Meters", "log_to_stderr", "struck_out"]
-
 LOGGER = logging.getLogger("earmark.board")
 _TOKENS = re.compile(r"em_[A-Za-z0-9_\-]{16,}")  # as storage makes them
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 1.0, 2.5, 10.0)

@@ -31,8 +31,6 @@ from earmark.board.web.problems import problem
 from earmark.board.web.security import HEADERS, address_of_asker
 from earmark.board.web.throttle import Throttle
 
-__all__ = ["Guarded", "Observed"]
-
 _READING = ("GET", "HEAD", "OPTIONS")
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
 _UNCOUNTED = ("/healthz", "/readyz", "/metrics", "/static/")

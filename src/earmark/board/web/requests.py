@@ -33,8 +33,6 @@ from earmark.errors import quoted
 from earmark.submissions import Document
 from earmark.wording import counted
 
-__all__ = ["Asked", "Author", "Context", "Moderator", "Reader", "context_of"]
-
 Result = TypeVar("Result")
 _NAMED_SUBSETS = 5
 _BLANKS = str.maketrans("", "", " _-")

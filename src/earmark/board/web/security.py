@@ -27,22 +27,6 @@ if TYPE_CHECKING:
     from earmark.board.records import User
     from earmark.board.web.requests import Context
 
-__all__ = [
-    "HEADERS",
-    "SESSION_COOKIE",
-    "VISIT_COOKIE",
-    "Signer",
-    "address_of_asker",
-    "bearer_of",
-    "check_form",
-    "form_token",
-    "keep_visit",
-    "open_session",
-    "same_site",
-    "visit_of",
-    "visitor_of",
-]
-
 SESSION_COOKIE = "earmark_session"
 VISIT_COOKIE = "earmark_visit"
 _SEPARATOR = "\x1f"

@@ -8,8 +8,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Rate", "Throttle"]
-
 
 @dataclass(frozen=True)
 class Rate:
