@@ -32,7 +32,7 @@ _MOST_LISTED = 1000
 _USERS = select(*(users.c[part.name] for part in fields(User)))
 _TOKENS = select(
     tokens.c.id, users.c.name, tokens.c.prefix, tokens.c.label, tokens.c.created, tokens.c.last_used, tokens.c.revoked
-).join(users, users.c.id == tokens.c.user_id)
+).join(users)
 
 
 def now() -> datetime:
@@ -150,7 +150,7 @@ class Accounts:
         with reading(self.engine) as connection:
             row = connection.execute(
                 _USERS.add_columns(tokens.c.hash, tokens.c.id.label("token"), tokens.c.revoked, tokens.c.last_used)
-                .join(tokens, tokens.c.user_id == users.c.id)
+                .join(tokens)
                 .where(tokens.c.prefix == sought(plain[:_PREFIX]))
             ).first()
         same = hmac.compare_digest(_hashed(plain), row.hash if row is not None else _NOBODY)

@@ -38,7 +38,7 @@ _AT_ONCE = 20_000
 _Query: TypeAlias = "Select[*tuple[Any, ...]]"
 _SYSTEMS = select(
     systems.c.id, systems.c.board, systems.c.slug, systems.c.card, users.c.name, users.c.team, systems.c.created
-).join(users, users.c.id == systems.c.owner_id)
+).join(users)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,13 +120,10 @@ def _system(row: Any) -> System:
 
 def live_scores(connection: Connection, board: str, system_ids: Sequence[int] | None) -> LiveScores:
     """The scores that count on a board, or of some of its systems, as one transaction sees them."""
-    query = (
-        select(live.c.system_id, live.c.measurement_id, scores.c.submission_id, *(scores.c[name] for name in CELLS))
-        .join(scores, scores.c.id == live.c.score_id)
-        .join(systems, systems.c.id == live.c.system_id)
-        .where(systems.c.board == board)
-        .order_by(live.c.system_id, live.c.measurement_id)
-    )
+    tables = live.join(scores).join(systems, systems.c.id == live.c.system_id)
+    keys = (live.c.system_id, live.c.measurement_id)
+    query = select(*keys, scores.c.submission_id, *(scores.c[name] for name in CELLS)).select_from(tables)
+    query = query.where(systems.c.board == board).order_by(*keys)
     queries = [query]
     if system_ids is not None:
         queries = [query.where(live.c.system_id.in_(sorted(part))) for part in in_parts(system_ids)]
@@ -198,8 +195,8 @@ def refresh_live(connection: Connection, ids: Sequence[int]) -> None:
     claims = and_(submissions.c.provenance == "self-reported", or_(*blind))
     newest = (
         select(scores.c.system_id, scores.c.measurement_id, func.max(scores.c.id))
-        .join(submissions, submissions.c.id == scores.c.submission_id)
-        .join(measurements, measurements.c.id == scores.c.measurement_id)
+        .join(submissions)
+        .join(measurements)
         .where(scores.c.system_id.in_(ids), submissions.c.state == "accepted", not_(claims))
         .group_by(scores.c.system_id, scores.c.measurement_id)
     )
@@ -209,12 +206,8 @@ def refresh_live(connection: Connection, ids: Sequence[int]) -> None:
 def _accepted_cards(connection: Connection, ids: Sequence[int]) -> dict[int, SystemCard]:
     """What the accepted cards of each system say together; a system without any keeps the card that it has."""
     cards: dict[int, list[SystemCard]] = {}
-    query = (
-        select(submission_systems.c.system_id, submission_systems.c.card)
-        .join(submissions, submissions.c.id == submission_systems.c.submission_id)
-        .where(submission_systems.c.system_id.in_(ids), submissions.c.state == "accepted")
-        .order_by(submissions.c.id)
-    )
-    for system, card in connection.execute(query):
+    query = select(submission_systems.c.system_id, submission_systems.c.card).join(submissions)
+    accepted = query.where(submission_systems.c.system_id.in_(ids), submissions.c.state == "accepted")
+    for system, card in connection.execute(accepted.order_by(submissions.c.id)):
         cards.setdefault(system, []).append(card_from(json.loads(card)))
     return {system: combined(given) for system, given in cards.items()}
