@@ -21,7 +21,7 @@ from earmark.codecs import alignment, harness
 from earmark.codecs.catalogue import open_codec
 from earmark.corpora.clips import Clip
 from earmark.corpora.spoken import SENTENCES, VOICES, open_spoken
-from earmark.probes import Finding, Heard, Task, open_task
+from earmark.probes import Finding, Responses, Task, open_task
 
 CODECS = (
     "codec2@0.7 codec2@1.2 codec2@3.2 lyra@3.2 lyra@6 lyra@9.2 opus@6 opus@12 opus@24 mp3@8 mp3@16 mp3@32 "
@@ -50,12 +50,12 @@ def coded_clips(name: str, clips: Sequence[Clip]) -> tuple[list[Clip], float]:
     return made, bits / seconds / 1000.0
 
 
-def heard(task: Task, name: str, clips: Sequence[Clip], folder: Path) -> tuple[Heard, float]:
+def heard(task: Task, name: str, clips: Sequence[Clip], folder: Path) -> tuple[Responses, float]:
     """What a task hears of clips after a codec ("" for none), from the folder where it is there already."""
     place = folder / f"{task.card.name}-{re.sub(r'[^a-z0-9.]+', '_', name) or 'none'}-{len(clips)}.npz"
     if place.exists():
         with np.load(place) as kept:
-            return Heard.from_arrays(kept), float(kept["kbps"])
+            return Responses.from_arrays(kept), float(kept["kbps"])
     coded, kbps = coded_clips(name, clips) if name else (list(clips), 16.0 * RATE / 1000.0)
     found = task.listen(coded, progress=True)
     np.savez(place, kbps=np.float64(kbps), **found.to_arrays())

@@ -17,7 +17,7 @@ import numpy as np
 from dtaidistance import dtw_ndim
 from timing import fastest
 
-from earmark.metrics.sequence import dtw_distance, prepare, rerank
+from earmark.evaluation.dtw import dtw_distance, prepare, rerank
 from earmark.workers import thread_count
 
 

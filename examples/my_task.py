@@ -9,7 +9,7 @@ from earmark.probes import Finding, Heard, TaskCard
 
 
 class Loudness:
-    card = TaskCard(name="loudness", title="Loudness kept", metrics=("loudness_change",), categories=("speech", "music"))
+    card = TaskCard(name="loudness", title="Loudness kept", metrics=("loudness_change",), categories=("speech",))
 
     def listen(self, clips, *, progress=False):
         levels = [10 * np.log10(np.mean(np.square(clip.read()[0])) + 1e-12) for clip in clips]

@@ -230,7 +230,7 @@ SPELLINGS = [
 def test_every_spelling_of_the_design_has_facts() -> None:
     assert sorted(METRICS) == sorted(SPELLINGS)
     for name, facts in METRICS.items():
-        assert facts.spelling == name
+        assert facts.name == name
         assert facts.range[0] < facts.range[1]
 
 
@@ -292,7 +292,7 @@ def test_directions_and_other_ranges() -> None:
 
 
 def test_any_k_and_any_difference_has_facts() -> None:
-    assert metric_facts("P@137").spelling == "P@137"
+    assert metric_facts("P@137").name == "P@137"
     assert metric_facts("P@137").range == (0, 1)
     assert metric_facts("P@3:difference").range == (-1, 1)
     assert metric_facts("silhouette:difference").range == (-2, 2)

@@ -13,47 +13,64 @@ from earmark._version import __version__
 if TYPE_CHECKING:
     from earmark.analysis.predict import predict
     from earmark.analysis.study import analyze
+    from earmark.codecs.catalogue import open_codec
+    from earmark.codecs.runs.config import CodecConfig
+    from earmark.corpora.clips import Clip, Corpus, CorpusCard
+    from earmark.corpora.source import open_corpus
     from earmark.embed import embed_audio as embed
+    from earmark.errors import EarmarkError
     from earmark.evaluation import compare, evaluate, hubness
+    from earmark.extractors.catalogue import open_extractor
     from earmark.fidelity.api import fidelity
-    from earmark.pipeline import run
+    from earmark.fidelity.sanity import sanity
+    from earmark.pipeline import load_vectors, run
     from earmark.pipeline.codec_runs import codec
+    from earmark.representations.config import RunConfig
     from earmark.scores import Scores, load_scores
-
-__all__ = [
-    "Scores",
-    "__version__",
-    "analyze",
-    "codec",
-    "compare",
-    "embed",
-    "evaluate",
-    "fidelity",
-    "hubness",
-    "load_scores",
-    "predict",
-    "run",
-]
+    from earmark.vectors import read_labelled, read_vectors
 
 _HOME = {
-    "Scores": "earmark.scores",
-    "analyze": "earmark.analysis.study",
-    "codec": "earmark.pipeline.codec_runs",
-    "compare": "earmark.evaluation",
-    "evaluate": "earmark.evaluation",
-    "hubness": "earmark.evaluation",
-    "load_scores": "earmark.scores",
-    "predict": "earmark.analysis.predict",
-    "run": "earmark.pipeline",
+    "Clip": "corpora.clips",
+    "CodecConfig": "codecs.runs.config",
+    "Corpus": "corpora.clips",
+    "CorpusCard": "corpora.clips",
+    "EarmarkError": "errors",
+    "RunConfig": "representations.config",
+    "Scores": "scores",
+    "analyze": "analysis.study",
+    "codec": "pipeline.codec_runs",
+    "compare": "evaluation",
+    "embed": "embed.embedding:embed_audio",
+    "evaluate": "evaluation",
+    "fidelity": "fidelity.api",
+    "hubness": "evaluation",
+    "load_scores": "scores",
+    "load_vectors": "pipeline",
+    "open_codec": "codecs.catalogue",
+    "open_corpus": "corpora.source",
+    "open_extractor": "extractors.catalogue",
+    "predict": "analysis.predict",
+    "read_labelled": "vectors",
+    "read_vectors": "vectors",
+    "run": "pipeline",
+    "sanity": "fidelity.sanity",
 }
+"""Where each name lives, and what it is called there if that is something else."""
+
+__all__ = [
+    "Clip", "CodecConfig", "Corpus", "CorpusCard", "EarmarkError", "RunConfig", "Scores", "__version__", "analyze",
+    "codec", "compare", "embed", "evaluate", "fidelity", "hubness", "load_scores", "load_vectors", "open_codec",
+    "open_corpus", "open_extractor", "predict", "read_labelled", "read_vectors", "run", "sanity",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     if name in ("embed", "fidelity"):
         return import_module(f"earmark.{name}")  # the package is callable: see its docstring
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'earmark' has no attribute {name!r}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'earmark' has no attribute {name!r}")
+    module, _, there = _HOME[name].partition(":")
+    return getattr(import_module(f"earmark.{module}"), there or name)
 
 
 def __dir__() -> list[str]:

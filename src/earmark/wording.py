@@ -1,11 +1,19 @@
-"""Numbers in sentences: 1 row, 2 rows."""
+"""Numbers and names in sentences: 1 row, 2 rows; a, b and c."""
 
 from __future__ import annotations
 
-__all__ = ["counted"]
+from collections.abc import Iterable
+
+__all__ = ["counted", "listed"]
 
 
 def counted(number: int, noun: str) -> str:
     """A number with its noun in the right form: `1 clip`, `0 clips`, `2 classes`."""
     ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
     return f"{number} {noun}{ending}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names as a sentence has them: `a, b and c`."""
+    items = list(names)
+    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1] if items else ""

@@ -93,7 +93,7 @@ def test_the_curve_is_the_error_of_one_regression_for_each_size() -> None:
         expected.append(np.mean((predicted.reshape(6, -1) - test[:, rest]) ** 2))
     curve = p.error_curve(train, test, order, p.ridge)
     assert curve == pytest.approx(expected)
-    assert p.auc_mse(curve) == pytest.approx(np.trapezoid(expected, np.linspace(0, 1, 6)))
+    assert p.area(curve) == pytest.approx(np.trapezoid(expected, np.linspace(0, 1, 6)))
 
 
 def test_many_datasets_are_measured_at_a_hundred_sizes() -> None:
@@ -121,7 +121,7 @@ def test_a_family_is_never_on_both_sides() -> None:
         out = np.array(given.families) == name
         order = greedy(similarity_matrix(values[~out], "minkowski"))
         assert forecast.by_split[name] == pytest.approx(
-            p.auc_mse(p.error_curve(values[~out], values[out], order, p.ridge))
+            p.area(p.error_curve(values[~out], values[out], order, p.ridge))
         )
     areas = list(forecast.by_split.values())
     assert forecast.auc_mse == pytest.approx(np.mean(areas))

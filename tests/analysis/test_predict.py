@@ -14,7 +14,7 @@ from earmark.analysis.matrix import Matrix
 from earmark.analysis.predict import predict
 from earmark.analysis.suite import LITE
 from earmark.errors import InputError, UsageError
-from earmark.report.tables import by_subset, to_latex, to_text
+from earmark.report import by_subset, to_latex, to_text
 from earmark.scores import Row, Scores, aggregate, load_scores, validate
 
 
@@ -65,7 +65,7 @@ def test_a_prediction_is_never_the_best_of_a_column() -> None:
         Row(system="b", metric="P@1", value=0.9, low=0.8, high=1.0, status="predicted", reason="predicted from x"),
         Row(system="c", metric="P@1", value=0.3),
     )
-    from earmark.report.tables import to_markdown
+    from earmark.report import to_markdown
 
     assert "**40.0**" in to_markdown(Scores(rows))
     assert "**~" not in to_markdown(Scores(rows))

@@ -8,7 +8,8 @@ from tests import brute
 from tests.cases import CASES, DISTANCES
 
 from earmark import evaluate
-from earmark.calibrate.deletions import CLASS_SUMS, depth_needed, leave_out, units_of
+from earmark.calibrate.closed_forms import CLASS_SUMS
+from earmark.calibrate.deletions import depth_needed, leave_out, units_of
 from earmark.geometry import spaces
 from earmark.geometry.layout import lay_out
 from earmark.geometry.sweep import Wanted, sweep

@@ -12,7 +12,7 @@ import pytest
 from earmark import audio
 from earmark.corpora.clips import Corpus, CorpusCard
 from earmark.corpora.export import export
-from earmark.corpora.folder import read_folder
+from earmark.corpora.folders import read_folder
 from earmark.corpora.source import CORPORA, open_corpus
 from earmark.errors import InputError, UsageError
 

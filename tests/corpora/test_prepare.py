@@ -105,13 +105,13 @@ def test_cap_classes() -> None:
 
 
 def test_the_recipe_of_each_source() -> None:
-    assert [name for name, _ in recipe(RULES["BS5"])] == [
+    assert list(recipe(RULES["BS5"])) == [
         "drop_longest",
         "drop_small_classes",
         "drop_labels",
         "label_per_individual",
     ]
-    assert [name for name, _ in recipe(RULES["HW1"], cap=True)][-2:] == ["drop_most_frequent", "cap_classes"]
+    assert list(recipe(RULES["HW1"], cap=True))[-2:] == ["drop_most_frequent", "cap_classes"]
     assert [(name, RULES[name].most_frequent) for name in ("HW1", "HU1", "HW2", "HU2", "HP")] == [
         ("HW1", 50),
         ("HU1", 12),

@@ -4,7 +4,7 @@
 - In console and bash blocks, lines that start with `$ earmark` run as the installed command would (see
   prepared.py). Output shown below such a line must be what the command prints on stdout; `...` stands for anything.
 - A block that cannot run says why on the line above it: <!-- no-run: reason -->
-- A page has a cache of its own, so that it shows what a first run shows.
+- A page has a cache of its own, so that it shows what a first run shows, and the folder examples/ beside it.
 """
 
 from __future__ import annotations
@@ -161,6 +161,7 @@ def test_examples_of_page(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.setenv("EARMARK_CACHE", str(tmp_path_factory.mktemp("cache")))
     namespace: dict[str, object] = {"__name__": "__main__"}
@@ -177,6 +178,14 @@ def test_the_page_on_configs_shows_the_example_as_it_is(name: str) -> None:
     page = (ROOT / "docs" / "configs.md").read_text(encoding="utf-8")
     shown = [block.text for block in blocks(page) if block.language == "yaml"]
     assert (ROOT / "examples" / name).read_text(encoding="utf-8") in shown
+
+
+@pytest.mark.parametrize("name", ["extractor", "codec", "metric", "corpus", "task"])
+def test_a_part_of_ones_own_is_a_file_of_fewer_than_thirty_lines_and_shown_as_it_is(name: str) -> None:
+    text = (ROOT / "examples" / f"my_{name}.py").read_text(encoding="utf-8")
+    assert text.count("\n") < 30
+    page = (ROOT / "docs" / "own.md").read_text(encoding="utf-8")
+    assert text in [block.text for block in blocks(page) if block.language == "python"]
 
 
 def test_the_page_on_score_tables_describes_every_column_once() -> None:

@@ -54,7 +54,7 @@ def test_every_row_is_valid_and_every_gap_has_a_reason(scores: Fidelity) -> None
 
 def test_every_metric_has_facts_and_all_is_all() -> None:
     for name in METRICS:
-        assert metric_facts(name).spelling == name
+        assert metric_facts(name).name == name
     found = earmark.fidelity(REAL, GENERATED, metrics=["precision", "all"], correct="none", bootstrap=0)
     assert {row.metric for row in found} == set(METRICS)
 

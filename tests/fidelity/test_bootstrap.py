@@ -8,14 +8,14 @@ import pytest
 from earmark.fidelity.api import fidelity
 from earmark.fidelity.bootstrap import draw, interval
 from earmark.fidelity.distributions import kernel_distance
-from earmark.fidelity.measure import Measured, Term
+from earmark.fidelity.metrics import Judgement, Term
 
 RNG = np.random.default_rng(0)
 
 
 def test_an_interval_is_that_of_a_loop_over_resamples() -> None:
     inside, around = (RNG.random(80) < 0.6).astype(float), (RNG.random(80) < 0.7).astype(float)
-    metric = Measured("sym_precision", (Term("generated", inside), Term("generated", around)), np.minimum)
+    metric = Judgement((Term("generated", inside), Term("generated", around)), np.minimum)
     draws = draw(50, 80, 40, 3)
     values = []
     for counts in draws.generated:
@@ -27,7 +27,7 @@ def test_an_interval_is_that_of_a_loop_over_resamples() -> None:
 
 def test_the_width_is_that_of_a_share() -> None:
     n = 400
-    metric = Measured("precision", (Term("generated", (np.arange(n) < 100).astype(float)),), lambda mean: mean)
+    metric = Judgement((Term("generated", (np.arange(n) < 100).astype(float)),), lambda mean: mean)
     low, high = interval(metric, draw(10, n, 2000, 0))
     assert low is not None
     assert high is not None

@@ -20,11 +20,8 @@ from tests.pipeline import codec_toys
 from tests.pipeline.codec_toys import QUICK, memory, voiced
 
 import earmark
-from earmark.submissions import check
-from earmark.submissions import read_document as submitted
 from earmark.cli import main
 from earmark.codecs.processes import Died, Processes
-from earmark.submissions import Dataset, read_document
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.errors import InputError, UsageError
 from earmark.pipeline import codec_packs
@@ -37,6 +34,8 @@ from earmark.pipeline.codec_runs import plan_codecs, run_codecs
 from earmark.report.codecs.page import render_codecs
 from earmark.report.codecs.text import run_text
 from earmark.scores import Scores, load_scores
+from earmark.submissions import Dataset, check, read_document
+from earmark.submissions import read_document as submitted
 
 ROOT = Path(__file__).resolve().parents[2]
 TOYS = "tests.pipeline.codec_toys"

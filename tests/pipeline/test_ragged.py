@@ -18,7 +18,7 @@ from earmark.embed.pca import reduce
 from earmark.errors import InputError
 from earmark.extractors.contract import Frames
 from earmark.pipeline import load_vectors, packs, run
-from earmark.probes.contract import Heard, brought_together
+from earmark.probes.contract import Responses, align_widths
 from earmark.probes.encoding import encode_clips
 
 SECONDS = (0.02, 0.11, 0.05, 0.2, 0.08, 0.03)
@@ -95,17 +95,16 @@ def test_a_codec_that_lost_the_longest_clip_is_compared_in_the_same_columns(ragg
     assert clean.vectors is not None
     assert coded.vectors is not None
     assert coded.vectors.shape[1] < clean.vectors.shape[1]
-    before, after = brought_together([clean, Heard.from_arrays(coded.to_arrays())])
+    before, after = align_widths([clean, Responses.from_arrays(coded.to_arrays())])
     kept = [row for row, name in enumerate(clean.ids) if name != longest.id]
     np.testing.assert_array_equal(before[kept], after)
-    np.testing.assert_array_equal(Heard.join([coded, clean]).vectors, np.concatenate([after, before]))
 
 
 def test_vectors_of_unlike_widths_that_say_nothing_are_refused() -> None:
-    one = Heard(("a",), vectors=np.ones((1, 3), np.float32), model="m")
-    other = Heard(("b",), vectors=np.ones((1, 4), np.float32), model="m")
+    one = Responses(("a",), vectors=np.ones((1, 3), np.float32), model="m")
+    other = Responses(("b",), vectors=np.ones((1, 4), np.float32), model="m")
     with pytest.raises(InputError, match="mean_time"):
-        Heard.join([one, other])
+        align_widths([one, other])
 
 
 def test_packs_of_two_widths_are_not_mixed() -> None:

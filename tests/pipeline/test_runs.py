@@ -348,7 +348,7 @@ def test_flipped_labels() -> None:
 
 def test_dtw_rows(corpus: Path, tmp_path: Path) -> None:
     from earmark import audio
-    from earmark.metrics import sequence
+    from earmark.evaluation import dtw as sequence
 
     given = sounds.config(corpus, tmp_path, dtw={"candidates": 17, "stride": 1})
     result = run(given)

@@ -12,7 +12,7 @@ import pytest
 
 from earmark.corpora.clips import Clip
 from earmark.errors import InputError, UsageError
-from earmark.probes import Finding, Heard, open_task
+from earmark.probes import Finding, Responses, open_task
 from earmark.probes.asr import Recognition
 
 
@@ -21,16 +21,18 @@ class Parrot:
 
     name = "parrot"
 
-    def transcribe(self, clips: Sequence[Clip], *, progress: Any = False) -> Heard:
-        return Heard(tuple(clip.id for clip in clips), texts=tuple(clip.label or "" for clip in clips), model=self.name)
+    def transcribe(self, clips: Sequence[Clip], *, progress: Any = False) -> Responses:
+        return Responses(
+            tuple(clip.id for clip in clips), texts=tuple(clip.label or "" for clip in clips), model=self.name
+        )
 
 
 def by_metric(found: list[Finding]) -> dict[str, Finding]:
     return {one.metric: one for one in found}
 
 
-def said(**texts: str) -> Heard:
-    return Heard(tuple(texts), texts=tuple(texts.values()))
+def said(**texts: str) -> Responses:
+    return Responses(tuple(texts), texts=tuple(texts.values()))
 
 
 CLIPS = [
@@ -81,7 +83,7 @@ def test_what_cannot_be_counted_has_a_reason() -> None:
     assert "no clip has a transcript" in found["wer"].reason
     assert "heard no word" in found["dwer"].reason
     with pytest.raises(UsageError, match="vectors were heard"):
-        task.score(CLIPS[3:], said(d=""), Heard(("d",), vectors=np.zeros((1, 2), np.float32)))
+        task.score(CLIPS[3:], said(d=""), Responses(("d",), vectors=np.zeros((1, 2), np.float32)))
 
 
 def test_pocketsphinx_writes_the_same_whatever_it_heard_before() -> None:

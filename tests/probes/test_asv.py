@@ -14,7 +14,7 @@ from earmark.corpora.clips import Clip
 from earmark.errors import InputError
 from earmark.probes import asv
 from earmark.probes.asv import Verification
-from earmark.probes.contract import Finding, Heard
+from earmark.probes.contract import Finding, Responses
 from earmark.probes.verification import Trials, curve, eer
 
 
@@ -93,7 +93,7 @@ def test_without_speakers_or_clips_there_is_a_reason(task: Verification, clips: 
     assert found["eer", "clean_enrol"].status == "not_applicable"
     assert "no clip has a group" in found["eer", "clean_enrol"].reason
     assert found["speaker_similarity", "all"].status == "ok"
-    nothing = Heard((), vectors=np.zeros((0, 0), np.float32), failures={clip.id: "no" for clip in alone})
+    nothing = Responses((), vectors=np.zeros((0, 0), np.float32), failures={clip.id: "no" for clip in alone})
     assert {one.status for one in task.score(alone, heard, nothing)} == {"not_applicable"}
     one_voice = [clip for clip in clips if clip.group == "voice0"]
     heard = task.listen(one_voice)
@@ -216,10 +216,10 @@ def test_ecapa_by_its_checkpoint_is_the_network_by_hand(checkpoint: Path) -> Non
 def test_ecapa_of_full_size_has_the_published_parameters() -> None:
     torch = pytest.importorskip("torch")
     from earmark.networks.ecapa import EcapaTdnn
-    from earmark.probes.ecapa import CARD
+    from earmark.probes.asv import ECAPA_CARD
 
     with torch.device("meta"):
-        assert sum(one.numel() for one in EcapaTdnn().parameters()) == CARD.parameters
+        assert sum(one.numel() for one in EcapaTdnn().parameters()) == ECAPA_CARD.parameters
 
 
 def test_a_file_that_is_no_ecapa_is_told(tmp_path: Path) -> None:

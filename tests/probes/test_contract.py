@@ -10,19 +10,19 @@ import pytest
 from earmark.corpora.clips import Clip
 from earmark.embed.pooling import Block
 from earmark.errors import EarmarkError, InputError, UsageError
-from earmark.probes import TASKS, Heard, open_task, task_cards
-from earmark.probes.contract import paired
-from earmark.scores.facts import metric_facts
+from earmark.probes import TASKS, Responses, open_task, task_cards
+from earmark.probes.contract import align_widths, pair_clips
+from earmark.scores import metric_facts
 from earmark.scores.validation import PROTOCOLS
 
 
 def test_what_was_heard_survives_a_file_without_pickles(tmp_path: Path) -> None:
-    texts = Heard(("a", "b"), texts=("grüß gott", ""), failures={"c": "it is empty"}, notes=("n",), model="m")
-    vectors = Heard(("a",), vectors=np.array([[1.5, -2.0]], np.float32), names=("dog", "rain"))
+    texts = Responses(("a", "b"), texts=("grüß gott", ""), failures={"c": "it is empty"}, notes=("n",), model="m")
+    vectors = Responses(("a",), vectors=np.array([[1.5, -2.0]], np.float32), names=("dog", "rain"))
     for number, heard in enumerate((texts, vectors)):
         np.savez(tmp_path / f"{number}.npz", **heard.to_arrays())
         with np.load(tmp_path / f"{number}.npz", allow_pickle=False) as kept:
-            again = Heard.from_arrays(kept)
+            again = Responses.from_arrays(kept)
         assert (again.ids, again.texts, again.failures) == (heard.ids, heard.texts, heard.failures)
         assert (again.names, again.notes, again.model) == (heard.names, heard.notes, heard.model)
         assert (again.vectors is None) == (heard.vectors is None)
@@ -32,29 +32,22 @@ def test_what_was_heard_survives_a_file_without_pickles(tmp_path: Path) -> None:
 
 def test_a_broken_file_is_told() -> None:
     with pytest.raises(InputError, match="listen again"):
-        Heard.from_arrays({"meta": np.frombuffer(b"{}", np.uint8)})
+        Responses.from_arrays({"meta": np.frombuffer(b"{}", np.uint8)})
     with pytest.raises(InputError, match="1 clip and 2 texts"):
-        Heard(("a",), texts=("x", "y"))
+        Responses(("a",), texts=("x", "y"))
 
 
-def test_parts_make_a_whole_and_short_vectors_get_zeros() -> None:
-    one = Heard(("a",), vectors=np.ones((1, 2), np.float32), failures={"x": "no"}, model="m", blocks=(Block(1, 2),))
-    two = Heard(("b",), vectors=np.ones((1, 3), np.float32), model="m", blocks=(Block(1, 3),))
-    none = Heard((), vectors=np.zeros((0, 0), np.float32), failures={"y": "neither"})
-    whole = Heard.join([one, none, two])
-    assert whole.ids == ("a", "b")
-    assert whole.vectors is not None
-    assert whole.vectors.tolist() == [[1, 1, 0], [1, 1, 1]]
-    assert whole.failures == {"x": "no", "y": "neither"}
-    with pytest.raises(InputError, match="different models"):
-        Heard.join([one, Heard(("c",), texts=("t",), model="m")])
+def test_short_vectors_get_zeros_where_blocks_say_how_they_are_made_up() -> None:
+    short = Responses(("a",), vectors=np.ones((1, 2), np.float32), blocks=(Block(1, 2),))
+    long = Responses(("b",), vectors=np.ones((1, 3), np.float32), blocks=(Block(1, 3),))
+    assert [part.tolist() for part in align_widths([short, long])] == [[[1, 1, 0]], [[1, 1, 1]]]
 
 
 def test_clips_are_matched_by_id_and_the_missing_are_counted_with_a_reason() -> None:
     clips = [Clip(name) for name in "abcd"]
-    clean = Heard(("d", "a", "b"), texts=("D", "A", "B"), failures={"c": "too short"})
-    coded = Heard(("a", "d"), texts=("a", "d"), failures={"b": "the codec failed", "c": "too short"})
-    found = paired(clips, clean, coded)
+    clean = Responses(("d", "a", "b"), texts=("D", "A", "B"), failures={"c": "too short"})
+    coded = Responses(("a", "d"), texts=("a", "d"), failures={"b": "the codec failed", "c": "too short"})
+    found = pair_clips(clips, clean, coded)
     assert [clip.id for clip in found.clips] == ["a", "d"]
     assert (found.clean.tolist(), found.coded.tolist()) == ([1, 0], [0, 1])
     assert found.left_out == "2 clips left out, first b: the codec failed"

@@ -13,7 +13,7 @@ from tests.probes import toys
 
 from earmark.corpora.clips import Clip
 from earmark.errors import InputError, MissingExtra
-from earmark.probes import Finding, Heard, open_task
+from earmark.probes import Finding, Responses, open_task
 from earmark.probes.events import EventLabels, EventRetrieval
 
 ESC50 = Path(__file__).resolve().parents[4] / "shared" / "data" / "esc50"
@@ -116,8 +116,8 @@ def test_map_is_the_mean_of_scikit_learns_over_the_classes_there_are(tiny: Path)
     labels = ["dog", "rain;Dog", "RAIN", "hum", "crowing,_rooster", "unknown", None, "dog"]
     clips = [Clip(str(n), label, group=str(n // 2)) for n, label in enumerate(labels)]
     ids, names = tuple(str(n) for n in range(8)), ("Dog", "Rain", "Crowing, rooster", "Hum", "Speech")
-    clean = Heard(ids, vectors=rng.random((8, 5)).astype(np.float32), names=names)
-    coded = Heard(ids, vectors=rng.random((8, 5)).astype(np.float32), names=names)
+    clean = Responses(ids, vectors=rng.random((8, 5)).astype(np.float32), names=names)
+    coded = Responses(ids, vectors=rng.random((8, 5)).astype(np.float32), names=names)
     truth = np.zeros((8, 4), bool)
     for row, column in ((0, 0), (1, 0), (7, 0), (1, 1), (2, 1), (4, 2), (3, 3)):
         truth[row, column] = True

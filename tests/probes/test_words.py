@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from earmark.probes.words import edits, normalised
+from earmark.probes.asr import count_errors, normalise
 
 pytest.importorskip("jiwer")
 
@@ -28,7 +28,7 @@ sentences = st.lists(st.sampled_from(["a", "b", "c", "it's"]), max_size=7)
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(sentences, sentences), min_size=1, max_size=4))
 def test_edits_are_those_of_the_slow_table(pairs: list[tuple[list[str], list[str]]]) -> None:
-    found = edits([" ".join(one) for one, _ in pairs], [" ".join(two) for _, two in pairs])
+    found = count_errors([" ".join(one) for one, _ in pairs], [" ".join(two) for _, two in pairs])
     assert found.errors.tolist() == [slow_distance(one, two) for one, two in pairs]
     assert found.words.tolist() == [len(one) for one, _ in pairs]
     total = sum(len(one) for one, _ in pairs)
@@ -47,10 +47,10 @@ def test_edits_are_those_of_the_slow_table(pairs: list[tuple[list[str], list[str
     ],
 )
 def test_texts_are_brought_to_one_spelling(text: str, expected: str) -> None:
-    assert normalised(text) == expected
-    assert normalised(expected) == expected
+    assert normalise(text) == expected
+    assert normalise(expected) == expected
 
 
 def test_a_long_sentence_counts_for_more() -> None:
-    found = edits(["a", "a b c d e f g h i"], ["b", "a b c d e f g h i"])
+    found = count_errors(["a", "a b c d e f g h i"], ["b", "a b c d e f g h i"])
     assert found.rate == pytest.approx(0.1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from earmark.corpora.clips import Clip
 from earmark.extractors.contract import ExtractorCard, Frames
-from earmark.probes.contract import Heard
+from earmark.probes.contract import Responses
 
 RATE = 8000
 
@@ -62,6 +62,6 @@ def broken(clip: Clip) -> Clip:
     return Clip(clip.id, clip.label, clip.subset, clip.group, samples=np.full_like(clip.samples, np.nan), rate=RATE)
 
 
-def vectors(heard: Heard) -> np.ndarray:
+def vectors(heard: Responses) -> np.ndarray:
     assert heard.vectors is not None
     return np.asarray(heard.vectors, np.float64)

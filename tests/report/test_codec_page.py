@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from earmark.codecs.contract import CodecCard
-from earmark.submissions import Dataset
 from earmark.errors import InputError, UsageError
 from earmark.report.codecs.comparison import LADDER, best_below, compare_settings, compared_metrics
 from earmark.report.codecs.content import CodecReport, Difference, Failed, Heard, WorstClip
@@ -19,6 +18,7 @@ from earmark.report.codecs.page import render_codecs
 from earmark.report.codecs.text import bd_matrix, comparison_text, run_text, winners
 from earmark.report.figures.codecs import difference_png, rate_distortion
 from earmark.scores import Row, Scores
+from earmark.submissions import Dataset
 
 SETTINGS = {
     "good@8": (8.2, 3.0),

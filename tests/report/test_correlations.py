@@ -39,7 +39,7 @@ def test_a_metric_of_which_less_is_better_is_not_turned() -> None:
     rising = np.arange(6.0).reshape(1, 3, 2, 1) / 10
     found = metric_correlations(Scores(tuple(table(np.concatenate([rising, 1 - rising], -1), ("P@1", "CSCF")))))
     np.testing.assert_allclose(found.matrix, [[1, -1], [-1, 1]])
-    assert found.lower_is_better == ["CSCF"]
+    assert found.caution() == "Of CSCF lower is better; it is not turned round."
     assert "Of CSCF lower is better; it is not turned round." in found.to_markdown()
     assert "| P@1 | +1.00 | -1.00 |" in found.to_markdown()
     assert list(found.lines()) == [["P@1", "1.0000", "-1.0000"], ["CSCF", "-1.0000", "1.0000"]]

@@ -12,9 +12,10 @@ import pytest
 from earmark.errors import InputError
 from earmark.report import figures
 from earmark.report.figures import hubness as drawn
-from earmark.report.html import ReportData, corrected, render
+from earmark.report.html import ReportData, render, variants
 from earmark.report.html.hubness import render_hubness
 from earmark.report.hubs import HubView, bins, distribution_text, hubs_text
+from earmark.report.score_index import ScoreIndex
 from earmark.scores import Row, Scores
 
 NONE = np.array([[1], [2], [1], [1], [1], [1]])  # point 1 is in five lists, 2 in one, the others in none
@@ -145,7 +146,7 @@ def test_the_report_shows_each_representation_before_and_after() -> None:
 def test_a_report_without_corrections_has_no_such_part() -> None:
     pytest.importorskip("matplotlib")
     plain = run_scores().select(correction="none")
-    assert corrected.before_and_after(plain) is None
+    assert variants.before_and_after(ScoreIndex(plain)) is None
     assert 'id="corrected"' not in render(ReportData(title="t", scores=plain))
     with pytest.raises(InputError, match="before and after"):
         drawn.before_after(plain)

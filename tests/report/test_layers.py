@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from earmark.report.figures.layers import layer_map, layered
-from earmark.report.html.layers import has_layers, over_layers
+from earmark.report.html.variants import over_layers
+from earmark.report.score_index import ScoreIndex
 from earmark.scores import Row, Scores
 
 VALUES = {"A": [0.2, 0.5, 0.4], "B": [0.3, 0.3, 0.9], "C": [0.1, 0.6, 0.0]}
@@ -50,10 +51,9 @@ def test_the_map_has_a_cell_for_each_layer_and_subset_and_frames_the_best() -> N
 
 def test_the_report_says_which_layer_is_best_and_what_others_cost() -> None:
     pytest.importorskip("matplotlib")
-    page = over_layers(scores())
+    page = over_layers(ScoreIndex(scores()))
     assert page is not None
     # Behind on average: 46.7, 20 and 23.3 points.
     said = "layer 1 is the best choice, the last (2) lies 3.3 points behind it, 0 the worst, 26.7 points behind."
     assert f"Over 3 subsets {said}" in page
-    assert has_layers(scores())
-    assert over_layers(scores(layers=1)) is None
+    assert over_layers(ScoreIndex(scores(layers=1))) is None

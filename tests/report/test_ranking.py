@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from tests.report.test_html import Page
 
-from earmark.report import answer, figures
+from earmark.report import answer, figures, to_markdown
 from earmark.report.content import CopyNote, ReportData
 from earmark.report.html import render
 from earmark.report.ranking import ClipCount, SharedClips, lost_said, rank
-from earmark.report.tables import to_markdown
+from earmark.report.score_index import ScoreIndex
 from earmark.scores import Row, Scores
 
 pytest.importorskip("matplotlib")
@@ -94,8 +94,8 @@ def test_the_page_shows_both_protocols_side_by_side_and_draws_the_one_that_answe
 
 
 def test_figures_rank_across_groups() -> None:
-    _lines, _, cells = figures.tables._heat_cells(Scores(tuple(DIGITS)), None, None)
-    assert {found.protocol for rows in cells for found in rows.values()} == {"across_groups"}
+    columns = figures.heatmaps.heat_columns(ScoreIndex(Scores(tuple(DIGITS))), None, None)
+    assert {found.protocol for _, rows in columns for found in rows.values()} == {"across_groups"}
     layers = [row for layer, (across, over_all) in enumerate([(0.2, 0.9), (0.6, 0.5)])
               for row in pair(f"wavlm@{layer} mean_time", across, over_all)]  # fmt: skip
     (found,) = figures.layers.layered(Scores(tuple(layers)))

@@ -74,7 +74,8 @@ def distance_agreement(scores: Scores) -> list[Agreement]:
         for (system, distance, *rest), value in cells.items():
             by_distance.setdefault(distance, {})[(system, *rest)] = value
         for one, other in combinations(by_distance, 2):
-            found += _agreement("distance", metric, one, other, by_distance[one], by_distance[other], metric, metric)
+            pair = by_distance[one], by_distance[other]
+            found += _agreement("distance", metric, one, other, pair, (metric, metric))
     return found
 
 
@@ -84,30 +85,27 @@ def metric_agreement(scores: Scores) -> list[Agreement]:
     return [
         entry
         for one, other in combinations(means, 2)
-        for entry in _agreement("metric", "all configurations", one, other, means[one], means[other], one, other)
+        for entry in _agreement("metric", "all configurations", one, other, (means[one], means[other]), (one, other))
     ]
 
 
 def _agreement(
-    kind: str,
-    under: str,
-    one: str,
-    other: str,
-    first: Mapping[Key, float],
-    second: Mapping[Key, float],
-    metric_one: str,
-    metric_other: str,
+    kind: str, under: str, one: str, other: str, means: Sequence[Mapping[Key, float]], metrics: Sequence[str]
 ) -> list[Agreement]:
-    shared = [key for key in first if key in second]
-    x = np.array([first[key] for key in shared])
-    y = np.array([second[key] for key in shared])
+    """How two orders agree, or nothing where they cannot be compared; `means` and `metrics` are those of both."""
+    shared = [key for key in means[0] if key in means[1]]
+    x, y = (
+        _turn(metric) * np.array([values[key] for key in shared]) for values, metric in zip(means, metrics, strict=True)
+    )
     if len(shared) < FEWEST or np.ptp(x) <= 1e-12 or np.ptp(y) <= 1e-12:
         return []
-    x, y = _turn(metric_one) * x, _turn(metric_other) * y
+    from scipy.stats import kendalltau
+
     steps = np.sign(np.subtract.outer(x, x)) * np.sign(np.subtract.outer(y, y))
     swapped = float(np.mean(steps[np.triu_indices(len(shared), 1)] < 0))
     same = int(x.argmax()) == int(y.argmax())
-    return [Agreement(kind, under, one, other, len(shared), _spearman(x, y), _kendall(x, y), swapped, same)]
+    tau = float(kendalltau(np.round(x, 12), np.round(y, 12)).statistic)
+    return [Agreement(kind, under, one, other, len(shared), _spearman(x, y), tau, swapped, same)]
 
 
 def _turn(metric: str) -> int:
@@ -121,12 +119,6 @@ def _spearman(x: Floats, y: Floats) -> float:
     from scipy.stats import rankdata
 
     return float(np.corrcoef(rankdata(np.round(x, 12)), rankdata(np.round(y, 12)))[0, 1])
-
-
-def _kendall(x: Floats, y: Floats) -> float:
-    from scipy.stats import kendalltau
-
-    return float(kendalltau(np.round(x, 12), np.round(y, 12)).statistic)
 
 
 def _means(scores: Scores) -> dict[str, dict[Configuration, float]]:
@@ -183,16 +175,11 @@ def table12() -> list[Printed]:
         turned = _turn(one) * _turn(other)
         found.append(
             Printed(
-                one,
-                other,
-                float(printed[one, other]),
-                turned * _spearman(*over_public),
-                turned * _spearman(*over_all),
-                turned * float(np.mean([_spearman(*columns) for columns in single])),
-                turned * _spearman(pooled[:, 0], pooled[:, 1]),
-                len(over_public[0]),
+                one, other, float(printed[one, other]), turned * _spearman(*over_public),
+                turned * _spearman(*over_all), turned * float(np.mean([_spearman(*columns) for columns in single])),
+                turned * _spearman(pooled[:, 0], pooled[:, 1]), len(over_public[0]),
             )
-        )
+        )  # fmt: skip
     return found
 
 

@@ -37,37 +37,36 @@ _ERRORS = re.compile(
 def warnings(matrix: Matrix, analysed: Matrix | None = None, *, directions: bool = True) -> list[str]:
     """One sentence for each thing that changes how the results should be read; an empty list when there is none.
 
-    analysed    the part of the matrix that the results are of, if it is not all of it
-    directions  whether the caller chose which columns are better low, so that one may have been forgotten
+    Args:
+        matrix: The scores as they were given.
+        analysed: The part of the matrix that the results are of, if it is not all of it.
+        directions: Whether the caller chose which columns are better low, so that one may have been forgotten.
     """
     known = np.isfinite(matrix.values)
-    found = [
+    sentences = [
         _empty(matrix.models, np.asarray(known.any(axis=1)), "model"),
         _empty(matrix.datasets, np.asarray(known.any(axis=0)), "dataset"),
     ]
-    gaps = _gaps(matrix.present().values)
-    left = matrix.present() if analysed is None else analysed
-    if not left.models or not left.datasets:
-        return [sentence for sentence in found if sentence]
-    values = left.normalised()
-    found += [
-        gaps,
-        _odd_cells(left),
-        _mixed_scales(left),
-        _directions(left) if directions else "",
-        _above_best(left),
-        _constant(left),
-        _below_chance(left),
-        _averages(left, values),
-        _twin_datasets(left, values),
-        _leaks(left, values),
-    ]
-    if len(left.models) < FEW_MODELS:
-        found.append(
-            f"Only {counted(len(left.models), 'model')}: correlations over so few models are large by accident; "
-            "treat every subset found here as a guess."
-        )
-    return [sentence for sentence in found if sentence]
+    present = matrix.present()
+    left = present if analysed is None else analysed
+    if left.models and left.datasets:
+        values = left.normalised()
+        missing = int((~np.isfinite(present.values)).sum())
+        if missing:
+            sentences.append(
+                f"{missing} of {counted(present.values.size, 'value')} {'is' if missing == 1 else 'are'} missing: "
+                "similarities use the models that both datasets have, and predictions only the complete part of the "
+                "matrix."
+            )
+        sentences += [_odd_scales(left), _mixed_scales(left), _directions(left) if directions else ""]
+        sentences += [_above_best(left), _constant(left), _below_chance(left)]
+        sentences += [_averages(left, values), _twin_datasets(left, values), _leaks(left, values)]
+        if len(left.models) < FEW_MODELS:
+            sentences.append(
+                f"Only {counted(len(left.models), 'model')}: correlations over so few models are large by accident; "
+                "treat every subset found here as a guess."
+            )
+    return [sentence for sentence in sentences if sentence]
 
 
 def near_duplicates(values: Floats, limit: float = TWIN) -> list[tuple[int, int]]:
@@ -81,12 +80,8 @@ def near_duplicates(values: Floats, limit: float = TWIN) -> list[tuple[int, int]
     return [(int(i), int(j)) for i, j in np.argwhere(np.triu(close, 1))]
 
 
-def average_columns(matrix: Matrix, limit: float = AVERAGE) -> list[int]:
-    """The columns that are the mean of the others, by their values (in normalised units, three datasets or more)."""
-    return _average_columns(matrix.normalised(clip=False), limit)
-
-
-def _average_columns(values: Floats, limit: float) -> list[int]:
+def average_columns(values: Floats, limit: float = AVERAGE) -> list[int]:
+    """The columns of normalised values that are the mean of the others (three datasets or more)."""
     if values.shape[1] < 3:
         return []
     known = np.isfinite(values)
@@ -106,17 +101,8 @@ def _empty(names: Sequence[str], filled: NDArray[np.bool_], kind: str) -> str:
     lost = [name for name, some in zip(names, filled, strict=True) if not some]
     if not lost:
         return ""
-    return f"{_subject(kind, lost)} {'has' if len(lost) == 1 else 'have'} no value at all and {_are(lost)} left out."
-
-
-def _gaps(values: Floats) -> str:
-    missing = int((~np.isfinite(values)).sum())
-    if not missing:
-        return ""
-    return (
-        f"{missing} of {counted(values.size, 'value')} {'is' if missing == 1 else 'are'} missing: similarities use the "
-        "models that both datasets have, and predictions only the complete part of the matrix."
-    )
+    have, are = _verb(lost, "has", "have"), _verb(lost, "is", "are")
+    return f"{_subject(kind, lost)} {have} no value at all and {are} left out."
 
 
 def odd_cells(matrix: Matrix) -> list[tuple[int, int]]:
@@ -132,35 +118,33 @@ def odd_cells(matrix: Matrix) -> list[tuple[int, int]]:
     return found
 
 
-def _odd_cells(matrix: Matrix) -> str:
-    found = odd_cells(matrix)
-    if not found:
+def _odd_scales(matrix: Matrix) -> str:
+    cells = [
+        f"{quoted(matrix.models[i])} has {matrix.values[i, j]:g} on {quoted(matrix.datasets[j])}"
+        for i, j in odd_cells(matrix)
+    ]
+    if not cells:
         return ""
-    shown = ", ".join(
-        f"{quoted(matrix.models[i])} has {matrix.values[i, j]:g} on {quoted(matrix.datasets[j])}" for i, j in found[:4]
-    )
-    more = f" and {counted(len(found) - 4, 'more cell')}" if len(found) > 4 else ""
+    more = f" and {counted(len(cells) - 4, 'more cell')}" if len(cells) > 4 else ""
     return (
-        f"{shown}{more}, where the other models have fractions: divide a percentage by 100. As it stands it stretches "
-        "the scale, and all others seem to be at chance."
+        f"{', '.join(cells[:4])}{more}, where the other models have fractions: divide a percentage by 100. As it "
+        "stands it stretches the scale, and all others seem to be at chance."
     )
 
 
 def _mixed_scales(matrix: Matrix) -> str:
-    odd = odd_cells(matrix)
     values = matrix.values.copy()
-    for cell in odd:
+    for cell in odd_cells(matrix):
         values[cell] = np.nan
-    largest = np.nanmax(np.abs(values), axis=0)
-    wide = [name for name, top in zip(matrix.datasets, largest, strict=True) if top > MIXED_SCALE]
+    wide = np.flatnonzero(np.nanmax(np.abs(values), axis=0) > MIXED_SCALE).tolist()
     if not wide or len(wide) == len(matrix.datasets):
         return ""
-    ends = dict(zip(matrix.datasets, np.maximum(matrix.best, matrix.chance), strict=True))
-    scaled = ", ".join(f"{quoted(name)} ({ends[name]:g})" for name in wide[:6])
-    more = f" and {len(wide) - 6} more" if len(wide) > 6 else ""
+    ends = np.maximum(matrix.best, matrix.chance)
+    scaled = _listed([f"{quoted(matrix.datasets[j])} ({ends[j]:g})" for j in wide])
     return (
-        f"{_subject('dataset', wide)} {_are(wide)} not on the scale of fractions that the others have (percentages?); "
-        f"the end of the scale was taken to be: {scaled}{more}. Give the best value of each if it is another."
+        f"{_subject('dataset', [matrix.datasets[j] for j in wide])} {_verb(wide, 'is', 'are')} not on the scale of "
+        f"fractions that the others have (percentages?); the end of the scale was taken to be: {scaled}. Give the best "
+        "value of each if it is another."
     )
 
 
@@ -175,14 +159,14 @@ def _directions(matrix: Matrix) -> str:
     if named:
         names = [matrix.datasets[j] for j in named]
         sentences.append(
-            f"{_subject('dataset', names)} {'sounds like an error' if len(names) == 1 else 'sound like errors'}, of "
-            f"which less is better, and {'is' if len(names) == 1 else 'are'} read as better high."
+            f"{_subject('dataset', names)} {_verb(names, 'sounds like an error', 'sound like errors')}, of which less "
+            f"is better, and {_verb(names, 'is', 'are')} read as better high."
         )
     if against:
         names = [matrix.datasets[j] for j in against]
         sentences.append(
-            f"{_subject('dataset', names)} {'runs' if len(names) == 1 else 'run'} against the others: what is high "
-            "there is low elsewhere."
+            f"{_subject('dataset', names)} {_verb(names, 'runs', 'run')} against the others: what is high there is low "
+            "elsewhere."
         )
     option = ",".join(matrix.datasets[j] for j in sorted([*named, *against]))
     option = f'"{option}"' if " " in option else option
@@ -210,16 +194,14 @@ def _against(matrix: Matrix, turned: Sequence[int]) -> list[int]:
 
 def _above_best(matrix: Matrix) -> str:
     best = np.nanmax(matrix.normalised(clip=False), axis=0)
-    beyond = [j for j, top in enumerate(best) if top > ABOVE_BEST]
-    if not beyond:
-        return ""
     shown = []
-    for j in beyond[:6]:
+    for j in np.flatnonzero(best > ABOVE_BEST):
         column = matrix.values[:, j]
         reached = np.nanmax(column) if matrix.best[j] > matrix.chance[j] else np.nanmin(column)
         shown.append(f"{quoted(matrix.datasets[j])} (best {matrix.best[j]:g}, reached {reached:g})")
-    more = f" and {len(beyond) - 6} more" if len(beyond) > 6 else ""
-    return f"Scores pass the best possible value of {', '.join(shown)}{more}: correct it with --best, or the scores."
+    if not shown:
+        return ""
+    return f"Scores pass the best possible value of {_listed(shown)}: correct it with --best, or the scores."
 
 
 def _constant(matrix: Matrix) -> str:
@@ -231,8 +213,8 @@ def _constant(matrix: Matrix) -> str:
     if not flat:
         return ""
     return (
-        f"{_subject('dataset', flat)} {'gives' if len(flat) == 1 else 'give'} every model the same score: similar to "
-        "nothing, related to nothing, and no help in ranking models."
+        f"{_subject('dataset', flat)} {_verb(flat, 'gives', 'give')} every model the same score: similar to nothing, "
+        "related to nothing, and no help in ranking models."
     )
 
 
@@ -243,24 +225,24 @@ def _below_chance(matrix: Matrix) -> str:
     if not low:
         return ""
     return (
-        f"{_subject('dataset', low)} {'has' if len(low) == 1 else 'have'} more than {BELOW_CHANCE:.0%} of the scores "
-        "below chance; they count as chance, so these models tie there: check the chance level and the direction."
+        f"{_subject('dataset', low)} {_verb(low, 'has', 'have')} more than {BELOW_CHANCE:.0%} of the scores below "
+        "chance; they count as chance, so these models tie there: check the chance level and the direction."
     )
 
 
 def _averages(matrix: Matrix, values: Floats) -> str:
-    by_value = [matrix.datasets[j] for j in _average_columns(values, AVERAGE)]
+    by_value = [matrix.datasets[j] for j in average_columns(values)]
     by_name = [name for name in matrix.datasets if _MEANS.search(name) and name not in by_value]
     sentences = []
     if by_value:
         sentences.append(
-            f"{_subject('dataset', by_value)} {'is' if len(by_value) == 1 else 'are'} the average of the others: it "
-            "represents them by construction, so leave it out before you look for a representative subset."
+            f"{_subject('dataset', by_value)} {_verb(by_value, 'is', 'are')} the average of the others: it represents "
+            "them by construction, so leave it out before you look for a representative subset."
         )
     if by_name:
         sentences.append(
-            f"{_subject('dataset', by_name)} {'sounds' if len(by_name) == 1 else 'sound'} like a summary of others and "
-            "not like a dataset; leave it out if it is one."
+            f"{_subject('dataset', by_name)} {_verb(by_name, 'sounds', 'sound')} like a summary of others and not like "
+            "a dataset; leave it out if it is one."
         )
     return " ".join(sentences)
 
@@ -297,10 +279,12 @@ def _leaks(matrix: Matrix, values: Floats) -> str:
 
 
 def _subject(kind: str, names: Sequence[str]) -> str:
-    shown = ", ".join(quoted(name) for name in names[:6])
-    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-    return f"The {kind if len(names) == 1 else kind + 's'} {shown}{more}"
+    return f"The {_verb(names, kind, kind + 's')} {_listed([quoted(name) for name in names])}"
 
 
-def _are(names: Sequence[str]) -> str:
-    return "is" if len(names) == 1 else "are"
+def _listed(texts: Sequence[str], most: int = 6) -> str:
+    return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")
+
+
+def _verb(subjects: Sequence[object], one: str, many: str) -> str:
+    return one if len(subjects) == 1 else many

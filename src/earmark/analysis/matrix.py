@@ -6,6 +6,7 @@ value of a dataset, whatever its metric. A missing value is NaN inside the array
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from earmark.errors import InputError, UsageError, did_you_mean, quoted
-from earmark.scores import Row, Scores, metric_facts
+from earmark.scores import Scores, metric_facts
 from earmark.wording import counted
 
 Floats = NDArray[np.float64]
@@ -58,8 +59,10 @@ class Matrix:
         ):
             if len(column) != size:
                 raise UsageError(f"{name} has {len(column)} entries where {size} are needed.")
-        _refuse_twins(self.models, "model")
-        _refuse_twins(self.datasets, "dataset")
+        for names, kind in ((self.models, "model"), (self.datasets, "dataset")):
+            for name, times in Counter(names).items():
+                if times > 1:
+                    raise InputError(f"The {kind} {quoted(name)} appears twice; give each {kind} a name of its own.")
         if np.isinf(self.values).any():
             row, column = np.argwhere(np.isinf(self.values))[0]
             raise InputError(
@@ -167,6 +170,8 @@ def from_table(
             f"The values are {' x '.join(map(str, array.shape))} for {counted(len(models), 'model')} and "
             f"{counted(len(datasets), 'dataset')}."
         )
+    if isinstance(families, Mapping):
+        families = [families.get(model, model) for model in models]
     down = set(lower_is_better)
     _known(down, datasets, "lower_is_better")
     top = np.array([_natural_end(array[:, j]) for j in range(len(datasets))])
@@ -178,7 +183,7 @@ def from_table(
         higher_is_better=tuple(bool(up) for up in upward),
         chance=_level(chance, datasets, np.where(upward, 0.0, top), "chance"),
         best=_level(best, datasets, np.where(upward, top, 0.0), "best"),
-        families=_families(families, models),
+        families=models if families is None else tuple(families),
     )
 
 
@@ -217,7 +222,6 @@ def from_scores(
     suites = list(dict.fromkeys(row.suite for row in rows))
     cells: dict[tuple[str, str], float] = {}
     system_of: dict[str, str] = {}
-    datasets: dict[str, None] = {}
     for row in rows:
         model = " / ".join([row.system, *(getattr(row, name) for name in varying)])
         dataset = f"{row.suite}/{row.subset}" if len(suites) > 1 else row.subset
@@ -225,17 +229,13 @@ def from_scores(
             raise InputError(
                 f"{quoted(model)} has two rows for {metric} on {quoted(dataset)}; merge the table, keeping one."
             )
-        cells[model, dataset] = _measured(row)
+        cells[model, dataset] = row.value if row.status == "ok" and row.value is not None else np.nan
         system_of[model] = row.system
-        datasets[dataset] = None
-    values = np.full((len(system_of), len(datasets)), np.nan)
-    places = {name: j for j, name in enumerate(datasets)}
-    at = {name: i for i, name in enumerate(system_of)}
-    for (model, dataset), value in cells.items():
-        values[at[model], places[dataset]] = value
+    datasets = list(dict.fromkeys(dataset for _, dataset in cells))
+    values = [[cells.get((model, dataset), np.nan) for dataset in datasets] for model in system_of]
     facts = metric_facts(metric)
     low, high = (end if np.isfinite(end) else None for end in facts.range)
-    floor = 0.0 if low is None or low < 0 else low  # a range below 0 (silhouette, ARI) has its chance at 0
+    floor = 0.0 if low is None or low < 0 else low  # a range that begins below 0 has its chance at 0
     if high is not None and 1.0 < high <= MIXED_SCALE:
         high = 1.0  # `overall` may pass 1 by a little; 1 is still what is aimed at
     ends = (floor, high) if facts.higher_is_better else (high, floor)
@@ -257,21 +257,12 @@ def from_scores(
 def usable(matrix: Matrix, *, models: int = 3, datasets: int = 2) -> Matrix:
     """The matrix without empty rows and columns, or InputError when too little is left to compare."""
     left = matrix.present()
-    if len(left.models) < models:
-        raise InputError(
-            f"The matrix has {counted(len(left.models), 'model')} with scores; this needs at least {models}: "
-            "add models."
-        )
-    if len(left.datasets) < datasets:
-        raise InputError(
-            f"The matrix has {counted(len(left.datasets), 'dataset')} with scores; this needs at least {datasets}: "
-            "add datasets."
-        )
+    for names, least, kind in ((left.models, models, "model"), (left.datasets, datasets, "dataset")):
+        if len(names) < least:
+            raise InputError(
+                f"The matrix has {counted(len(names), kind)} with scores; this needs at least {least}: add {kind}s."
+            )
     return left
-
-
-def _measured(row: Row) -> float:
-    return row.value if row.status == "ok" and row.value is not None else np.nan
 
 
 def _natural_end(column: Floats) -> float:
@@ -293,19 +284,3 @@ def _known(names: Iterable[str], datasets: Sequence[str], option: str) -> None:
     for name in names:
         if name not in datasets:
             raise UsageError(f"{option} names {quoted(name)}, which is not a dataset.{did_you_mean(name, datasets)}")
-
-
-def _families(given: Mapping[str, str] | Sequence[str] | None, models: tuple[str, ...]) -> tuple[str, ...]:
-    if given is None:
-        return models
-    if isinstance(given, Mapping):
-        return tuple(given.get(model, model) for model in models)
-    return tuple(given)
-
-
-def _refuse_twins(names: Sequence[str], kind: str) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise InputError(f"The {kind} {quoted(name)} appears twice; give each {kind} a name of its own.")
-        seen.add(name)

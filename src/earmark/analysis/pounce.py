@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.analysis.matrix import Matrix, usable
-from earmark.analysis.prowl import area, greedy
+from earmark.analysis.prowl import area, computed, greedy
 from earmark.analysis.similarities import similarity_matrix
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.progress import tracked
@@ -56,23 +56,13 @@ class Pounce(NamedTuple):
     forecasts: tuple[Forecast, ...]
 
     def forecast(self, regressor: str) -> Forecast:
-        for forecast in self.forecasts:
-            if forecast.regressor == regressor:
-                return forecast
-        raise UsageError(f'"{regressor}" was not computed; there are {", ".join(f.regressor for f in self.forecasts)}.')
+        return computed({forecast.regressor: forecast for forecast in self.forecasts}, regressor)
 
     def rows(self) -> list[dict[str, Any]]:
         """Plain values: regressor, auc_mse, deviation (over splits; None when there is one), split, splits."""
-        return [
-            {
-                "regressor": f.regressor,
-                "auc_mse": f.auc_mse,
-                "deviation": f.deviation,
-                "split": self.split,
-                "splits": len(f.by_split),
-            }
-            for f in self.forecasts
-        ]
+        keys = ("regressor", "auc_mse", "deviation", "split", "splits")
+        found = ((f.regressor, f.auc_mse, f.deviation, self.split, len(f.by_split)) for f in self.forecasts)
+        return [dict(zip(keys, values, strict=True)) for values in found]
 
 
 # --- regressors ----------------------------------------------------------------------------------------------
@@ -176,19 +166,12 @@ def error_curve(train: Floats, test: Floats, order: Sequence[int], regressor: Re
     """
     every = np.arange(1, len(order))
     measured = every if len(every) <= MOST_SIZES else np.unique(np.linspace(1, len(every), MOST_SIZES).round())
-    errors = [_error(train, test, order, int(size), regressor) for size in measured]
+    errors = []
+    for size in measured.astype(int).tolist():
+        known, rest = list(order[:size]), list(order[size:])
+        predicted = regressor(train[:, known], train[:, rest], test[:, known])
+        errors.append(float(np.mean((predicted - test[:, rest]) ** 2)))
     return np.interp(every, measured, errors)
-
-
-def _error(train: Floats, test: Floats, order: Sequence[int], size: int, regressor: Regressor) -> float:
-    known, rest = list(order[:size]), list(order[size:])
-    predicted = regressor(train[:, known], train[:, rest], test[:, known])
-    return float(np.mean((predicted - test[:, rest]) ** 2))
-
-
-def auc_mse(curve: Floats) -> float:
-    """The area under an error curve, x rescaled to [0, 1]; range [0, inf), lower is better."""
-    return area(curve)
 
 
 def noisy(values: Floats, variance: float, seed: int = 0) -> Floats:
@@ -216,37 +199,33 @@ def pounce(
     The matrix must have no gaps (`Matrix.complete`). `noise` is the variance of Gaussian noise on the training scores,
     drawn `draws` times for each split; the order of the datasets is found before it is added.
     """
-    names = list(regressors)
-    chosen = [(name, find_regressor(name)) for name in names]
+    chosen = {name: find_regressor(name) for name in regressors}
     left = usable(matrix)
     values = left.normalised()
     if not np.isfinite(values).all():
         raise InputError("The matrix has missing values; predictions need a complete one: call complete() first.")
-    curves: dict[str, dict[str, Floats]] = {name: {} for name in names}
-    splits = _splits(left, split, share, folds, seed)
+    curves: dict[str, dict[str, Floats]] = {name: {} for name in chosen}
+    make_splits: dict[str, Callable[[], list[Split]]] = {
+        "grouped": lambda: grouped_splits(left.families),
+        "random": lambda: random_split(len(left.models), share, seed),
+        "kfold": lambda: kfold_splits(len(left.models), folds, seed),
+    }
+    if split not in make_splits:
+        raise UsageError(f'split is "grouped", "random" or "kfold", not {split!r}.')
+    splits = make_splits[split]()
     for k, part in tracked(enumerate(splits), "held out", "split", total=len(splits), progress=progress):
         train, test = values[part.train], values[part.test]
         order = greedy(similarity_matrix(train, similarity))
         for draw in range(draws if noise > 0 else 1):
             known = noisy(train, noise, seed + k + len(splits) * draw)
             label = f"{part.name}, draw {draw + 1}" if draws > 1 and noise > 0 else part.name
-            for name, regressor in chosen:
+            for name, regressor in chosen.items():
                 curves[name][label] = error_curve(known, test, order, regressor)
-    return Pounce(left.datasets, split, tuple(_forecast(name, curves[name]) for name in names))
-
-
-def _splits(matrix: Matrix, split: str, share: float, folds: int, seed: int) -> list[Split]:
-    if split == "grouped":
-        return grouped_splits(matrix.families)
-    if split == "random":
-        return random_split(len(matrix.models), share, seed)
-    if split == "kfold":
-        return kfold_splits(len(matrix.models), folds, seed)
-    raise UsageError(f'split is "grouped", "random" or "kfold", not {split!r}.')
+    return Pounce(left.datasets, split, tuple(_forecast(name, curves[name]) for name in chosen))
 
 
 def _forecast(regressor: str, curves: dict[str, Floats]) -> Forecast:
-    areas = {name: auc_mse(curve) for name, curve in curves.items()}
+    areas = {name: area(curve) for name, curve in curves.items()}
     found = np.array(list(areas.values()))
     deviation = float(found.std(ddof=1)) if len(found) > 1 else None
     return Forecast(regressor, float(found.mean()), deviation, np.mean(list(curves.values()), axis=0), areas)

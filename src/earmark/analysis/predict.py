@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 Table = Scores | str | os.PathLike[str]
 """A score table, or the file of one; a file may also be a plain table of models and datasets."""
 
-_NAMES = frozenset(subset.name for subset in VOCSIM_SUBSETS)
+_PRINTED = ("vocsim", "codec-superb")
 FEWEST_FAMILIES = 4
 
 
@@ -75,48 +75,53 @@ def predict(
 ) -> Scores:
     """The measured rows of a table, and predicted rows for the subsets of its suite that are missing.
 
-    metric     only these; a plain table of models and datasets needs one, which is what it measures
-    history    tables of other systems on the same suite; other systems of `partial` count as history too
-    printed    whether the papers' results are part of the history (VocSim and Codec-SUPERB)
-    with_repeats  whether rows that repeat another system's are part of the history
-    families   by system: those of one family are never predicted from each other
-
     Predictions that are already in `partial` are made anew. What could not be predicted is said in the notes.
+
+    Args:
+        partial: A score table, or a plain table of models and datasets, with the subsets that were run.
+        history: Tables of other systems on the same suite; other systems of `partial` count as history too.
+        metric: Only these; a plain table needs one, which is what it measures.
+        level: Share of the truth that the intervals are to hold.
+        regressor: What predicts: one of those of `analyze`.
+        printed: Whether the papers' results are part of the history (VocSim and Codec-SUPERB).
+        with_repeats: Whether rows that repeat another system's are part of the history.
+        families: By system; those of one family are never predicted from each other.
     """
     chosen = [metric] if isinstance(metric, str) else list(metric or ())
     tables = [history] if isinstance(history, Scores | str | os.PathLike) else list(history)
     known_as = chosen[0] if len(chosen) == 1 else None
     (asked, kin), *others = (open_scores(table, known_as, with_repeats=with_repeats) for table in (partial, *tables))
     kin = {system: family for _, found in others for system, family in found.items()} | kin | dict(families or {})
-    if chosen:
-        asked = _selected(asked, chosen, "The table" if isinstance(partial, Scores) else os.fspath(partial))
+    present = distinct(asked.rows, "metric")
+    for name in chosen:
+        if name not in present:
+            table = "The table" if isinstance(partial, Scores) else os.fspath(partial)
+            hint = did_you_mean(name, present)
+            raise UsageError(f"{table} has no metric {quoted(name)}; it has {', '.join(present) or 'none'}.{hint}")
+    asked = asked.select(metric=chosen) if chosen else asked
     measured = Scores(tuple(row for row in asked if row.status != "predicted"), notes=asked.notes)
     if not any(_usable(row) for row in measured):
         raise InputError("The table has no measured value of a subset to predict from.")
     notes: list[_Note] = []
-    given = [_named(table, notes) for table in (measured, *(table for table, _ in others))]
-    suites = dict.fromkeys(row.suite for row in given[0] if _usable(row))
-    past = merge(*given, *_printed(suites, printed, with_repeats), on_conflict="last")
-    of = _families(past, kin)
+    mine, *theirs = (_with_known_suites(table, notes) for table in (measured, *(table for table, _ in others)))
+    suites = dict.fromkeys(row.suite for row in mine if _usable(row)) if printed else ()
+    papers = [published.load(suite, with_repeats=with_repeats) for suite in suites if suite in _PRINTED]
+    past = merge(mine, *theirs, *papers, on_conflict="last")
+    # The model behind each system: as the caller says, as the papers know it, or by the system's name.
+    suite_of: dict[str, str] = {}
+    for row in past:
+        suite_of.setdefault(row.system, row.suite)
+    kinship = {system: kin.get(system, families_of(suite, [system])[system]) for system, suite in suite_of.items()}
     added: list[Row] = []
-    for setting in dict.fromkeys(_setting(row) for row in given[0] if _usable(row)):
-        added += _of_setting(setting, given[0], past, of, level, regressor, notes)
-    known = {row.key for row in given[0]}
-    fresh = [row for row in added if row.key not in known or _empty(given[0], row)]
+    for setting in dict.fromkeys(_setting(row) for row in mine if _usable(row)):
+        added += _of_setting(setting, mine, past, kinship, level, regressor, notes)
+    filled = {row.key for row in mine if row.value is not None}
+    fresh = [row for row in added if row.key not in filled]
     replaced = {row.key for row in fresh}
-    kept = [row for row in given[0] if row.key not in replaced]
     if not fresh and not notes:
         notes.append(_Note("", "Nothing was predicted: every subset that the history knows is measured."))
+    kept = [row for row in mine if row.key not in replaced]
     return Scores((*kept, *fresh), notes=(*asked.notes, *_grouped(notes)))
-
-
-def _selected(table: Scores, metrics: Sequence[str], name: str) -> Scores:
-    present = distinct(table.rows, "metric")
-    for metric in metrics:
-        if metric not in present:
-            hint = did_you_mean(metric, present)
-            raise UsageError(f"{name} has no metric {quoted(metric)}; it has {', '.join(present) or 'none'}.{hint}")
-    return table.select(metric=metrics)
 
 
 def _grouped(notes: Sequence[_Note]) -> list[str]:
@@ -140,12 +145,7 @@ def _setting(row: Row) -> _Setting:
     return _Setting(row.suite, row.correction, row.protocol, row.metric)
 
 
-def _empty(measured: Scores, row: Row) -> bool:
-    """Whether the table has a row for it without a value."""
-    return any(other.key == row.key and other.value is None for other in measured)
-
-
-def _named(table: Scores, notes: list[_Note]) -> Scores:
+def _with_known_suites(table: Scores, notes: list[_Note]) -> Scores:
     """The rows under the suite's own name: `vocsim:BS1` is `vocsim`, and so is a copy whose subsets are VocSim's."""
     by_suite: dict[str, set[str]] = {}
     for row in table:
@@ -154,46 +154,17 @@ def _named(table: Scores, notes: list[_Note]) -> Scores:
     names = {}
     for suite, subsets in by_suite.items():
         short = suite.partition(":")[0]
-        if short in ("vocsim", "codec-superb"):
+        if short in _PRINTED:
             names[suite] = short
-        elif subsets <= _NAMES:
+        elif subsets <= {subset.name for subset in VOCSIM_SUBSETS}:
             names[suite] = "vocsim"
             what = f"The suite {quoted(suite)}" if suite else "A table without a suite"
             notes.append(_Note("", f"{what} has only subsets of VocSim and is taken for it."))
-    return Scores(
-        tuple(replace(row, suite=names.get(row.suite, row.suite)) for row in table if row.status != "predicted")
-    )
-
-
-def _printed(suites: Iterable[str], wanted: bool, with_repeats: bool) -> list[Scores]:
-    return [
-        published.load(suite, with_repeats=with_repeats)
-        for suite in suites
-        if wanted and suite in ("vocsim", "codec-superb")
-    ]
-
-
-def _families(past: Scores, given: Mapping[str, str]) -> dict[str, str]:
-    """The model behind each system: as the caller says, as the papers know it, or by the system's name."""
-    found: dict[str, str] = {}
-    for row in past:
-        if row.system not in found:
-            known = families_of(row.suite, [row.system])[row.system]
-            found[row.system] = given.get(row.system, known)
-    return found
+    rows = (replace(row, suite=names.get(row.suite, row.suite)) for row in table if row.status != "predicted")
+    return Scores(tuple(rows))
 
 
 # --- one metric of one suite ------------------------------------------------------------------------------------
-
-
-class _Task(NamedTuple):
-    """What is the same for every system of a setting: the history, and how it is used."""
-
-    setting: _Setting
-    matrix: Matrix
-    families: Mapping[str, str]
-    level: float
-    regressor: str
 
 
 def _of_setting(
@@ -204,49 +175,48 @@ def _of_setting(
     level: float,
     regressor: str,
     notes: list[_Note],
-) -> list[Row]:
-    chosen = Scores(tuple(row for row in past if _usable(row) and _setting(row) == setting))
-    task = _Task(setting, _matrix(chosen, setting, families), families, level, regressor)
+) -> Iterator[Row]:
+    """Predicted rows of every system of a setting, under each of its distances."""
+    rows = [row for row in past if _usable(row) and _setting(row) == setting]
+    chance = known_chance(dict.fromkeys(row.subset for row in rows), setting.metric)
+    matrix = from_scores(Scores(tuple(rows)), setting.metric, families=families, chance=chance or None)
     mine: dict[tuple[str, str], dict[str, float]] = {}
     for row in measured:
         if _usable(row) and _setting(row) == setting and row.value is not None:
             mine.setdefault((row.system, row.distance), {})[row.subset] = row.value
-    return [row for (system, distance), values in mine.items() for row in _rows(task, system, distance, values, notes)]
-
-
-def _matrix(chosen: Scores, setting: _Setting, families: Mapping[str, str]) -> Matrix:
-    subsets = list(dict.fromkeys(row.subset for row in chosen))
-    return from_scores(chosen, setting.metric, families=families, chance=known_chance(subsets, setting.metric) or None)
+    for (system, distance), values in mine.items():
+        others = np.flatnonzero(np.array(matrix.families) != families[system])
+        history = _with_missing(matrix.take(models=others).present(), setting, values)
+        row = Row(
+            suite=setting.suite, system=system, distance=distance, correction=setting.correction,
+            protocol=setting.protocol, metric=setting.metric, status="predicted", version=__version__,
+        )  # fmt: skip
+        yield from _predicted(row, history, values, level, regressor, notes)
 
 
 def _with_missing(matrix: Matrix, setting: _Setting, values: Mapping[str, float]) -> Matrix:
     """The history with a further column for each mean of VocSim: the mean of those of its subsets that were not
-    measured, which is all of it that has to be predicted."""
+    measured, which is all of it that has to be predicted. It is missing where one of them is."""
     for name, members in MEANS.items() if setting.suite == "vocsim" else ():
         missing = [member for member in members if member not in values]
         if missing and set(missing) <= set(matrix.datasets):
-            matrix = _with_mean(matrix, name, [matrix.datasets.index(member) for member in missing])
+            places = [matrix.datasets.index(member) for member in missing]
+            matrix = replace(
+                matrix,
+                values=np.column_stack([matrix.values, matrix.values[:, places].mean(axis=1)]),
+                datasets=(*matrix.datasets, name),
+                higher_is_better=(*matrix.higher_is_better, matrix.higher_is_better[0]),
+                chance=np.append(matrix.chance, matrix.chance[places].mean()),
+                best=np.append(matrix.best, matrix.best[places].mean()),
+            )
     return matrix
 
 
-def _with_mean(matrix: Matrix, name: str, places: Sequence[int]) -> Matrix:
-    """With a column more: the mean of some, missing where one of them is."""
-    return replace(
-        matrix,
-        values=np.column_stack([matrix.values, matrix.values[:, places].mean(axis=1)]),
-        datasets=(*matrix.datasets, name),
-        higher_is_better=(*matrix.higher_is_better, matrix.higher_is_better[0]),
-        chance=np.append(matrix.chance, matrix.chance[places].mean()),
-        best=np.append(matrix.best, matrix.best[places].mean()),
-    )
-
-
-def _rows(task: _Task, system: str, distance: str, values: Mapping[str, float], notes: list[_Note]) -> list[Row]:
-    """Predicted rows of one system under one distance."""
-    setting, matrix = task.setting, task.matrix
-    who = f"{system or 'the system'}{f' under {distance}' if distance else ''}, {setting.metric}"
-    others = np.flatnonzero(np.array(matrix.families) != task.families[system])
-    past = _with_missing(matrix.take(models=others).present(), setting, values)
+def _predicted(
+    row: Row, past: Matrix, values: Mapping[str, float], level: float, regressor: str, notes: list[_Note]
+) -> Iterator[Row]:
+    """Predicted rows of one system under one distance: `row` with the subset, value and interval of each."""
+    who = f"{row.system or 'the system'}{f' under {row.distance}' if row.distance else ''}, {row.metric}"
     features = _features(past, values)
     known = np.isfinite(features)
     past = past.take(models=np.flatnonzero(np.isfinite(past.values[:, known]).all(axis=1)))
@@ -254,26 +224,21 @@ def _rows(task: _Task, system: str, distance: str, values: Mapping[str, float], 
     if count < FEWEST_FAMILIES:
         text = (
             f"the history has {counted(count, 'other model')} with these subsets of "
-            f"{setting.suite or 'this suite'}, and {FEWEST_FAMILIES} are needed; give tables with --history."
+            f"{row.suite or 'this suite'}, and {FEWEST_FAMILIES} are needed; give tables with --history."
         )
         notes.append(_Note(who, text))
-        return []
-    found = predict_rows(past, features[None], regressor=task.regressor, level=task.level)
+        return
+    found = predict_rows(past, features[None], regressor=regressor, level=level)
     used = [name for name, value in zip(past.datasets, features, strict=True) if np.isfinite(value)]
     about = (
-        f"predicted from {_listed(used)} by {task.regressor} regression over "
+        f"predicted from {_listed(used)} by {regressor} regression over "
         f"{counted(len(past.models), 'configuration')} of {counted(count, 'other model')}"
     )
-    common = Row(
-        suite=setting.suite, system=system, distance=distance, correction=setting.correction,
-        protocol=setting.protocol, metric=setting.metric, status="predicted", version=__version__,
-        inputs=_fingerprint(past, features, task.level, task.regressor),
-    )  # fmt: skip
-    ends = metric_facts(setting.metric).range
-    added = []
-    for place, name in enumerate(past.datasets):
-        if name in values or not np.isfinite(found.value[0, place]):
-            continue
+    row = replace(row, inputs=_fingerprint(past, features, level, regressor))
+    ends = metric_facts(row.metric).range
+    places = [j for j, name in enumerate(past.datasets) if name not in values and np.isfinite(found.value[0, j])]
+    for place in places:
+        name = past.datasets[place]
         held = f"{100 * float(found.supported[0, place]):.0f} % interval, whole models held out"
         value, low, high = (float(np.clip(part[0, place], *ends)) for part in (found.value, found.low, found.high))
         if name in MEANS and (here := [values[member] for member in MEANS[name] if member in values]):
@@ -281,10 +246,9 @@ def _rows(task: _Task, system: str, distance: str, values: Mapping[str, float], 
             wanted = len(MEANS[name])
             value, low, high = ((sum(here) + (wanted - len(here)) * part) / wanted for part in (value, low, high))
             held = f"{len(here)} of its {wanted} subsets as measured, the others predicted; {held}"
-        added.append(replace(common, subset=name, value=value, low=low, high=high, reason=f"{about}; {held}"))
-    if added:
+        yield replace(row, subset=name, value=value, low=low, high=high, reason=f"{about}; {held}")
+    if places:
         _note_strangers(who, values, past, used, notes)
-    return added
 
 
 def _features(past: Matrix, values: Mapping[str, float]) -> Floats:

@@ -3,7 +3,7 @@
     similarity of datasets --greedy--> an order --mean win rates--> a coverage curve --> SCAUC, |S*|
 
 The order is found from similarities alone (`greedy`); how good it is, is measured by the ranking it gives the models
-(`coverage_curve`). The two need not agree, which is why `random_orders` and the exact searches stand beside them.
+(`coverage_curve`). The two need not agree, which is why `random_orders` and `exact_coverage` stand beside them.
 
 Conventions: values are normalised, [models, datasets], NaN where missing; ties between datasets go to the lowest index,
 and what differs by less than 1e-12 is a tie. A model's win rate on a dataset is the share of the other models with a
@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from earmark.progress import tracked
 
 Floats = NDArray[np.float64]
 Order = tuple[int, ...]
+Result = TypeVar("Result")
 
 THRESHOLD = 0.95
 TIE = 1e-12
@@ -61,11 +62,18 @@ class RandomOrders(NamedTuple):
     stable_size: NDArray[np.int64]
 
 
-class Subset(NamedTuple):
+class BestSubset(NamedTuple):
     """A subset found by looking at all of its size, and the quantity in which none is better."""
 
     members: Order
     value: float
+
+
+def computed(results: Mapping[str, Result], name: str) -> Result:
+    """One of the results by name; UsageError where it is none of them."""
+    if name not in results:
+        raise UsageError(f'"{name}" was not computed; there are {", ".join(results)}.')
+    return results[name]
 
 
 class Prowl(NamedTuple):
@@ -76,47 +84,21 @@ class Prowl(NamedTuple):
     random: RandomOrders
 
     def selection(self, name: str) -> Selection:
-        for selection in self.selections:
-            if selection.name == name:
-                return selection
-        raise UsageError(f'"{name}" was not computed; there are {", ".join(s.name for s in self.selections)}.')
+        return computed({selection.name: selection for selection in self.selections}, name)
 
     def rows(self) -> list[dict[str, Any]]:
         """Plain values, `random` first: similarity, scauc, size, stable_size, order (names), beats_random(_early)."""
-        head: dict[str, Any] = {
-            "similarity": "random",
-            "scauc": float(self.random.scauc.mean()) if self.random.scauc.size else None,
-            "size": float(self.random.size.mean()) if self.random.size.size else None,
-            "stable_size": float(self.random.stable_size.mean()) if self.random.size.size else None,
-            "order": [],
-            "beats_random": None,
-            "beats_random_early": None,
-        }
-        found = [
-            {
-                "similarity": s.name,
-                "scauc": s.scauc,
-                "size": s.size,
-                "stable_size": s.stable_size,
-                "order": [self.datasets[j] for j in s.order],
-                "beats_random": s.beats_random,
-                "beats_random_early": s.beats_random_early,
-            }
-            for s in self.selections
-        ]
-        return [head, *found] if self.random.scauc.size else found
+        drawn = self.random
+        means = (float(column.mean()) for column in (drawn.scauc, drawn.size, drawn.stable_size))
+        found: list[tuple[Any, ...]] = [("random", *means, [], None, None)] if drawn.scauc.size else []
+        for s in self.selections:
+            order = [self.datasets[j] for j in s.order]
+            found.append((s.name, s.scauc, s.size, s.stable_size, order, s.beats_random, s.beats_random_early))
+        keys = ("similarity", "scauc", "size", "stable_size", "order", "beats_random", "beats_random_early")
+        return [dict(zip(keys, values, strict=True)) for values in found]
 
 
 # --- orders --------------------------------------------------------------------------------------------------
-
-
-def proxy_coverage(similarity: Floats, subset: Sequence[int]) -> float:
-    """delta(S): the mean over datasets of 1 for a member of S, else the largest similarity to a member; 0 for no S."""
-    if not len(subset):
-        return 0.0
-    nearest = similarity[:, list(subset)].max(axis=1)
-    nearest[list(subset)] = 1.0
-    return float(nearest.mean())
 
 
 def greedy(similarity: Floats, beam: int = 1) -> Order:
@@ -145,16 +127,6 @@ def greedy(similarity: Floats, beam: int = 1) -> Order:
                 chosen[frozenset(order)] = (area, order, np.maximum(kept[place][2], reach[:, order[-1]]))
         kept = list(chosen.values())
     return kept[0][1]
-
-
-def greedy_minimum(values: Floats) -> Order:
-    """Hardest first: by ascending mean score."""
-    return tuple(int(j) for j in np.argsort(np.nanmean(values, axis=0), kind="stable"))
-
-
-def greedy_maximum(values: Floats) -> Order:
-    """Easiest first: by descending mean score."""
-    return tuple(int(j) for j in np.argsort(-np.nanmean(values, axis=0), kind="stable"))
 
 
 def _best(scores: Floats, count: int) -> list[int]:
@@ -186,8 +158,7 @@ def mean_win_rate(values: Floats) -> Floats:
     known = np.isfinite(rates)
     count = known.sum(axis=1)
     total = np.where(known, rates, 0.0).sum(axis=1)
-    means: Floats = np.divide(total, count, out=np.full(len(values), np.nan), where=count > 0)
-    return means
+    return np.asarray(np.divide(total, count, out=np.full(len(values), np.nan), where=count > 0), np.float64)
 
 
 class _Race:
@@ -250,15 +221,13 @@ def _correlations(full: Floats, means: Floats) -> Floats:
 
 
 def area(curve: Floats) -> float:
-    """Trapezoids under a curve whose x runs from 0 to 1; signed. The value itself when the curve is one point."""
+    """SCAUC of a coverage curve, AUC-MSE of an error curve: trapezoids with x rescaled to [0, 1]; signed.
+
+    The value itself when the curve is one point.
+    """
     if len(curve) < 2:
         return float(curve[0])
     return float((curve[1:] + curve[:-1]).sum() / 2 / (len(curve) - 1))
-
-
-def scauc(coverage: Floats) -> float:
-    """The signed area under the coverage curve, x rescaled to [0, 1]."""
-    return area(coverage)
 
 
 def first_size(coverage: Floats, threshold: float = THRESHOLD) -> int:
@@ -285,47 +254,20 @@ def random_orders(
         curves[i] = race.curve(rng.permutation(d))
     return RandomOrders(
         curves,
-        np.array([scauc(curve) for curve in curves]),
+        np.array([area(curve) for curve in curves]),
         np.array([first_size(curve, threshold) for curve in curves], np.int64),
         np.array([stable_size(curve, threshold) for curve in curves], np.int64),
     )
 
 
-# --- exact searches ------------------------------------------------------------------------------------------
-
-
-def exact(similarity: Floats, size: int) -> Subset:
-    """The subset of a size with the largest proxy coverage, by looking at all of them: the bound for `greedy`."""
-    reach = np.array(similarity, np.float64)
-    np.fill_diagonal(reach, 1.0)
-
-    def proxies(prefix: Order, candidates: NDArray[np.int64]) -> Floats:
-        columns = reach[:, candidates]
-        if prefix:
-            columns = np.maximum(reach[:, list(prefix)].max(axis=1)[:, None], columns)
-        return np.asarray(columns.mean(axis=0), np.float64)
-
-    return _search(len(reach), size, proxies)
-
-
-def exact_coverage(values: Floats, size: int) -> Subset:
+def exact_coverage(values: Floats, size: int) -> BestSubset:
     """The subset of a size with the largest coverage eta itself: no choice of that size ranks the models better.
 
-    It has seen the ranking that it is measured by, so it is an upper bound and not a method.
+    It has seen the ranking that it is measured by, so it is an upper bound and not a method. Of equals it is the first
+    in lexicographic order.
     """
     race = _Race(np.asarray(values, np.float64))
-
-    def coverages(prefix: Order, candidates: NDArray[np.int64]) -> Floats:
-        chosen = list(prefix)
-        total = race.rates[chosen].sum(axis=0) + race.rates[candidates]
-        count = total if race.complete else race.known[chosen].sum(axis=0) + race.known[candidates]
-        return race.coverage(total, count)
-
-    return _search(len(race.rates), size, coverages)
-
-
-def _search(d: int, size: int, score: Callable[[Order, NDArray[np.int64]], Floats]) -> Subset:
-    """The best subset in lexicographic order; `score` rates a prefix extended by each of several last members."""
+    d = len(race.rates)
     if not 1 <= size <= d:
         raise UsageError(f"A subset of {d} datasets has from 1 to {d} members, not {size}.")
     if math.comb(d, size) > MOST_SUBSETS:
@@ -333,18 +275,16 @@ def _search(d: int, size: int, score: Callable[[Order, NDArray[np.int64]], Float
             f"There are {math.comb(d, size):,} subsets of {size} out of {d} datasets; look for at most "
             f"{MOST_SUBSETS:,}, with a smaller size."
         )
-    best = Subset((), -math.inf)
-    for prefix in _prefixes(d, size):
-        candidates = np.arange(prefix[-1] + 1 if prefix else 0, d)
-        found = score(prefix, candidates)
-        place = _best(found, 1)[0]
-        if found[place] > best.value + TIE:
-            best = Subset((*prefix, int(candidates[place])), float(found[place]))
+    best = BestSubset((), -math.inf)
+    for prefix in itertools.combinations(range(d - 1), size - 1) if size > 1 else [()]:
+        chosen, last = list(prefix), np.arange(prefix[-1] + 1 if prefix else 0, d)
+        total = race.rates[chosen].sum(axis=0) + race.rates[last]
+        count = total if race.complete else race.known[chosen].sum(axis=0) + race.known[last]
+        coverage = race.coverage(total, count)
+        place = _best(coverage, 1)[0]
+        if coverage[place] > best.value + TIE:
+            best = BestSubset((*prefix, int(last[place])), float(coverage[place]))
     return best
-
-
-def _prefixes(d: int, size: int) -> Iterator[Order]:
-    return (prefix for prefix in itertools.combinations(range(d - 1), size - 1)) if size > 1 else iter([()])
 
 
 # --- everything at once --------------------------------------------------------------------------------------
@@ -365,7 +305,11 @@ def prowl(
     values = left.normalised()
     chance = random_orders(values, orders, seed, threshold, progress=progress)
     race = _Race(values)
-    found: dict[str, Order] = {"greedy_min": greedy_minimum(values), "greedy_max": greedy_maximum(values)}
+    hardness = np.nanmean(values, axis=0)
+    found: dict[str, Order] = {
+        name: tuple(np.argsort(sign * hardness, kind="stable").tolist())
+        for name, sign in (("greedy_min", 1), ("greedy_max", -1))  # hardest first, easiest first
+    }
     for name in tracked(list(similarities), "similarities", "similarity", progress=progress):
         found[name] = greedy(similarity_matrix(values, name), beam)
     selections = tuple(_selection(name, order, race.curve(order), chance, threshold) for name, order in found.items())
@@ -374,12 +318,9 @@ def prowl(
 
 def _selection(name: str, order: Order, curve: Floats, chance: RandomOrders, threshold: float) -> Selection:
     size = first_size(curve, threshold)
-    whole, early = scauc(curve), max(2, size)
+    whole, early = area(curve), max(2, size)
     shares: tuple[float | None, float | None] = (None, None)
     if len(chance.scauc):
-        starts = np.array([scauc(other[:early]) for other in chance.coverage])
-        shares = (
-            float(np.mean(whole >= chance.scauc - TIE)),
-            float(np.mean(scauc(curve[:early]) >= starts - TIE)),
-        )
+        starts = np.array([area(other[:early]) for other in chance.coverage])
+        shares = float(np.mean(whole >= chance.scauc - TIE)), float(np.mean(area(curve[:early]) >= starts - TIE))
     return Selection(name, order, curve, whole, size, stable_size(curve, threshold), *shares)

@@ -9,14 +9,13 @@ Chance levels are looked up by the datasets' names, and what was looked up is sa
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,11 +23,12 @@ from earmark import published
 from earmark.analysis.chance import known_chance
 from earmark.analysis.matrix import Matrix, from_scores, from_table
 from earmark.analysis.naming import families_of
-from earmark.errors import InputError, UsageError, did_you_mean, quoted, require
+from earmark.errors import InputError, UsageError, did_you_mean, quoted
 from earmark.published.families import Level
-from earmark.published.repeats import counted_as_measured
 from earmark.scores import Row, Scores, load_scores, metric_facts
 from earmark.scores.rows import COLUMNS, distinct
+from earmark.tables import CsvLine, read_csv, read_text
+from earmark.vectors.table_files import read_parquet
 from earmark.wording import counted
 
 PREFIX = "published:"
@@ -38,6 +38,8 @@ MISSING = frozenset({"", "-", "–", "—", "na", "n/a", "nan", "none", "null", 
 _FAMILY_COLUMN = "family"
 _NAMES_OF_MODELS = frozenset({"model", "models", "system", "systems", "method", "name", "id", "checkpoint", "run"})
 """Names of a first column whose numbers are taken for the names of models."""
+_NOTHING_TO_LEAVE_OUT = "There is no dataset {} to leave out."
+_NO_DATASET = "names {}, which is not a dataset of the table."
 
 
 class Source(NamedTuple):
@@ -107,7 +109,7 @@ def open_matrix(
 
 
 def _counting(scores: Scores, with_repeats: bool) -> Scores:
-    return replace(scores, rows=tuple(counted_as_measured(scores))) if with_repeats else scores
+    return replace(scores, rows=tuple(published.counted_as_measured(scores))) if with_repeats else scores
 
 
 def open_scores(
@@ -131,8 +133,8 @@ def open_scores(
             "give a score table, with the columns subset, system, metric and value."
         )
     metric_facts(metric)  # says what is known, if it is not
-    header, lines = _cells(path)
-    models, values, column = _numbers(path, header, lines, ())
+    header, lines = _header_and_lines(path)
+    models, values, column = _numbers(path, header, lines)
     datasets = [name for name in header[1:] if name.lower() != _FAMILY_COLUMN]
     from_table(values, models, datasets)  # says what is wrong with names or values
     scores = Scores(
@@ -181,14 +183,13 @@ def _of_scores(name: str, scores: Scores, how: _Reading, printed: str = "") -> S
     if how.lower_is_better:
         raise UsageError(f"{name} is a score table: {metric} says itself which way is better; leave that option out.")
     refuse_impossible(name, scores.select(metric=metric))
-    predicted = sum(row.status == "predicted" and row.metric == metric for row in scores)
-    if predicted:
-        remarks.append(f"{counted(predicted, 'predicted value')} of {name} left out: only measurements count.")
-    repeated = sum(row.status == "repeated" and row.metric == metric for row in scores)
-    if repeated:
-        remarks.append(
-            f"{counted(repeated, 'value')} of {name} left out: they repeat other systems' (--with-repeats counts them)."
-        )
+    statuses = Counter(row.status for row in scores if row.metric == metric)
+    if statuses["predicted"]:
+        count = counted(statuses["predicted"], "predicted value")
+        remarks.append(f"{count} of {name} left out: only measurements count.")
+    if statuses["repeated"]:
+        count = counted(statuses["repeated"], "value")
+        remarks.append(f"{count} of {name} left out: they repeat other systems' (--with-repeats counts them).")
     of = _families_of_systems(how.families, distinct(scores.rows, "system"), printed)
     plain = from_scores(scores, metric, distance=how.distance, families=of)
     # The published overall score of codecs may pass 1, and 1 is what a codec aims at.
@@ -234,13 +235,20 @@ def _levelled(
 ) -> Matrix:
     """The matrix with chance and best values as given, else as known by the datasets' names, else as they were."""
     for option, given in (("chance", how.chance), ("best", how.best)):
-        unknown = next((name for name in given if name not in matrix.datasets), None)
-        if unknown is not None:
-            hint = did_you_mean(unknown, matrix.datasets)
-            raise UsageError(f"--{option} names {quoted(unknown)}, which is not a dataset of the table.{hint}")
+        _check_names(given, matrix.datasets, f"--{option} {_NO_DATASET}")
     best = dict(zip(matrix.datasets, map(float, matrix.best), strict=True)) | dict(usual) | dict(how.best)
     chance = dict(zip(matrix.datasets, map(float, matrix.chance), strict=True))
-    chance |= _known(matrix, metric, how.chance, best, remarks) | dict(how.chance)
+    upward = dict(zip(matrix.datasets, matrix.higher_is_better, strict=True))
+    known = {  # by the datasets' names, in the units of each column
+        name: value * best[name]
+        for name, value in known_chance(matrix.datasets, metric).items()
+        if name not in how.chance and upward[name] and best[name] in (1.0, 100.0)
+    }
+    if known:
+        shown = ", ".join(f"{name} {level:.3g}" for name, level in list(known.items())[:4])
+        more = f" and {len(known) - 4} more" if len(known) > 4 else ""
+        remarks.append(f"Chance is known for {counted(len(known), 'dataset')} by name: {shown}{more}.")
+    chance |= known | dict(how.chance)
     return replace(
         matrix,
         chance=np.array([chance[name] for name in matrix.datasets]),
@@ -248,51 +256,32 @@ def _levelled(
     )
 
 
-def _known(
-    matrix: Matrix, metric: str | None, given: Mapping[str, float], best: Mapping[str, float], remarks: list[str]
-) -> dict[str, float]:
-    """Chance levels that are known by the datasets' names, in the units of each column."""
-    upward = dict(zip(matrix.datasets, matrix.higher_is_better, strict=True))
-    levels = {
-        name: value * best[name]
-        for name, value in known_chance(matrix.datasets, metric).items()
-        if name not in given and upward[name] and best[name] in (1.0, 100.0)
-    }
-    if levels:
-        shown = ", ".join(f"{name} {level:.3g}" for name, level in list(levels.items())[:4])
-        more = f" and {len(levels) - 4} more" if len(levels) > 4 else ""
-        remarks.append(f"Chance is known for {counted(len(levels), 'dataset')} by name: {shown}{more}.")
-    return levels
+def _check_names(names: Iterable[str], datasets: Sequence[str], refusal: str) -> None:
+    """UsageError, `refusal` with the name in it, for the first name that is not a dataset."""
+    for name in names:
+        if name not in datasets:
+            raise UsageError(refusal.format(quoted(name)) + did_you_mean(name, datasets))
 
 
-def _left(matrix: Matrix, without: Iterable[str]) -> Matrix:
-    dropped = list(without)
-    for name in dropped:
-        if name not in matrix.datasets:
-            hint = did_you_mean(name, matrix.datasets)
-            raise UsageError(f"There is no dataset {quoted(name)} to leave out.{hint}")
-    kept = [place for place, name in enumerate(matrix.datasets) if name not in dropped]
+def _left(matrix: Matrix, without: Sequence[str]) -> Matrix:
+    _check_names(without, matrix.datasets, _NOTHING_TO_LEAVE_OUT)
+    kept = [place for place, name in enumerate(matrix.datasets) if name not in without]
     if not kept:
         raise InputError("Every dataset is left out; keep some.")
-    return matrix.take(datasets=np.array(kept)) if dropped else matrix
+    return matrix.take(datasets=np.array(kept)) if without else matrix
 
 
 # --- plain tables -------------------------------------------------------------------------------------------------
 
 
 def _of_table(path: Path, how: _Reading) -> Source:
-    header, lines = _cells(path)
-    for name in how.without:
-        if name not in header[1:]:
-            raise UsageError(f"There is no dataset {quoted(name)} to leave out.{did_you_mean(name, header[1:])}")
+    header, lines = _header_and_lines(path)
+    _check_names(how.without, header[1:], _NOTHING_TO_LEAVE_OUT)
     models, values, column = _numbers(path, header, lines, how.without)
     datasets = [name for name in header[1:] if name not in how.without and name.lower() != _FAMILY_COLUMN]
     if not datasets:
         raise InputError(f"{path}: every dataset is left out; keep some.")
-    for name in how.lower_is_better:
-        if name not in datasets:
-            hint = did_you_mean(name, datasets)
-            raise UsageError(f"--lower-is-better names {quoted(name)}, which is not a dataset of the table.{hint}")
+    _check_names(how.lower_is_better, datasets, f"--lower-is-better {_NO_DATASET}")
     less = how.metric is not None and not metric_facts(how.metric).higher_is_better
     remarks: list[str] = []
     warnings: list[str] = []
@@ -337,89 +326,53 @@ def is_plain_table(path: Path) -> bool:
     """
     if path.suffix.lower() not in (".csv", ".parquet"):
         return False
-    if path.suffix.lower() == ".parquet":
-        names = _parquet(path).column_names
-    else:
-        first = _text(path).lstrip("\n\r").partition("\n")[0]
-        names = [name.strip() for name in next(csv.reader([first]), [])]
+    names = _header_and_lines(path)[0]
     return "metric" not in names and not (bool(names) and set(names) <= set(COLUMNS))
 
 
-def _text(path: Path) -> str:
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist; check the path.") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{path} is a folder; give the file inside it.") from error
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}).") from error
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from error
-    if not text.strip():
-        raise InputError(f"{path} is empty; a table has a header and a line for each model.")
-    return text
-
-
-def _parquet(path: Path) -> Any:
-    parquet = require("pyarrow.parquet", "Parquet files", "parquet")
-    try:
-        return parquet.read_table(path)
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist; check the path.") from error
-    except Exception as error:  # Arrow has many of its own
-        detail = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise InputError(f"{path} is not readable as Parquet ({detail}).") from error
-
-
-def _cells(path: Path) -> tuple[list[str], list[list[str]]]:
+def _header_and_lines(path: Path) -> tuple[list[str], Iterator[list[str]]]:
     """The header and the lines, every cell as text; lines have as many cells as the header."""
     if path.suffix.lower() == ".parquet":
-        table = _parquet(path)
-        columns = table.to_pydict()
-        header = [str(name) for name in columns]
-        lines = [["" if cell is None else str(cell) for cell in row] for row in zip(*columns.values(), strict=True)]
-        return header, lines
-    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
-    try:
-        rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
-    except csv.Error as error:
-        raise InputError(
-            f"{path}, line {reader.line_num} is not readable as CSV ({error}); check its quotes."
-        ) from error
-    header = [name.strip() for name in rows[0][1]]
+        columns = read_parquet(path).to_pydict()
+        rows = zip(*columns.values(), strict=True)
+        return [str(name) for name in columns], (["" if cell is None else str(cell) for cell in row] for row in rows)
+    text = read_text(path)
+    if not text.strip():
+        raise InputError(f"{path} is empty; a table has a header and a line for each model.")
+    lines = (line for line in read_csv(text, path) if any(cell.strip() for cell in line.cells))
+    header = [name.strip() for name in next(lines).cells]
     if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
         raise InputError(f"{path} is not separated by commas; save it as comma-separated values.")
-    for line, row in rows[1:]:
-        if len(row) != len(header):
-            raise InputError(f"{path}, line {line} has {len(row)} cells, the header {len(header)}; check its commas.")
-    return header, [row for _, row in rows[1:]]
+    return header, _whole_lines(path, lines, len(header))
+
+
+def _whole_lines(path: Path, lines: Iterable[CsvLine], width: int) -> Iterator[list[str]]:
+    for line, cells in lines:
+        if len(cells) != width:
+            raise InputError(f"{path}, line {line} has {len(cells)} cells, the header {width}; check its commas.")
+        yield cells
 
 
 def _numbers(
-    path: Path, header: Sequence[str], lines: Sequence[Sequence[str]], dropped: Sequence[str]
+    path: Path, header: Sequence[str], lines: Iterable[Sequence[str]], dropped: Sequence[str] = ()
 ) -> tuple[list[str], list[list[float]], list[str] | None]:
     """Models, their scores, and the column `family` where there is one."""
+    rows = list(lines)
     if len(header) < 2:
         raise InputError(f"{path} has one column; a table has a column of models and one for each dataset.")
-    if not lines:
+    if not rows:
         raise InputError(f"{path} has a header and no lines; a table has a line for each model.")
-    for name in header[1:]:
-        if not name:
-            raise InputError(f"{path} has a column without a name; name the dataset, or remove the column.")
-    if header[0].lower() not in _NAMES_OF_MODELS and all(_is_number(row[0]) for row in lines):
+    if "" in header[1:]:
+        raise InputError(f"{path} has a column without a name; name the dataset, or remove the column.")
+    if header[0].lower() not in _NAMES_OF_MODELS and all(_is_number(row[0]) for row in rows):
         raise InputError(
             f"{path}: the first column, {quoted(header[0])}, has only numbers, and it should name the models; add a "
             "column of names, or call the column model if these are the names."
         )
-    scored = [
-        place for place, name in enumerate(header) if place and name not in dropped and name.lower() != _FAMILY_COLUMN
-    ]
     family = next((place for place, name in enumerate(header) if place and name.lower() == _FAMILY_COLUMN), None)
-    values = [[_number(path, header, row, place) for place in scored] for row in lines]
-    return [row[0].strip() for row in lines], values, None if family is None else [row[family].strip() for row in lines]
+    scored = [place for place, name in enumerate(header) if place and name not in dropped and place != family]
+    values = [[_number(path, header, row, place) for place in scored] for row in rows]
+    return [row[0].strip() for row in rows], values, None if family is None else [row[family].strip() for row in rows]
 
 
 def _is_number(cell: str) -> bool:

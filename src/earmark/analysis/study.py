@@ -22,7 +22,7 @@ from earmark.analysis.intervals import Coverage, interval_coverage
 from earmark.analysis.matrix import Matrix, usable
 from earmark.analysis.novelty import Addition, Verdict, addition, novelty
 from earmark.analysis.pounce import DEFAULT_REGRESSORS, Pounce, pounce
-from earmark.analysis.prowl import Prowl, Subset, exact_coverage, prowl
+from earmark.analysis.prowl import BestSubset, Prowl, exact_coverage, prowl
 from earmark.analysis.ranks import Ranks, rank_models
 from earmark.analysis.similarities import NINE
 from earmark.analysis.sources import Source, open_matrix
@@ -62,7 +62,7 @@ class Study:
     split: Split
     stalk: Stalk
     prowl: Prowl
-    exact: tuple[Subset, ...]
+    exact: tuple[BestSubset, ...]
     pounce: Pounce | None
     coverage: Coverage | None = None
     ranks: Ranks | None = None
@@ -94,27 +94,29 @@ class Study:
 
     def tables(self) -> dict[str, Table]:
         """Every table by the name of its file."""
-        found = {
+        coverage = [(selection.name, selection.coverage) for selection in self.prowl.selections]
+        if self.prowl.random.coverage.size:
+            coverage.insert(0, ("random", self.prowl.random.coverage.mean(axis=0)))
+        errors = [(forecast.regressor, forecast.curve) for forecast in (self.pounce.forecasts if self.pounce else ())]
+        exact = [[len(s.members), s.value, " ".join(self.prowl.datasets[j] for j in s.members)] for s in self.exact]
+        tables = {
             "matrix": _matrix_table(self.matrix),
             "relations_of_datasets": _relations(self.stalk.datasets),
             "relations_of_models": _relations(self.stalk.models),
             "representative_subsets": _records(self.prowl.rows()),
-            "coverage_curves": _curves(self.prowl),
-            "exact_subsets": Table(
-                ("size", "coverage", "datasets"),
-                [[len(s.members), s.value, " ".join(self.prowl.datasets[j] for j in s.members)] for s in self.exact],
-            ),
+            "coverage_curves": _curves(coverage),
+            "exact_subsets": Table(("size", "coverage", "datasets"), exact),
             "prediction_errors": _records(self.pounce_rows()),
-            "prediction_curves": _error_curves(self.pounce),
-            "interval_coverage": _records(self.coverage.rows()) if self.coverage else Table((), []),
-            "ranks": _named(self.ranks.rows if self.ranks else ()),
-            "novelty": _named(self.verdicts),
-            "agreement_of_distances": _named(self.distances),
-            "agreement_of_metrics": _named(self.metrics),
-            "vocsim_table12": _named(self.printed_metrics),
+            "prediction_curves": _curves(errors),
+            "interval_coverage": _records(self.coverage.rows() if self.coverage else ()),
+            "ranks": _records(self.ranks.rows if self.ranks else ()),
+            "novelty": _records(self.verdicts),
+            "agreement_of_distances": _records(self.distances),
+            "agreement_of_metrics": _records(self.metrics),
+            "vocsim_table12": _records(self.printed_metrics),
             "lite_suite": _combinations(self.lite),
         }
-        return {name: table for name, table in found.items() if table.rows}
+        return {name: table for name, table in tables.items() if table.rows}
 
 
 def analyze(
@@ -138,13 +140,29 @@ def analyze(
     core: bool = False,
     tick: Callable[[str], object] = lambda _: None,
 ) -> Study:
-    """Stalk, prowl and pounce on a matrix of scores, and what else it tells. See `open_matrix` for what it may be.
+    """Stalk, prowl and pounce on a matrix of scores, and what else it tells.
 
-    split          how models are held out where the rest is predicted: "grouped" by families, the default where there
-                   are families of several models, or "random"
-    random_orders  against how many random orders of the datasets the representative subsets are compared
-    core           only stalk, prowl and pounce
-    tick           is called with the name of each stage before it starts
+    Args:
+        source: A score table, a plain table of models and datasets, `published:NAME`, or Scores.
+        metric: Which metric of a score table.
+        distance: Only rows of this distance; None makes each a model of its own.
+        lower_is_better: Datasets of which less is better.
+        chance: By dataset, what a model that knows nothing reaches; looked up by name, else 0.
+        best: By dataset, the best possible value: 1 for fractions, 100 for percentages.
+        families: By model, those that are versions of each other; "auto" and "models" (stricter) go by their names,
+            None takes each model by itself.
+        without: Datasets to leave out.
+        with_repeats: Whether printed values that repeat another system's count as measurements.
+        split: How models are held out where the rest is predicted: "grouped" by families, the default where there are
+            families of several models, or "random".
+        scheme: Transforms that relations are sought in: "simba" or "loglog".
+        similarities: How a subset of the datasets may be likened to all of them.
+        regressors: What predicts the rest from a subset.
+        random_orders: Against how many random orders of the datasets the representative subsets are compared.
+        beam: Orders kept while a subset grows.
+        seed: Seed of orders and resamples.
+        core: Only stalk, prowl and pounce.
+        tick: Called with the name of each stage before it starts.
     """
     if split not in (None, "grouped", "random"):
         raise UsageError(f'split is "grouped" or "random", not {split!r}.')
@@ -171,7 +189,8 @@ def analyze(
     related = stalk(matrix, scheme)
     tick("prowl")
     found = prowl(matrix, similarities, orders=random_orders, seed=seed, beam=beam)
-    bounds = _bounds(matrix)
+    d, values = len(matrix.datasets), matrix.normalised()
+    bounds = [exact_coverage(values, size) for size in (1, 2, 3) if size <= d and math.comb(d, size) <= MOST_SUBSETS]
     tick("pounce")
     predicted = _attempt("predictions", lambda: _pounce(whole, regressors, how), notes)
     study = Study(
@@ -183,19 +202,24 @@ def analyze(
 
 def _further(study: Study, whole: Matrix | None, notes: list[str], seed: int, tick: Callable[[str], object]) -> Study:
     """The study with what else the same matrix, and the score table behind it, tell."""
-    matrix, scores = study.matrix, study.source.scores
+    matrix, source = study.matrix, study.source
     tick("intervals")
     coverage = _attempt("a check of intervals", lambda: _coverage(whole), notes)
     tick("ranks")
-    ranks = _attempt("intervals of ranks", lambda: _ranked(study.source, matrix, seed), notes)
+    # By the plain mean, as on the leaderboard; where columns measure different things, by a normalised one.
+    alike = source.metric is not None and len(set(matrix.higher_is_better)) == 1
+    by: Literal["mean", "normalised_mean"] = "mean" if alike else "normalised_mean"
+    ranks = _attempt("intervals of ranks", lambda: rank_models(matrix, by=by, seed=seed), notes)
     verdicts = _attempt("verdicts on datasets", lambda: novelty(whole or matrix), notes) or []
-    blind = (
-        _attempt("what blind sets add", lambda: addition(whole or matrix, _BLIND), notes)
-        if _has_blind(matrix)
-        else None
-    )
+    blind = None
+    if 0 < len(set(matrix.datasets) & set(_BLIND)) < len(matrix.datasets):
+        blind = _attempt("what blind sets add", lambda: addition(whole or matrix, _BLIND), notes)
     tick("agreement")
-    vocsim = len(set(matrix.datasets) & {subset.name for subset in VOCSIM_SUBSETS}) > len(matrix.datasets) / 2
+    lite = None
+    vocsim = set(matrix.datasets) & {subset.name for subset in VOCSIM_SUBSETS}
+    if len(vocsim) > len(matrix.datasets) / 2 and source.metric in LEADING:
+        # The lite suite as it is stored, on the curve of all combinations.
+        lite = choose_vocsim()._replace(chosen=vocsim_combination(LITE["vocsim"]))
     return replace(
         study,
         warnings=tuple(dict.fromkeys(notes)),
@@ -203,16 +227,11 @@ def _further(study: Study, whole: Matrix | None, notes: list[str], seed: int, ti
         ranks=ranks,
         verdicts=tuple(verdicts),
         blind=blind,
-        distances=tuple(agreement.distance_agreement(scores)) if scores is not None else (),
-        metrics=tuple(agreement.metric_agreement(scores)) if scores is not None else (),
-        printed_metrics=tuple(agreement.table12()) if study.source.name == "published:vocsim" else (),
-        lite=_lite() if vocsim and study.source.metric in LEADING else None,
+        distances=tuple(agreement.distance_agreement(source.scores)) if source.scores is not None else (),
+        metrics=tuple(agreement.metric_agreement(source.scores)) if source.scores is not None else (),
+        printed_metrics=tuple(agreement.table12()) if source.name == "published:vocsim" else (),
+        lite=lite,
     )
-
-
-def _has_blind(matrix: Matrix) -> bool:
-    inside = set(matrix.datasets) & set(_BLIND)
-    return bool(inside) and len(inside) < len(matrix.datasets)
 
 
 def _parts(matrix: Matrix, notes: list[str]) -> tuple[Matrix, Matrix | None]:
@@ -246,26 +265,23 @@ def _attempt(what: str, make: Callable[[], Any], notes: list[str]) -> Any:
 
 
 def _pounce(whole: Matrix | None, regressors: Iterable[str], split: Split) -> Pounce:
-    if whole is None:
-        raise InputError("no models and datasets without missing values are left.")
-    if len(whole.models) < 5:
-        raise InputError(f"{counted(len(whole.models), 'model')} without gaps are too few to hold any out.")
-    return pounce(whole, regressors, split=split)
+    left = _without_gaps(whole)
+    if len(left.models) < 5:
+        raise InputError(f"{counted(len(left.models), 'model')} without gaps are too few to hold any out.")
+    return pounce(left, regressors, split=split)
 
 
 def _coverage(whole: Matrix | None) -> Coverage:
+    left = _without_gaps(whole)
+    if len(left.datasets) <= KNOWN:
+        raise InputError(f"{counted(len(left.datasets), 'dataset')} leave none to predict from {KNOWN}.")
+    return interval_coverage(left, KNOWN)
+
+
+def _without_gaps(whole: Matrix | None) -> Matrix:
     if whole is None:
         raise InputError("no models and datasets without missing values are left.")
-    if len(whole.datasets) <= KNOWN:
-        raise InputError(f"{counted(len(whole.datasets), 'dataset')} leave none to predict from {KNOWN}.")
-    return interval_coverage(whole, KNOWN)
-
-
-def _bounds(matrix: Matrix) -> list[Subset]:
-    """The best single dataset, pair and triple there are, where all can be looked at."""
-    d = len(matrix.datasets)
-    values = matrix.normalised()
-    return [exact_coverage(values, size) for size in (1, 2, 3) if size <= d and math.comb(d, size) <= MOST_SUBSETS]
+    return whole
 
 
 # --- tables -----------------------------------------------------------------------------------------------------
@@ -289,55 +305,24 @@ def _relations(found: Any) -> Table:
     return Table(("one", "other", "relation", "r2"), rows)
 
 
-def _curves(found: Prowl) -> Table:
-    sizes = range(1, len(found.datasets) + 1)
-    named = [(selection.name, selection.coverage) for selection in found.selections]
-    if found.random.coverage.size:
-        named.insert(0, ("random", found.random.coverage.mean(axis=0)))
-    return Table(
-        ("size", *(name for name, _ in named)), [[size, *(float(c[size - 1]) for _, c in named)] for size in sizes]
-    )
+def _curves(curves: Sequence[tuple[str, Any]]) -> Table:
+    """A line for each size of subset, a column for each curve."""
+    sizes = range(len(curves[0][1]) if curves else 0)
+    rows = [[size + 1, *(float(curve[size]) for _, curve in curves)] for size in sizes]
+    return Table(("size", *(name for name, _ in curves)), rows)
 
 
-def _error_curves(found: Pounce | None) -> Table:
-    if found is None:
-        return Table((), [])
-    sizes = range(1, len(found.datasets))
-    return Table(
-        ("size", *(forecast.regressor for forecast in found.forecasts)),
-        [[size, *(float(forecast.curve[size - 1]) for forecast in found.forecasts)] for size in sizes],
-    )
-
-
-def _records(rows: Sequence[Mapping[str, Any]]) -> Table:
-    if not rows:
-        return Table((), [])
-    header = tuple(rows[0])
+def _records(records: Sequence[Any]) -> Table:
+    """A line for each record: a mapping, or a named tuple."""
+    rows = [record if isinstance(record, Mapping) else record._asdict() for record in records]
+    header = tuple(rows[0]) if rows else ()
     return Table(header, [[_plain(row[name]) for name in header] for row in rows])
 
 
-def _named(rows: Sequence[Any]) -> Table:
-    return Table(rows[0]._fields, [[_plain(cell) for cell in row] for row in rows]) if rows else Table((), [])
-
-
-def _ranked(source: Source, matrix: Matrix, seed: int) -> Ranks:
-    """Ranks by the plain mean, as on the leaderboard; where columns measure different things, by a normalised one."""
-    alike = source.metric is not None and len(set(matrix.higher_is_better)) == 1
-    return rank_models(matrix, by="mean" if alike else "normalised_mean", seed=seed)
-
-
-def _lite() -> Choice:
-    """The lite suite as it is stored, on the curve of all combinations."""
-    return choose_vocsim()._replace(chosen=vocsim_combination(LITE["vocsim"]))
-
-
 def _combinations(lite: Choice | None) -> Table:
-    if lite is None:
-        return Table((), [])
-    rows = [
-        [" ".join(entry.members), entry.seconds, entry.coverage, entry.error, int(entry.members == lite.chosen.members)]
-        for entry in dict.fromkeys((*lite.front, lite.chosen, lite.whole))
-    ]
+    entries = dict.fromkeys((*lite.front, lite.chosen, lite.whole)) if lite else {}
+    chosen = lite.chosen.members if lite else ()
+    rows = [[" ".join(e.members), e.seconds, e.coverage, e.error, int(e.members == chosen)] for e in entries]
     return Table(("subsets", "seconds_of_sound", "coverage", "error_share", "chosen"), rows)
 
 

@@ -27,7 +27,7 @@ def _balance(near, wide, epsilon):
 
 
 @compiled
-def _silhouette(own, other):
+def _contrast(own, other):
     largest = max(own, other)
     return (other - own) / largest if largest > 0.0 else 0.0
 
@@ -68,11 +68,11 @@ def farthest_of_two_units(block, rows, c0, codes, starts, units, across, far, fa
 @compiled
 def leave_out_clips(
     block, rows, c0, codes, starts, near, own_sum, class_sums, lowest, second_lowest, lowest_class, needed, epsilon,
-    want_gsr, want_silhouette, gsr, gsr_count, silhouette, silhouette_count,
+    want_gsr, want_contrast, gsr, gsr_count, contrast, contrast_count,
 ):  # fmt: skip
-    """Changes of GSR and silhouette when a place from c0 on is left out of the classes of `rows`.
+    """Changes of GSR and contrast when a place from c0 on is left out of the classes of `rows`.
 
-    needed: [rows, C], the classes that could be or become the nearest other class of a row (want_silhouette).
+    needed: [rows, C], the classes that could be or become the nearest other class of a row (want_contrast).
     """
     c1 = c0 + block.shape[1]
     for r in range(rows.shape[0]):
@@ -87,9 +87,9 @@ def leave_out_clips(
             stop = min(starts[code + 1], c1)
             if code == mine and partners > 0:
                 has_gsr = want_gsr and np.isfinite(near[me])
-                has_silhouette = want_silhouette and np.isfinite(lowest[me])
+                has_contrast = want_contrast and np.isfinite(lowest[me])
                 before = _balance(near[me], own, epsilon) if has_gsr else 0.0
-                width = _silhouette(own, lowest[me]) if has_silhouette else 0.0
+                width = _contrast(own, lowest[me]) if has_contrast else 0.0
                 for u in range(place, stop):
                     if u == me:
                         continue
@@ -97,28 +97,28 @@ def leave_out_clips(
                         if has_gsr:
                             gsr[u] -= before
                             gsr_count[u] -= 1.0
-                        if has_silhouette:
-                            silhouette[u] -= width
-                            silhouette_count[u] -= 1.0
+                        if has_contrast:
+                            contrast[u] -= width
+                            contrast_count[u] -= 1.0
                         continue
                     left = _rest(own_sum[me], row[u - c0]) / (partners - 1)
                     if has_gsr:
                         gsr[u] += _balance(near[me], left, epsilon) - before
-                    if has_silhouette:
-                        silhouette[u] += _silhouette(left, lowest[me]) - width
-            elif want_silhouette and code != mine and needed[r, code] and partners > 0 and np.isfinite(lowest[me]):
+                    if has_contrast:
+                        contrast[u] += _contrast(left, lowest[me]) - width
+            elif want_contrast and code != mine and needed[r, code] and partners > 0 and np.isfinite(lowest[me]):
                 size = starts[code + 1] - starts[code]
                 other = second_lowest[me] if code == lowest_class[me] else lowest[me]
-                width = _silhouette(own, lowest[me])
+                width = _contrast(own, lowest[me])
                 for u in range(place, stop):
                     left = other
                     if size > 1:
                         left = min(other, _rest(class_sums[me, code], row[u - c0]) / (size - 1))
                     if left < np.inf:
-                        silhouette[u] += _silhouette(own, left) - width
+                        contrast[u] += _contrast(own, left) - width
                     else:
-                        silhouette[u] -= width
-                        silhouette_count[u] -= 1.0
+                        contrast[u] -= width
+                        contrast_count[u] -= 1.0
             place = stop
 
 
@@ -133,9 +133,9 @@ def add_cell_sums(block, c0, cells, sums):
 @compiled
 def leave_out_groups(
     cell_sums, rows, codes, units, cell_starts, cell_units, cell_counts, across, near, near_unit, second_near,
-    class_sums, needed, epsilon, want_gsr, want_silhouette, gsr, gsr_count, silhouette, silhouette_count,
+    class_sums, needed, epsilon, want_gsr, want_contrast, gsr, gsr_count, contrast, contrast_count,
 ):  # fmt: skip
-    """Changes of GSR and silhouette when a group is left out, from the sums of each row over the cells.
+    """Changes of GSR and contrast when a group is left out, from the sums of each row over the cells.
 
     cell_starts: [C + 1], the cells of each class; class_sums: [N, C], under the protocol; needed as above.
     """
@@ -169,7 +169,7 @@ def leave_out_groups(
                     gsr_count[u] -= 1.0
                 elif own_left[u] < partners or near_unit[me] == u:
                     gsr[u] += _balance(nearest, own_sum[u] / own_left[u], epsilon) - before
-        if not want_silhouette:
+        if not want_contrast:
             continue
         lowest = np.inf
         lows[:] = np.inf
@@ -194,13 +194,13 @@ def leave_out_groups(
                 lows[u] = min(lows[u], values[u])
         if lowest == np.inf:
             continue
-        width = _silhouette(own, lowest)
+        width = _contrast(own, lowest)
         for u in range(size):
             if u == unit or own_left[u] <= 0.0 or lows[u] == np.inf:
-                silhouette[u] -= width
-                silhouette_count[u] -= 1.0
+                contrast[u] -= width
+                contrast_count[u] -= 1.0
             else:
-                silhouette[u] += _silhouette(own_sum[u] / own_left[u], lows[u]) - width
+                contrast[u] += _contrast(own_sum[u] / own_left[u], lows[u]) - width
 
 
 @compiled

@@ -18,21 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.calibrate import deletion_kernels as kernels
+from earmark.calibrate.closed_forms import CONTRAST, FARTHEST, HUBNESS, PAIR_SHARES
 from earmark.geometry import hubness as hubs
 from earmark.geometry.factors import Factors
 from earmark.geometry.layout import Layout
 from earmark.geometry.spaces import Space
 from earmark.geometry.sweep import ROWS, Swept, pair_distances, search_without, summed_operand
 from earmark.metrics import separation
+from earmark.scores.metrics import METRICS
 from earmark.workers import Workers
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FARTHEST = frozenset({"CSR", "CSR_pointwise"})
-CLASS_PAIRS = frozenset({"CS", "CSCF"})
-CLASS_SUMS = CLASS_PAIRS | {"silhouette"}
-HUBNESS = ("hub_ratio", "antihub_rate", "hub_skew", "robin_hood")
 CHUNK = (512, 2048)  # columns of a block: classes are put together up to the first, and cut at the second
 CELLS = 1 << 21  # sums of a tile over cells: fewer rows at a time where there are many
 
@@ -89,7 +87,7 @@ def leave_out(
     """
     asked = frozenset(metrics)
     work = _Work(space, layout, swept, units, asked, factors, threads, memory)
-    if asked & (FARTHEST | {"GSR", "silhouette"}) or len(work.shared):
+    if asked & (FARTHEST | {"GSR", CONTRAST}) or len(work.shared):
         work.go_over_classes()
     values: dict[str, dict[str, Floats]] = {}
     for protocol in swept:
@@ -159,13 +157,11 @@ class _Work:
         self.clips = units.kind == "clip"
         self.closed_form = space.halved and factors is None
         self.sizes = layout.sizes.astype(np.float64)
-        self.changes = {
-            (protocol, name): _Sums.zeros(len(units)) for protocol in swept for name in ("GSR", "silhouette")
-        }
+        self.changes = {(protocol, name): _Sums.zeros(len(units)) for protocol in swept for name in ("GSR", CONTRAST)}
         self.far = {protocol: np.full(layout.n, np.nan) for protocol in swept}
         self.far_unit = {protocol: np.full(layout.n, -1) for protocol in swept}
         self.second_far = {protocol: np.full(layout.n, np.nan) for protocol in swept}
-        pairs = bool(metrics & CLASS_PAIRS) and not self.clips
+        pairs = bool(metrics & PAIR_SHARES) and not self.clips
         self.shared = np.zeros((layout.n if pairs and "all" in swept else 0, layout.classes))
 
     @cached_property
@@ -262,22 +258,22 @@ class _Work:
         self, block: Floats, rows: Ints, c0: int, needed: NDArray[np.bool_], changes: dict[tuple[str, str], _Sums]
     ) -> None:
         swept, layout = self.swept["all"], self.layout
-        gsr, silhouette = changes["all", "GSR"], changes["all", "silhouette"]
+        gsr, contrast = changes["all", "GSR"], changes["all", CONTRAST]
         kernels.leave_out_clips(
             block, rows, c0, layout.codes, layout.starts, swept.nearest_other, self._own_sums,
             swept.class_sums, swept.other_mean, *self._runner_up, needed, separation.EPSILON,
-            "GSR" in self.metrics, "silhouette" in self.metrics,
-            gsr.totals, gsr.counts, silhouette.totals, silhouette.counts,
+            "GSR" in self.metrics, CONTRAST in self.metrics,
+            gsr.totals, gsr.counts, contrast.totals, contrast.counts,
         )  # fmt: skip
 
     def _leave_out_queries(self, rows: Ints, changes: dict[tuple[str, str], _Sums]) -> None:
         """Clips as queries, and as the nearest of another class."""
         swept = self.swept["all"]
         near, second, own = swept.nearest_other[rows], swept.second_other[rows], swept.own_mean[rows]
-        for name in ("GSR", "silhouette"):
+        for name in ("GSR", CONTRAST):
             if name not in self.metrics:
                 continue
-            points = separation.gsr(near, own) if name == "GSR" else separation.silhouette(own, swept.other_mean[rows])
+            points = METRICS[name].compute(*((near, own) if name == "GSR" else (own, swept.other_mean[rows])))
             valid = np.isfinite(points)
             changes["all", name].totals[rows[valid]] -= points[valid]
             changes["all", name].counts[rows[valid]] -= 1.0
@@ -296,12 +292,12 @@ class _Work:
             r, cell = np.nonzero(cells.units[None, :] == self.units.of[rows][:, None])
             self.shared[rows[r], cells.codes[cell]] = cell_sums[r, cell]
         for protocol, swept in self.swept.items():
-            gsr, silhouette = changes[protocol, "GSR"], changes[protocol, "silhouette"]
+            gsr, contrast = changes[protocol, "GSR"], changes[protocol, CONTRAST]
             kernels.leave_out_groups(
                 cell_sums, rows, layout.codes, self.units.of, cells.starts, cells.units, cells.counts,
                 protocol != "all", swept.nearest_other, swept.nearest_unit, swept.second_other, swept.class_sums,
-                nearby[protocol], separation.EPSILON, "GSR" in self.metrics, "silhouette" in self.metrics,
-                gsr.totals, gsr.counts, silhouette.totals, silhouette.counts,
+                nearby[protocol], separation.EPSILON, "GSR" in self.metrics, CONTRAST in self.metrics,
+                gsr.totals, gsr.counts, contrast.totals, contrast.counts,
             )  # fmt: skip
 
     def _closed_form_sums(self, rows: Ints) -> Floats:
@@ -328,7 +324,7 @@ class _Work:
         """The second lowest mean distance to another class, and the class of the lowest (clips, all pairs)."""
         sums, n = self.swept["all"].class_sums, self.layout.n
         second, nearest = np.full(n, np.inf), np.full(n, -1)
-        if "silhouette" in self.metrics:
+        if CONTRAST in self.metrics:
             for start in range(0, n, ROWS):
                 means = sums[start : start + ROWS] / self.sizes
                 lines = np.arange(len(means))
@@ -345,7 +341,7 @@ class _Work:
         at least (S - m r) / (n - m); and the lowest mean can rise to the lowest S / (n - m) at the most.
         """
         needed = np.zeros((len(rows), self.layout.classes), bool)
-        if "silhouette" not in self.metrics:
+        if CONTRAST not in self.metrics:
             return needed
         lines, own = np.arange(len(rows)), self.layout.codes[rows]
         sums, counts, most = self.swept[protocol].class_sums[rows], self.sizes, self.largest
@@ -395,11 +391,11 @@ class _Work:
             yield "CSR", self._class_balance(protocol)
         if "CSR_pointwise" in self.metrics:
             yield "CSR_pointwise", self._point_balance(protocol)
-        if self.metrics & CLASS_PAIRS:
+        if self.metrics & PAIR_SHARES:
             yield from self._class_pairs(protocol)
-        if "silhouette" in self.metrics:
-            points = np.where(answerable, separation.silhouette(swept.own_mean, swept.other_mean), np.nan)
-            yield "silhouette", self.changes[protocol, "silhouette"].mean(points)
+        if CONTRAST in self.metrics:
+            points = np.where(answerable, METRICS[CONTRAST].compute(swept.own_mean, swept.other_mean), np.nan)
+            yield CONTRAST, self.changes[protocol, CONTRAST].mean(points)
         if self.metrics & frozenset(HUBNESS) and hub_k < self.layout.n:
             yield from self._hubness(protocol, hub_k)
 

@@ -245,7 +245,7 @@ def serve_rows(
     p0, p1, own, barred, aside, cells, codes, shuffles, members, starts, sizes, unit_groups,
     hit_units, ks, near_units, near_distances, far_units, far_distances, sums, peaks, lowest, lanes,
     want_balance, want_mean, want_far, want_all, epsilon,
-    valid, hits, balanced, gsr, csr_point, near_sum, wide_sum, class_count, inter, silhouette, silhouette_count,
+    valid, hits, balanced, gsr, csr_point, near_sum, wide_sum, class_count, inter, contrast, contrast_count,
 ):  # fmt: skip
     """Add a block of rows to the statistics of permutations p0..p1.
 
@@ -256,7 +256,7 @@ def serve_rows(
     before its class is gathered. sums, peaks, lowest [R, U]: distances to units, 0 to what is left out; lanes
     [R / LANES, U, LANES]: the sums again, for want_all. starts and sizes have a row for every permutation, or one
     for all. Outputs are per permutation: valid, hits [P, len(ks)]; near_sum, wide_sum, class_count [P, C]
-    (want_far); inter [P, C, C] and silhouette [P] (want_all).
+    (want_far); inter [P, C, C] and contrast [P] (want_all).
     """
     classes, span = starts.shape[1] - 1, p1 - p0
     varied = starts.shape[0] > 1
@@ -338,8 +338,8 @@ def serve_rows(
                     mean = total[code, q] / partners[q, p]
                     if lowest_mean < np.inf:
                         largest = max(mean, lowest_mean)
-                        silhouette_count[p0 + p] += 1
-                        silhouette[p0 + p] += (lowest_mean - mean) / largest if largest > 0 else 0.0
+                        contrast_count[p0 + p] += 1
+                        contrast[p0 + p] += (lowest_mean - mean) / largest if largest > 0 else 0.0
                     if want_mean and nearest[q, p] < np.inf:
                         balanced[p0 + p] += 1
                         gsr[p0 + p] += _balance(nearest[q, p], mean, epsilon)
@@ -426,7 +426,7 @@ def lowest_means(keys, margins, first, labels, sizes, points, squares, flat, sum
 
 
 @compiled
-def mean_silhouette(own, lowest):
+def mean_contrast(own, lowest):
     """The mean over places that have both means; NaN without any."""
     total, count = 0.0, 0
     for place in range(own.shape[0]):

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.calibrate import kernels
-from earmark.calibrate.null_job import CLASS_PAIRS, FARTHEST, Floats, Ints, Job, spans
+from earmark.calibrate.closed_forms import CLASS_SUMS, CONTRAST, FARTHEST
+from earmark.calibrate.null_job import Floats, Ints, Job, spans
 from earmark.geometry import kernels as tiles
 from earmark.geometry import pair_kernels
 from earmark.geometry.factors import order_keys
@@ -77,8 +78,8 @@ class _Batch:
 
     def __init__(self, count: int, classes: int, ks: int, *, far: bool, pairs: bool) -> None:
         self.valid, self.hits = (np.zeros((count, ks), np.int64) for _ in range(2))
-        self.balanced, self.silhouette_count = (np.zeros(count, np.int64) for _ in range(2))
-        self.gsr, self.csr_point, self.silhouette = (np.zeros(count) for _ in range(3))
+        self.balanced, self.contrast_count = (np.zeros(count, np.int64) for _ in range(2))
+        self.gsr, self.csr_point, self.contrast = (np.zeros(count) for _ in range(3))
         per_class = (count, classes) if far else (0, 0)
         self.near, self.wide, self.counts = (np.zeros(per_class) for _ in range(3))
         self.inter = np.zeros((count, classes, classes) if pairs else (0, 0, 0))
@@ -92,8 +93,8 @@ class _Batch:
             if metrics & FARTHEST:
                 found["CSR"] = separation.csr_from_class_sums(self.near, self.wide, self.counts)
                 found["CSR_pointwise"] = self.csr_point / self.counts.sum(axis=1)
-            if metrics & CLASS_PAIRS:
-                found["silhouette"] = self.silhouette / self.silhouette_count
+            if metrics & CLASS_SUMS:
+                found[CONTRAST] = self.contrast / self.contrast_count
                 every, terms = np.arange(job.layout.classes), []
                 for total, count in zip(self.inter, _pair_counts(job, shuffles), strict=True):
                     shares = separation.pair_shares(every, np.where(count > 0, total / count, np.nan))
@@ -137,7 +138,7 @@ def _unit_groups(job: Job) -> Ints:
 def values(job: Job, workers: Workers, memory: int, progress: Any) -> dict[str, Floats]:
     """Every metric of the job, under each shuffle."""
     layout, units = job.layout, len(job.draws.unit_sizes)
-    pairs = bool(job.metrics & CLASS_PAIRS)
+    pairs = bool(job.metrics & CLASS_SUMS)
     each = units * 8 + layout.classes * 40 + (8 * layout.classes**2 if pairs else 0)
     step = int(np.clip(memory // 2 // each, 1, job.draws.count))
     parts = []
@@ -172,7 +173,7 @@ def _left_out(job: Job) -> _Left:
 def _serve(job: Job, shuffles: Shuffles, batch: _Batch, workers: Workers, progress: Any) -> None:
     """Run every row past every permutation of the batch."""
     layout = job.layout
-    far, pairs, balance = bool(job.metrics & FARTHEST), bool(job.metrics & CLASS_PAIRS), bool(job.metrics)
+    far, pairs, balance = bool(job.metrics & FARTHEST), bool(job.metrics & CLASS_SUMS), bool(job.metrics)
     operands = job.space.columns(np.float64) if balance else np.zeros((0, 0))
     places, distances = job.swept.neighbours
     as_units = np.where(places >= 0, job.draws.units[places], -1)
@@ -197,7 +198,7 @@ def _serve(job: Job, shuffles: Shuffles, batch: _Batch, workers: Workers, progre
                 block.far_units, block.far_distances, block.sums, block.peaks, block.lowest, block.lanes,
                 balance, "GSR" in job.metrics, far, pairs, separation.EPSILON,
                 batch.valid, batch.hits, batch.balanced, batch.gsr, batch.csr_point,
-                batch.near, batch.wide, batch.counts, batch.inter, batch.silhouette, batch.silhouette_count,
+                batch.near, batch.wide, batch.counts, batch.inter, batch.contrast, batch.contrast_count,
             )  # fmt: skip
 
         for _ in workers.map(serve, parts):

@@ -2,7 +2,7 @@
 
       points of each shuffled class --(sum)--> totals [B * C, D] --(one product with all points)--> summed distances
 
-A permutation costs N x D additions, and where the silhouette is wanted one product with C columns: in float32, where
+A permutation costs N x D additions, and where the contrast is wanted one product with C columns: in float32, where
 it only proposes which class is nearest (kernels.lowest_means). B permutations share a product, so that BLAS has
 something to do.
 """
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.calibrate import kernels
+from earmark.calibrate.closed_forms import CONTRAST, PAIR_SHARES
 from earmark.calibrate.null_job import Floats, Job, spans
 from earmark.metrics import separation
 from earmark.workers import Workers
@@ -28,7 +29,7 @@ def values(job: Job, workers: Workers, memory: int, progress: Any) -> dict[str, 
     space = job.space
     together = max(1, COLUMNS // job.layout.classes)
     left: NDArray[Any] = np.zeros((0, 0), np.float32)
-    if "silhouette" in job.metrics:
+    if CONTRAST in job.metrics:
         left = np.column_stack([space.points, space.squares, np.ones(space.n)]).astype(np.float32)
 
     def measure(span: tuple[int, int]) -> list[dict[str, float]]:
@@ -54,15 +55,15 @@ def _measure(job: Job, span: tuple[int, int], together: int, left: NDArray[Any])
     if metrics:
         kernels.class_totals(labels, space.points, space.squares, space.flat, sums, squares, flats)
     own = lowest = np.zeros((len(labels), 0))
-    if metrics & {"GSR", "silhouette"}:
+    if metrics & {"GSR", CONTRAST}:
         own = np.empty((len(labels), n))
         for b in range(len(labels)):
             kernels.own_means(
                 labels[b], sizes[b], space.points, space.squares, space.flat, sums[b], squares[b], flats[b], own[b]
             )
-    if "silhouette" in metrics:
+    if CONTRAST in metrics:
         lowest = _lowest(job, labels, sizes, sums, squares, flats, left)
-    if metrics & {"CS", "CSCF"}:
+    if metrics & PAIR_SHARES:
         pairs = _pair_metrics(sizes, sums, squares, flats)
     places = np.ascontiguousarray(job.swept.neighbours.places, np.int32)
     rows = []
@@ -76,10 +77,10 @@ def _measure(job: Job, span: tuple[int, int], together: int, left: NDArray[Any])
             )  # fmt: skip
             found = {f"P@{k}": hits[i] / (k * valid) for i, k in enumerate(job.ks)}
             found["GSR"] = gsr / valid
-        if metrics & {"CS", "CSCF"}:
+        if metrics & PAIR_SHARES:
             found["CS"], found["CSCF"] = pairs[b]
-        if "silhouette" in metrics:
-            found["silhouette"] = kernels.mean_silhouette(own[b], lowest[b])
+        if CONTRAST in metrics:
+            found[CONTRAST] = kernels.mean_contrast(own[b], lowest[b])
         rows.append(found)
     return rows
 

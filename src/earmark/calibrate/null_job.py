@@ -18,11 +18,6 @@ from earmark.geometry.sweep import Swept
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FARTHEST = frozenset({"CSR", "CSR_pointwise"})
-BALANCE = frozenset({"GSR"}) | FARTHEST
-CLASS_PAIRS = frozenset({"CS", "CSCF", "silhouette"})
-CALIBRATED = BALANCE | CLASS_PAIRS  # and every P@k
-
 
 class Draws:
     """The shuffles of one null: drawn when first asked for, and kept where a quarter of the memory holds them all.

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from earmark.calibrate import null_by_rows, null_by_shuffle
 from earmark.calibrate.arrangements import Scheme, scheme_of
-from earmark.calibrate.null_job import BALANCE, CALIBRATED, CLASS_PAIRS, FARTHEST, Draws, Job
+from earmark.calibrate.closed_forms import BALANCE, CALIBRATED, CLASS_SUMS, FARTHEST
+from earmark.calibrate.null_job import Draws, Job
 from earmark.geometry import kernels as tiles
 from earmark.geometry.factors import Factors
 from earmark.geometry.layout import Layout
@@ -157,7 +158,7 @@ def _plan(
     """Split the metrics into (by rows?, metrics) by what each way can do and costs per query and permutation.
 
     By rows, a query gathers the units of its class (or, for class pairs, adds every unit to a class); by shuffle it
-    costs two passes over its own vector, and for the silhouette a product with every class at BLAS speed. Closed forms
+    costs two passes over its own vector, and for the contrast a product with every class at BLAS speed. Closed forms
     lose their digits when a class falls into one point, so they are not used where duplicates could fill a shuffled
     class. Where groups move as wholes, a list of neighbours is often one group, and the nearest of another class is
     found by rows.
@@ -173,8 +174,8 @@ def _plan(
         return
     by_rows = metrics & FARTHEST
     if layout.classes * dims > 3 * units + 10 * layout.classes:
-        by_rows |= metrics & CLASS_PAIRS
-    if units < layout.n or by_rows & CLASS_PAIRS or (not metrics & CLASS_PAIRS and dims > 3 * size + 100):
+        by_rows |= metrics & CLASS_SUMS
+    if units < layout.n or by_rows & CLASS_SUMS or (not metrics & CLASS_SUMS and dims > 3 * size + 100):
         by_rows |= metrics & BALANCE
     by_shuffle = metrics - by_rows
     if by_rows or (precision and units < layout.n):

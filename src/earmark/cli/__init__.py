@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -73,6 +73,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"earmark: there is no command {words[0]!r}.{did_you_mean(words[0], VERBS)} "
               "`earmark --help` lists them.", file=sys.stderr)  # fmt: skip
         return 2
+    parser, run = parser_of(verb)
+    try:
+        args = parser.parse_args(words[len(verb.split()) :])
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return _guarded(run, args)
+
+
+def parser_of(verb: str) -> tuple[argparse.ArgumentParser, Callable[[argparse.Namespace], int]]:
+    """What reads the words after a verb, and what does the work."""
     module: Any = import_module(BELOW.get(verb) or VERBS[verb][0])
     parser = argparse.ArgumentParser(
         prog=f"earmark {verb}",
@@ -82,11 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     module.add_arguments(parser)
     _merge_spellings(parser)
-    try:
-        args = parser.parse_args(words[len(verb.split()) :])
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return _guarded(module.run, args)
+    return parser, module.run
 
 
 def _merge_spellings(parser: argparse.ArgumentParser) -> None:
@@ -116,8 +122,8 @@ def _guarded(run: Any, args: argparse.Namespace) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        print(f"earmark: {place}{error.strerror or error}.", file=sys.stderr)
+        file = f"{error.filename}: " if error.filename else ""
+        print(f"earmark: {file}{error.strerror or error}.", file=sys.stderr)
         return 1
     except MemoryError:
         print("earmark: out of memory; give a smaller --memory budget or fewer vectors.", file=sys.stderr)

@@ -9,8 +9,6 @@ models as all datasets do, pounce how well the rest is predicted from it.
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 import sys
 from collections.abc import Iterable
@@ -22,11 +20,11 @@ from earmark.analysis.novelty import novelty
 from earmark.analysis.pounce import DEFAULT_REGRESSORS, REGRESSORS
 from earmark.analysis.sources import open_matrix
 from earmark.analysis.study import Study, analyze
-from earmark.atomic import write_whole
 from earmark.cli import options
 from earmark.errors import InputError, UsageError
 from earmark.progress import progress_bar
 from earmark.report.analysis import analysis_text, write_analysis
+from earmark.tables import read_csv, read_text, write_csv
 
 EXAMPLES = """examples:
   earmark analyze scores.csv --metric P@1 --into analysis
@@ -102,10 +100,7 @@ def families_of(given: str) -> dict[str, str] | str | None:
     path = Path(given)
     if not path.exists():
         raise InputError(f"{given} does not exist; give a CSV file with columns model,family, or auto, models or none.")
-    try:
-        rows = list(csv.reader(io.StringIO(path.read_text("utf-8-sig"), newline="")))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path} cannot be read as CSV ({error}).") from error
+    rows = [line.cells for line in read_csv(read_text(path), path)]
     header = [name.strip().lower() for name in rows[0]] if rows else []
     key = next((name for name in ("model", "system") if name in header), None)
     if key is None or "family" not in header:
@@ -118,8 +113,14 @@ def run(args: argparse.Namespace) -> int:
     if args.judge:
         return _judge(args)
     if args.into:
-        _made(Path(args.into))
-    study = _study(args)
+        if Path(args.into).is_file():
+            raise UsageError(f"{args.into} is a file; give a folder for the analysis.")
+        Path(args.into).mkdir(parents=True, exist_ok=True)
+    with progress_bar(not args.quiet, len(STAGES), "analyse", "stage") as bar:
+        study = analyze(
+            args.scores, **_reading(args), split=args.split, scheme=args.scheme, regressors=args.regressors,
+            random_orders=args.random_orders, beam=args.beam, seed=args.seed, tick=lambda stage: bar(note=stage),
+        )  # fmt: skip
     _say(args, study.warnings, study.remarks)
     if args.into:
         written = write_study(study, Path(args.into))
@@ -155,45 +156,14 @@ def _say(args: argparse.Namespace, warned: Iterable[str], remarks: Iterable[str]
 
 def _reading(args: argparse.Namespace) -> dict[str, Any]:
     """What says how the table is to be read."""
-    return {
-        "metric": args.metric,
-        "distance": args.distance,
-        "lower_is_better": args.lower_is_better,
-        "chance": args.chance,
-        "best": args.best,
-        "families": families_of(args.families),
-        "without": args.without,
-        "with_repeats": args.with_repeats,
-    }
-
-
-def _study(args: argparse.Namespace) -> Study:
-    reading = _reading(args)
-    with progress_bar(not args.quiet, len(STAGES), "analyse", "stage") as bar:
-        return analyze(
-            args.scores, **reading, split=args.split, scheme=args.scheme, regressors=args.regressors,
-            random_orders=args.random_orders, beam=args.beam, seed=args.seed, tick=lambda stage: bar(note=stage),
-        )  # fmt: skip
-
-
-def _made(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is a file; give a folder for the analysis.")
-    folder.mkdir(parents=True, exist_ok=True)
+    names = ("metric", "distance", "lower_is_better", "chance", "best", "without", "with_repeats")
+    return {"families": families_of(args.families), **{name: getattr(args, name) for name in names}}
 
 
 def write_study(study: Study, folder: Path) -> Path:
     """Write the page and every table; the place of the page."""
     for name, table in study.tables().items():
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(table.header)
-        writer.writerows([_cell(cell) for cell in row] for row in table.rows)
-        write_whole(folder / f"{name}.csv", text.getvalue().encode())
+        write_csv(folder / f"{name}.csv", table.header, table.rows)
     page = folder / "analysis.html"
     write_analysis(study, page)
     return page
-
-
-def _cell(cell: Any) -> Any:
-    return repr(cell) if isinstance(cell, float) else cell

@@ -20,6 +20,7 @@ from earmark.cli import options
 from earmark.errors import InputError, UsageError, did_you_mean, require
 from earmark.progress import progress_bar
 from earmark.submissions import Provenance
+from earmark.tables import aligned
 from earmark.wording import counted
 
 if TYPE_CHECKING:
@@ -329,9 +330,7 @@ def _table(args: argparse.Namespace, found: Sequence[Any], columns: tuple[str, .
         print(_json([asdict(one) for one in found]))
         return
     lines = [list(columns), *([_shown(getattr(one, column)) for column in columns] for one in found)]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(columns) - 1)] + [0]
-    for line in lines:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    print(*aligned(lines), sep="\n")
 
 
 def _shown(cell: Any) -> str:

@@ -10,8 +10,6 @@ error of the simulation. With --fidelity the intervals of `earmark fidelity` are
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 import sys
 from dataclasses import asdict
@@ -27,6 +25,7 @@ from earmark.report.figures.calibration import Dot, calibration
 from earmark.report.figures.style import save
 from earmark.simulation import DESIGNS, METRICS, STANDARD, Line, study, to_csv
 from earmark.simulation.study import ENOUGH_REPEATS
+from earmark.tables import MISSING, aligned, csv_text
 from earmark.workers import thread_count
 
 EXAMPLES = """examples:
@@ -78,8 +77,7 @@ def run(args: argparse.Namespace) -> int:
         known = {name: design.words for name, design in DESIGNS.items()}
         if args.fidelity:
             known = {name: design.means for name, design in fidelity.DESIGNS.items()}
-        width = max(map(len, known))
-        sys.stdout.write("".join(f"{name:{width}}  {words}\n" for name, words in known.items()))
+        print(*aligned(list(known.items())), sep="\n")
         return 0
     if args.fidelity:
         return _fidelity(args)
@@ -109,11 +107,7 @@ def _fidelity(args: argparse.Namespace) -> int:
     records = [
         {name: None if value != value else value for name, value in cell._asdict().items()} for cell in table.cells
     ]
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, fidelity.Cell._fields, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    _deliver(args, records, stream.getvalue(), table.to_text())
+    _deliver(args, records, csv_text(fidelity.Cell._fields, records), table.to_text())
     return 0
 
 
@@ -138,18 +132,19 @@ def text(lines: list[Line]) -> str:
     for design, protocol in dict.fromkeys((line.design, line.protocol) for line in lines):
         block = [line for line in lines if (line.design, line.protocol) == (design, protocol)]
         words, pairs = DESIGNS[design].words, "all pairs" if protocol == "all" else "across groups"
-        parts.append(f"{design}: {words}; {pairs}; {block[0].repeats} data sets\n")
-        parts.append(f"  {'':14}" + "".join(f"{title:>10}" for title, _ in _COLUMNS) + "\n")
-        for line in block:
-            cells = "".join(f"{_number(getattr(line, name)):>10}" for _, name in _COLUMNS)
-            parts.append(f"  {line.metric:14}{cells}  {_verdict(line)}\n")
-        parts.append("\n")
+        cells = [["", *(title for title, _ in _COLUMNS), ""]]
+        cells += [
+            [line.metric, *(_shown(getattr(line, name)) for _, name in _COLUMNS), _verdict(line)] for line in block
+        ]
+        heading = f"{design}: {words}; {pairs}; {block[0].repeats} data sets"
+        least = [14, *[8] * len(_COLUMNS)]
+        parts += [heading, *aligned(cells, left=1, words=1, indent="  ", least=least), ""]
     parts.append(
         "covered: 95 % intervals that hold the expectation; equal: equal systems told apart at 0.05; found: a worse\n"
         "system told apart (power); chance: meaningless labels with p <= 0.05; before: the same in version 0.1.0;\n"
         "holds: covered at least 0.92, equal and chance at most 0.06, within two errors of the simulation\n"
     )
-    return "".join(parts)
+    return "\n".join(parts)
 
 
 def _verdict(line: Line) -> str:
@@ -160,5 +155,5 @@ def _verdict(line: Line) -> str:
     return {True: "holds", False: "FALLS SHORT", None: "fewer than 15 units"}[line.holds]
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+def _shown(value: float | None) -> str:
+    return MISSING if value is None else f"{value:.3f}"

@@ -9,7 +9,6 @@ like rates, compared clip by clip.
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from earmark.cli import options
@@ -39,32 +38,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from earmark.pipeline.codec_compare import comparison_rows, differences, open_runs
+    from earmark.pipeline.codec_report import gather
+    from earmark.report.codecs.page import write_codecs
     from earmark.report.codecs.text import comparison_text
+    from earmark.report.figures import save
+    from earmark.report.figures.codecs import rate_distortion
 
     options.check_out(args, "figure", "html")
     runs = open_runs(args.runs)
-    found = runs.compared(None if args.metrics == ["all"] else args.metrics, args.anchor)
-    if args.metrics is None:
-        found = [one for one in found if one.metric in DEFAULT]
     wanted = None if args.metrics == ["all"] else args.metrics or DEFAULT
+    curves = runs.compared(None if args.metrics is None else wanted, args.anchor)
+    if args.metrics is None:
+        curves = [comparison for comparison in curves if comparison.metric in DEFAULT]
     pairs = [] if args.no_differences else differences(runs, wanted)
     suite = runs.scores.rows[0].suite if runs.scores.rows else "codec"
-    options.deliver(args, comparison_rows(found, pairs, suite), lambda _: comparison_text(found, pairs))
-    if args.figure:
-        from earmark.report.figures import save
-        from earmark.report.figures.codecs import rate_distortion
-
-        save(rate_distortion(found), args.figure)
-        _told(args, args.figure)
-    if args.html:
-        from earmark.pipeline.codec_report import gather
-        from earmark.report.codecs.page import write_codecs
-
-        write_codecs(gather(args.runs), Path(args.html))
-        _told(args, args.html)
-    return 0 if any(one.points for one in found) else 1
-
-
-def _told(args: argparse.Namespace, target: str) -> None:
-    if not args.quiet:
-        print(f"written: {target}", file=sys.stderr)
+    options.deliver(args, comparison_rows(curves, pairs, suite), lambda _: comparison_text(curves, pairs))
+    written = options.write_files(args, {
+        "figure": lambda path: save(rate_distortion(curves), path),
+        "html": lambda path: write_codecs(gather(args.runs), Path(path)),
+    })  # fmt: skip
+    return 0 if written and any(comparison.points for comparison in curves) else 1

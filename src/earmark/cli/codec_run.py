@@ -15,6 +15,7 @@ from typing import Any
 
 from earmark.cli import flags, options
 from earmark.codecs.runs.config import CodecConfig
+from earmark.runs.config import CorpusEntry
 from earmark.wording import counted
 
 EXAMPLES = """examples:
@@ -31,20 +32,17 @@ costs; quiet 24-bit or float material is rounded to 16 bits, and the ceiling sho
 """
 
 
-GROUPS = {
-    "what to measure": (
-        "codecs", "corpus", "category", "limit", "metrics", "extras", "definitions", "gain_match", "unaligned",
-    ),
-    "beyond the signal": ("tasks", "retention", "tandem", "loss"),
-    "running": ("into", "suite", "bootstrap", "seed", "jobs", "report"),
-}  # fmt: skip
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", metavar="CONFIG", nargs="?", help="YAML file")
-    for title, names in GROUPS.items():
-        flags.add_flags(parser.add_argument_group(title), CodecConfig, names)
-    group = parser.add_argument_group("finished steps")
+    group = parser.add_argument_group("what to measure")
+    flags.add_flags(group, CodecConfig, ("codecs", "corpus"))
+    flags.add_flags(group, CorpusEntry, ("subset",))
+    signal = ("category", "limit", "metrics", "extras", "definitions", "gain_match", "unaligned")
+    flags.add_flags(group, CodecConfig, signal)
+    group = parser.add_argument_group("beyond the signal")
+    flags.add_flags(group, CodecConfig, ("tasks", "retention", "tandem", "loss"))
+    group = parser.add_argument_group("running")
+    flags.add_flags(group, CodecConfig, ("into", "suite", "bootstrap", "seed", "jobs", "report"))
     group.add_argument(
         "--plan", action="store_true", help="say what would run, what is cached and roughly how long it takes"
     )

@@ -18,8 +18,9 @@ from earmark.cli import flags, options
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.evaluation import compare
 from earmark.evaluation.options import Options
+from earmark.metrics.catalogue import COMPARED
 from earmark.pipeline.comparisons import compare_runs
-from earmark.report.tables import long_text
+from earmark.report import long_text
 from earmark.scores import Scores
 
 EXAMPLES = """examples:
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is compared")
     group.add_argument(
         "--metrics", type=options.names, metavar="LIST",
-        help="metrics (default: P@k, GSR, CSR, CSR_pointwise, CS, CSCF, silhouette)",
+        help=f"metrics (default: {', '.join(COMPARED)})",
     )  # fmt: skip
     group.add_argument(
         "--systems", type=options.names, default=[], metavar="LIST", help="of run folders: these systems alone"
@@ -50,8 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     # Version 0.1.0 drew queries; nothing is drawn any more, and old command lines still work, --seed among them.
     for flag in ("--permutations", "--bootstrap"):
         group.add_argument(flag, type=int, dest="unused", help=argparse.SUPPRESS)
-    options.add_labels(parser, seed=argparse.SUPPRESS)
-    options.add_vectors(parser, correct=CORRECT, system=argparse.SUPPRESS)
+    flags.add_labels(parser, seed=argparse.SUPPRESS)
+    flags.add_vectors(parser, correct=CORRECT, system=argparse.SUPPRESS)
     options.add_output(parser)
 
 
@@ -145,8 +146,9 @@ def _order(first: vectors.Joined, of: vectors.Joined, first_path: str, path: str
 
 def _groups(having: Mapping[str, vectors.Joined], orders: Mapping[str, list[int]]) -> list[str | None] | None:
     """The groups of the clips, from whichever file tells them; files that tell different ones are refused."""
-    told = {path: [(of.groups or [])[row] for row in orders[path]] for path, of in having.items()}
-    for path, groups in told.items():
-        if groups != next(iter(told.values())):
-            raise InputError(f"{next(iter(told))} and {path} put the clips into different groups: correct one of them.")
-    return next(iter(told.values()), None)
+    by_path = {path: [(of.groups or [])[row] for row in orders[path]] for path, of in having.items()}
+    for path, groups in by_path.items():
+        first = next(iter(by_path))
+        if groups != by_path[first]:
+            raise InputError(f"{first} and {path} put the clips into different groups: correct one of them.")
+    return next(iter(by_path.values()), None)

@@ -7,17 +7,18 @@ such as synth or vocsim:BS1, or an import path.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from earmark.atomic import write_whole
 from earmark.cli import options
 from earmark.corpora.clips import Corpus
 from earmark.corpora.source import CORPORA, open_corpus
 from earmark.errors import InputError, UsageError
+from earmark.tables import MISSING, aligned, write_csv
 
 EXAMPLES = """examples:
   earmark corpus list
@@ -29,64 +30,50 @@ EXAMPLES = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for name, line in (
-        ("list", "registered corpora with domain, status and licence"),
-        ("describe", "clips, classes, durations, dynamic range and copies in each subset"),
-        ("prepare", "VocSim's Algorithm 1: leave out outliers and small classes, write a manifest and a log"),
-        ("export", "write a manifest and 16-bit FLAC files"),
-    ):
+
+    def add(name: str, line: str, *, opens: bool = True, writes: bool = False) -> argparse.ArgumentParser:
         action = actions.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
-        _ADD[name](action)
+        if opens:
+            action.add_argument(
+                "spec", metavar="SPEC", help="the corpus: folder, manifest, file, hub:ID, name or import path"
+            )
+            action.add_argument(
+                "--threads", type=int, metavar="N", help="worker threads (default: every core, at most 8)"
+            )
+        if writes:
+            action.add_argument("--into", metavar="DIR", required=True, help="folder to write; it is made if need be")
+        return action
+
+    lists = add("list", "registered corpora with domain, status and licence", opens=False)
+    lists.add_argument("name", metavar="NAME", nargs="?", help="only this suite, such as vocsim")
+    describes = add("describe", "clips, classes, durations, dynamic range and copies in each subset")
+    describes.add_argument(
+        "--no-dri", action="store_true", help="without the dynamic range: faster, since hardly a clip is decoded"
+    )
+    describes.add_argument("--figure", metavar="FILE", help="draw class sizes and durations: .png, .svg or .pdf")
+    describes.add_argument("--out", metavar="FILE", help="write the table: .csv or .json")
+    prepares = add(
+        "prepare", "VocSim's Algorithm 1: leave out outliers and small classes, write a manifest and a log", writes=True
+    )
+    prepares.add_argument(
+        "--subset-rule", default="auto", metavar="NAME",
+        help="filters of a source: a VocSim subset or default (default: auto, by each subset's name)",
+    )  # fmt: skip
+    prepares.add_argument(
+        "--cap", action="store_true", help="over 17,000 clips, keep classes that make 10,000 to 17,000"
+    )
+    prepares.add_argument(
+        "--no-audio", action="store_true", help="point at the original files instead of writing 16 kHz FLACs"
+    )
+    exports = add("export", "write a manifest and 16-bit FLAC files", writes=True)
+    exports.add_argument("--rate", type=int, metavar="HZ", help="resample (default: each clip keeps its rate)")
+    for action in (lists, describes, prepares, exports):
         action.add_argument("--json", action="store_true", help="print the result on stdout as JSON")
         action.add_argument("--quiet", action="store_true", help="no progress bars and no remarks")
 
 
-def _add_list(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", nargs="?", help="only this suite, such as vocsim")
-
-
-def _add_describe(parser: argparse.ArgumentParser) -> None:
-    _add_spec(parser)
-    parser.add_argument(
-        "--no-dri", action="store_true", help="without the dynamic range: faster, since hardly a clip is decoded"
-    )
-    parser.add_argument("--figure", metavar="FILE", help="draw class sizes and durations: .png, .svg or .pdf")
-    parser.add_argument("--out", metavar="FILE", help="write the table: .csv or .json")
-
-
-def _add_prepare(parser: argparse.ArgumentParser) -> None:
-    _add_spec(parser)
-    _add_into(parser)
-    parser.add_argument(
-        "--subset-rule", default="auto", metavar="NAME",
-        help="filters of a source: a VocSim subset or default (default: auto, by each subset's name)",
-    )  # fmt: skip
-    parser.add_argument("--cap", action="store_true", help="over 17,000 clips, keep classes that make 10,000 to 17,000")
-    parser.add_argument(
-        "--no-audio", action="store_true", help="point at the original files instead of writing 16 kHz FLACs"
-    )
-
-
-def _add_export(parser: argparse.ArgumentParser) -> None:
-    _add_spec(parser)
-    _add_into(parser)
-    parser.add_argument("--rate", type=int, metavar="HZ", help="resample (default: each clip keeps its rate)")
-
-
-def _add_spec(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("spec", metavar="SPEC", help="the corpus: folder, manifest, file, hub:ID, name or import path")
-    parser.add_argument("--threads", type=int, metavar="N", help="worker threads (default: every core, at most 8)")
-
-
-def _add_into(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--into", metavar="DIR", required=True, help="folder to write; it is made if need be")
-
-
-_ADD = {"list": _add_list, "describe": _add_describe, "prepare": _add_prepare, "export": _add_export}
-
-
 def run(args: argparse.Namespace) -> int:
-    return _RUN[args.action](args)
+    return {"list": _list, "describe": _describe, "prepare": _prepare, "export": _export}[args.action](args)
 
 
 # --- list ---------------------------------------------------------------------------------------------------
@@ -100,7 +87,8 @@ def _list(args: argparse.Namespace) -> int:
         print(json.dumps(rows, ensure_ascii=False, indent=2))
         return 0
     columns = ("name", "status", "domain", "clips", "classes", "licence", "title")
-    print(_aligned([list(columns), *([str(row[column] or "–") for column in columns] for row in rows)]))
+    lines = [[str(row[column] or MISSING) for column in columns] for row in rows]
+    print("\n".join(aligned([columns, *lines])))
     return 0
 
 
@@ -122,22 +110,14 @@ def _registered() -> list[dict[str, Any]]:
 
 
 def _other(name: str) -> dict[str, Any]:
-    blank = dict.fromkeys(("title", "source", "revision", "licence", "citation", "domain", "status", "notes"), "")
     titles = {
         "synth": "embedded default, computed from a seed",
         "spoken": "read sentences by many voices of a formant synthesiser",
         "voices": "spoken words in many languages by a formant synthesiser",
     }
+    blank = dict.fromkeys(("title", "source", "revision", "licence", "citation", "domain", "status", "notes"), "")
     known = {"status": "synthetic", "title": titles[name]} if name in titles else {}
     return {"name": name, **blank, **known, "clips": None, "classes": None}
-
-
-def _aligned(lines: list[list[str]]) -> str:
-    # The last column may be long and is left as it is.
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]) - 1)] + [0]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )
 
 
 # --- describe -----------------------------------------------------------------------------------------------
@@ -151,12 +131,15 @@ def _describe(args: argparse.Namespace) -> int:
         raise UsageError(f"{args.out} cannot be written: give a name that ends in .csv or .json.")
     corpus = _opened(args)
     found = describe(corpus, dri=not args.no_dri, threads=args.threads, progress=not args.quiet)
-    if args.out:
-        _write_rows(Path(args.out), found.as_dicts())
+    rows = found.as_dicts()
+    if args.out and Path(args.out).suffix.lower() == ".csv":
+        write_csv(Path(args.out), list(rows[0]) if rows else [], rows)
+    elif args.out:
+        write_whole(Path(args.out), json.dumps(rows, ensure_ascii=False, indent=2).encode())
     if args.figure:
         draw(found, args.figure, title=corpus.card.title or corpus.name)
     if args.json:
-        print(json.dumps({"card": vars(corpus.card), "subsets": found.as_dicts(),
+        print(json.dumps({"card": vars(corpus.card), "subsets": rows,
                           "unreadable": [{"id": name, "reason": why} for name, why in found.unreadable],
                           "copies": [{"subset": name, "ids": one.ids, "labels": one.labels}
                                      for name, sets in found.copies.items() for one in sets]},
@@ -169,16 +152,6 @@ def _describe(args: argparse.Namespace) -> int:
             if written:
                 print(f"written to {written}", file=sys.stderr)
     return 0
-
-
-def _write_rows(target: Path, rows: list[dict[str, Any]]) -> None:
-    with target.open("w", encoding="utf-8", newline="") as handle:
-        if target.suffix.lower() == ".json":
-            json.dump(rows, handle, ensure_ascii=False, indent=2)
-            return
-        writer = csv.DictWriter(handle, rows[0].keys() if rows else [], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 # --- prepare and export -------------------------------------------------------------------------------------
@@ -251,6 +224,3 @@ def _list_failures(failed: list[tuple[str, str]], what: str, most: int = 5) -> N
             print(f"  {reason}", file=sys.stderr)
         if len(failed) > most:
             print(f"  and {len(failed) - most:,} more", file=sys.stderr)
-
-
-_RUN = {"list": _list, "describe": _describe, "prepare": _prepare, "export": _export}

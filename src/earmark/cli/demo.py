@@ -16,9 +16,10 @@ from typing import Any
 from earmark.cli.run import answer
 from earmark.extractors.availability import is_ready
 from earmark.extractors.catalogue import CARDS
+from earmark.metrics.catalogue import STANDARD
 from earmark.pipeline import make_config
 from earmark.pipeline import run as run_pipeline
-from earmark.report.tables import by_subset
+from earmark.report import by_subset
 
 EXAMPLES = """examples:
   earmark demo
@@ -45,7 +46,7 @@ def demo_config(size: str, into: str) -> dict[str, Any]:
             *({"name": name} for name in PRETRAINED if is_ready(CARDS[name])),
         ],
         "distances": ["cosine", "euclidean", "spearman"],
-        "metrics": ["P@k", "GSR", "CSR", "CS", "CSCF", "silhouette", "hub_ratio", "antihub_rate"],
+        "metrics": ["P@k", *(name for name in STANDARD if "@" not in name), "hub_ratio", "antihub_rate"],
         "across_groups": True,
         "permutations": 1000,
         "into": into,
@@ -75,5 +76,5 @@ def _command() -> str:
     """How this program is called from here: by its name, or by its path when that is not on PATH."""
     if shutil.which("earmark"):
         return "earmark"
-    place, here = Path(sys.argv[0]).absolute(), Path.cwd()
-    return str(place.relative_to(here) if place.is_relative_to(here) else place)
+    program, here = Path(sys.argv[0]).absolute(), Path.cwd()
+    return str(program.relative_to(here) if program.is_relative_to(here) else program)

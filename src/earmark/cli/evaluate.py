@@ -13,8 +13,8 @@ from earmark import vectors
 from earmark.cli import flags, options
 from earmark.evaluation import evaluate
 from earmark.evaluation.options import Options
+from earmark.report import long_text
 from earmark.report.points import write_points
-from earmark.report.tables import long_text
 
 EXAMPLES = """examples:
   earmark evaluate vectors.npy labels.txt
@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write every clip's own values and nearest neighbour: .csv or .parquet",
     )
-    options.add_labels(parser)
-    options.add_vectors(parser)
+    flags.add_labels(parser)
+    flags.add_vectors(parser)
     options.add_output(parser)
 
 

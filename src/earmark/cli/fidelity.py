@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 
 from earmark import vectors
 from earmark.cli import flags, options
-from earmark.errors import EarmarkError, InputError, UsageError
+from earmark.errors import InputError, UsageError
 from earmark.evaluation.options import Options
 from earmark.fidelity.api import READINGS, Fidelity, fidelity
 from earmark.vectors import Vectors
-from earmark.vectors.roles import shortened
-from earmark.vectors.tables import take_columns
+from earmark.vectors.columns import shortened
 from earmark.wording import counted
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flags.add_flags(group, Options, ("intervals", "bootstrap", "seed"), TEXTS)
     group = parser.add_argument_group("distances and resources")
     flags.add_flags(group, Options, ("distance", "ties", "device", "memory", "threads"), TEXTS)
-    flags.add_flags(group, options.VectorFiles, ("key", "dimensions", "system", "subset", "suite"), TEXTS)
+    flags.add_flags(group, flags.VectorFiles, ("key", "dimensions", "system", "subset", "suite"), TEXTS)
     group = parser.add_argument_group("single points and figures")
     group.add_argument(
         "--per-sample", metavar="FILE", help="write every generated point, worst first: .csv or .parquet"
@@ -100,6 +99,8 @@ def _neighbours(text: str) -> int | dict[str, int]:
 
 
 def run(args: argparse.Namespace) -> int:
+    from earmark.report import fidelity as report
+
     options.check_out(args, "per_sample", "per_real", "figure", "html")
     if args.figure or args.html:
         from earmark.report.figures.style import library
@@ -114,71 +115,88 @@ def run(args: argparse.Namespace) -> int:
     )  # fmt: skip
     title = f"{args.generated} against {args.real}"
     sizes = f"{counted(len(generated.values), 'generated point')}, {len(real.values)} real"
-    from earmark.report.fidelity import to_text
-
     options.tell_columns(args, real, generated)
-    options.deliver(args, scores, lambda found: to_text(scores, f"{title} · {sizes}", args.worst))
-    written = _write(args, scores, title)
+    options.deliver(args, scores, lambda _: report.to_text(scores, f"{title} · {sizes}", args.worst))
+    writers = {
+        "per_sample": lambda path: report.write_samples(scores, path),
+        "per_real": lambda path: report.write_reals(scores, path),
+        "figure": lambda path: _draw(scores, title, path),
+        "html": lambda path: report.write_page(scores, title, path),
+    }
+    written = options.write_files(args, writers)
     return 0 if written and any(row.status == "ok" for row in scores) else 1
 
 
+def _draw(scores: Fidelity, title: str, path: str) -> None:
+    from earmark.report.figures import save
+    from earmark.report.figures.fidelity import overview
+
+    save(overview(scores, title=title), path)
+
+
 def _read(args: argparse.Namespace) -> tuple[Vectors, Vectors]:
+    """Both sets as vectors, with equal columns. A model that learns from sounds learns from the real ones alone."""
     if args.pool is not None and args.extractor is None:
         raise UsageError("--pool belongs to audio: name the model with --extractor too.")
-    # One model for both sets: one that learns from sounds learns from the real ones alone, which come first.
-    model = None
-    if args.extractor is not None:
-        from earmark.extractors.catalogue import open_extractor
+    if args.extractor is None:
+        for source in (args.real, args.generated):
+            if Path(source).is_dir():
+                raise UsageError(
+                    f"{source} is a folder: name a model with --extractor to turn its sounds into vectors."
+                )
+        return _same_columns(*(_read_file(args, source) for source in (args.real, args.generated)))
+    from earmark.extractors.catalogue import open_extractor
 
-        model = open_extractor(args.extractor)
-    places = (args.real, args.generated)
-    pool = args.pool if model is None else _pooling(args, model, places)
-    found = []
-    for place in places:
-        if model is None and Path(place).is_dir():
-            raise UsageError(f"{place} is a folder: name a model with --extractor to turn its sounds into vectors.")
-        if model is None or _holds_vectors(place):
-            found.append(vectors.read_vectors(place, key=args.key, dimensions=args.dimensions))
-            continue
-        from earmark.embed.embedding import embed_audio
-
-        heard = embed_audio(place, model, pool, threads=args.threads, progress=not args.quiet)
-        found.append(Vectors(heard.ids, heard.vectors, source=str(place)))
-        # A clip that failed is missing from the scores: that is no remark, and is said even with --quiet.
-        for note in heard.notes[: bool(heard.failures) if args.quiet else None]:
-            print(f"note: {place}: {note}", file=sys.stderr)
-    if model is not None and found[0].values.shape[1] != found[1].values.shape[1]:
-        widths = " and ".join(str(one.values.shape[1]) for one in found)
+    model = open_extractor(args.extractor)
+    pool = _pooling(args, model)
+    real, generated = (_embed(args, source, model, pool) for source in (args.real, args.generated))
+    if real.values.shape[1] != generated.values.shape[1]:
         raise InputError(
-            f"{args.real} and {args.generated} have vectors of {widths} numbers with the pooling "
-            f"{pool or model.card.pooling}: a pooling that follows time is as long as the longest clip of its set; use "
-            "--pool mean_time."
+            f"{args.real} and {args.generated} have vectors of {real.values.shape[1]} and {generated.values.shape[1]} "
+            f"numbers with the pooling {pool or model.card.pooling}: a pooling that follows time is as long as the "
+            "longest clip of its set; use --pool mean_time."
         )
-    return found[0], _in_order(found[1], found[0])
+    return _same_columns(real, generated)
 
 
-def _in_order(generated: Vectors, real: Vectors) -> Vectors:
-    """The generated vectors with their columns in the order of the real ones, where both have the same names.
+def _read_file(args: argparse.Namespace, source: str) -> Vectors:
+    return vectors.read_vectors(source, key=args.key, dimensions=args.dimensions)
+
+
+def _embed(args: argparse.Namespace, source: str, model: Extractor, pool: str | None) -> Vectors:
+    from earmark.embed.embedding import embed_audio
+
+    if _holds_vectors(source):
+        return _read_file(args, source)
+    embedding = embed_audio(source, model, pool, threads=args.threads, progress=not args.quiet)
+    # A clip that failed is missing from the scores: that is no remark, and is said even with --quiet.
+    for note in embedding.notes[: bool(embedding.failures) if args.quiet else None]:
+        print(f"note: {source}: {note}", file=sys.stderr)
+    return Vectors(embedding.ids, embedding.vectors, source=str(source))
+
+
+def _same_columns(real: Vectors, generated: Vectors) -> tuple[Vectors, Vectors]:
+    """Both sets with the columns of the generated one in the order of the real one, where both have the same names.
 
     Names that have nothing in common say nothing about each other: the columns are then taken as they stand.
     """
-    there, wanted = generated.columns, real.columns
-    if there is None or wanted is None or there == wanted or not set(there) & set(wanted):
-        return generated
-    if len(set(there)) < len(there) or sorted(there) != sorted(wanted):
+    columns, wanted = generated.columns, real.columns
+    if columns is None or wanted is None or columns == wanted or not set(columns) & set(wanted):
+        return real, generated
+    if len(set(columns)) < len(columns) or sorted(columns) != sorted(wanted):
         raise InputError(
-            f"{real.source} and {generated.source} have other columns ({shortened(wanted)}; {shortened(there)}): "
+            f"{real.source} and {generated.source} have other columns ({shortened(wanted)}; {shortened(columns)}): "
             "choose those that they share with --dimensions."
         )
-    places = [there.index(name) for name in wanted]
-    return replace(generated, values=take_columns(generated.values, places), columns=wanted)
+    order = [columns.index(name) for name in wanted]
+    return real, replace(generated, values=generated.values.take(order, axis=1), columns=wanted)
 
 
-def _holds_vectors(place: str) -> bool:
-    return Path(place).suffix.lower() in ARRAYS
+def _holds_vectors(source: str) -> bool:
+    return Path(source).suffix.lower() in ARRAYS
 
 
-def _pooling(args: argparse.Namespace, model: Extractor, places: tuple[str, str]) -> str | None:
+def _pooling(args: argparse.Namespace, model: Extractor) -> str | None:
     """The pooling asked for, or one whose length is the same for both sets of sounds; None is the extractor's own."""
     from earmark.embed import pooling
 
@@ -187,39 +205,9 @@ def _pooling(args: argparse.Namespace, model: Extractor, places: tuple[str, str]
             raise UsageError(f"--pool {args.pool!r} would fit principal components to each set by itself: leave D out.")
         return str(args.pool)
     own = pooling.parse(model.card.pooling).pooling
-    follows = model.card.frame_rate is not None and any(pooling.POOLINGS[one].follows_time for one in own.split("+"))
-    if not follows or any(map(_holds_vectors, places)):
+    follows = any(pooling.POOLINGS[part].follows_time for part in own.split("+"))
+    if model.card.frame_rate is None or not follows or any(map(_holds_vectors, (args.real, args.generated))):
         return None
     if not args.quiet:
         print(f"note: pooling mean_time, since {own} is as long as the longest clip of each set", file=sys.stderr)
     return "mean_time"
-
-
-def _write(args: argparse.Namespace, scores: Fidelity, title: str) -> bool:
-    """The files asked for beside the score table; what cannot be written is told, and the others are."""
-    from earmark.report import fidelity as report
-
-    def draw(target: str) -> None:
-        from earmark.report.figures import save
-        from earmark.report.figures.fidelity import overview
-
-        save(overview(scores, title=title), target)
-
-    failed = False
-    for target, write in (
-        (args.per_sample, lambda target: report.write_samples(scores, target)),
-        (args.per_real, lambda target: report.write_reals(scores, target)),
-        (args.figure, draw),
-        (args.html, lambda target: report.write_page(scores, title, target)),
-    ):
-        if not target:
-            continue
-        try:
-            write(target)
-        except EarmarkError as error:
-            failed = True
-            print(f"not written: {target}: {error}", file=sys.stderr)
-        else:
-            if not args.quiet:
-                print(f"written: {target}", file=sys.stderr)
-    return not failed

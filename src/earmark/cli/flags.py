@@ -10,31 +10,39 @@ import argparse
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
+from earmark.cli.options import names, whole_numbers
 from earmark.errors import UsageError
 from earmark.evaluation.options import Options
-from earmark.runs.config import CacheOptions, RunSettings, kinds_of
+from earmark.runs.config import OF_EACH_CORPUS, CacheOptions, RunSettings, kinds_of
 
-__all__ = ["add_cache", "add_flags", "config_of", "names", "whole_numbers"]
+__all__ = ["VectorFiles", "add_cache", "add_flags", "add_labels", "add_vectors", "config_of", "given"]
 
 Settings = TypeVar("Settings", bound=RunSettings)
 
 _DESCRIBED_AS = {"jobs": "threads", "workers": "threads"}
 
 
-def names(text: str) -> list[str]:
-    """A comma-separated list of words."""
-    return [word.strip() for word in text.split(",") if word.strip()]
+class VectorFiles(BaseModel):
+    """Which columns of files are what, and what the rows of the result are called."""
 
-
-def whole_numbers(text: str) -> list[int]:
-    """A comma-separated list of whole numbers."""
-    try:
-        return [int(word) for word in names(text)]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list of whole numbers such as 1,5") from None
+    key: str | None = Field(default=None, description="the array to take from .npz, .parquet or .pt files")
+    dimensions: list[str] = Field(
+        default=[],
+        description="columns of .csv and .parquet files to use, by name or pattern as in 'f*,energy' (default: all but "
+        "labels, groups, ids, an index, and names such as class, speaker_id or fold)",
+    )
+    label_column: str | None = Field(default=None, description="column that holds the label (default: label)")
+    groups: str | None = Field(
+        default=None,
+        description="column that holds the speaker, bird or recording: the unit of intervals and tests",
+        json_schema_extra={"metavar": "COLUMN"},
+    )
+    system: str = Field(default="", description="name of the model, for the system column")
+    subset: str = Field(default="", description="name of the data, for the subset column")
+    suite: str = Field(default="", description="name of the suite, for the suite column")
 
 
 def add_flags(
@@ -58,6 +66,21 @@ def add_flags(
         parser.add_argument(flag, dest=name, default=None, **settings)
 
 
+def add_vectors(parser: argparse.ArgumentParser, **texts: str) -> None:
+    """Flags of distances, resources, files and names; `texts` are help in place of the general one."""
+    group = parser.add_argument_group("distances and resources")
+    add_flags(group, Options, ("distance", "ties", "correct", "device", "memory", "threads"), texts)
+    add_flags(group, VectorFiles, ("key", "dimensions", "system", "subset", "suite"), texts)
+    parser.set_defaults(dimensions=[], system="", subset="", suite="")
+
+
+def add_labels(parser: argparse.ArgumentParser, **texts: str) -> None:
+    """Flags of labels and groups."""
+    group = parser.add_argument_group("labels and groups")
+    add_flags(group, VectorFiles, ("label_column", "groups"), texts)
+    add_flags(group, Options, ("across_groups", "min_class_size", "k", "seed"), texts)
+
+
 def add_cache(parser: argparse._ActionsContainer) -> None:
     """Where finished steps lie and whether they are used: the section `cache` of a config."""
     for flag, name in (("--cache", "policy"), ("--cache-dir", "url")):
@@ -67,7 +90,8 @@ def add_cache(parser: argparse._ActionsContainer) -> None:
 
 def given(args: argparse.Namespace, model: type[BaseModel]) -> dict[str, Any]:
     """The values of the flags that were given, under the names that the model knows."""
-    known = (*model.model_fields, *getattr(model, "SPELLINGS", ()))
+    known = [*model.model_fields, *getattr(model, "SPELLINGS", ())]
+    known += OF_EACH_CORPUS if issubclass(model, RunSettings) else ()
     values = {name: getattr(args, name, None) for name in known if name != "cache"}
     cache = {"policy": getattr(args, "cache", None), "url": getattr(args, "cache_dir", None)}
     values["cache"] = {name: value for name, value in cache.items() if value is not None} or None

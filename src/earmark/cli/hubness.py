@@ -13,12 +13,12 @@ from earmark import vectors
 from earmark._version import __version__
 from earmark.cli import flags, options
 from earmark.errors import UsageError
-from earmark.evaluation.hub_study import study_hubness
+from earmark.evaluation import study_hubness
 from earmark.evaluation.options import Options
 from earmark.geometry.corrections import CORRECTIONS
+from earmark.report import to_text
 from earmark.report.figures.style import library
 from earmark.report.hubs import HubView, distribution_text, hubs_text
-from earmark.report.tables import to_text
 
 EXAMPLES = """examples:
   earmark hubness vectors.npy
@@ -35,13 +35,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--top", type=int, default=5, metavar="N", help="how many hubs to name (default: 5)")
     parser.add_argument("--figure", metavar="FILE", help="draw lists and a hub's neighbourhood: .png, .svg or .pdf")
     parser.add_argument("--html", metavar="FILE", help="write the same as a page, with all hubs and antihubs by name")
-    flags.add_flags(parser, options.VectorFiles, ("label_column",), {"label_column": LABELS})
-    options.add_vectors(parser, correct=f"{Options.model_fields['correct'].description} (default: each of them)")
+    flags.add_flags(parser, flags.VectorFiles, ("label_column",), {"label_column": LABELS})
+    flags.add_vectors(parser, correct=f"{Options.model_fields['correct'].description} (default: each of them)")
     parser.set_defaults(correct=list(CORRECTIONS))
     options.add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
+    from earmark.report.figures.hubness import hub_figure
+    from earmark.report.html.hubness import write_hubness
+
     options.check_out(args, "figure")
     if args.k < 1:
         raise UsageError(f"--k must be at least 1, not {args.k}.")
@@ -70,19 +73,9 @@ def run(args: argparse.Namespace) -> int:
         for path in filter(None, (args.figure, args.html)):
             print(f"not written: {path}: there are no neighbour lists to draw, since {reason}", file=sys.stderr)
         return 1
-    _draw(view, args)
-    return 0 if any(row.status == "ok" for row in study.scores) else 1
-
-
-def _draw(view: HubView, args: argparse.Namespace) -> None:
-    if args.figure:
-        from earmark.report.figures.hubness import hub_figure
-
-        hub_figure(view, args.figure)
-    if args.html:
-        from earmark.report.html.hubness import write_hubness
-
-        write_hubness(view, args.html, __version__)
-    for path in (args.figure, args.html):
-        if path and not args.quiet:
-            print(f"written to {path}", file=sys.stderr)
+    writers = {
+        "figure": lambda path: hub_figure(view, path),
+        "html": lambda path: write_hubness(view, path, __version__),
+    }
+    written = options.write_files(args, writers)
+    return 0 if written and any(row.status == "ok" for row in study.scores) else 1

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, Field
-
-from earmark.cli.flags import add_flags, names
-from earmark.errors import InputError, UsageError
-from earmark.evaluation.options import Options
+from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.scores import Scores
 from earmark.vectors import Joined, Vectors
 
-__all__ = [
-    "add_labels", "add_output", "add_repeats", "add_vectors", "check_out", "deliver", "names",
-    "tell_columns",
-]  # fmt: skip
+__all__ = ["add_output", "add_repeats", "check_out", "deliver", "names", "tell_columns", "whole_numbers", "write_files"]
 
 ENDINGS = {
     "figure": (".png", ".svg", ".pdf"),
@@ -30,24 +23,17 @@ ENDINGS = {
 """How names of files end, of those flags that leave a choice."""
 
 
-class VectorFiles(BaseModel):
-    """Which columns of files are what, and what the rows of the result are called."""
+def names(text: str) -> list[str]:
+    """A comma-separated list of words."""
+    return [word.strip() for word in text.split(",") if word.strip()]
 
-    key: str | None = Field(default=None, description="the array to take from .npz, .parquet or .pt files")
-    dimensions: list[str] = Field(
-        default=[],
-        description="columns of .csv and .parquet files to use, by name or pattern as in 'f*,energy' (default: all but "
-        "labels, groups, ids, an index, and names such as class, speaker_id or fold)",
-    )
-    label_column: str | None = Field(default=None, description="column that holds the label (default: label)")
-    groups: str | None = Field(
-        default=None,
-        description="column that holds the speaker, bird or recording: the unit of intervals and tests",
-        json_schema_extra={"metavar": "COLUMN"},
-    )
-    system: str = Field(default="", description="name of the model, for the system column")
-    subset: str = Field(default="", description="name of the data, for the subset column")
-    suite: str = Field(default="", description="name of the suite, for the suite column")
+
+def whole_numbers(text: str) -> list[int]:
+    """A comma-separated list of whole numbers."""
+    try:
+        return [int(word) for word in names(text)]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of whole numbers such as 1,5") from None
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
@@ -65,21 +51,6 @@ def add_repeats(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def add_vectors(parser: argparse.ArgumentParser, **texts: str) -> None:
-    """Flags of distances, resources, files and names; `texts` are help in place of the general one."""
-    group = parser.add_argument_group("distances and resources")
-    add_flags(group, Options, ("distance", "ties", "correct", "device", "memory", "threads"), texts)
-    add_flags(group, VectorFiles, ("key", "dimensions", "system", "subset", "suite"), texts)
-    parser.set_defaults(dimensions=[], system="", subset="", suite="")
-
-
-def add_labels(parser: argparse.ArgumentParser, **texts: str) -> None:
-    """Flags of labels and groups."""
-    group = parser.add_argument_group("labels and groups")
-    add_flags(group, VectorFiles, ("label_column", "groups"), texts)
-    add_flags(group, Options, ("across_groups", "min_class_size", "k", "seed"), texts)
-
-
 def check_out(args: argparse.Namespace, *endings: str) -> None:
     """Refuse a file that cannot be written before the work, not after it: for its folder, or the ending of its name."""
     for name in ("per_point", *ENDINGS):
@@ -92,14 +63,14 @@ def check_out(args: argparse.Namespace, *endings: str) -> None:
             raise UsageError(f"{target}: choose a name that ends in {', '.join(most)} or {last}.")
 
 
-def tell_columns(args: argparse.Namespace, *read: Joined | Vectors) -> None:
+def tell_columns(args: argparse.Namespace, *files: Joined | Vectors) -> None:
     """Say on stderr which columns were used as what, and what a reader should know of the files."""
     if args.quiet:
         return
-    for one in read:
-        if one.columns is not None or "; " in one.summary:
-            print(one.summary, file=sys.stderr)
-        for note in one.notes:
+    for file in files:
+        if file.columns is not None or "; " in file.summary:
+            print(file.summary, file=sys.stderr)
+        for note in file.notes:
             print(f"note: {note}", file=sys.stderr)
 
 
@@ -110,3 +81,21 @@ def deliver(args: argparse.Namespace, scores: Scores, render: Callable[[Scores],
     sys.stdout.write(scores.to_json() if args.json else render(scores).rstrip() + "\n")
     if args.out and not args.quiet:
         print(f"scores written to {args.out}", file=sys.stderr)
+
+
+def write_files(args: argparse.Namespace, writers: Mapping[str, Callable[[str], object]]) -> bool:
+    """Write the files asked for beside the score table; one that cannot be written costs no other one."""
+    written = True
+    for name, write in writers.items():
+        target = getattr(args, name)
+        if not target:
+            continue
+        try:
+            write(target)
+        except EarmarkError as error:
+            written = False
+            print(f"not written: {target}: {error}", file=sys.stderr)
+        else:
+            if not args.quiet:
+                print(f"written: {target}", file=sys.stderr)
+    return written

@@ -34,12 +34,7 @@ EXAMPLES = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("partial", metavar="PARTIAL", help="table with the subsets that were run")
     parser.add_argument(
-        "--history",
-        type=options.names,
-        action="extend",
-        default=[],
-        metavar="LIST",
-        help="tables of other systems",
+        "--history", type=options.names, action="extend", default=[], metavar="LIST", help="tables of other systems"
     )
     parser.add_argument("--metric", type=options.names, default=[], metavar="LIST", help="only these (default: all)")
     parser.add_argument(
@@ -79,7 +74,5 @@ def _report(filled: Scores, path: Path, source: str) -> None:
 
     if path.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{path}: the report is an HTML file; give a name that ends in .html.")
-    write_report(
-        ReportData(title=f"Measured and predicted: {source}", scores=filled, version=__version__, notes=filled.notes),
-        path,
-    )
+    title = f"Measured and predicted: {source}"
+    write_report(ReportData(title=title, scores=filled, version=__version__, notes=filled.notes), path)

@@ -8,20 +8,18 @@ was printed; --out writes it.
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
 
 from earmark import published
-from earmark.atomic import write_whole
 from earmark.cli import options
 from earmark.errors import UsageError, did_you_mean
-from earmark.report.tables import by_subset
+from earmark.report import by_subset
 from earmark.scores import Scores
 from earmark.scores.rows import distinct
+from earmark.tables import aligned, write_csv
 
 EXAMPLES = """examples:
   earmark published list
@@ -58,9 +56,9 @@ def _list(args: argparse.Namespace) -> int:
         found = {"sets": sets, "tables": [asdict(card) for card in published.tables()]}
         print(json.dumps(found, ensure_ascii=False, indent=1))
         return 0
-    print(_aligned([["set of scores", "what it holds"], *([one["name"], one["holds"]] for one in sets)]))
+    print(*aligned([["set of scores", "what it holds"], *([one["name"], one["holds"]] for one in sets)]), sep="\n")
     rows = [[card.name, str(card.lines), f"{card.paper}, {card.printed}"] for card in published.tables()]
-    print("\n" + _aligned([["table as printed", "rows", "where"], *rows]))
+    print("", *aligned([["table as printed", "rows", "where"], *rows]), sep="\n")
     return 0
 
 
@@ -71,7 +69,7 @@ def _check(args: argparse.Namespace) -> int:
         print(json.dumps([asdict(found) for found in findings], ensure_ascii=False, indent=1))
     else:
         rows = [[f"{found.reproduced} of {found.total}", f"{found.paper}, {found.name}"] for found in findings]
-        print(_aligned([["count", "what"], *rows]))
+        print(*aligned([["count", "what"], *rows]), sep="\n")
     if not args.quiet:
         for found in findings:
             if found.remark:
@@ -115,23 +113,12 @@ def _table(args: argparse.Namespace, rows: list[dict[str, str]]) -> int:
     if args.out:
         if Path(args.out).suffix.lower() != ".csv":
             raise UsageError(f"{args.out}: a table as printed is written as .csv; give a name that ends so.")
-        text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        write_whole(Path(args.out), text.getvalue().encode())
+        write_csv(Path(args.out), list(rows[0]), rows)
     if args.json:
         print(json.dumps(rows, ensure_ascii=False, indent=1))
     else:
-        print(_aligned([list(rows[0]), *([*row.values()] for row in rows)]))
+        print(*aligned([list(rows[0]), *(list(row.values()) for row in rows)]), sep="\n")
     card = published.table(args.name)
     if not args.quiet:
         print(f"{card.paper}, {card.printed}. {card.known}".rstrip(), file=sys.stderr)
     return 0
-
-
-def _aligned(lines: list[list[str]]) -> str:
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]) - 1)] + [0]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )

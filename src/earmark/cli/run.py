@@ -14,11 +14,13 @@ import textwrap
 from dataclasses import asdict
 
 from earmark.cli import flags, options
+from earmark.metrics.catalogue import STANDARD
 from earmark.pipeline.plan import plan_text
 from earmark.pipeline.runs import Run, plan
 from earmark.pipeline.runs import run as run_pipeline
-from earmark.report.tables import to_text
+from earmark.report import to_text
 from earmark.representations.config import RunConfig
+from earmark.runs.config import CorpusEntry
 from earmark.scores import Scores
 from earmark.wording import counted
 
@@ -32,7 +34,7 @@ EXAMPLES = """examples:
   earmark run config.yaml --cache-dir s3://bucket/earmark --steps prepare,embed
 """
 
-SHOWN = ("P@1", "P@5", "GSR", "CSR", "CS", "CSCF", "silhouette", "NMI")
+SHOWN = (*STANDARD, "NMI")
 """Metrics of the table on stdout, where they were measured; scores.csv holds them all."""
 
 
@@ -43,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", metavar="CONFIG", nargs="?", help="YAML file")
     group = parser.add_argument_group("what to measure")
     flags.add_flags(group, RunConfig, ("suite", "corpus"))
-    group.add_argument("--subset", type=flags.names, metavar="LIST", help="subsets of the corpus (default: all)")
+    flags.add_flags(group, CorpusEntry, ("subset", "label_column"))
     flags.add_flags(group, RunConfig, ("extractor", "layers", "pool", "pca", "distance", "correct"))
     group = parser.add_argument_group("metrics and calibration")
     flags.add_flags(
@@ -51,7 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("metrics", "k", "hub_k", "ties", "permutations", "intervals", "bootstrap", "across_groups", "min_class_size",
          "copies", "label_noise", "dtw", "seed"),
     )  # fmt: skip
-    group.add_argument("--groups", dest="across_groups", action="store_true", default=None, help=argparse.SUPPRESS)
+    column = CorpusEntry.model_fields["groups"].description
+    group.add_argument("--groups", nargs="?", const=True, metavar="COLUMN", help=column)
     group = parser.add_argument_group("running")
     flags.add_flags(group, RunConfig, ("into", "steps"))
     group.add_argument("--plan", action="store_true", help="say what would run, what is cached and how long it takes")
@@ -66,12 +69,11 @@ def config_of(args: argparse.Namespace) -> RunConfig:
     """The config that the file and the flags describe; a report alone needs neither sounds nor models."""
     if args.steps == ["report"] and not args.config:
         args.corpus, args.extractor = args.corpus or ["-"], args.extractor or ["-"]
-    if args.corpus and args.subset:
-        args.corpus = [{"spec": spec, "subsets": args.subset} for spec in args.corpus]
-    config = flags.config_of(args, RunConfig, "run")
-    if args.subset and not args.corpus:
-        config = config.with_corpora(lambda entry: entry.model_copy(update={"subsets": args.subset}))
-    return config
+    # In version 0.1.0 --groups was a switch: without a column, or before the config file, it still is.
+    if args.groups is True or (not args.config and str(args.groups).endswith((".yaml", ".yml"))):
+        args.config = args.config or (None if args.groups is True else args.groups)
+        args.groups, args.across_groups = None, True
+    return flags.config_of(args, RunConfig, "run")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -115,8 +115,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 def _prepare(settings: Settings, args: argparse.Namespace) -> None:
     """Make or migrate the database, and give a new board its first content and its first moderator."""
-    from earmark.board.storage import open_database
-    from earmark.board.storage import Store
+    from earmark.board.storage import Store, open_database
 
     store = Store(open_database(settings.database), settings.limits)
     try:

@@ -200,12 +200,16 @@ def _same_number(wanted: str, known: Iterable[str]) -> str:
 
 
 def open_codec(spec: str, **options: Any) -> Codec:
-    """Make the codec that `spec` names. Options given as keywords win over those in the spelling.
+    """Make the codec that `spec` names.
 
-    `opus@12`                     a setting of the list
-    `opus@12?vbr=off`             with options
-    `lyra:FOLDER@3.2`             with weights of your own: a folder, a file, or a name on the hub
-    `mypackage.mymodule:MyCodec`  an import path: a class, a function that makes a codec, or a codec
+        `opus@12`                     a setting of the list
+        `opus@12?vbr=off`             with options
+        `lyra:FOLDER@3.2`             with weights of your own: a folder, a file, or a name on the hub
+        `mypackage.mymodule:MyCodec`  an import path: a class, a function that makes a codec, or a codec
+
+    Args:
+        spec: How it is spelled, as above.
+        options: Options of the codec; they win over those in the spelling.
     """
     parsed = parse_spec(spec)
     if parsed.is_path:

@@ -9,12 +9,13 @@ another instance of the codec. Resampling, counting bits, timing and alignment a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import InputError
+from earmark.scores import Measurement as Measured
 
 __all__ = [
     "CATEGORIES",
@@ -90,22 +91,6 @@ class Concealing(Codec, Protocol):
     """A codec that can decode when packets (or token frames) are lost; `lost` marks them."""
 
     def decode_with_losses(self, coded: Coded, lost: NDArray[np.bool_]) -> Waveform: ...
-
-
-class Measured(NamedTuple):
-    """A number, or why there is none: status `ok`, `not_applicable` or `failed`. Never a sentinel."""
-
-    value: float | None
-    status: str = "ok"
-    reason: str = ""
-
-    @classmethod
-    def not_applicable(cls, reason: str) -> Measured:
-        return cls(None, "not_applicable", reason)
-
-    @classmethod
-    def failed(cls, reason: str) -> Measured:
-        return cls(None, "failed", reason)
 
 
 class CodecFailure(InputError):

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from earmark.codecs.contract import CATEGORIES, Category, Measured
 from earmark.errors import UsageError
 from earmark.scores import Row, harmonic_mean
+from earmark.scores import metrics as records
 
 __all__ = [
     "HALF_DISTANCE",
@@ -56,6 +57,9 @@ _Scale = Callable[[str, float], float]
 _DISTANCES = ("stft_distance", "mel_distance")
 
 
+@records.metric(
+    range=(0.0, 1.03), words="harmonic mean of normalised metrics, as published"
+)  # wide-band PESQ passes 4.5
 def overall(means: Mapping[str, float | None], category: Category) -> Measured:
     """The published overall score from the mean of each metric; 0 to 1.03, higher is better.
 
@@ -66,6 +70,7 @@ def overall(means: Mapping[str, float | None], category: Category) -> Measured:
     return found if isinstance(found, Measured) else _harmonic(found)
 
 
+@records.metric(range=records.FRACTION, words="harmonic mean of normalised metrics, without saturation")
 def overall_unsaturated(means: Mapping[str, float | None], category: Category) -> Measured:
     """The same without saturation; 0 to 1, higher is better, 1 exactly for a codec that changes nothing.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -160,22 +160,18 @@ def open_codec_superb(spec: str = "") -> Corpus:
             f"write codec_superb:{name}?from=PLACE with the place of your copy."
         )
     dataset = DATASETS[name]
-    found = open_corpus(place)
-    kept = select(found.clips, dataset.partition)
+    copy = open_corpus(place)
+    kept = select(copy.clips, dataset.partition)
     if not kept:
         raise InputError(
-            f"{place}: none of its {len(found)} clips is in the part that Codec-SUPERB uses of {dataset.title} "
+            f"{place}: none of its {len(copy)} clips is in the part that Codec-SUPERB uses of {dataset.title} "
             f"({dataset.partition.rule}); name the part in the subset column or in a folder."
         )
-    notes = [f"{dataset.title}: {len(kept)} of {len(found)} clips kept ({dataset.partition.rule})."]
-    if dataset.partition.most_frequent:
-        notes += _label_notes(kept, dataset)
-    return Corpus(_card(dataset, place), kept, (*found.notes, *notes))
-
-
-def _label_notes(kept: Sequence[Clip], dataset: Dataset) -> list[str]:
-    """Which labels were taken for the most frequent: they are counted in the copy at hand, which may be a part."""
-    labels = sorted({clip.label for clip in kept if clip.label is not None})
+    notes = [f"{dataset.title}: {len(kept)} of {len(copy)} clips kept ({dataset.partition.rule})."]
     wanted = dataset.partition.most_frequent
-    few = f", {wanted} were wanted" if len(labels) < wanted else ""
-    return [f"{dataset.title}: the most frequent labels of this copy are {', '.join(labels)}{few}."]
+    if wanted:
+        # Which labels were taken for the most frequent: they are counted in the copy at hand, which may be a part.
+        labels = sorted({clip.label for clip in kept if clip.label is not None})
+        few = f", {wanted} were wanted" if len(labels) < wanted else ""
+        notes.append(f"{dataset.title}: the most frequent labels of this copy are {', '.join(labels)}{few}.")
+    return Corpus(_card(dataset, place), kept, (*copy.notes, *notes))

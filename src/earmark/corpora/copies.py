@@ -73,7 +73,11 @@ def find_copies(
         sound = None if digest is None else decoded.get(first[digest])
         if sound is not None:
             members.setdefault(sound, []).append(clip)
-    return [_copy_set(found) for found in members.values() if len(found) > 1]
+    return [
+        CopySet(tuple(clip.id for clip in alike), tuple(dict.fromkeys(clip.label for clip in alike if clip.label)))
+        for alike in members.values()
+        if len(alike) > 1
+    ]
 
 
 def _in_company(rows: Sequence[int], found: Iterable[Hashable]) -> list[int]:
@@ -110,8 +114,3 @@ def _sound(clip: Clip, digest: str | None) -> str | None:
 def _hash(samples: np.ndarray, rate: int) -> str:
     content = np.ascontiguousarray(samples, dtype="<f4") + np.float32(0)  # one zero, not two
     return f"{rate} {hashlib.sha256(content.tobytes()).hexdigest()}"
-
-
-def _copy_set(clips: Sequence[Clip]) -> CopySet:
-    labels = dict.fromkeys(clip.label for clip in clips if clip.label)
-    return CopySet(tuple(clip.id for clip in clips), tuple(labels))

@@ -11,9 +11,7 @@ export continues where it stopped and a changed recording is written anew.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import os
 import re
 from collections.abc import Sequence
@@ -24,11 +22,11 @@ from typing import NamedTuple
 import numpy as np
 
 from earmark import audio
-from earmark.atomic import write_whole
 from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.manifest import write_card, write_manifest
 from earmark.corpora.passes import each
 from earmark.errors import EarmarkError, InputError
+from earmark.tables import write_csv
 
 __all__ = ["Exported", "export", "write_failures"]
 
@@ -111,11 +109,7 @@ def _file_name(text: str) -> str:
 
 def write_failures(path: Path, failed: Sequence[tuple[str, str]]) -> None:
     """Write (id, reason) rows, or remove a list that an earlier run left when now nothing failed."""
-    if not failed:
+    if failed:
+        write_csv(path, ("id", "reason"), failed, errors="replace")
+    else:
         path.unlink(missing_ok=True)
-        return
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("id", "reason"))
-    writer.writerows(failed)
-    write_whole(path, text.getvalue().encode("utf-8", "replace"))

@@ -22,8 +22,8 @@ from urllib.parse import parse_qsl, urlsplit
 from urllib.request import getproxies
 
 from earmark import audio
-from earmark.corpora.audio_folder import COLUMNS, choose_column, metadata_files, read_audio_folder
 from earmark.corpora.clips import Clip, Corpus, CorpusCard, Samples
+from earmark.corpora.folders import ROLES, choose_column, metadata_files, read_audio_folder
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean, require
 from earmark.vectors.texts import column_texts
 
@@ -81,7 +81,7 @@ def parse(spec: str) -> tuple[HubDataset, dict[str, str]]:
     """Take `owner/name?split=test&label=species` apart: the dataset, and the other options."""
     place, _, query = spec.removeprefix("hub:").partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))
-    allowed = ("config", "revision", "split", *COLUMNS)
+    allowed = ("config", "revision", "split", *ROLES)
     for name in options:
         if name not in allowed:
             raise UsageError(
@@ -115,14 +115,14 @@ def open_hub(spec: str) -> Corpus:
 
 
 def _clips(dataset: HubDataset, split: str, table: Any, options: Mapping[str, str]) -> list[Clip]:
-    chosen = {role: choose_column(role, table.column_names, options, dataset.place) for role in COLUMNS}
+    chosen = {role: choose_column(role, table.column_names, options, dataset.place) for role in ROLES}
     sound = chosen.pop("audio")
     if sound is None:
         raise InputError(
             f"{dataset.place} has no column 'audio' (columns: {', '.join(table.column_names)}); "
             "name it with ?audio=COLUMN."
         )
-    values = {role: _values(table, column) for role, column in chosen.items()}
+    values = {role: _texts(table, column) for role, column in chosen.items()}
     return [
         Clip(
             id=values["id"][row] or f"{split}/{row:06d}",
@@ -135,15 +135,15 @@ def _clips(dataset: HubDataset, split: str, table: Any, options: Mapping[str, st
     ]
 
 
-def _values(table: Any, column: str | None) -> list[str | None]:
+def _texts(table: Any, column: str | None) -> list[str | None]:
     """A column as text. Class numbers become the names that the dataset gives them."""
     if column is None:
         return [None] * len(table)
     # Through a table of this column alone: indexing the whole one would fetch the audio of every row.
     values = table.select_columns([column])[:][column]
-    named = getattr(table.features[column], "int2str", None)
-    if named is not None:
-        return [None if value is None or value < 0 else str(named(value)) for value in values]
+    name_of = getattr(table.features[column], "int2str", None)
+    if name_of is not None:
+        return [None if value is None or value < 0 else str(name_of(value)) for value in values]
     return column_texts(values)
 
 

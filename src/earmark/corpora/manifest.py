@@ -7,42 +7,29 @@ behind it (`a.wav#1.5-2.25`). A `card.json` beside the manifest says what the co
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from earmark.atomic import write_whole
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
-from earmark.errors import InputError, did_you_mean, require
+from earmark.errors import InputError, did_you_mean
+from earmark.tables import read_csv, read_text, write_csv
+from earmark.vectors.table_files import read_parquet
 from earmark.vectors.texts import as_text, settled
 
-__all__ = [
-    "COLUMNS",
-    "SUFFIXES",
-    "Row",
-    "clip_of",
-    "missing_files",
-    "read_card",
-    "read_manifest",
-    "read_rows",
-    "unlabelled_note",
-    "with_missing",
-    "write_card",
-    "write_manifest",
-]
+__all__ = ["TextRow", "listed_clips", "read_card", "read_manifest", "read_rows", "write_card", "write_manifest"]
 
 COLUMNS = ("path", "label", "subset", "group", "start", "end", "id")
 SUFFIXES = (".csv", ".tsv", ".parquet")
 CARD = "card.json"
 
 
-class Row(NamedTuple):
+class TextRow(NamedTuple):
     """A row as text, and where it stands ("clips.csv, line 7")."""
 
     where: str
@@ -52,105 +39,102 @@ class Row(NamedTuple):
 # --- reading ------------------------------------------------------------------------------------------------
 
 
-def read_manifest(path: str | os.PathLike[str]) -> Corpus:
-    """Read a manifest, checking every row; no audio is opened.
+def read_manifest(path: str | os.PathLike[str], columns: Mapping[str, str] | None = None) -> Corpus:
+    """Read a manifest, checking every row; no audio is opened. `columns` are other names: {"label": "species"}.
 
     Raises InputError, with the line, for a missing column or cell, a span that is none, or an id used twice. A few
     missing files are noted and fail later as clips; when every file is missing, that is an error here.
     """
     source = Path(path)
-    rows, header = read_rows(source)
+    rows, header = _renamed(*read_rows(source), columns or {}, source)
     ignored = _check_header(header, source)
-    clips: list[Clip] = []
-    seen: dict[str, str] = {}
-    for row in with_missing(rows):
-        clip = clip_of(row, source.parent, "id" in header)
-        if clip.id in seen:
-            remedy = "give each clip its own" if "id" in header else "remove one, or add an id column"
-            raise InputError(f"{row.where}: the id {clip.id!r} was used before, in {seen[clip.id]}; {remedy}.")
-        seen[clip.id] = row.where
-        clips.append(clip)
+    remedy = "give each clip its own" if "id" in header else "remove one, or add an id column"
+    clips = listed_clips(rows, source.parent, remedy, has_ids="id" in header)
     if not clips:
         raise InputError(f"{source} lists no clips: add a row for each clip.")
     notes = [f"{source.name}: columns ignored: {', '.join(ignored)}."] if ignored else []
-    notes += missing_files(clips, source) + unlabelled_note(clips, source)
-    return Corpus(read_card(source.parent, _name(source), str(source)), clips, tuple(notes))
+    # `birds/manifest.csv` is the corpus "birds", `birds.csv` as well.
+    name = source.absolute().parent.name if source.stem.lower() == "manifest" else source.stem
+    card = read_card(source.parent, name, str(source))
+    return Corpus(card, clips, (*notes, *clip_notes(clips, source)))
 
 
-def read_rows(source: Path) -> tuple[Iterator[Row], list[str]]:
-    """The rows of a CSV, TSV or Parquet table as text, and its column names in lower case."""
-    return _read_parquet(source) if source.suffix.lower() == ".parquet" else _read_text(source)
+def _renamed(
+    rows: Iterator[TextRow], header: list[str], columns: Mapping[str, str], source: Path
+) -> tuple[Iterator[TextRow], list[str]]:
+    """The rows with those columns under the names of their roles; what had such a name before is ignored."""
+    names = {name: name for name in header}
+    for role, column in columns.items():
+        key = column.strip().lower()
+        if key not in header:
+            hint = did_you_mean(key, header)
+            raise InputError(f"{source} has no column {column!r} (columns: {', '.join(header) or 'none'}).{hint}")
+        names[role] = f"{role} of the file" if key != role else role
+        names[key] = role
+    renamed = (row._replace(cells={names[name]: cell for name, cell in row.cells.items()}) for row in rows)
+    return renamed, [names[name] for name in header]
 
 
-def with_missing(rows: Iterable[Row]) -> list[Row]:
-    """Rows in which a label or a group that another program wrote as NaN or <NA> is missing, as in files of labels."""
-    listed = list(rows)
-    for name in ("label", "group"):
-        texts = settled([row.cells.get(name) for row in listed])
-        for row, text in zip(listed, texts, strict=True):
-            if name in row.cells:
-                row.cells[name] = text
-    return listed
-
-
-def _read_text(source: Path) -> tuple[Iterator[Row], list[str]]:
-    try:
-        text = source.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError as error:
-        raise InputError(f"{source} does not exist: check the path.") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{source} is a folder: give the manifest in it.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{source} is not UTF-8 text (byte {error.start}): save it as UTF-8.") from error
-    delimiter = "\t" if source.suffix.lower() == ".tsv" else ","
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        header = [name.strip().lower() for name in next(reader, [])]
-    except csv.Error as error:
-        raise InputError(f"{source}, line 1: {error}; correct the header.") from error
+def read_rows(source: Path) -> tuple[Iterator[TextRow], list[str]]:
+    """The rows of a CSV, TSV, JSON Lines or Parquet table as text, and its column names in lower case."""
+    suffix = source.suffix.lower()
+    if suffix == ".parquet":
+        table = read_parquet(source)
+        header = [name.strip().lower() for name in table.column_names]
+        # A column of vectors or of sounds is no text, and large.
+        columns = {
+            name: column.to_pylist()
+            for name, column in zip(header, table.columns, strict=True)
+            if column.type.num_fields == 0
+        }
+        return _rows_of_columns(columns, table.num_rows, source), header
+    text = read_text(source, "manifest")
+    if suffix == ".jsonl":
+        return _rows_of_objects(text, source)
+    lines = read_csv(text, source, delimiter="\t" if suffix == ".tsv" else ",")
+    header = [name.strip().lower() for name in next(lines, (1, []))[1]]
     if len(header) == 1 and ";" in header[0]:
         raise InputError(f"{source} separates its columns by semicolons: save it with commas.")
-    return _text_rows(reader, header, source), header
+    return _rows_of_lines(lines, header, source), header
 
 
-def _text_rows(reader: Any, header: Sequence[str], source: Path) -> Iterator[Row]:
-    while True:
-        # A quoted cell may hold line breaks: the row starts one line after the row before it ended.
-        where = f"{source}, line {reader.line_num + 1}"
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            raise InputError(f"{where}: {error}; correct the quotes.") from error
-        if cells is None:
-            return
+def _rows_of_columns(columns: dict[str, list[Any]], count: int, source: Path) -> Iterator[TextRow]:
+    for index in range(count):
+        cells = {name: as_text(values[index]) for name, values in columns.items()}
+        yield TextRow(f"{source}, row {index + 1}", cells)
+
+
+def _rows_of_lines(lines: Iterable[tuple[int, list[str]]], header: Sequence[str], source: Path) -> Iterator[TextRow]:
+    for number, cells in lines:
+        where = f"{source}, line {number}"
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) != len(header):
             raise InputError(
                 f"{where} has {len(cells)} cells and the header {len(header)}; quote cells that hold a comma."
             )
-        yield Row(where, {name: cell.strip() or None for name, cell in zip(header, cells, strict=True)})
+        yield TextRow(where, {name: cell.strip() or None for name, cell in zip(header, cells, strict=True)})
 
 
-def _read_parquet(source: Path) -> tuple[Iterator[Row], list[str]]:
-    parquet = require("pyarrow.parquet", "Parquet files", "parquet")
-    if not source.is_file():
-        raise InputError(f"{source} does not exist: check the path.")
-    try:
-        table = parquet.ParquetFile(source).read()
-    except Exception as error:  # pyarrow raises many types for a damaged file
-        raise InputError(f"{source} is not a readable Parquet file: {str(error).splitlines()[0]}.") from error
-    header = [name.strip().lower() for name in table.column_names]
-    # A column of vectors or of sounds is no text, and large.
-    wanted = {name: column for name, column in zip(header, table.columns, strict=True) if column.type.num_fields == 0}
-    columns = {name: column.to_pylist() for name, column in wanted.items()}
-    return _parquet_rows(columns, table.num_rows, source), header
-
-
-def _parquet_rows(columns: dict[str, list[Any]], count: int, source: Path) -> Iterator[Row]:
-    for index in range(count):
-        cells = {name: as_text(values[index]) for name, values in columns.items()}
-        yield Row(f"{source}, row {index + 1}", cells)
+def _rows_of_objects(text: str, source: Path) -> tuple[Iterator[TextRow], list[str]]:
+    """The rows of JSON Lines, and every key that is in one of them."""
+    rows: list[TextRow] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            held = json.loads(line)
+        except ValueError as error:
+            raise InputError(f"{source}, line {number} is not JSON ({error}): correct it.") from error
+        if not isinstance(held, dict):
+            raise InputError(f"{source}, line {number} is no object: write one for each clip.")
+        cells = {
+            str(key).strip().lower(): as_text(value)
+            for key, value in held.items()
+            if not isinstance(value, list | dict)
+        }
+        rows.append(TextRow(f"{source}, line {number}", cells))
+    return iter(rows), list(dict.fromkeys(name for row in rows for name in row.cells))
 
 
 def _check_header(header: Sequence[str], source: Path) -> list[str]:
@@ -168,8 +152,46 @@ def _check_header(header: Sequence[str], source: Path) -> list[str]:
     return [name or "(unnamed)" for name in header if name not in COLUMNS]
 
 
-def clip_of(row: Row, root: Path, has_ids: bool) -> Clip:
-    """The clip of a row; relative paths start at `root`."""
+def listed_clips(
+    rows: Iterable[TextRow],
+    root: Path,
+    remedy: str,
+    *,
+    has_ids: bool,
+    seen: dict[str, str] | None = None,
+    keep: Callable[[Clip], bool] = lambda _: True,
+) -> list[Clip]:
+    """The clip of each row; relative paths start at `root`, and no id is used twice.
+
+    A label or a group that another program wrote as NaN or <NA> is missing, as in files of labels.
+
+    Args:
+        rows: The rows, with the names of a manifest's columns.
+        root: Where relative paths start.
+        remedy: What to do about an id that is used twice.
+        has_ids: Whether the table has a column of ids.
+        seen: Where each id stands that other tables of the corpus use; those of these rows are added.
+        keep: Whether a clip is taken; others leave no trace.
+    """
+    listed = list(rows)
+    for name in ("label", "group"):
+        texts = settled([row.cells.get(name) for row in listed])
+        for row, text in zip(listed, texts, strict=True):
+            row.cells[name] = text
+    seen = {} if seen is None else seen
+    clips = []
+    for row in listed:
+        clip = _clip_of(row, root, has_ids)
+        if not keep(clip):
+            continue
+        if clip.id in seen:
+            raise InputError(f"{row.where}: the id {clip.id!r} was used before, in {seen[clip.id]}; {remedy}.")
+        seen[clip.id] = row.where
+        clips.append(clip)
+    return clips
+
+
+def _clip_of(row: TextRow, root: Path, has_ids: bool) -> Clip:
     cells = row.cells
     path = cells.get("path")
     if path is None:
@@ -182,8 +204,9 @@ def clip_of(row: Row, root: Path, has_ids: bool) -> Clip:
     identity = cells.get("id")
     if has_ids and identity is None:
         raise InputError(f"{row.where}: the id is empty; give one to every clip or to none.")
+    span = "" if start is None and end is None else f"#{start or 0:g}-{'' if end is None else format(end, 'g')}"
     return Clip(
-        id=identity or path + span_text(start, end),
+        id=identity or path + span,
         label=cells.get("label"),
         subset=cells.get("subset") or "",
         group=cells.get("group"),
@@ -193,14 +216,7 @@ def clip_of(row: Row, root: Path, has_ids: bool) -> Clip:
     )
 
 
-def span_text(start: float | None, end: float | None) -> str:
-    """How a span is written behind a path: `#1.5-2.25`, or nothing for a whole file."""
-    if start is None and end is None:
-        return ""
-    return f"#{start or 0:g}-{'' if end is None else format(end, 'g')}"
-
-
-def _seconds(row: Row, name: str) -> float | None:
+def _seconds(row: TextRow, name: str) -> float | None:
     cell = row.cells.get(name)
     if cell is None:
         return None
@@ -213,31 +229,22 @@ def _seconds(row: Row, name: str) -> float | None:
     return value
 
 
-def missing_files(clips: Sequence[Clip], source: Path) -> list[str]:
-    """A note when some files are not there, and an error when none is."""
-    known: dict[str, bool] = {}
-    for clip in clips:
-        if clip.path is not None and clip.path not in known:
-            known[clip.path] = Path(clip.path).is_file()
+def clip_notes(clips: Sequence[Clip], source: Path) -> list[str]:
+    """A note when some files are not there, and an error when none is; and how many clips have no label."""
+    known = {path: Path(path).is_file() for path in dict.fromkeys(clip.path for clip in clips) if path is not None}
     missing = [path for path, there in known.items() if not there]
-    if not missing:
-        return []
-    if len(missing) == len(known):
+    if missing and len(missing) == len(known):
         raise InputError(
             f"{source}: none of its {len(known)} files is there (first: {missing[0]}); "
             f"relative paths start at {source.parent.absolute()}."
         )
-    return [f"{source.name}: {len(missing)} of {len(known)} files are missing (first: {missing[0]})."]
-
-
-def unlabelled_note(clips: Sequence[Clip], source: Path) -> list[str]:
-    count = sum(clip.label is None for clip in clips)
-    return [f"{source.name}: {count} of {len(clips)} clips have no label."] if count else []
-
-
-def _name(source: Path) -> str:
-    """`birds/manifest.csv` is the corpus "birds", `birds.csv` as well."""
-    return source.absolute().parent.name if source.stem.lower() == "manifest" else source.stem
+    notes = []
+    if missing:
+        notes.append(f"{source.name}: {len(missing)} of {len(known)} files are missing (first: {missing[0]}).")
+    unlabelled = sum(clip.label is None for clip in clips)
+    if unlabelled:
+        notes.append(f"{source.name}: {unlabelled} of {len(clips)} clips have no label.")
+    return notes
 
 
 # --- writing ------------------------------------------------------------------------------------------------
@@ -246,25 +253,17 @@ def _name(source: Path) -> str:
 def write_manifest(path: str | os.PathLike[str], clips: Iterable[Clip]) -> None:
     """Write clips that are files as a CSV manifest, paths relative to it; the file appears whole or not at all."""
     target = Path(path)
-    root = target.absolute().parent
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    rows = []
     for clip in clips:
         if clip.path is None:
             raise InputError(f"Clip {clip.id!r} is not a file: `earmark corpus export` writes its sound first.")
-        place = _relative(Path(clip.path).absolute(), root)
-        spans = ("" if bound is None else repr(bound) for bound in (clip.start, clip.end))
-        writer.writerow([place, clip.label or "", clip.subset, clip.group or "", *spans, clip.id])
-    write_whole(target, text.getvalue().encode("utf-8", "replace"))
-
-
-def _relative(path: Path, root: Path) -> str:
-    """Relative and with forward slashes, so that a folder with its manifest can be moved; absolute where it must."""
-    try:
-        return Path(os.path.relpath(path, root)).as_posix()
-    except ValueError:  # another drive
-        return str(path)
+        file = Path(clip.path).absolute()
+        try:  # relative and with forward slashes, so that a folder with its manifest can be moved
+            place = Path(os.path.relpath(file, target.absolute().parent)).as_posix()
+        except ValueError:  # another drive
+            place = str(file)
+        rows.append([place, clip.label, clip.subset, clip.group, clip.start, clip.end, clip.id])
+    write_csv(target, COLUMNS, rows, errors="replace")
 
 
 def read_card(folder: Path, name: str, source: str) -> CorpusCard:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from earmark.corpora.clips import Clip
 from earmark.errors import EarmarkError
-from earmark.progress import progress_bar
+from earmark.progress import tracked
 
 T = TypeVar("T")
 
@@ -18,18 +18,14 @@ __all__ = ["each"]
 
 
 def each(
-    clips: Sequence[Clip],
-    work: Callable[[Clip], T],
-    *,
-    threads: int | None = None,
-    progress: str = "",
+    clips: Sequence[Clip], work: Callable[[Clip], T], *, threads: int | None = None, progress: str = ""
 ) -> Iterator[tuple[Clip, T | EarmarkError]]:
     """Every clip with the result of `work`, in order; a clip that cannot be used comes with its error instead.
 
     No more than a few results wait at a time, whatever the number of clips. `progress` names the bar on stderr.
     """
     count = max(1, threads or min(8, os.cpu_count() or 1))
-    ahead: deque[tuple[Clip, Future[T | EarmarkError]]] = deque()
+    waiting: deque[Future[T | EarmarkError]] = deque()
 
     def guarded(clip: Clip) -> T | EarmarkError:
         try:
@@ -37,18 +33,13 @@ def each(
         except EarmarkError as error:
             return error
 
-    with progress_bar(bool(progress), len(clips), progress, "clip") as tick, ThreadPoolExecutor(count) as pool:
+    with ThreadPoolExecutor(count) as pool:
+        coming = iter(clips)
         try:
-            for clip in clips:
-                ahead.append((clip, pool.submit(guarded, clip)))
-                if len(ahead) >= 4 * count:
-                    done, future = ahead.popleft()
-                    yield done, future.result()
-                    tick()
-            while ahead:
-                done, future = ahead.popleft()
-                yield done, future.result()
-                tick()
+            for clip in tracked(clips, progress, "clip", progress=bool(progress)):
+                while len(waiting) < 4 * count and (later := next(coming, None)) is not None:
+                    waiting.append(pool.submit(guarded, later))
+                yield clip, waiting.popleft().result()
         finally:
-            for _, future in ahead:
+            for future in waiting:
                 future.cancel()

@@ -9,14 +9,13 @@ later step stays, as it does in the published subsets.
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,25 +27,10 @@ from earmark.corpora.export import export
 from earmark.corpora.manifest import write_card, write_manifest
 from earmark.corpora.passes import each
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
+from earmark.scores import VOCSIM_SUBSETS
+from earmark.tables import write_csv
 
-__all__ = [
-    "RULES",
-    "Dropped",
-    "Outcome",
-    "Prepared",
-    "Record",
-    "SubsetRule",
-    "cap_classes",
-    "drop_labels",
-    "drop_longest",
-    "drop_most_frequent",
-    "drop_names",
-    "drop_small_classes",
-    "label_per_individual",
-    "prepare",
-    "recipe",
-    "run_recipe",
-]
+__all__ = ["RULES", "Dropped", "Prepared", "Record", "StepResult", "SubsetRule", "prepare", "recipe", "run_recipe"]
 
 RATE = 16_000
 
@@ -69,14 +53,14 @@ class Dropped(NamedTuple):
     reason: str
 
 
-class Outcome(NamedTuple):
+class StepResult(NamedTuple):
     """What a step keeps, in order, and what it drops."""
 
     kept: list[Record]
     dropped: list[Dropped]
 
 
-Step = Callable[[Sequence[Record]], Outcome]
+Step = Callable[[Sequence[Record]], StepResult]
 
 
 @dataclass(frozen=True)
@@ -92,37 +76,27 @@ class SubsetRule:
     min_class_size: int = 6
 
 
-RULES: dict[str, SubsetRule] = {
-    rule.name: rule
-    for rule in (
-        SubsetRule("default"),
-        SubsetRule("BC", names=("10.wav", "16.wav")),
-        SubsetRule("BS1", per_individual=True),
-        SubsetRule("BS2", per_individual=True),
-        SubsetRule("BS3", per_individual=True),
-        SubsetRule("BS4", per_individual=True),
-        SubsetRule("BS5", labels=("TRASH", "SIL", "call"), per_individual=True),
-        SubsetRule("ES1"),
-        SubsetRule("HP"),
-        SubsetRule("HS1", labels=("laugh", "other", "cough")),
-        SubsetRule("HS2"),
-        SubsetRule("HU1", most_frequent=12),
-        SubsetRule("HU2", most_frequent=35),
-        SubsetRule("HU3"),
-        SubsetRule("HU4"),
-        SubsetRule("HW1", most_frequent=50),
-        SubsetRule("HW2", most_frequent=25),
-        SubsetRule("HW3"),
-        SubsetRule("HW4"),
-        SubsetRule("OC1"),
-    )
+_OWN_RULES = {
+    "BC": SubsetRule("BC", names=("10.wav", "16.wav")),
+    "BS5": SubsetRule("BS5", labels=("TRASH", "SIL", "call"), per_individual=True),
+    "HS1": SubsetRule("HS1", labels=("laugh", "other", "cough")),
+    **{name: SubsetRule(name, per_individual=True) for name in ("BS1", "BS2", "BS3", "BS4")},
+    **{
+        name: SubsetRule(name, most_frequent=count)
+        for name, count in {"HU1": 12, "HU2": 35, "HW1": 50, "HW2": 25}.items()
+    },
 }
+RULES: dict[str, SubsetRule] = {
+    name: _OWN_RULES.get(name, SubsetRule(name))
+    for name in ("default", *(subset.name for subset in VOCSIM_SUBSETS))
+}  # fmt: skip
+"""By subset of VocSim; `default` for any other source."""
 
 
 # --- the steps ----------------------------------------------------------------------------------------------
 
 
-def _split(records: Sequence[Record], step: str, why: Callable[[Record], str]) -> Outcome:
+def _split(records: Sequence[Record], step: str, why: Callable[[Record], str]) -> StepResult:
     """Drop the records for which `why` gives a reason."""
     kept: list[Record] = []
     dropped: list[Dropped] = []
@@ -132,22 +106,18 @@ def _split(records: Sequence[Record], step: str, why: Callable[[Record], str]) -
             dropped.append(Dropped(record.clip.id, record.clip.subset, record.label, step, reason))
         else:
             kept.append(record)
-    return Outcome(kept, dropped)
+    return StepResult(kept, dropped)
 
 
-def _sizes(records: Sequence[Record]) -> Counter[str]:
-    return Counter(record.label for record in records)
+def _ranking(records: Sequence[Record]) -> dict[str, int]:
+    """Class sizes by falling size; equal sizes by name, so that the choice is the same everywhere."""
+    return dict(sorted(Counter(record.label for record in records).items(), key=lambda item: (-item[1], item[0])))
 
 
-def _ranking(sizes: Counter[str]) -> list[str]:
-    """Labels by falling size; equal sizes by name, so that the choice is the same everywhere."""
-    return sorted(sizes, key=lambda label: (-sizes[label], label))
-
-
-def drop_longest(records: Sequence[Record], percentile: float = 98.0) -> Outcome:
+def drop_longest(records: Sequence[Record], percentile: float = 98.0) -> StepResult:
     """Drop clips longer than the given percentile of durations (interpolated linearly); ties with it stay."""
     if not records:
-        return Outcome([], [])
+        return StepResult([], [])
     limit = float(np.percentile([record.seconds for record in records], percentile))
 
     def why(record: Record) -> str:
@@ -157,9 +127,9 @@ def drop_longest(records: Sequence[Record], percentile: float = 98.0) -> Outcome
     return _split(records, "drop_longest", why)
 
 
-def drop_small_classes(records: Sequence[Record], minimum: int = 6) -> Outcome:
+def drop_small_classes(records: Sequence[Record], minimum: int = 6) -> StepResult:
     """Drop classes with fewer than `minimum` clips."""
-    sizes = _sizes(records)
+    sizes = _ranking(records)
 
     def why(record: Record) -> str:
         return f"class of {sizes[record.label]}, under {minimum} clips" if sizes[record.label] < minimum else ""
@@ -167,28 +137,25 @@ def drop_small_classes(records: Sequence[Record], minimum: int = 6) -> Outcome:
     return _split(records, "drop_small_classes", why)
 
 
-def drop_names(records: Sequence[Record], names: Sequence[str]) -> Outcome:
+def drop_names(records: Sequence[Record], names: Sequence[str]) -> StepResult:
     """Drop clips whose file name, or whose label, is one of `names`."""
-    unwanted = set(names)
 
     def why(record: Record) -> str:
         own = {record.label, record.clip.id.rsplit("/", 1)[-1], Path(record.clip.path or "").name}
-        return "the source's list of clips to leave out" if own & unwanted else ""
+        return "the source's list of clips to leave out" if own & set(names) else ""
 
     return _split(records, "drop_names", why)
 
 
-def drop_labels(records: Sequence[Record], labels: Sequence[str]) -> Outcome:
+def drop_labels(records: Sequence[Record], labels: Sequence[str]) -> StepResult:
     """Drop classes by name."""
-    unwanted = set(labels)
-    return _split(
-        records, "drop_labels", lambda one: "the source's list of classes to leave out" if one.label in unwanted else ""
-    )
+    reason = "the source's list of classes to leave out"
+    return _split(records, "drop_labels", lambda record: reason if record.label in labels else "")
 
 
-def drop_most_frequent(records: Sequence[Record], count: int) -> Outcome:
+def drop_most_frequent(records: Sequence[Record], count: int) -> StepResult:
     """Drop the `count` largest classes; among equal sizes, the first by name."""
-    ranks = {label: rank for rank, label in enumerate(_ranking(_sizes(records))[:count], start=1)}
+    ranks = {label: rank for rank, label in enumerate(list(_ranking(records))[:count], start=1)}
 
     def why(record: Record) -> str:
         rank = ranks.get(record.label)
@@ -197,7 +164,7 @@ def drop_most_frequent(records: Sequence[Record], count: int) -> Outcome:
     return _split(records, "drop_most_frequent", why)
 
 
-def label_per_individual(records: Sequence[Record]) -> Outcome:
+def label_per_individual(records: Sequence[Record]) -> StepResult:
     """Put the individual before the label (`bird1_A`): the same letter means another sound in another bird."""
     for record in records:
         if record.clip.group is None:
@@ -205,20 +172,19 @@ def label_per_individual(records: Sequence[Record]) -> Outcome:
                 f"{record.clip.id}: labels of this subset are unique per individual, and the clip has no group; "
                 "give the bird in the group column."
             )
-    return Outcome([record._replace(label=f"{record.clip.group}_{record.label}") for record in records], [])
+    return StepResult([record._replace(label=f"{record.clip.group}_{record.label}") for record in records], [])
 
 
-def cap_classes(records: Sequence[Record], above: int = 17_000, low: int = 10_000, high: int = 17_000) -> Outcome:
+def cap_classes(records: Sequence[Record], above: int = 17_000, low: int = 10_000, high: int = 17_000) -> StepResult:
     """When there are more than `above` clips, keep whole classes spread evenly over the size ranking.
 
     As many classes as bring the total between `low` and `high`; where the sizes allow none, those that come nearest
     from below. The paper prescribes the range and the evenness; which classes is settled here, without chance.
     """
     if len(records) <= above:
-        return Outcome(list(records), [])
-    sizes = _sizes(records)
-    ranking = _ranking(sizes)
-    counts = np.array([sizes[label] for label in ranking])
+        return StepResult(list(records), [])
+    sizes = _ranking(records)
+    ranking, counts = list(sizes), np.array(list(sizes.values()))
     best, most = {ranking[-1]}, 0
     for number in range(len(ranking) - 1, 0, -1):
         chosen = np.linspace(0, len(ranking) - 1, number).round().astype(int)
@@ -237,33 +203,28 @@ def cap_classes(records: Sequence[Record], above: int = 17_000, low: int = 10_00
 # --- the recipe ---------------------------------------------------------------------------------------------
 
 
-def recipe(rule: SubsetRule, *, cap: bool = False) -> list[tuple[str, Step]]:
-    """The steps of Algorithm 1 for one source, in order, each with its name."""
-    steps: list[tuple[str, Step]] = [
-        ("drop_longest", lambda records: drop_longest(records, rule.percentile)),
-        ("drop_small_classes", lambda records: drop_small_classes(records, rule.min_class_size)),
-    ]
-    if rule.names:
-        steps.append(("drop_names", lambda records: drop_names(records, rule.names)))
-    if rule.labels:
-        steps.append(("drop_labels", lambda records: drop_labels(records, rule.labels)))
-    if rule.most_frequent:
-        steps.append(("drop_most_frequent", lambda records: drop_most_frequent(records, rule.most_frequent)))
-    if rule.per_individual:
-        steps.append(("label_per_individual", label_per_individual))
-    if cap:
-        steps.append(("cap_classes", cap_classes))
-    return steps
+def recipe(rule: SubsetRule, *, cap: bool = False) -> dict[str, Step]:
+    """The steps of Algorithm 1 for one source, in order, by name."""
+    steps: dict[str, tuple[bool, Step]] = {
+        "drop_longest": (True, partial(drop_longest, percentile=rule.percentile)),
+        "drop_small_classes": (True, partial(drop_small_classes, minimum=rule.min_class_size)),
+        "drop_names": (bool(rule.names), partial(drop_names, names=rule.names)),
+        "drop_labels": (bool(rule.labels), partial(drop_labels, labels=rule.labels)),
+        "drop_most_frequent": (rule.most_frequent > 0, partial(drop_most_frequent, count=rule.most_frequent)),
+        "label_per_individual": (rule.per_individual, label_per_individual),
+        "cap_classes": (cap, cap_classes),
+    }
+    return {name: step for name, (wanted, step) in steps.items() if wanted}
 
 
-def run_recipe(records: Sequence[Record], steps: Sequence[tuple[str, Step]]) -> Outcome:
+def run_recipe(records: Sequence[Record], steps: Mapping[str, Step]) -> StepResult:
     """Run the steps one after the other; dropped clips are listed in the order in which they fell."""
     kept, dropped = list(records), list[Dropped]()
-    for _, step in steps:
-        outcome = step(kept)
-        kept = outcome.kept
-        dropped += outcome.dropped
-    return Outcome(kept, dropped)
+    for step in steps.values():
+        result = step(kept)
+        kept = result.kept
+        dropped += result.dropped
+    return StepResult(kept, dropped)
 
 
 def find_rule(name: str, subset: str) -> SubsetRule:
@@ -302,18 +263,27 @@ def prepare(
 
     Without `audio` the manifest points at the original files, which are resampled when they are read.
     """
-    corpus.refuse_into(Path(into))
+    root = Path(into)
+    corpus.refuse_into(root)
     rules = {name: find_rule(subset_rule, name) for name in corpus.subsets()}
-    records, dropped = _measured(corpus, threads, progress)
+    records: list[Record] = []
+    dropped: list[Dropped] = []
+    bar = "measure" if progress else ""
+    for clip, seconds in each(corpus.clips, lambda clip: clip.seconds(), threads=threads, progress=bar):
+        if isinstance(seconds, EarmarkError):
+            dropped.append(_dropped(clip, "read", str(seconds)))
+        elif clip.label is None:
+            dropped.append(_dropped(clip, "label", "the clip has no label"))
+        else:
+            records.append(Record(clip, clip.label, seconds))
     kept: list[Record] = []
     for name, rule in rules.items():
-        outcome = run_recipe([one for one in records if one.clip.subset == name], recipe(rule, cap=cap))
-        kept += outcome.kept
-        dropped += outcome.dropped
+        result = run_recipe([record for record in records if record.clip.subset == name], recipe(rule, cap=cap))
+        kept += result.kept
+        dropped += result.dropped
     if not kept:
-        why = Counter(one.step for one in dropped).most_common(1)
+        why = Counter(loss.step for loss in dropped).most_common(1)
         raise InputError(f"{corpus.name}: no clip is left after preparation (most were lost at {why[0][0]}).")
-    root = Path(into)
     root.mkdir(parents=True, exist_ok=True)
     clips = [replace(record.clip, label=record.label) for record in kept]
     if audio:
@@ -325,39 +295,14 @@ def prepare(
     else:
         write_card(root, corpus.card)
         write_manifest(root / "manifest.csv", clips)
-    _write_log(root, rules, cap, dropped)
+    write_csv(root / "dropped.csv", Dropped._fields, dropped, errors="replace")
+    used = {
+        name: {"rule": dataclasses.asdict(rule), "steps": ["read", "label", *recipe(rule, cap=cap)]}
+        for name, rule in rules.items()
+    }
+    write_whole(root / "recipe.json", (json.dumps(used, ensure_ascii=False, indent=2) + "\n").encode())
     return Prepared(root / "manifest.csv", clips, dropped)
-
-
-def _measured(corpus: Corpus, threads: int | None, progress: bool) -> tuple[list[Record], list[Dropped]]:
-    records: list[Record] = []
-    dropped: list[Dropped] = []
-    bar = "measure" if progress else ""
-    for clip, result in each(corpus.clips, lambda one: one.seconds(), threads=threads, progress=bar):
-        if isinstance(result, EarmarkError):
-            dropped.append(_dropped(clip, "read", str(result)))
-        elif clip.label is None:
-            dropped.append(_dropped(clip, "label", "the clip has no label"))
-        else:
-            records.append(Record(clip, clip.label, result))
-    return records, dropped
 
 
 def _dropped(clip: Clip, step: str, reason: str) -> Dropped:
     return Dropped(clip.id, clip.subset, clip.label or "", step, reason)
-
-
-def _write_log(root: Path, rules: dict[str, SubsetRule], cap: bool, dropped: Sequence[Dropped]) -> None:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(Dropped._fields)
-    writer.writerows(dropped)
-    write_whole(root / "dropped.csv", text.getvalue().encode("utf-8", "replace"))
-    used = {
-        name: {
-            "rule": dataclasses.asdict(rule),
-            "steps": ["read", "label", *(step for step, _ in recipe(rule, cap=cap))],
-        }
-        for name, rule in rules.items()
-    }
-    write_whole(root / "recipe.json", (json.dumps(used, ensure_ascii=False, indent=2) + "\n").encode())

@@ -10,7 +10,7 @@ mypackage:birds  an import path to a Corpus, or to a function that returns one
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,12 +35,19 @@ CORPORA: Registry[Callable[..., Corpus]] = Registry(
 )
 
 
-def open_corpus(spec: str) -> Corpus:
+def open_corpus(spec: str, *, label_column: str | None = None, groups: str | None = None) -> Corpus:
     """Open a corpus by name, path, hub id or import path; no audio is decoded.
 
     A registered name comes before a folder of the same name: write `./synth` for the folder.
+
+    Args:
+        spec: A registered name, a folder, a manifest, a file, `hub:owner/name` or an import path.
+        label_column: The column of a manifest that holds the label, if it is not called `label`.
+        groups: The column of a manifest that holds the speaker, bird or recording, if it is not called `group`.
     """
     spec = spec.strip()
+    if label_column or groups:
+        return _with_columns(spec, {"label": label_column, "group": groups})
     if not spec:
         raise UsageError("The corpus is empty: give a folder, a manifest, hub:owner/name or a registered name.")
     if spec.startswith("hub:"):
@@ -54,9 +61,11 @@ def open_corpus(spec: str) -> Corpus:
     place = Path(spec).expanduser()
     if place.exists():
         return _open_place(place)
-    if colon and _is_import_path(name, rest):
-        return _imported(spec)
-    if _looks_like_path(spec):
+    if colon and all(part.isidentifier() for part in (*name.split("."), *rest.split("."))):
+        found = load_path(spec, "corpus")
+        return _checked(found() if callable(found) else found, spec)
+    known = {*manifest.SUFFIXES, *SUFFIXES}
+    if "/" in spec or "\\" in spec or spec.startswith((".", "~")) or place.suffix.lower() in known:
         raise InputError(f"{spec} does not exist: check the path.")
     raise UsageError(
         f"There is no corpus {spec!r}.{did_you_mean(spec, CORPORA.names())} Give a folder, a manifest, hub:owner/name, "
@@ -65,38 +74,26 @@ def open_corpus(spec: str) -> Corpus:
 
 
 def _open_place(place: Path) -> Corpus:
-    from earmark.corpora import audio_folder, folder, hub
+    from earmark.corpora import folders, hub
 
     suffix = place.suffix.lower()
     if place.is_dir():
         for name in ("manifest.csv", "manifest.tsv", "manifest.parquet"):
             if (place / name).is_file():
-                return _with_strays(manifest.read_manifest(place / name), place, name)
-        if not hub.is_saved(place) and audio_folder.metadata_files(place):
-            return audio_folder.read_audio_folder(place)
+                corpus = manifest.read_manifest(place / name)
+                count = folders.strays(corpus.clips, place)  # the manifest counts, not the folder
+                note = f"{place / name} is read and the {count} sound files beside it that it does not list are not."
+                return replace(corpus, notes=(*corpus.notes, note)) if count else corpus
+        if not hub.is_saved(place) and folders.metadata_files(place):
+            return folders.read_audio_folder(place)
         if hub.is_saved(place) or any(place.glob("*.parquet")) or any(place.glob("data/*.parquet")):
             return hub.open_hub(str(place))
-        return folder.read_folder(place)
+        return folders.read_folder(place)
     if suffix in manifest.SUFFIXES:
         return manifest.read_manifest(place)
     if suffix in SUFFIXES:
-        return folder.read_file(place)
+        return folders.read_file(place)
     raise InputError(f"{place} is neither a manifest ({', '.join(manifest.SUFFIXES)}) nor audio by its name.")
-
-
-def _with_strays(corpus: Corpus, place: Path, name: str) -> Corpus:
-    """A note when sounds lie beside a manifest that does not list them: the manifest counts, not the folder."""
-    listed = {Path(clip.path).resolve() for clip in corpus.clips if clip.path}
-    strays = sum(one.suffix.lower() in SUFFIXES and one.resolve() not in listed for one in place.rglob("*"))
-    if not strays:
-        return corpus
-    note = f"{place / name} is read and the {strays} sound files beside it that it does not list are not."
-    return replace(corpus, notes=(*corpus.notes, note))
-
-
-def _imported(spec: str) -> Corpus:
-    found = load_path(spec, "corpus")
-    return _checked(found() if callable(found) else found, spec)
 
 
 def _checked(found: object, spec: str) -> Corpus:
@@ -105,10 +102,10 @@ def _checked(found: object, spec: str) -> Corpus:
     return found
 
 
-def _is_import_path(module: str, attribute: str) -> bool:
-    return all(part.isidentifier() for part in (*module.split("."), *attribute.split(".")))
-
-
-def _looks_like_path(spec: str) -> bool:
-    known = {*manifest.SUFFIXES, *SUFFIXES}
-    return "/" in spec or "\\" in spec or spec.startswith((".", "~")) or Path(spec).suffix.lower() in known
+def _with_columns(spec: str, columns: Mapping[str, str | None]) -> Corpus:
+    """A manifest, or the manifest of a folder, whose columns have names of their own."""
+    path = Path(spec).expanduser()
+    for file in (path, *(path / f"manifest{suffix}" for suffix in manifest.SUFFIXES)):
+        if spec.partition(":")[0] not in CORPORA and file.is_file() and file.suffix.lower() in manifest.SUFFIXES:
+            return manifest.read_manifest(file, {role: name for role, name in columns.items() if name})
+    raise UsageError(f"{spec} is no manifest: label_column and groups name columns of one.")

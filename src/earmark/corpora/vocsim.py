@@ -14,11 +14,10 @@ stricter one stands here and the note says so.
 from __future__ import annotations
 
 import os
-from collections import Counter
 from dataclasses import replace
 from typing import NamedTuple
 
-from earmark.corpora.clips import Clip, Corpus, CorpusCard
+from earmark.corpora.clips import Corpus, CorpusCard
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.scores import VOCSIM_SUBSETS
 
@@ -120,25 +119,22 @@ _SOURCES = (
 )  # fmt: skip
 
 
-def _cards() -> dict[str, CorpusCard]:
-    where = {subset: source for source in _SOURCES for subset in source.subsets}
-    return {
-        subset.name: CorpusCard(
-            name=f"vocsim:{subset.name}",
-            title=subset.title,
-            source=where[subset.name].source,
-            licence=where[subset.name].licence,
-            citation=f"{where[subset.name].citation}; in {_PAPER}",
-            domain=subset.domain,
-            drawn_from=where[subset.name].drawn_from,
-            status="blind" if subset.status == "blind" else "public",
-            notes=where[subset.name].notes,
-        )
-        for subset in VOCSIM_SUBSETS
-    }
-
-
-CARDS: dict[str, CorpusCard] = _cards()
+CARDS: dict[str, CorpusCard] = {
+    subset.name: CorpusCard(
+        name=f"vocsim:{subset.name}",
+        title=subset.title,
+        source=recordings.source,
+        licence=recordings.licence,
+        citation=f"{recordings.citation}; in {_PAPER}",
+        domain=subset.domain,
+        drawn_from=recordings.drawn_from,
+        status="blind" if subset.status == "blind" else "public",
+        notes=recordings.notes,
+    )
+    for subset in VOCSIM_SUBSETS
+    for recordings in _SOURCES
+    if subset.name in recordings.subsets
+}
 PUBLIC = tuple(name for name, card in CARDS.items() if card.status == "public")
 
 
@@ -156,20 +152,43 @@ def open_vocsim(subsets: str = "", *, source: str | None = None) -> Corpus:
             raise UsageError(f"vocsim has no option {option!r}: write vocsim:{text}?from=PLACE.")
         source = place
     source = source or os.environ.get(VARIABLE) or f"hub:{HUB_ID}"
-    found = _open_source(source)
-    clips = [clip for clip in found.clips if clip.subset in names]
-    there = {clip.subset for clip in clips}
-    missing = [name for name in names if name not in there]
+    from earmark.corpora.source import open_corpus
+
+    try:
+        corpus = open_corpus(source)
+    except InputError as error:
+        if source != f"hub:{HUB_ID}":
+            raise
+        raise InputError(f"{str(error).rstrip('.')}; for VocSim, the variable {VARIABLE} can name a copy.") from error
+    by_subset = corpus.subsets()
+    missing = [name for name in names if name not in by_subset]
     if missing:
-        others = ", ".join(sorted({clip.subset for clip in found.clips} - {""})[:20]) or "none"
+        others = ", ".join(sorted(by_subset.keys() - {""})[:20]) or "none"
         raise InputError(
             f"{source} has no clips of {', '.join(missing)} (subsets there: {others}): "
             "a copy of VocSim has a subset column with the published names."
         )
-    order = {name: place for place, name in enumerate(names)}
-    clips.sort(key=lambda clip: order[clip.subset])
-    notes = (*found.notes, *_differences(names, clips))
-    return Corpus(_card(names, source), clips, notes, {name: CARDS[name] for name in names})
+    # Where a copy does not have the published size, the scores are not comparable, and the reader should know.
+    notes = [
+        f"{name} has {len(by_subset[name])} clips here and {PUBLISHED[name].clips} in the paper."
+        for name in names
+        if len(by_subset[name]) != PUBLISHED[name].clips
+    ]
+    clips = [clip for name in names for clip in by_subset[name]]
+    cards = {name: CARDS[name] for name in names}
+    if len(names) == 1:
+        card = replace(cards[names[0]], revision=source)
+    else:
+        card = CorpusCard(
+            name="vocsim",
+            title=f"VocSim, {len(names)} public subsets",
+            source=source,
+            licence="; ".join(dict.fromkeys(card.licence for card in cards.values())),
+            citation=_PAPER,
+            domain="; ".join(dict.fromkeys(card.domain for card in cards.values())),
+            status="public",
+        )
+    return Corpus(card, clips, (*corpus.notes, *notes), cards)
 
 
 def _wanted(text: str) -> list[str]:
@@ -184,38 +203,3 @@ def _wanted(text: str) -> list[str]:
                 "them; use a public subset, or submit a model for blind evaluation."
             )
     return list(dict.fromkeys(names))
-
-
-def _open_source(source: str) -> Corpus:
-    from earmark.corpora.source import open_corpus
-
-    try:
-        return open_corpus(source)
-    except InputError as error:
-        if source != f"hub:{HUB_ID}":
-            raise
-        raise InputError(f"{str(error).rstrip('.')}; for VocSim, the variable {VARIABLE} can name a copy.") from error
-
-
-def _card(names: list[str], source: str) -> CorpusCard:
-    if len(names) == 1:
-        return replace(CARDS[names[0]], revision=source)
-    return CorpusCard(
-        name="vocsim",
-        title=f"VocSim, {len(names)} public subsets",
-        source=source,
-        licence="; ".join(dict.fromkeys(CARDS[name].licence for name in names)),
-        citation=_PAPER,
-        domain="; ".join(dict.fromkeys(CARDS[name].domain for name in names)),
-        status="public",
-    )
-
-
-def _differences(names: list[str], clips: list[Clip]) -> list[str]:
-    """Where a copy does not have the published size, the scores are not comparable, and the reader should know."""
-    counts = Counter(clip.subset for clip in clips)
-    return [
-        f"{name} has {counts[name]} clips here and {PUBLISHED[name].clips} in the paper."
-        for name in names
-        if counts[name] != PUBLISHED[name].clips
-    ]

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.corpora.clips import Clip, Corpus
+from earmark.corpora.clips import Clip, Corpus, groups_of
 from earmark.embed import pooling
 from earmark.embed.hearing import BATCH_CLIPS, Heard, hear, length_of, sentence, windows
 from earmark.embed.pca import reduce
@@ -90,15 +90,27 @@ def embed_audio(
 ) -> Embedding:
     """Vectors of a file, a folder, a manifest, a corpus or clips; this is `earmark.embed`.
 
-    `pool` is a pooling name, a concatenation `a+b` or a code, which may carry the components (`MTF D100`);
-    without it the extractor's own default is used. `pca` is the number of principal components, fitted on these
-    clips. An extractor that learns from sounds is fitted on them first.
+    Args:
+        audio: What to listen to: a path, the name of a corpus, a Corpus, or clips.
+        extractor: A registered name, an import path, or an extractor; one that learns from sounds is fitted on these
+            first.
+        pool: A pooling, a concatenation `a+b` or a code, which may carry the components (`MTF D100`); None is the
+            extractor's own.
+        pca: Number of principal components, fitted on these clips.
+        whiten: Whether each component is scaled to variance 1.
+        threads: Threads that decode; None is one for each core.
+        progress: Whether a bar on stderr shows how far the work is; or a function that is called with (done, total).
     """
     model = open_extractor(extractor) if isinstance(extractor, str) else extractor
     variant = pooling.parse(pool or model.card.pooling)
     if pca is not None and variant.pca not in (None, pca):
         raise UsageError(f"{pool!r} asks for {variant.pca} components and pca for {pca}: give one of them.")
-    found = embed(_clips(audio), model, [variant.pooling], threads=threads, progress=progress)
+    if isinstance(audio, str | PathLike):
+        from earmark.corpora.source import open_corpus
+
+        audio = open_corpus(str(audio))
+    clips = audio.clips if isinstance(audio, Corpus) else audio
+    found = embed(clips, model, [variant.pooling], threads=threads, progress=progress)
     vectors, notes = found.vectors[variant.pooling], list(found.notes())
     components = pca if pca is not None else variant.pca
     if components is not None:
@@ -165,13 +177,21 @@ def embed(
         name: pooling.stack([vectors[place][column] for place in kept], pooling.rows_of(name, features))
         for column, name in enumerate(names)
     }
-    groups = tuple(clips[index].group for index in kept)
+    blocks = {
+        text: tuple(
+            pooling.Block(rows, matrices[name].shape[1] // rows)
+            for name in pooling.atoms(text)
+            for rows in (pooling.rows_of(name, features),)
+        )
+        for text in poolings
+    }
+    embedded = [clips[place] for place in kept]
     return Embedded(
         vectors={text: pooling.join(text, matrices) for text in poolings},
-        blocks={text: _blocks(text, matrices, features) for text in poolings},
-        ids=tuple(clips[index].id for index in kept),
-        labels=tuple(clips[index].label for index in kept),
-        groups=groups if any(group is not None for group in groups) else None,
+        blocks=blocks,
+        ids=tuple(clip.id for clip in embedded),
+        labels=tuple(clip.label for clip in embedded),
+        groups=None if (groups := groups_of(embedded)) is None else tuple(groups),
         failures=tuple(failures),
         truncated=sum(length > context for length in lengths.values()),
         seconds=sum(lengths.values()),
@@ -201,18 +221,3 @@ def _pooled(heard: Heard, names: Sequence[str], dimension: int | None) -> tuple[
     if dimension is not None and len(shape) == 2 and shape[1] != dimension:
         raise InputError(f"the model returned {shape[1]} features, and {dimension} for the clips before")
     return pooling.pool(heard.frames, names), shape[1]
-
-
-def _blocks(text: str, matrices: dict[str, Matrix], features: int) -> tuple[pooling.Block, ...]:
-    parts = [(pooling.rows_of(name, features), matrices[name].shape[1]) for name in pooling.atoms(text)]
-    return tuple(pooling.Block(rows, width // rows) for rows, width in parts)
-
-
-def _clips(audio: str | PathLike[str] | Corpus | Sequence[Clip]) -> Sequence[Clip]:
-    if isinstance(audio, Corpus):
-        return audio.clips
-    if isinstance(audio, str | PathLike):
-        from earmark.corpora.source import open_corpus
-
-        return open_corpus(str(audio)).clips
-    return audio

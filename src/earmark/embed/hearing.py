@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import NamedTuple
 
 from earmark import audio
@@ -118,7 +119,11 @@ def listen(clip: Clip, rate: int) -> Sound | Exception:
         samples, given = clip.read(rate)
         if not len(samples):
             raise InputError(f"{clip.path or clip.id} holds no samples: replace it or leave it out.")
-        return Sound(audio.peak_normalise(samples), len(samples) / given, *_file_facts(clip))
+        native, channels = 0, 0
+        if clip.path is not None:
+            with suppress(Exception):  # it was decoded, which is what counts
+                _, native, channels = audio.probe(clip.path)
+        return Sound(audio.peak_normalise(samples), len(samples) / given, native, channels)
     except Exception as error:
         return error
 
@@ -127,16 +132,6 @@ def sentence(error: Exception) -> str:
     """An error as a reason: our own say all; of others the type says more than the text."""
     text = " ".join(str(error).split())
     return text if isinstance(error, EarmarkError) else f"{type(error).__name__}: {text}"
-
-
-def _file_facts(clip: Clip) -> tuple[int, int]:
-    if clip.path is None:
-        return 0, 0
-    try:
-        probed = audio.probe(clip.path)
-    except Exception:  # it was decoded, which is what counts
-        return 0, 0
-    return probed.rate, probed.channels
 
 
 def _heard(
@@ -156,14 +151,12 @@ def _heard(
         if ready is not None:
             answers = ready[1].result()
             for place in reversed(ready[0]):
-                yield _answered(place, sounds[place], answers.pop())
-
-
-def _answered(place: int, sound: Sound | Exception, answer: Frames | Exception) -> Heard:
-    assert isinstance(sound, Sound)
-    if isinstance(answer, Exception):
-        return Heard(place, sound, None, answer)
-    return Heard(place, sound, answer, None)
+                sound, answer = sounds[place], answers.pop()
+                assert isinstance(sound, Sound)
+                if isinstance(answer, Exception):
+                    yield Heard(place, sound, None, answer)
+                else:
+                    yield Heard(place, sound, answer, None)
 
 
 def _batches(waveforms: dict[int, Waveform], size: int, rate: int) -> Iterator[list[int]]:

@@ -30,7 +30,7 @@ Sums are made in float64; vectors are float32.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,23 +39,7 @@ from numpy.typing import NDArray
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.extractors.contract import ExtractorCard, Frames
 
-__all__ = [
-    "ALIASES",
-    "POOLINGS",
-    "Block",
-    "Pooling",
-    "Variant",
-    "atoms",
-    "join",
-    "lay",
-    "parse",
-    "pool",
-    "read_code",
-    "rows_of",
-    "stack",
-    "system_code",
-    "widened",
-]
+__all__ = ["ALIASES", "POOLINGS", "Block", "Variant", "atoms", "join", "parse", "pool", "rows_of", "system_code"]
 
 Vector = NDArray[np.float32]
 
@@ -134,26 +118,24 @@ def parse(text: str) -> Variant:
     found = re.fullmatch(r"\s*(\S+?)(?:\s+D(\d+))?\s*", text)
     if found is None:
         raise UsageError(f"{text!r} is not a pooling: write a name, a+b, or a code such as MTF D100.")
-    return Variant("+".join(_atoms_of(found[1])), _components(found[2]))
+    if found[2] is not None and int(found[2]) < 1:
+        raise UsageError("D0 asks for no components: leave it out for no PCA.")
+    return Variant("+".join(atoms(found[1])), None if found[2] is None else int(found[2]))
 
 
 def atoms(pooling: str) -> tuple[str, ...]:
     """The single poolings that a name, an alias or a concatenation is made of."""
-    return tuple(_atoms_of(pooling.strip()))
-
-
-def read_code(code: str, short_names: Iterable[str]) -> tuple[str, Variant]:
-    """Split a table code into an extractor's short name and the variant: `EWMTF D100` -> EW, MTF, 100.
-
-    A bare short name stands for `flatten`. Of several readings the longest short name wins, so that EWT is EW
-    with T. `short_names` are those of the extractors that could be meant.
-    """
-    head, _, tail = code.strip().partition(" ")
-    for short in sorted(short_names, key=len, reverse=True):
-        rest = head[len(short) :] if short and head.startswith(short) else None
-        if rest is not None and (not rest or rest in _CODES):
-            return short, Variant(_CODES.get(rest, "flatten"), parse(f"flatten {tail}").pca)
-    raise UsageError(f"{code!r} is not a known code: write an extractor's short name, a pooling code and D30 or D100.")
+    text = pooling.strip()
+    names: list[str] = []
+    for word in ALIASES.get(text, text).split("+"):
+        for name in ALIASES.get(word, word).split("+"):
+            if name not in POOLINGS:
+                raise UsageError(
+                    f"There is no pooling {word!r}.{did_you_mean(word, [*POOLINGS, *ALIASES])} "
+                    f"Known: {', '.join(POOLINGS)}; a+b concatenates."
+                )
+            names.append(name)
+    return tuple(names)
 
 
 def system_code(card: ExtractorCard, pooling: str, pca: int | None = None) -> str:
@@ -167,28 +149,6 @@ def system_code(card: ExtractorCard, pooling: str, pca: int | None = None) -> st
     if name != "flatten" and card.frame_rate is not None:
         short += codes[name] if card.short_name and name in codes else f" {name}"
     return f"{short} D{pca}" if pca else short
-
-
-def _atoms_of(text: str) -> list[str]:
-    found: list[str] = []
-    for word in ALIASES.get(text, text).split("+"):
-        name = ALIASES.get(word, word)
-        if "+" in name:
-            found += name.split("+")
-        elif name in POOLINGS:
-            found.append(name)
-        else:
-            raise UsageError(
-                f"There is no pooling {word!r}.{did_you_mean(word, [*POOLINGS, *ALIASES])} "
-                f"Known: {', '.join(POOLINGS)}; a+b concatenates."
-            )
-    return found
-
-
-def _components(digits: str | None) -> int | None:
-    if digits is not None and int(digits) < 1:
-        raise UsageError("D0 asks for no components: leave it out for no PCA.")
-    return None if digits is None else int(digits)
 
 
 # --- vectors -------------------------------------------------------------------------------------------------

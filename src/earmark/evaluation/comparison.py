@@ -13,13 +13,12 @@ from earmark._version import __version__
 from earmark.calibrate import jackknife
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.evaluation.data import check_vectors, kept_for_reading
-from earmark.evaluation.evaluate import evaluate
+from earmark.evaluation.verbs import evaluate
 from earmark.geometry import spaces
 from earmark.geometry.corrections import parse_all
+from earmark.metrics.catalogue import COMPARED
 from earmark.scores import Row, Scores, metric_facts
 from earmark.scores.spelling import refuse_reserved
-
-METRICS = ("P@k", "GSR", "CSR", "CSR_pointwise", "CS", "CSCF", "silhouette")
 
 
 def compare(
@@ -49,16 +48,37 @@ def compare(
 ) -> Scores:
     """Compare embeddings of the same clips: rows "P@1:difference" (the first minus the second) and so on.
 
-    Give two embeddings and the labels, or a mapping of names to embeddings and the labels: `compare({"wavlm": X,
-    "logmel": Y, "mfcc": Z}, labels)` compares every pair, and with `reference="logmel"` every other system with that
-    one. Interval and two-sided p-value come from leaving out each clip (each group, when `groups` are given) of both
-    systems at once, as query and as candidate. With m comparisons both are corrected for m, metric by metric
-    (Bonferroni), so an interval excludes 0 exactly when p < 0.05. `metrics` defaults to P@k, GSR, CSR, CSR_pointwise,
-    CS, CSCF and silhouette. One hubness correction may be asked for; it applies to all.
+    Interval and two-sided p-value come from leaving out each clip (each group, when `groups` are given) of both systems
+    at once, as query and as candidate. With m comparisons both are corrected for m, metric by metric (Bonferroni), so
+    an interval excludes 0 exactly when p < 0.05.
 
-    `bootstrap`, `permutations` and `seed` are accepted and do nothing: nothing is drawn at random.
+    Args:
+        a: Vectors of the first system; or a mapping of names to vectors, of which every pair is compared.
+        b: Vectors of the second system; of a mapping, the labels may stand here.
+        labels: One for each row.
+        distance: One or several of cosine, euclidean, spearman.
+        metrics: Names, in a list or with commas; None is P@k and the separation of classes.
+        k: The k of P@k, one or several.
+        groups: The speaker, bird or recording of each row: the unit of intervals and tests.
+        across_groups: Also leave out all pairs of one group, as protocol "across_groups".
+        reference: The system that every other one is compared with, instead of all pairs.
+        min_class_size: Smaller classes are dropped.
+        ties: Ranks of equal values under spearman: "average", or "ordinal" as in published numbers.
+        correct: One hubness correction, which applies to all systems.
+        device: Where the neighbours that a correction rests on are searched: cpu, cuda, or auto (a GPU if there is one
+            and it pays).
+        memory: Budget for tiles and batches, beside the vectors: "2GB", or a number of bytes.
+        threads: Threads at work; None is one for each core. No result depends on it.
+        names: What the two systems are called, where they are not a mapping.
+        subset: Name of the data, for the column `subset`.
+        suite: Name of the suite, for the column `suite`.
+        progress: Whether a bar on stderr shows how far the work is.
+        bootstrap: Accepted and does nothing: nothing is drawn at random.
+        permutations: Accepted and does nothing.
+        seed: Accepted and does nothing.
 
     >>> compare(X, Y, labels, groups=speakers).row("P@1:difference").p_value
+    >>> compare({"wavlm": X, "logmel": Y, "mfcc": Z}, labels, reference="logmel")
     """
     refuse_reserved(subset, "subset")
     if isinstance(a, Mapping):
@@ -86,7 +106,7 @@ def compare(
     started = time.perf_counter()
     scored = {
         name: evaluate(
-            vectors, labels, distance=distance, metrics=METRICS if metrics is None else metrics, k=k, groups=groups,
+            vectors, labels, distance=distance, metrics=COMPARED if metrics is None else metrics, k=k, groups=groups,
             across_groups=across_groups, min_class_size=min_class_size, ties=ties, correct=correct, device=device,
             intervals="jackknife", per_unit=True, memory=memory, threads=threads, progress=progress, system=name,
         )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from earmark.errors import InputError, UsageError
 from earmark.evaluation.options import Options
 from earmark.geometry.layout import Layout, lay_out, one_class
-from earmark.vectors.roles import is_index_name, role_of, telling
+from earmark.vectors.columns import is_index_name, role_of, telling
 from earmark.vectors.texts import as_array, column_texts
 from earmark.wording import counted
 
@@ -31,6 +31,7 @@ class Data:
     ids: tuple[str, ...] | None
     notes: tuple[str, ...]
     digest: str
+    classes: tuple[str, ...] = ()  # by code
 
     @property
     def order(self) -> NDArray[np.int64]:
@@ -121,6 +122,7 @@ def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequenc
             "so lower min_class_size or add clips."
         )
     codes = np.unique(codes[~small[codes]], return_inverse=True)[1]
+    classes = tuple(str(name) for name in found[~small])
     kept_groups = None
     if numbered is not None:
         kept_groups = np.unique(numbered[kept], return_inverse=True)[1]
@@ -128,7 +130,7 @@ def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequenc
     digest = _hash(
         values, np.frombuffer("\x1f".join(names.tolist()).encode("utf-8", "surrogatepass"), np.uint8), numbered
     )
-    return Data(values, layout, kept, n, _ids(ids, n), tuple(notes), digest)
+    return Data(values, layout, kept, n, _ids(ids, n), tuple(notes), digest, classes)
 
 
 def _with_groups(groups: Any, n: int, usable: NDArray[np.bool_], across: bool) -> tuple[NDArray[np.bool_], list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from earmark.geometry.spaces import Space
 from earmark.geometry.sweep import Swept
 from earmark.metrics import catalogue, clustering, retrieval, separation
 from earmark.progress import progress_bar
-from earmark.scores import Row
+from earmark.scores import METRICS, Metric, Row
 from earmark.wording import counted
 from earmark.workers import Workers
 
@@ -35,15 +36,15 @@ class ClassPairs:
         for slot, term in enumerate(separation.pair_shares(np.full(len(means), code), means)):
             self.terms[protocol][slot, code] = term
 
-    def values(self, protocol: str) -> tuple[Floats, Floats, int]:
-        """CS and CSCF of the data and of every resample, and the number of class pairs measured."""
+    def values(self, protocol: str, metric: str) -> tuple[Floats, int]:
+        """CS or CSCF of the data and of every resample, and the number of class pairs measured."""
         overlap, confused, pairs = self.terms[protocol].sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return overlap / pairs, confused / pairs, int(pairs[0])
+            return (overlap if metric == "CS" else confused) / pairs, int(pairs[0])
 
 
 @dataclass(frozen=True)
-class Measured:
+class Evaluated:
     """One metric before it becomes a row."""
 
     metric: str
@@ -56,19 +57,26 @@ class Measured:
 
 
 def from_pairs(metric: str) -> bool:
-    """Whether pairs of points decide a metric, and not clusters of them."""
-    return metric not in catalogue.CLUSTERED
+    """Whether distances of pairs decide a metric, and not points or clusters of them."""
+    return metric.startswith("P@") or not catalogue.FROM_POINTS.issuperset(METRICS[metric].needs)
 
 
 def not_under(correction: Correction, names: Iterable[str]) -> dict[str, str]:
     """Which of the metrics mean nothing under a correction, and why."""
     refused = {}
     for name in names:
-        if correction.signed and name in catalogue.RATIOS:
+        if correction.signed and name in catalogue.SEPARATION:
             refused[name] = f"{correction.name} gives differences, which may be negative: {name} needs distances"
         elif not correction.keeps_points and not from_pairs(name):
             refused[name] = f"{correction.name} corrects distances and moves no points: there is nothing to cluster"
     return refused
+
+
+def quantity(swept: Swept, name: str, k: int) -> Any:
+    """What a metric asks of a sweep by the name of an argument: a value for each place, or k."""
+    if name == "occurrences":
+        return hubs.k_occurrences(swept.neighbours.places, k)
+    return k if name == "k" else getattr(swept, name)
 
 
 def from_sweep(
@@ -79,16 +87,16 @@ def from_sweep(
     ks: tuple[int, ...],
     layout: Layout,
     counts: resampling.Counts | None,
-    options: Options,
+    hub_k: int,
     refused: Mapping[str, str],
-) -> Iterator[Measured | Row]:
-    """Every metric that the sweep's quantities decide, in catalogue order."""
+) -> Iterator[Evaluated | Row]:
+    """Every metric of Earmark's own that the sweep's quantities decide, in catalogue order."""
     places = swept.neighbours.places
     answerable = _partners(layout, protocol) > 0
     alone = int((~answerable).sum())
     excluded = f"{counted(alone, 'point')} without a same-class partner excluded" if alone else ""
 
-    def mean_of(metric: str, points: Floats, why: str = "") -> Measured | Row:
+    def mean_of(metric: str, points: Floats, why: str = "") -> Evaluated | Row:
         points = np.where(answerable, points, np.nan)
         valid = np.isfinite(points)
         short = int((answerable & ~valid).sum())
@@ -97,7 +105,7 @@ def from_sweep(
             every = f"all points {why}" if why and answerable.any() else ""
             return not_applicable(metric, every or "no point has a same-class partner to be compared with")
         resampled = None if counts is None else resampling.resampled_means(points, counts)
-        return Measured(metric, float(points[valid].mean()), int(valid.sum()), resampled, points, remarks)
+        return Evaluated(metric, float(points[valid].mean()), int(valid.sum()), resampled, points, remarks)
 
     for k in ks:
         if k >= layout.n:
@@ -109,34 +117,31 @@ def from_sweep(
             # A query whose group leaves fewer than k candidates has no k-th neighbour to judge.
             points = np.where(places[:, k - 1] >= 0, points, np.nan)
         yield mean_of(f"P@{k}", points, f"with fewer than {counted(k, 'candidate')} outside their group excluded")
-    for name in names:
+    for name in (*catalogue.SEPARATION, *catalogue.HUBNESS):
+        if name not in names:
+            continue
+        record = METRICS[name]
         if name in refused:
-            if from_pairs(name):
-                yield not_applicable(name, refused[name])
-        elif name == "GSR":
-            note = separation.epsilon_note(swept.nearest_other, swept.own_mean)
-            yield _noted(mean_of(name, separation.gsr(swept.nearest_other, swept.own_mean)), note)
-        elif name == "CSR_pointwise":
-            note = separation.epsilon_note(swept.nearest_other, swept.farthest_same)
-            yield _noted(mean_of(name, separation.csr_pointwise(swept.nearest_other, swept.farthest_same)), note)
-        elif name == "silhouette":
-            yield mean_of(name, separation.silhouette(swept.own_mean, swept.other_mean))
-        elif name == "CSR":
-            note = separation.epsilon_note(swept.nearest_other, swept.farthest_same)
-            yield _noted(_csr(swept, layout, counts, excluded), note)
-        elif name in ("CS", "CSCF"):
-            cs, cscf, measured = pairs.values(protocol)
-            values = cs if name == "CS" else cscf
+            yield not_applicable(name, refused[name])
+        elif name in catalogue.HUBNESS:
+            yield _hubness(record, swept, layout.n, hub_k)
+        elif "class_pairs" in record.needs:
+            values, measured = pairs.values(protocol, name)
             if measured:
                 resampled = values[1:] if len(values) > 1 else None
-                yield Measured(name, float(values[0]), layout.n - alone, resampled, reason=excluded)
+                yield Evaluated(name, float(values[0]), layout.n - alone, resampled, reason=excluded)
             else:
                 yield not_applicable(name, "no pair of classes can be compared")
-        elif name in catalogue.HUBNESS:
-            yield _hubness(name, places, layout.n, options.hub_k)
+        else:
+            near, wide = (quantity(swept, need, hub_k) for need in record.needs[:2])
+            if "weights" in record.needs:
+                item = _by_class(record, near, wide, layout, counts, excluded)
+            else:
+                item = mean_of(name, record.compute(near, wide))
+            yield _noted(item, separation.epsilon_note(near, wide) if "nearest_other" in record.needs else "")
 
 
-def _noted(item: Measured | Row, note: str) -> Measured | Row:
+def _noted(item: Evaluated | Row, note: str) -> Evaluated | Row:
     return (
         item
         if not note or isinstance(item, Row)
@@ -154,33 +159,29 @@ def _partners(layout: Layout, protocol: str) -> NDArray[np.int64]:
     return np.asarray(partners)
 
 
-def _csr(swept: Swept, layout: Layout, counts: resampling.Counts | None, excluded: str) -> Measured | Row:
-    points = int((np.isfinite(swept.nearest_other) & np.isfinite(swept.farthest_same)).sum())
+def _by_class(
+    record: Metric, near: Floats, wide: Floats, layout: Layout, counts: resampling.Counts | None, excluded: str
+) -> Evaluated | Row:
+    """A metric of class means: a function of two values of each place, of where classes start, and of weights."""
+    points = int((np.isfinite(near) & np.isfinite(wide)).sum())
     if not points:
-        return not_applicable("CSR", "no point has a same-class partner to be compared with")
-    near, far, starts = swept.nearest_other, swept.farthest_same, layout.starts
-    value = separation.csr(near, far, starts, np.ones((1, layout.n)))[0]
+        return not_applicable(record.name, "no point has a same-class partner to be compared with")
+    value = record.compute(near, wide, layout.starts, np.ones((1, layout.n)))[0]
     resampled = None
     if counts is not None:
         # A resample at a time: [resamples, N] in float64 would be the largest array of the evaluation.
-        resampled = np.array([separation.csr(near, far, starts, row[None, :])[0] for row in counts])
-    return Measured("CSR", float(value), points, resampled, reason=excluded)
+        resampled = np.array([record.compute(near, wide, layout.starts, row[None, :])[0] for row in counts])
+    return Evaluated(record.name, float(value), points, resampled, reason=excluded)
 
 
-def _hubness(name: str, places: NDArray[np.int64], n: int, k: int) -> Measured | Row:
+def _hubness(record: Metric, swept: Swept, n: int, k: int) -> Evaluated | Row:
     if k >= n:
-        return not_applicable(name, f"k = {k} needs at least {k + 1} points, there are {n}")
-    if not (places[:, 0] >= 0).any():
-        return not_applicable(name, "no point has a neighbour outside its group")
-    occurrences = hubs.k_occurrences(places, k)
-    measure: dict[str, float] = {
-        "hub_ratio": hubs.hub_ratio(occurrences, k),
-        "antihub_rate": hubs.antihub_rate(occurrences),
-        "hub_skew": hubs.hub_skew(occurrences),
-        "robin_hood": hubs.robin_hood(occurrences),
-    }
-    points = occurrences.astype(np.float64) if name == "hub_ratio" else None
-    return Measured(name, measure[name], n, points=points)
+        return not_applicable(record.name, f"k = {k} needs at least {k + 1} points, there are {n}")
+    if not (swept.neighbours.places[:, 0] >= 0).any():
+        return not_applicable(record.name, "no point has a neighbour outside its group")
+    value = record.compute(*(quantity(swept, need, k) for need in record.needs))
+    points = quantity(swept, "occurrences", k).astype(np.float64) if "k" in record.needs else None
+    return Evaluated(record.name, value, n, points=points)
 
 
 def clusters_of(
@@ -190,8 +191,9 @@ def clusters_of(
     options: Options,
     title: str,
     refused: Mapping[str, str],
-) -> Iterator[Measured | Row]:
-    clustered = [name for name in names if not from_pairs(name)]
+) -> Iterator[Evaluated | Row]:
+    """The metrics of clusters: k-means of several seeds, and UMAP with HDBSCAN."""
+    clustered = [name for name in names if name in catalogue.CLUSTERED]
     yield from (not_applicable(name, refused[name]) for name in clustered if name in refused)
     asked = [name for name in clustered if name in catalogue.CLUSTERING and name not in refused]
     if asked:
@@ -210,10 +212,9 @@ def clusters_of(
                 fits.append(clusters)
                 tick(1)
         for name in asked:
-            measure = {"NMI": clustering.nmi, "ARI": clustering.ari, "kmeans_purity": clustering.purity}[name]
-            values = np.array([measure(clusters, layout.codes[order]) for clusters in fits])
+            values = np.array([METRICS[name].compute(clusters, layout.codes[order]) for clusters in fits])
             spread = f"mean over {len(fits)} k-means seeds of {clustering.STARTS} starts, sd {values.std(ddof=1):.4f}"
-            yield Measured(name, float(values.mean()), layout.n, reason=spread)
+            yield Evaluated(name, float(values.mean()), layout.n, reason=spread)
     if "purity" in names and "purity" not in refused:
         try:
             with progress_bar(options.progress, 1, f"{title}: UMAP + HDBSCAN", "fit") as tick:
@@ -229,7 +230,7 @@ def clusters_of(
         else:
             value = clustering.purity(clusters, layout.to_rows(layout.codes))
             reason = f"{counted(noise, 'point')} called noise by HDBSCAN left out" if noise else ""
-            yield Measured("purity", value, layout.n - noise, reason=reason)
+            yield Evaluated("purity", value, layout.n - noise, reason=reason)
 
 
 def not_applicable(metric: str, reason: str) -> Row:

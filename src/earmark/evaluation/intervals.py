@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from earmark.calibrate import bootstrap as resampling
 from earmark.calibrate import deletions, jackknife
-from earmark.evaluation.from_sweep import Measured, from_pairs
+from earmark.calibrate.closed_forms import CLASS_SUMS
+from earmark.evaluation.from_sweep import Evaluated, from_pairs
 from earmark.evaluation.options import Options
 from earmark.geometry.layout import Layout
+from earmark.metrics import catalogue
 from earmark.scores import metric_facts
 
 Floats = NDArray[np.float64]
@@ -33,13 +35,13 @@ class IntervalPlan:
 
     @property
     def keep_sums(self) -> bool:
-        return self.jackknife and bool(self.metrics & deletions.CLASS_SUMS)
+        return self.jackknife and bool(self.metrics & CLASS_SUMS)
 
     def depth(self, k: int) -> int:
         """How deep the lists of neighbours must be."""
         return deletions.depth_needed(k, self.units) if self.jackknife else k
 
-    def cells(self, item: Measured) -> tuple[dict[str, Any], str]:
+    def cells(self, item: Evaluated) -> tuple[dict[str, Any], str]:
         """The cells of a row that tell its interval, and a remark for its reason."""
         if self.kind == "bootstrap" and item.resampled is not None:
             low, high = resampling.interval(item.resampled)
@@ -51,7 +53,8 @@ class IntervalPlan:
         if item.metric in self.reasons:
             return {}, self.reasons[item.metric]
         if item.without is None:
-            return {}, "no interval: it would take a new clustering for each clip"
+            clustered = item.metric in catalogue.CLUSTERED
+            return {}, f"no interval: it would take a new {'clustering' if clustered else 'evaluation'} for each clip"
         low, high = metric_facts(item.metric).range
         # Where every point has k neighbours, no mean of the highest counts is under their mean.
         ends = (1.0, high) if item.metric == "hub_ratio" and item.value >= 1.0 else (low, high)
@@ -69,11 +72,11 @@ def plan_intervals(layout: Layout, names: tuple[str, ...], protocols: int, optio
     units = deletions.units_of(layout)
     metrics = frozenset(name for name in names if from_pairs(name))
     reasons: dict[str, str] = {}
-    if metrics & deletions.CLASS_SUMS and not deletions.sums_fit(layout, protocols, options.memory):
+    if metrics & CLASS_SUMS and not deletions.sums_fit(layout, protocols, options.memory):
         large = (
             f"no interval: the distances of {layout.n} clips to {layout.classes} classes do not fit in half of the "
             "memory allowed; allow more with --memory"
         )
-        reasons = dict.fromkeys(metrics & deletions.CLASS_SUMS, large)
-        metrics -= deletions.CLASS_SUMS
+        reasons = dict.fromkeys(metrics & CLASS_SUMS, large)
+        metrics -= CLASS_SUMS
     return IntervalPlan(options.intervals, units, metrics, reasons)

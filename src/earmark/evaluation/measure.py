@@ -17,7 +17,7 @@ from earmark.calibrate import deletions, permutation
 from earmark.evaluation.data import Data
 from earmark.evaluation.from_sweep import (
     ClassPairs,
-    Measured,
+    Evaluated,
     clusters_of,
     from_pairs,
     from_sweep,
@@ -26,6 +26,7 @@ from earmark.evaluation.from_sweep import (
 )
 from earmark.evaluation.intervals import IntervalPlan, plan_intervals
 from earmark.evaluation.options import Options
+from earmark.evaluation.own_metrics import own_metrics
 from earmark.geometry import spaces
 from earmark.geometry.corrections import Correction, Neighbourhoods, factors_of, on_sphere
 from earmark.geometry.factors import Factors
@@ -37,6 +38,9 @@ from earmark.progress import progress_bar
 from earmark.scores import Row, Scores, metric_facts
 
 Floats = NDArray[np.float64]
+
+CLASS_SUMS = frozenset({"own_mean", "other_mean", "class_pairs"})
+"""What is made of summed distances to classes."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +113,10 @@ def _measure(
     layout, threads, space = data.layout, options.threads, setting.space
     refused = not_under(setting.correction, names)
     needed = catalogue.needs([*(name for name in names if name not in refused), *(["P@k"] if ks else [])])
+    if catalogue.needs(filter(catalogue.is_own, names)) & {"neighbours", "neighbour_distances"}:
+        needed |= {"occurrences"}  # lists as deep as theirs
     if layout.classes < 2:
-        needed -= {"class_sums", "class_pairs"}
+        needed -= CLASS_SUMS
     counts = None
     if options.bootstrap:
         counts = resampling.resample(layout.order, layout.groups, options.bootstrap, options.seed)
@@ -120,16 +126,16 @@ def _measure(
     pairs = ClassPairs(protocols, layout.classes, options.bootstrap)
     wanted = Wanted(
         neighbours=_neighbours(layout, ks, needed, options, intervals),
-        farthest="farthest" in needed,
-        class_sums="class_sums" in needed,
+        farthest="farthest_same" in needed,
+        class_sums=bool(needed & CLASS_SUMS),
         across_groups=options.across_groups,
         weights=counts if "class_pairs" in needed else None,
         visit_class=pairs.visit if "class_pairs" in needed else None,
         units=intervals.units.of if intervals.jackknife else None,
-        keep_sums=intervals.keep_sums and "class_sums" in needed,
+        keep_sums=intervals.keep_sums and bool(needed & CLASS_SUMS),
     )
     swept: dict[str, Swept] = {}
-    if needed - {"kmeans", "density"}:
+    if needed - catalogue.FROM_POINTS:
         with progress_bar(options.progress, layout.n, f"{setting.title}: distances", "row") as tick:
             swept = sweep(
                 space, layout, wanted,
@@ -143,15 +149,16 @@ def _measure(
                 factors=setting.factors, threads=threads, memory=options.memory,
             )  # fmt: skip
             tick(1)
-    found: dict[str, list[Measured | Row]] = {name: [] for name in protocols}
+    found: dict[str, list[Evaluated | Row]] = {name: [] for name in protocols}
     for name in protocols:
         if swept:
             found[name] += [
                 _with_deletions(item, without.get(name, {}))
-                for item in from_sweep(swept[name], pairs, name, names, ks, layout, counts, options, refused)
+                for item in from_sweep(swept[name], pairs, name, names, ks, layout, counts, options.hub_k, refused)
             ]
         else:
             found[name] += [not_applicable(metric, why) for metric, why in refused.items() if from_pairs(metric)]
+        found[name] += own_metrics(data, swept.get(name), names, options.hub_k, refused, counts, name)
     found["all"] += clusters_of(space, layout, names, options, setting.title, refused)
     nulls: dict[str, dict[str, Floats]] = {}
     scheme = permutation.scheme_of(layout)
@@ -171,10 +178,10 @@ def _measure(
         for item in measured:
             row = _row(item, name, base, nulls.get(name, {}), setting.notes, intervals, scheme, options.permutations)
             rows.append(row)
-            if options.per_unit and isinstance(item, Measured) and item.without is not None:
+            if options.per_unit and isinstance(item, Evaluated) and item.without is not None:
                 by_row = intervals.units.kind == "clip"
                 per_unit[(*key, name, item.metric)] = layout.to_rows(item.without) if by_row else item.without
-            if options.per_point and isinstance(item, Measured) and item.points is not None:
+            if options.per_point and isinstance(item, Evaluated) and item.points is not None:
                 values = np.full(data.rows, np.nan)
                 values[data.order] = item.points
                 per_point[(*key, name, item.metric)] = values
@@ -185,7 +192,7 @@ def _measure(
     return Scores(rows=tuple(rows), per_point=per_point, per_unit=per_unit)
 
 
-def _with_deletions(item: Measured | Row, without: dict[str, Floats]) -> Measured | Row:
+def _with_deletions(item: Evaluated | Row, without: dict[str, Floats]) -> Evaluated | Row:
     return item if isinstance(item, Row) else replace(item, without=without.get(item.metric))
 
 
@@ -236,7 +243,7 @@ def _neighbours(
 
 
 def _row(
-    item: Measured | Row,
+    item: Evaluated | Row,
     protocol: str,
     base: dict[str, Any],
     nulls: dict[str, Floats],
@@ -245,6 +252,9 @@ def _row(
     scheme: permutation.Scheme | None = None,
     permutations: int = 0,
 ) -> Row:
+    if catalogue.is_own(item.metric):
+        known = f"{base['inputs']} {catalogue.digest([item.metric])}"
+        base = base | {"inputs": hashlib.sha256(known.encode()).hexdigest()}
     if isinstance(item, Row):
         return Row(metric=item.metric, protocol=protocol, status=item.status, reason=item.reason, **base)
     cells, remark = ({}, "") if intervals is None else intervals.cells(item)

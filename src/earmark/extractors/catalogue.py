@@ -131,13 +131,17 @@ def _scalar(text: str) -> Any:
 
 
 def open_extractor(spec: str, **parameters: Any) -> Extractor:
-    """Make the extractor that `spec` names, with constructor `parameters`.
+    """Make the extractor that `spec` names.
 
-    `logmel`                      a registered name
-    `whisper:openai/whisper-tiny` a registered name with the argument its constructor takes first
-    `wavlm?layer=9&device=cpu`    with parameters, on a command line; those given as keywords win
-    `mypackage.mymodule:MyModel`  an import path: a class, a function that makes a model, or a model
-    `mypackage.mymodule:embed`    a function of samples (and their rate) that returns a vector or frames
+        `logmel`                      a registered name
+        `whisper:openai/whisper-tiny` a registered name with the argument its constructor takes first
+        `wavlm?layer=9&device=cpu`    with parameters, on a command line; those given as keywords win
+        `mypackage.mymodule:MyModel`  an import path: a class, a function that makes a model, or a model
+        `mypackage.mymodule:embed`    a function of samples (and their rate) that returns a vector or frames
+
+    Args:
+        spec: How it is spelled, as above.
+        parameters: Keywords for its constructor.
     """
     head, argument, given = parse_spec(spec)
     parameters = {**given, **parameters}

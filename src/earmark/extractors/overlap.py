@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 from earmark.corpora import vocsim
 from earmark.corpora.clips import CorpusCard
 from earmark.extractors.contract import ExtractorCard
-from earmark.published.catalogue import read
+from earmark.published import read
 
 __all__ = ["COLLECTIONS", "Collection", "Difference", "Overlap", "audit", "differences"]
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from earmark.fidelity.api import Fidelity, fidelity
-    from earmark.fidelity.catalogue import METRICS
     from earmark.fidelity.gicdm import GICDM
+    from earmark.fidelity.metrics import METRICS
 
 __all__ = ["GICDM", "METRICS", "Fidelity", "fidelity"]
 
-_HOME = {"Fidelity": "api", "GICDM": "gicdm", "METRICS": "catalogue", "fidelity": "api"}
+_HOME = {"Fidelity": "api", "GICDM": "gicdm", "METRICS": "metrics", "fidelity": "api"}
 
 
 def __getattr__(name: str) -> Any:

@@ -15,11 +15,13 @@ from earmark._version import __version__
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.evaluation.options import as_names, byte_count, whole
 from earmark.fidelity import bootstrap as resampling
-from earmark.fidelity import catalogue, jackknife
+from earmark.fidelity import jackknife
+from earmark.fidelity import metrics as rules
 from earmark.fidelity.balls import Balls, Reference
 from earmark.fidelity.copies import Copies, near_copies
-from earmark.fidelity.gicdm import Work
-from earmark.fidelity.measure import Measured, Meter, Missing, check_sets
+from earmark.fidelity.gicdm import TooFew, Work
+from earmark.fidelity.measure import Meter, Missing, check_sets
+from earmark.fidelity.metrics import Judgement
 from earmark.geometry import spaces
 from earmark.geometry.neighbours import nearest
 from earmark.progress import progress_bar
@@ -50,13 +52,15 @@ class Fidelity(Scores):
     each real point. Beside the metrics, samples have `nearest_row` (the nearest real point) and `reach` (distance to a
     real point in radii of its ball, the smallest: over 1 is outside of all), and under GICDM `kept` (1 or 0), `misfit`
     (how little a sample fits in: over 1 is dropped, and has no reach) and `factor`. `copy` (1 or 0) is there when more
-    samples than chance brings are (near) copies of real points, by a test at the level of 5 %.
+    samples than chance brings are (near) copies of real points, by a test at the level of 5 %. `too_few` maps
+    (distance, correction, metric) of what could not be measured to the k that would fit.
     """
 
     per_sample: Mapping[PointKey, Floats] = field(default_factory=dict)
     per_real: Mapping[PointKey, Floats] = field(default_factory=dict)
     sample_ids: tuple[str, ...] | None = None
     real_ids: tuple[str, ...] | None = None
+    too_few: Mapping[tuple[str, str, str], TooFew] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         sizes = [
@@ -117,19 +121,40 @@ def fidelity(
     """Judge `generated` [M, D] against `real` [N, D]: is it like the real, and does it cover it? Returns Fidelity.
 
     Every metric is given as it is (correction "none") and, where it is defined, with hubness corrected ("gicdm").
-    `metrics` defaults to all but alpha_precision and beta_recall, which train a network; "all" is all. `k` is one
-    number (the cover pair keeps its 3) or a number for each metric by name. The clipped pair under GICDM has two
-    `reading`s: `clipped_density` is the corrected one, `clipped_density_literal` the literal one. `intervals` are
-    "jackknife" (both sets lose half of their points, 24 times, and everything is found anew; 7 to 13 evaluations),
-    "bootstrap" (`bootstrap` resamples of the points that are judged; the balls that judge them are held fixed, so it is
-    too narrow) or "none"; a number of `bootstrap` alone chooses it, and 0 none. `groups` and `real_groups` name the
-    recording or speaker of each point: whole groups are left out, from both sets where both have them.
-    `cap` cuts clipped_density at 1. `ids` and `real_ids` name the rows.
+
+    Args:
+        real: One row for each real clip.
+        generated: One row for each generated clip.
+        metrics: Names, in a list or with commas; None is all but alpha_precision and beta_recall, which train a
+            network; "all" is all.
+        k: Neighbours that make a ball: one number (the cover pair keeps its 3), or a number for each metric by name.
+        correct: "none", "gicdm" or both.
+        reading: The clipped pair under GICDM has two readings: `clipped_density` is the corrected one,
+            `clipped_density_literal` the literal one; or both.
+        distance: One or several of cosine, euclidean, spearman.
+        intervals: "jackknife" (both sets lose half of their points, 24 times, and everything is found anew; 7 to 13
+            evaluations), "bootstrap" (the points that are judged are drawn and the balls that judge them held fixed, so
+            it is too narrow) or "none".
+        bootstrap: Resamples of the points; a number alone chooses that kind of interval, and 0 none.
+        groups: The recording or speaker of each generated point: whole groups are left out.
+        real_groups: The same of the real points.
+        seed: Seed of smaller sets, resamples and the network.
+        cap: Whether clipped_density is cut at 1.
+        ids: Names of the generated rows.
+        real_ids: Names of the real rows.
+        ties: Ranks of equal values under spearman: "average", or "ordinal" as in published numbers.
+        device: Where the neighbours are searched: cpu, cuda, or auto (a GPU if there is one and it pays).
+        memory: Budget for tiles and batches, beside the vectors: "2GB", or a number of bytes.
+        threads: Threads at work; None is one for each core. No result depends on it.
+        system: Name of the generator, for the column `system`.
+        subset: Name of the data, for the column `subset`.
+        suite: Name of the suite, for the column `suite`.
+        progress: Whether a bar on stderr shows how far the work is.
 
     >>> earmark.fidelity(real, generated).value("clipped_density", correction="gicdm")
     """
     refuse_reserved(subset, "subset")
-    names = catalogue.plan(metrics, catalogue.DEFAULT)
+    names = rules.plan(metrics, rules.DEFAULT)
     corrections = _chosen(as_names(correct, "correct"), CORRECTIONS, "correction")
     (reading,) = _chosen((reading,), READINGS, "reading")  # type: ignore[assignment]
     spaces_asked = _chosen(as_names(distance, "distance"), spaces.DISTANCES, "distance")
@@ -143,7 +168,7 @@ def fidelity(
     draws = resampling.draw(len(sets[0]), len(sets[1]), bootstrap, seed) if kind == "bootstrap" else None
     asked = [(which, name) for which in corrections for name in _names(names, which, reading)]
     found, digest = _Found(seed), _digest(sets)
-    if "clipped_coverage" in {catalogue.facts(name).name for name in names}:
+    if "clipped_coverage" in {rules.facts(name).name for name in names}:
         found.notes += _unlike_sizes(*map(len, sets))
     how: dict[str, Any] = {"correct": "gicdm" in corrections, "ties": ties, "cap": cap, "seed": seed}
     total = (len(asked) + (jackknife.SETS if kind == "jackknife" else 0)) * len(spaces_asked)
@@ -172,7 +197,7 @@ def fidelity(
                 found.rows.append(_row(one, which, cells.get((which, one.metric)), sum(map(len, sets)), about))
     return Fidelity(
         rows=tuple(found.rows), notes=tuple(dict.fromkeys(found.notes)), per_sample=found.samples, per_real=found.reals,
-        sample_ids=named[0], real_ids=named[1],
+        sample_ids=named[0], real_ids=named[1], too_few=found.too_few,
     )  # fmt: skip
 
 
@@ -185,8 +210,9 @@ class _Found:
         self.notes: list[str] = []
         self.samples: dict[PointKey, Floats] = {}
         self.reals: dict[PointKey, Floats] = {}
+        self.too_few: dict[tuple[str, str, str], TooFew] = {}
 
-    def points(self, meter: Meter, space: str, outcomes: list[tuple[str, Measured | Missing]]) -> None:
+    def points(self, meter: Meter, space: str, outcomes: list[tuple[str, Judgement | Missing]]) -> None:
         """Values of single points, and notes on what is unusual about them."""
         side = meter.pair.real
         for one_side in (side, meter.pair.generated):
@@ -194,8 +220,9 @@ class _Found:
                 flat = counted(int(one_side.base.flat.sum()), f"{one_side.name} vector")
                 self.notes.append(f"{flat} without direction: distance 1 to all under {space}")
         for which, one in outcomes:
-            shown = one.shown if isinstance(one, Measured) else None
-            if shown is not None:
+            if isinstance(one, Missing):
+                self.too_few |= {} if one.too_few is None else {(space, which, one.metric): one.too_few}
+            elif (shown := one.shown) is not None:
                 table = self.samples if shown.points == "generated" else self.reals
                 table[(space, which, "all", one.metric)] = shown.values
         copies = None
@@ -282,15 +309,15 @@ def _chosen(given: tuple[str, ...], known: tuple[str, ...], what: str) -> tuple[
 
 def _names(names: tuple[str, ...], correction: str, reading: str) -> list[str]:
     """The rows of one correction. The clipped pair has a second reading only where something is corrected."""
-    plain = [name for name in names if name not in catalogue.LITERALS]
+    plain = [name for name in names if name not in rules.LITERALS]
     if correction == "none":
-        return plain or [name.removesuffix(catalogue.LITERAL) for name in names]
+        return plain or [name.removesuffix(rules.LITERAL) for name in names]
     made = []
     for name in plain:
-        twice = name in catalogue.READ_TWICE
+        twice = name in rules.READ_TWICE
         made += [name] if not twice or reading != "literal" else []
-        made += [name + catalogue.LITERAL] if twice and reading != "corrected" else []
-    return list(dict.fromkeys([*made, *(name for name in names if name in catalogue.LITERALS)]))
+        made += [name + rules.LITERAL] if twice and reading != "corrected" else []
+    return list(dict.fromkeys([*made, *(name for name in names if name in rules.LITERALS)]))
 
 
 class _Cells(NamedTuple):
@@ -312,7 +339,7 @@ def _kind_of(intervals: str | None, bootstrap: int | None) -> tuple[str, int]:
 
 
 def _bootstrapped(
-    outcomes: list[tuple[str, Measured | Missing]], draws: resampling.Draws | None, dealt: jackknife.Deal
+    outcomes: list[tuple[str, Judgement | Missing]], draws: resampling.Draws | None, dealt: jackknife.Deal
 ) -> dict[tuple[str, str], _Cells]:
     cells = {}
     for which, one in outcomes:
@@ -326,12 +353,12 @@ def _bootstrapped(
 
 
 def _jackknifed(
-    outcomes: list[tuple[str, Measured | Missing]], dealt: jackknife.Deal, sets: tuple[Array, Array],
+    outcomes: list[tuple[str, Judgement | Missing]], dealt: jackknife.Deal, sets: tuple[Array, Array],
     setting: tuple[Any, ...], how: dict[str, Any], tick: Any,
 ) -> dict[tuple[str, str], _Cells]:  # fmt: skip
     """The same metrics of smaller sets, and the intervals that follow from how much they vary."""
-    every = {(which, one.metric): one for which, one in outcomes if isinstance(one, Measured)}
-    measured = {key: one for key, one in every.items() if key[1] not in catalogue.NETWORK}
+    every = {(which, one.metric): one for which, one in outcomes if isinstance(one, Judgement)}
+    measured = {key: one for key, one in every.items() if key[1] not in rules.NETWORK}
     names, k, space, work = setting
 
     def measure(real: NDArray[np.int64], generated: NDArray[np.int64]) -> dict[tuple[str, str], float]:
@@ -353,13 +380,13 @@ def _jackknifed(
     return cells
 
 
-def _uncut(one: Measured | Missing) -> float:
+def _uncut(one: Judgement | Missing) -> float:
     if isinstance(one, Missing):
         return float("nan")
     return one.value if one.uncut is None else one.uncut
 
 
-def _row(one: Measured | Missing, correction: str, cells: _Cells | None, points: int, about: dict[str, Any]) -> Row:
+def _row(one: Judgement | Missing, correction: str, cells: _Cells | None, points: int, about: dict[str, Any]) -> Row:
     if isinstance(one, Missing):
         return Row(metric=one.metric, correction=correction, status="not_applicable", reason=one.reason, **about)
     values, reason = cells or _Cells({})

@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.errors import UsageError
 from earmark.evaluation.data import check_vectors
 from earmark.fidelity import gicdm, metrics
-from earmark.fidelity.gicdm import Adjusted, Scale, Work
+from earmark.fidelity.gicdm import Adjusted, Scale, TooFew, Work
 from earmark.geometry import spaces
 from earmark.geometry.neighbours import BallCounts, ball_counts, log_closeness, nearest
 from earmark.geometry.spaces import Space
@@ -28,10 +27,6 @@ from earmark.geometry.sweep import Neighbours
 from earmark.wording import counted
 
 Floats = NDArray[np.float64]
-
-
-class TooFew(UsageError):
-    """A set has too few points for the balls asked for."""
 
 
 class Balls:
@@ -163,7 +158,7 @@ class Side:
         """Balls to the k-th other point, distances as they are."""
         if k not in self._plain:
             if lacking := self.lacks(k):
-                raise TooFew(lacking)
+                raise lacking
             self._plain[k] = Balls(self, k, self.neighbours)
         return self._plain[k]
 
@@ -171,20 +166,19 @@ class Side:
         """Balls to the k-th other point, distances corrected by GICDM with neighbourhoods of 2k and 20k."""
         if k not in self._corrected:
             if lacking := self.lacks(k, corrected=True):
-                raise TooFew(lacking)
+                raise lacking
             fitted = tuple(self._fitted(size) for size in self._scales(k))
             adjusted = gicdm.adjust(self.base, self.other, fitted, work=self.work)
             self._corrected[k] = Balls(self, k, fitted[0].neighbours, fitted, adjusted)
         return self._corrected[k]
 
-    def lacks(self, k: int, *, corrected: bool = False) -> str:
-        """Why these balls cannot be had, in a sentence; empty when they can."""
+    def lacks(self, k: int, *, corrected: bool = False) -> TooFew | None:
+        """Why these balls cannot be had; None when they can."""
         n = self.base.n
         if k >= n:
-            return f"k = {k} needs more than {counted(k, f'{self.name} point')}, and there are {n}: use k = {n - 1}."
-        if not corrected:
-            return ""
-        return gicdm.too_few(n, k, self._scales(k), self.name)
+            problem = f"k = {k} needs more than {counted(k, f'{self.name} point')}, and there are {n}"
+            return TooFew(problem, f"use k = {n - 1}", n - 1)
+        return gicdm.too_few(n, k, self._scales(k), self.name) if corrected else None
 
     def _fitted(self, size: int) -> Scale:
         if size not in self._memory.scales:

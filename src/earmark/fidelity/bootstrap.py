@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from earmark.calibrate import bootstrap as resampling
-from earmark.fidelity.measure import Measured
+from earmark.fidelity.metrics import Judgement
 
 
 class Draws(NamedTuple):
@@ -32,7 +32,7 @@ def draw(real: int, generated: int, resamples: int, seed: int) -> Draws:
     )
 
 
-def interval(measured: Measured, draws: Draws) -> tuple[float, float] | tuple[None, None]:
+def interval(measured: Judgement, draws: Draws) -> tuple[float, float] | tuple[None, None]:
     """The 95 % percentile interval, or nothing for a metric that is no function of means."""
     if not measured.terms:
         return None, None

@@ -84,14 +84,23 @@ def scales_of(k: int) -> tuple[int, int]:
     return NARROW * k, WIDE * k
 
 
-def too_few(points: int, k: int, scales: Sequence[int], what: str) -> str:
-    """A sentence when the wider neighbourhood does not fit into so many points, else nothing."""
+class TooFew(UsageError):
+    """A set has too few points for the neighbourhoods asked for; `largest` is the k that would fit, 0 for none."""
+
+    def __init__(self, problem: str, remedy: str, largest: int = 0) -> None:
+        super().__init__(f"{problem}: {remedy}.")
+        self.problem, self.largest = problem, largest
+
+
+def too_few(points: int, k: int, scales: Sequence[int], what: str) -> TooFew | None:
+    """What is wrong when the wider neighbourhood does not fit into so many points."""
     widest = max(scales)
     if widest < points:
-        return ""
+        return None
     largest = (points - 1) * k // widest
     remedy = f"the largest k that fits is {largest}" if largest else f"k = 1 needs {-(-widest // k) + 1}"
-    return f"GICDM with k = {k} looks at {widest} neighbours, and there are {points} {what} points: {remedy}."
+    problem = f"GICDM with k = {k} looks at {widest} neighbours, and there are {points} {what} points"
+    return TooFew(problem, remedy, largest)
 
 
 def refuse_identical(real: NDArray[Any]) -> None:
@@ -198,7 +207,7 @@ class GICDM:
             raise UsageError(f"quantile must be above 0 and at most 1, not {self.quantile!r}.")
         iterations = whole("iterations", self.iterations, 1)
         if lacking := too_few(len(values), k, scales, "real"):
-            raise UsageError(lacking)
+            raise lacking
         work = self._work()
         space = spaces.prepare(values, self.distance, threads=work.threads)
         start = nearest(space, max(scales), **work.options())

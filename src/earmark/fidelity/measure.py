@@ -5,10 +5,9 @@ Each metric is a function of a few means over points ("terms"), so that one resa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +15,14 @@ from numpy.typing import NDArray
 from earmark.errors import InputError, MissingExtra, UsageError
 from earmark.evaluation.data import check_vectors
 from earmark.evaluation.options import byte_count
-from earmark.fidelity import catalogue, distributions, metrics
-from earmark.fidelity.balls import Balls, Pair, Reference, Side, TooFew
-from earmark.fidelity.catalogue import Reading
-from earmark.fidelity.gicdm import Work, refuse_identical, scales_of
+from earmark.fidelity import distributions
+from earmark.fidelity import metrics as rules
+from earmark.fidelity.balls import Balls, Pair, Reference, Side
+from earmark.fidelity.gicdm import TooFew, Work, refuse_identical, scales_of
+from earmark.fidelity.metrics import Judgement, Reading, Term, Undefined
 from earmark.fidelity.one_class import Supports, one_class
 from earmark.geometry import spaces
+from earmark.scores.metrics import Metric
 from earmark.wording import counted
 from earmark.workers import thread_count
 
@@ -30,60 +31,15 @@ Floats = NDArray[np.float64]
 
 MEMORY = 2 << 30
 COVER_SPAN = 3  # k' of the cover pair is 3k
-UNCUT = 4  # how many times M the samples may be that clipped_coverage stands for, where it is not cut
-
-
-class Term(NamedTuple):
-    """A value for each point of one set; a metric uses their mean."""
-
-    points: Literal["real", "generated"]
-    values: Floats
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A metric: `combine` of the means of its terms. `shown` is the term that per-point listings give, if any.
-
-    `uncut_combine` is there for a metric that is cut at 1, and does the same without the cut.
-    """
-
-    metric: str
-    terms: tuple[Term, ...]
-    combine: Callable[..., Any]
-    reason: str = ""
-    uncut_combine: Callable[..., Any] | None = None
-
-    @property
-    def value(self) -> float:
-        return float(self.combine(*(term.values.mean() for term in self.terms)))
-
-    @property
-    def uncut(self) -> float | None:
-        """The value before it was cut at 1; None for a metric that is not."""
-        if self.uncut_combine is None:
-            return None
-        return float(self.uncut_combine(*(term.values.mean() for term in self.terms)))
-
-    @property
-    def shown(self) -> Term | None:
-        """The term that decides the value: of several over one set, the one with the lowest mean."""
-        if not self.terms or len({term.points for term in self.terms}) > 1:
-            return None
-        return min(self.terms, key=lambda term: float(term.values.mean()))
-
-    @property
-    def points(self) -> int | None:
-        """How many points the value is a mean over."""
-        sizes = {len(term.values) for term in self.terms}
-        return sizes.pop() if len(sizes) == 1 else None
 
 
 @dataclass(frozen=True)
 class Missing:
-    """A metric that could not be measured, and why."""
+    """A metric that could not be measured, and why; `too_few` where a smaller k would do."""
 
     metric: str
     reason: str
+    too_few: TooFew | None = None
 
 
 def measure(
@@ -112,16 +68,15 @@ def measure(
     neighbourhoods as wide as the sets allow where 20k do not fit, instead of refusing. A value that is not defined for
     these points (balls that all have radius 0) is NaN; `earmark.fidelity` gives a row and a reason instead.
     """
-    names = catalogue.plan(
-        metrics, tuple(name for name in catalogue.BALLS if catalogue.METRICS[name].gicdm or not gicdm)
-    )
+    usual = tuple(name for name in rules.BALLS if rules.METRICS[name].gicdm or not gicdm)
+    names = rules.plan(metrics, usual)
     sets = check_sets(real, generated)
     work = Work(thread_count(threads), byte_count(memory), device)
     meter = Meter(*sets, names, k, distance, work, correct=gicdm, ties=ties, cap=cap, shrink=shrink, seed=seed)
     found = {}
     for name in names:
         one = meter.measured(name, corrected=gicdm, reading=reading, strict=True)
-        found[name] = one.value if isinstance(one, Measured) else float("nan")
+        found[name] = one.value if isinstance(one, Judgement) else float("nan")
     return found
 
 
@@ -160,7 +115,7 @@ class Meter:
         seed: int = 0,
     ) -> None:
         names = tuple(names)
-        self.k = catalogue.neighbours_of(k, names)
+        self.k = rules.neighbours_of(k, names)
         self._sets = real.vectors, generated
         self._distance, self._work, self._cap, self._seed = distance, work, cap, seed
         self.pair = Pair(real, generated, distance, self._depth(names, correct), work, ties=ties, shrink=shrink)
@@ -168,72 +123,45 @@ class Meter:
 
     def measured(
         self, name: str, *, corrected: bool = False, reading: Reading = "corrected", strict: bool = False
-    ) -> Measured | Missing:
+    ) -> Judgement | Missing:
         """One metric. What cannot be had is Missing with its reason, or an error when `strict`."""
-        facts = catalogue.facts(name)
-        if corrected and not facts.gicdm:
-            return _refused(name, f"GICDM is not defined for {facts.name}", strict)
-        if name in catalogue.LITERALS:
+        record = rules.facts(name)
+        if corrected and not record.gicdm:
+            if strict:
+                raise UsageError(f"GICDM is not defined for {record.name}: leave it out.")
+            return Missing(name, f"GICDM is not defined for {record.name}")
+        if name in rules.LITERALS:
             reading = "literal"
         try:
-            if facts.balls:
-                return self._from_balls(name, facts.name, corrected, reading)
-            return self._supported(name) if name in catalogue.NETWORK else self._apart(name)
+            if record.name in rules.BALLS:
+                return self._from_balls(name, record, corrected, reading)
+            return self._supported(name) if name in rules.NETWORK else self._apart(name)
         except TooFew as error:
-            return _refused(name, str(error), strict)
+            if strict:
+                raise
+            return Missing(name, str(error).removesuffix("."), error if error.largest else None)
 
     def _depth(self, names: tuple[str, ...], correct: bool) -> int:
         """The deepest neighbour that any of the metrics looks at."""
         depths = [1]
         for name in names:
-            facts = catalogue.facts(name)
-            if facts.balls:
-                k = self.k[facts.name]
+            record = rules.facts(name)
+            if record.name in rules.BALLS:
+                k = self.k[record.name]
                 depths.append(_cover_depth(k) if name.endswith("_cover") else k)
-                depths += [scales_of(k)[1]] if correct and facts.gicdm else []
+                depths += [scales_of(k)[1]] if correct and record.gicdm else []
         return max(depths)
 
-    def _from_balls(self, name: str, plain: str, corrected: bool, reading: Reading) -> Measured | Missing:
-        k = self.k[plain]
-        real = partial(_balls, self.pair.real, corrected)
-        generated = partial(_balls, self.pair.generated, corrected)
-        made = partial(Measured, name)
-        if plain == "precision":
-            return made((Term("generated", metrics.met(real(k).inside.per_point)),), _itself)
-        if plain == "density":
-            return made((Term("generated", real(k).inside.per_point / k),), _itself)
-        if plain == "coverage":
-            return made((Term("real", metrics.met(real(k).inside.per_centre)),), _itself)
-        if plain == "recall":
-            return made((Term("real", metrics.met(generated(k).inside.per_point)),), _itself)
-        # The symmetric pair compares strictly, as in the benchmark whose tables are reproduced (Räisä et al.); on data
-        # without exact ties it makes no difference.
-        if plain == "sym_precision":
-            inside = Term("generated", metrics.met(real(k).strictly_inside.per_point))
-            around = Term("generated", metrics.met(generated(k).strictly_inside.per_centre))
-            return made((inside, around), np.minimum)
-        if plain == "sym_recall":
-            inside = Term("real", metrics.met(generated(k).strictly_inside.per_point))
-            around = Term("real", metrics.met(real(k).strictly_inside.per_centre))
-            return made((inside, around), np.minimum)
-        if plain == "precision_cover":
-            balls = _cover_balls(self.pair.generated, plain, k)
-            return made((Term("generated", metrics.met(balls.inside.per_centre, k)),), _itself)
-        if plain == "recall_cover":
-            balls = _cover_balls(self.pair.real, plain, k)
-            return made((Term("real", metrics.met(balls.inside.per_centre, k)),), _itself)
-        if plain in ("p_precision", "p_recall"):
-            balls = real(k) if plain == "p_precision" else generated(k)
-            if balls.logs is None:
-                return Missing(name, "all balls have radius 0: every point has at least k exact copies")
-            return made(
-                (Term("generated" if plain == "p_precision" else "real", metrics.closeness(balls.logs)),), _itself
+    def _from_balls(self, name: str, record: Metric, corrected: bool, reading: Reading) -> Judgement | Missing:
+        try:
+            judged: Judgement = record.compute(
+                _Sides(self.pair, record.name, self.k[record.name], corrected, reading, self._cap)
             )
-        if plain == "clipped_density":
-            return _clipped_density(name, real(k), reading, self._cap)
-        return _clipped_coverage(name, real(k), reading, self.pair.real)
+        except Undefined as error:
+            return Missing(name, str(error))
+        return replace(judged, metric=name)
 
-    def _supported(self, name: str) -> Measured | Missing:
+    def _supported(self, name: str) -> Judgement | Missing:
         if self._distance != "euclidean":
             return Missing(name, f"the network compares its outputs under euclidean, not {self._distance}")
         if self._supports is None:
@@ -244,11 +172,10 @@ class Meter:
         if isinstance(self._supports, MissingExtra):
             return Missing(name, str(self._supports))
         value = self._supports.alpha_precision if name == "alpha_precision" else self._supports.beta_recall
-        return Measured(
-            name, (), lambda: value, f"a network trained on the real points decides, with seed {self._seed}"
-        )
+        reason = f"a network trained on the real points decides, with seed {self._seed}"
+        return Judgement((), lambda: value, reason, metric=name)
 
-    def _apart(self, name: str) -> Measured | Missing:
+    def _apart(self, name: str) -> Judgement | Missing:
         if self._distance != "euclidean":
             return Missing(name, f"it compares the vectors as they are: ask for euclidean, not {self._distance}")
         real, generated = self._sets
@@ -257,17 +184,38 @@ class Meter:
                 found = distributions.kernel_distance(real, generated, threads=self._work.threads)
                 value = found.value
                 terms = (Term("real", found.real), Term("generated", found.generated))
-                one = Measured(name, terms, lambda x, y: x + y - value)
+                one = Judgement(terms, lambda x, y: x + y - value, metric=name)
             else:
                 value = distributions.frechet_distance(real, generated)
-                one = Measured(name, (), lambda: value, _rank_lost(real, generated))
+                one = Judgement((), lambda: value, _rank_lost(real, generated), metric=name)
         if not np.isfinite(value):
             return Missing(name, "the vectors' values are too large for it: rescale them first")
         return one
 
 
-def _balls(side: Side, corrected: bool, k: int) -> Balls:
-    return side.corrected(k) if corrected else side.balls(k)
+class _Sides:
+    """The balls that a metric looks at, found when it does."""
+
+    def __init__(self, pair: Pair, metric: str, k: int, corrected: bool, reading: Reading, cap: bool) -> None:
+        self._pair, self._metric, self._corrected = pair, metric, corrected
+        self.k, self.reading, self.cap = k, reading, cap
+        self.sizes = pair.real.base.n, pair.real.other.n
+
+    @property
+    def real(self) -> Balls:
+        return self._pair.real.corrected(self.k) if self._corrected else self._pair.real.balls(self.k)
+
+    @property
+    def generated(self) -> Balls:
+        return self._pair.generated.corrected(self.k) if self._corrected else self._pair.generated.balls(self.k)
+
+    @property
+    def cover_real(self) -> Balls:
+        return _cover_balls(self._pair.real, self._metric, self.k)
+
+    @property
+    def cover_generated(self) -> Balls:
+        return _cover_balls(self._pair.generated, self._metric, self.k)
 
 
 def _cover_depth(k: int) -> int:
@@ -282,38 +230,8 @@ def _cover_balls(side: Side, name: str, k: int) -> Balls:
         return side.balls(depth)
     largest = n // COVER_SPAN  # the largest k with 3k - 1 < n
     remedy = f"use --k {name}={largest}" if largest else f"it needs at least {COVER_SPAN}"
-    raise TooFew(
-        f"k = {k} of the cover pair looks at {depth} others (3k - 1), and there are "
-        f"{counted(n, f'{side.name} point')}: {remedy}."
-    )
-
-
-def _itself(mean: Any) -> Any:
-    return mean
-
-
-def _clipped_density(name: str, balls: Balls, reading: Reading, cap: bool) -> Measured | Missing:
-    own = metrics.filled(balls.clipped_among_themselves.per_point, balls.k)
-    if reading == "corrected":
-        # Real points that the filter would drop score 0, as generated ones do: else even perfect data stays below 1.
-        own = np.where(balls.fitting, own, 0.0)
-    reference = float(own.mean())
-    if reference == 0.0:
-        return Missing(name, "no real point lies in another's ball: there is nothing to compare with")
-    term = Term("generated", metrics.filled(balls.clipped_inside.per_point, balls.k))
-    ratio = partial(metrics.clipped_density, reference=reference)
-    return Measured(name, (term,), partial(ratio, cap=cap), uncut_combine=partial(ratio, cap=False) if cap else None)
-
-
-def _clipped_coverage(name: str, balls: Balls, reading: Reading, side: Side) -> Measured | Missing:
-    reference = float(balls.fitting[balls.neighbours].mean()) if reading == "corrected" else 1.0
-    if reference == 0.0:
-        return Missing(name, "no real neighbour fits in with its own set: there is nothing to compare with")
-    term = Term("real", metrics.filled(balls.strictly_inside.per_centre, balls.k))
-    combine = partial(
-        metrics.clipped_coverage, k=balls.k, real=side.base.n, generated=side.other.n, reference=reference
-    )
-    return Measured(name, (term,), combine, uncut_combine=partial(combine, beyond=UNCUT))
+    there = counted(n, f"{side.name} point")
+    raise TooFew(f"k = {k} of the cover pair looks at {depth} others (3k - 1), and there are {there}", remedy)
 
 
 def _rank_lost(real: Array, generated: Array) -> str:
@@ -321,9 +239,3 @@ def _rank_lost(real: Array, generated: Array) -> str:
     if n > dims:
         return ""
     return f"{counted(n, 'point')} in {dims} dimensions: the covariances have lost rank and the value is mostly bias"
-
-
-def _refused(name: str, reason: str, strict: bool) -> Missing:
-    if strict:
-        raise UsageError(reason if reason.endswith(".") else f"{reason}: leave it out.")
-    return Missing(name, reason.removesuffix("."))

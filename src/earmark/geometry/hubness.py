@@ -17,6 +17,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.scores.metrics import FRACTION, UNBOUNDED, metric
+
 TOP_SHARE = 0.01
 
 
@@ -26,21 +28,39 @@ def k_occurrences(neighbour_places: NDArray[np.int64], k: int) -> NDArray[np.int
     return np.bincount(listed[listed >= 0], minlength=len(neighbour_places))
 
 
+@metric(
+    range=(0.0, math.inf), higher_is_better=False,
+    words="how often the top 1 % of clips appear as neighbours, relative to even; 1 is even",
+    paper="Low et al., 2013",
+)  # fmt: skip
 def hub_ratio(occurrences: NDArray[np.int64], k: int) -> float:
     top = math.ceil(TOP_SHARE * len(occurrences))
     return float(np.sort(occurrences)[-top:].mean() / k)
 
 
+@metric(
+    range=FRACTION, higher_is_better=False, percent=True, words="share of clips that are nobody's neighbour",
+    paper="Flexer and Schnitzer, 2015",
+)  # fmt: skip
 def antihub_rate(occurrences: NDArray[np.int64]) -> float:
     return float((occurrences == 0).mean())
 
 
+@metric(
+    range=UNBOUNDED, higher_is_better=False, words="skewness of how often clips appear as neighbours; 0 is even",
+    paper="Radovanovic et al., 2010",
+)  # fmt: skip
 def hub_skew(occurrences: NDArray[np.int64]) -> float:
     deviation = occurrences - occurrences.mean()
     variance = float((deviation**2).mean())
     return float((deviation**3).mean() / variance**1.5) if variance > 0 else 0.0
 
 
+@metric(
+    range=FRACTION, higher_is_better=False, percent=True,
+    words="share of neighbour appearances to take from the frequent and give to the rare until all are equal",
+    paper="Feldbauer et al., 2018",
+)  # fmt: skip
 def robin_hood(occurrences: NDArray[np.int64]) -> float:
     total = float(occurrences.sum())
     return float(0.5 * np.abs(occurrences - occurrences.mean()).sum() / total) if total > 0 else 0.0

@@ -1,58 +1,63 @@
-"""What each metric of an evaluation needs from the sweep, as data: a planner reads it and sweeps once for all."""
+"""Which metrics an evaluation measures: their names in order, what they need, and metrics of one's own.
+
+A metric of one's own is a function, named by an import path: `mypackage.mymodule:my_metric` or `mine.py:my_metric`. Its
+arguments say what it needs (`OFFERED`), and it returns one number, or one for each clip, whose mean is the value.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 
 from earmark.errors import UsageError, did_you_mean
+from earmark.registry import load_path
+from earmark.scores.metrics import BY_PATH, METRICS, Metric, family, named, of_function, register
+from earmark.scores.spelling import split_metric
 
-NEEDS: dict[str, frozenset[str]] = {
-    "P@k": frozenset({"neighbours"}),
-    "GSR": frozenset({"nearest_other", "class_sums"}),
-    "CSR": frozenset({"nearest_other", "farthest"}),
-    "CSR_pointwise": frozenset({"nearest_other", "farthest"}),
-    "CS": frozenset({"class_sums", "class_pairs"}),
-    "CSCF": frozenset({"class_sums", "class_pairs"}),
-    "silhouette": frozenset({"class_sums"}),
-    "NMI": frozenset({"kmeans"}),
-    "ARI": frozenset({"kmeans"}),
-    "kmeans_purity": frozenset({"kmeans"}),
-    "purity": frozenset({"density"}),
-    "hub_ratio": frozenset({"occurrences"}),
-    "antihub_rate": frozenset({"occurrences"}),
-    "hub_skew": frozenset({"occurrences"}),
-    "robin_hood": frozenset({"occurrences"}),
-}
-HUBNESS = ("hub_ratio", "antihub_rate", "hub_skew", "robin_hood")
-CLUSTERING = ("NMI", "ARI", "kmeans_purity")
-CLUSTERED = (*CLUSTERING, "purity")  # need points, not only distances
-RATIOS = ("GSR", "CSR", "CSR_pointwise", "CS", "CSCF", "silhouette")  # divide distances by distances
-POINT_MEANS = ("GSR", "CSR_pointwise", "silhouette")  # and P@k: means over queries of a per-point value
-DEFAULT = ("P@k", "GSR", "CSR", "CSR_pointwise", "CS", "CSCF", "silhouette", *HUBNESS)
-EVERYTHING = (*DEFAULT, *CLUSTERED)
+RETRIEVAL, SEPARATION, CLUSTERED, HUBNESS = map(family, ("retrieval", "separation", "clustering", "hubness"))
+CLUSTERING = tuple(name for name in CLUSTERED if METRICS[name].needs == ("kmeans",))
+DEFAULT = ("P@k", *SEPARATION, *HUBNESS)
+KNOWN = ("P@k", *SEPARATION, *CLUSTERED, *HUBNESS)
+STANDARD = tuple(name for name in (*RETRIEVAL, *SEPARATION) if METRICS[name].standard)
+HEADLINES = tuple(sorted(filter(lambda name: METRICS[name].lead, STANDARD), key=lambda name: METRICS[name].lead))
+"""The metric that leads a report: the first of these that has a value."""
+COMPARED = ("P@k", *SEPARATION)
+"""What two systems are compared by: metrics whose value without each clip is known."""
+OFFERED = (
+    "vectors", "labels", "groups", "neighbours", "neighbour_distances", "nearest_other", "own_mean", "other_mean",
+    "farthest_same", "occurrences", "k",
+)  # fmt: skip
+"""What a metric may take, by the names of its arguments, one row for each clip: see docs/metrics.md."""
+FROM_POINTS = frozenset({"vectors", "labels", "groups", "kmeans", "density"})
+"""What needs no distances."""
 _PRECISION = re.compile(r"P@([1-9]\d*)")
 
 
-def plan(metrics: Iterable[str] | None, ks: Iterable[int]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+def plan(metrics: str | Iterable[str] | None, ks: Iterable[int]) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Spell out the metrics asked for: their names in catalogue order, without P@k, and every k of P@k."""
-    asked = list(DEFAULT if metrics is None else metrics)
+    asked = named(DEFAULT if metrics is None else metrics)
     if not asked:
         raise UsageError("No metric was asked for: name at least one.")
     names: set[str] = set()
+    own: list[str] = []
     found: set[int] = set()
     for name in asked:
         match = _PRECISION.fullmatch(name)
         if name == "all":
-            names.update(EVERYTHING)
+            names.update(KNOWN)
         elif match:
             found.add(int(match[1]))
-        elif name in NEEDS:
+        elif name in KNOWN:
             names.add(name)
+        elif is_path(name):
+            own.append(find(name, OFFERED).name)
         else:
             raise UsageError(
-                f"There is no metric {name!r} for an evaluation.{did_you_mean(name, [*NEEDS, 'P@1', 'P@5'])} "
-                f"There are P@1, P@5 (any k), {', '.join(list(NEEDS)[1:])}."
+                f"There is no metric {name!r} for an evaluation.{did_you_mean(name, [*KNOWN, 'P@1', 'P@5'])} "
+                f"There are P@1, P@5 (any k), {', '.join(KNOWN[1:])}; or give a path such as mymodule:metric."
             )
     if "P@k" in names:
         found.update(ks)
@@ -60,9 +65,57 @@ def plan(metrics: Iterable[str] | None, ks: Iterable[int]) -> tuple[tuple[str, .
             raise UsageError("P@k was asked for without a k: give at least one, such as 1 and 5.")
     if any(k < 1 for k in found):
         raise UsageError("k of P@k must be at least 1.")
-    return tuple(name for name in NEEDS if name in names and name != "P@k"), tuple(sorted(found))
+    listed = tuple(name for name in KNOWN if name in names and name != "P@k")
+    return (*listed, *dict.fromkeys(own)), tuple(sorted(found))
 
 
 def needs(names: Iterable[str]) -> frozenset[str]:
     """Everything the named metrics need together."""
-    return frozenset().union(*(NEEDS[name] for name in names))
+    return frozenset(need for name in names for need in METRICS["P@1" if name == "P@k" else name].needs)
+
+
+def is_own(name: str) -> bool:
+    """Whether a metric is a stranger's."""
+    return not any(name in names for names in (RETRIEVAL, SEPARATION, CLUSTERED, HUBNESS)) and "@" not in name
+
+
+def is_path(name: str) -> bool:
+    """Whether a name is an import path of a metric."""
+    return ":" in name and not split_metric(name)[1]
+
+
+def find(name: str, offered: Sequence[str] = ()) -> Metric:
+    """The record of a metric by its name or import path; `offered` are the arguments that a stranger's may have."""
+    if not is_path(name):
+        return METRICS[name]
+    if name not in BY_PATH:
+        function = load_path(name, "metric")
+        if not callable(function):
+            raise UsageError(f"{name} is no metric: give a function.")
+        stated = getattr(function, "metric", None)
+        BY_PATH[name] = register(stated if isinstance(stated, Metric) else of_function(function))
+    record = BY_PATH[name]
+    for need in record.needs:
+        if offered and need not in offered:
+            raise UsageError(f"The metric {name} takes {need!r}, which is not offered here: {', '.join(offered)} are.")
+    return record
+
+
+def name_of(name: str) -> str:
+    """How a metric is spelled in score tables: its name, whether it was given so or by an import path."""
+    return find(name).name if is_path(name) else name
+
+
+def digest(names: str | Iterable[str]) -> str:
+    """A hash of the code of the strangers' metrics among the names or paths, "" where there are none."""
+    records = [find(name) for name in named(names) if is_path(name) or (name in METRICS and is_own(name))]
+    sources = [_source(record) for record in records]
+    return hashlib.sha256("\x1f".join(sources).encode()).hexdigest() if sources else ""
+
+
+def _source(record: Metric) -> str:
+    """The text of the module that a metric stands in, or its name where there is no text."""
+    try:
+        return inspect.getsource(sys.modules[record.function.__module__])
+    except (OSError, TypeError, KeyError, AttributeError):
+        return record.name

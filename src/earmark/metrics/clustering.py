@@ -10,6 +10,7 @@ gate on it. All range over [0, 1] (ARI can fall slightly below 0), higher is bet
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from earmark.errors import MissingExtra
+from earmark.scores.metrics import FRACTION, METRICS, metric, register
 
 Floats = NDArray[np.float64]
 
@@ -55,6 +57,10 @@ def density_clusters(points: Floats, seed: int, min_cluster_size: int = 5) -> ND
     return np.asarray(HDBSCAN(min_cluster_size=min_cluster_size, copy=True).fit_predict(projected))
 
 
+@metric(
+    "kmeans_purity", range=FRACTION, percent=True, needs=("kmeans",),
+    words="share of clips in the majority class of their k-means cluster",
+)  # fmt: skip
 def purity(clusters: NDArray[Any], codes: NDArray[Any]) -> float:
     """Size-weighted share of each cluster's majority class; noise (-1) is left out; NaN if all is noise."""
     kept = clusters >= 0
@@ -65,6 +71,10 @@ def purity(clusters: NDArray[Any], codes: NDArray[Any]) -> float:
     return float(table.max(axis=1).sum() / kept.sum())
 
 
+@metric(
+    "NMI", range=FRACTION, percent=True, needs=("kmeans",),
+    words="agreement of k-means clusters with the classes: normalised mutual information",
+)  # fmt: skip
 def nmi(clusters: NDArray[Any], codes: NDArray[Any]) -> float:
     """Normalised mutual information, arithmetic mean of the entropies."""
     from sklearn.metrics import normalized_mutual_info_score
@@ -72,8 +82,19 @@ def nmi(clusters: NDArray[Any], codes: NDArray[Any]) -> float:
     return float(normalized_mutual_info_score(codes, clusters))
 
 
+@metric(
+    "ARI",
+    range=(-0.5, 1.0),
+    percent=True,  # beside NMI and purity, as the papers print it
+    needs=("kmeans",),
+    words="agreement of k-means clusters with the classes: adjusted Rand index, 0 by chance",
+)
 def ari(clusters: NDArray[Any], codes: NDArray[Any]) -> float:
     """Adjusted Rand index."""
     from sklearn.metrics import adjusted_rand_score
 
     return float(adjusted_rand_score(codes, clusters))
+
+
+_WORDS = "the same for HDBSCAN clusters of a UMAP; sensitive to the versions of both"
+register(replace(METRICS["kmeans_purity"], name="purity", needs=("density",), words=_WORDS))

@@ -17,13 +17,17 @@ VocSim defines all but the silhouette; its CSR is computed as in its printed res
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.scores.metrics import FRACTION, METRICS, metric, register
+
 Floats = NDArray[np.float64]
 
+VOCSIM = "VocSim: a training-free benchmark for content identity in single-source audio embeddings"
 EPSILON = 1e-9
 FELT_SHARE, FELT_SHIFT = 1e-3, 1e-4  # of eps: what is told in the row
 ROUNDING = 1e-12  # means closer than this share of each other are equal: rounding may not decide a strict <
@@ -69,16 +73,25 @@ def epsilon_note(near: Floats, wide: Floats) -> str:
     )
 
 
+@metric(
+    "GSR", range=FRACTION, percent=True, standard=True, lead=2, paper=VOCSIM,
+    words="global separation rate: nearest clip of another class against the mean of the own; 50 % where equal",
+)  # fmt: skip
 def gsr(nearest_other: Floats, own_mean: Floats) -> Floats:
     """GSR of every point."""
     return _balance(nearest_other, own_mean)
 
 
+@metric("CSR_pointwise", range=FRACTION, percent=True, paper=VOCSIM, words="the same ratio clip by clip, then averaged")
 def csr_pointwise(nearest_other: Floats, farthest_same: Floats) -> Floats:
     """CSR of every point, as the paper's text has it."""
     return _balance(nearest_other, farthest_same)
 
 
+@metric(
+    "CSR", range=FRACTION, percent=True, standard=True, paper=VOCSIM,
+    words="class separation ratio: nearest clip of another class against the farthest of the own, from class means",
+)  # fmt: skip
 def csr(nearest_other: Floats, farthest_same: Floats, starts: NDArray[Any], weights: Floats) -> Floats:
     """CSR from class means, as printed: one value per row of `weights` [B, N] (all ones: the plain value).
 
@@ -100,6 +113,10 @@ def csr_from_class_sums(near: Floats, wide: Floats, sizes: Floats) -> Floats:
         return np.asarray((score * sizes).sum(axis=1) / total)
 
 
+@metric(
+    range=(-1.0, 1.0), standard=True, lead=4, paper="Rousseeuw, J. Comput. Appl. Math. 20, 1987",
+    words="mean of (b − a) / max(a, b): a, distance to the own class; b, to the nearest other class",
+)  # fmt: skip
 def silhouette(own_mean: Floats, other_mean: Floats) -> Floats:
     """Silhouette of every point from its two mean distances; 0 where both are 0."""
     largest = np.maximum(own_mean, other_mean)
@@ -115,6 +132,10 @@ class PairShares(NamedTuple):
     pairs: Floats
 
 
+@metric(
+    "CS", range=FRACTION, higher_is_better=False, percent=True, standard=True, needs=("class_pairs",), paper=VOCSIM,
+    words="distances inside a class over those inside and between, for all pairs of classes; lower is better",
+)  # fmt: skip
 def pair_shares(own: NDArray[Any], means: Floats) -> PairShares:
     """CS and CSCF terms from mean distances `means` [B, C] of class own[b] to every class (its own: intra)."""
     rows = np.arange(len(means))
@@ -130,3 +151,7 @@ def pair_shares(own: NDArray[Any], means: Floats) -> PairShares:
         (confused & measured).sum(axis=1).astype(np.float64),
         measured.sum(axis=1).astype(np.float64),
     )
+
+
+_WORDS = "share of ordered pairs of classes that lie closer together than the first is wide; lower is better"
+register(replace(METRICS["CS"], name="CSCF", words=_WORDS))

@@ -190,5 +190,5 @@ def _named_rows(
         for finding in findings:
             yield Row(
                 suite=work.config.suite, subset=subset.name, system=system.name, version=__version__, inputs=inputs,
-                **finding._asdict(),
+                **finding.cells(),
             )  # fmt: skip

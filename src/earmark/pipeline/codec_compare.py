@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from earmark._version import __version__
 from earmark.codecs.aggregate import compare
 from earmark.codecs.contract import CodecCard, Measured
-from earmark.submissions import Dataset
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.pipeline.codec_folder import clip_values, read_cards, read_codec_record
 from earmark.report.codecs.comparison import (
@@ -26,6 +25,7 @@ from earmark.report.codecs.content import Difference
 from earmark.report.codecs.text import shared_text
 from earmark.report.reading import is_mean
 from earmark.scores import Row, Scores, load_scores, merge
+from earmark.submissions import Dataset
 
 __all__ = ["Runs", "comparison_rows", "differences", "open_runs"]
 

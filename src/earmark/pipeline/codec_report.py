@@ -11,7 +11,6 @@ import numpy as np
 from earmark.codecs import harness
 from earmark.codecs.alignment import aligned
 from earmark.codecs.clip_work import opened
-from earmark.submissions import Dataset
 from earmark.corpora.clips import Clip, Corpus
 from earmark.errors import EarmarkError, InputError
 from earmark.pipeline.cache import Cache
@@ -24,6 +23,7 @@ from earmark.report.codecs.comparison import compare_settings, failing, value_ro
 from earmark.report.codecs.content import CodecReport, Failed, Heard, WorstClip
 from earmark.report.codecs.page import write_codecs
 from earmark.scores import metric_facts
+from earmark.submissions import Dataset
 
 __all__ = ["gather", "report_codec_run"]
 

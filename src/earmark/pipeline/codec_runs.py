@@ -67,8 +67,14 @@ def codec(
 ) -> CodecRun:
     """Measure codecs on a corpus: what they keep, at what rate. The scores lie in the folder `into` too.
 
-    `codecs` are names as on the command line (`opus@12`, `mp3`, `mypackage.mymodule:MyCodec`) or objects with `card`,
-    `encode` and `decode`. Other options are those of `CodecConfig`: metrics, extras, tasks, tandem, loss, limit, jobs …
+    Args:
+        codecs: Names as on the command line (`opus@12`, `mp3`, `mypackage.mymodule:MyCodec`) or objects with `card`,
+            `encode` and `decode`.
+        corpus: A folder, a manifest, the name of a corpus, or a Corpus.
+        category: What the sounds are (speech, audio, music); None is what each corpus's card says.
+        into: The folder for the results.
+        progress: Whether bars on stderr show how far the work is.
+        options: Other keys of `CodecConfig`: metrics, extras, tasks, tandem, loss, limit, jobs …
 
     >>> earmark.codec(["opus@12", "mp3@32"], "sounds/", category="audio").scores.value("pesq", system="opus@12")
     """

@@ -6,13 +6,12 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.corpora.copies import CopySet
-from earmark.corpora.source import open_corpus
 from earmark.embed.hearing import length_of
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
 from earmark.pipeline.config import CorpusEntry
@@ -89,11 +88,7 @@ def failure_of(suite: str, subset: str, clip: Clip, step: str, extractor: str, e
 
 def open_corpora(entries: Iterable[CorpusEntry]) -> list[Corpus]:
     """The corpora of a config, each named as its entry says."""
-    return [_named(open_corpus(entry.spec), entry) for entry in entries]
-
-
-def _named(corpus: Corpus, entry: CorpusEntry) -> Corpus:
-    return corpus if entry.name is None else replace(corpus, card=replace(corpus.card, name=entry.name))
+    return [entry.open() for entry in entries]
 
 
 def choose_subsets(corpus: Corpus, wanted: Sequence[str]) -> dict[str, list[Clip]]:

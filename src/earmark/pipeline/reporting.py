@@ -16,11 +16,11 @@ from earmark.extractors.contract import ExtractorCard
 from earmark.extractors.overlap import audit
 from earmark.pipeline import comparisons, folder, sequences
 from earmark.pipeline.config import RunConfig, load_config
+from earmark.report import to_latex, to_markdown
 from earmark.report.content import CloseUp, CopyNote, Durations, FileNote, OverlapNote, ReportData, SubsetFacts, Timing
 from earmark.report.correlations import metric_correlations
 from earmark.report.html import write_report
 from earmark.report.reading import listed, values
-from earmark.report.tables import to_latex, to_markdown
 from earmark.scores import Row, Scores, load_scores
 
 CLOSE_UPS = 6

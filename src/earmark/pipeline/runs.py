@@ -55,9 +55,12 @@ def run(
     corpora: Sequence[Corpus] | None = None,
     progress: bool = False,
 ) -> Run:
-    """Do what a config says (a RunConfig, a mapping or a YAML file) and return the scores and where they lie.
+    """Do what a config says and return the scores and where they lie.
 
-    `corpora` stand in for those the config names, one for each entry, when they exist only in memory.
+    Args:
+        config: A RunConfig, a mapping with its keys, or a YAML file.
+        corpora: Stand in for those that the config names, one for each entry, when they exist only in memory.
+        progress: Whether bars on stderr show how far the work is.
 
     >>> earmark.run({"corpus": "sounds/", "extractors": ["logmel"], "into": "run"}).scores.value("P@1")
     """

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark._version import __version__
+from earmark.evaluation import dtw
 from earmark.evaluation.options import byte_count
 from earmark.geometry import spaces
 from earmark.geometry.layout import one_class
 from earmark.geometry.sweep import Wanted, sweep
-from earmark.metrics import catalogue, retrieval, sequence
+from earmark.metrics import catalogue, retrieval
 from earmark.pipeline import frames, layers, packs
 from earmark.pipeline.cache import Cache
 from earmark.pipeline.config import DtwOptions, RunConfig
@@ -81,8 +82,8 @@ def measure(
         rows = [Row(metric=f"P@{k}", status="not_applicable", reason="too few labelled clips", **base) for k in ks]
         return Entry({"rows": [row.as_dict() for row in rows], "note": note, "seconds": 0.0})
     nearest = _nearest(vectors[list(kept)], options.distance, candidates, config)
-    sequences = sequence.prepare(stored, components=options.dimension, stride=1)
-    found = sequence.rerank(nearest, sequences, radius=options.radius, threads=config.threads).indices
+    sequences = dtw.prepare(stored, components=options.dimension, stride=1)
+    found = dtw.rerank(nearest, sequences, radius=options.radius, threads=config.threads).indices
     codes = np.unique([labels[row] or "" for row in kept], return_inverse=True)[1]
     seconds = time.perf_counter() - started
     rows = [_row(codes, found, k, {**base, "seconds": seconds}) for k in ks]

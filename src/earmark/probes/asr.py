@@ -4,40 +4,60 @@ wer    words wrong against the clips' transcripts: their labels, where a label h
 dwer   words wrong against what the same recogniser wrote for the clean clip; needs no transcripts
 
 A weak recogniser is wrong on clean speech too, so `wer` comes with `wer:difference`, coded minus clean on the same
-clips. Both are pooled over words (see `words`), and intervals draw clips, or groups of clips where there are groups.
+clips. Intervals draw clips, or groups of clips where there are groups.
+
+Normalisation. Unicode compatibility forms (NFKC), lower case, every mark that is not a letter, a digit or an
+apostrophe inside a word becomes a space, and spaces are one. Numbers stay as they are written: "20" and "twenty" are
+different words. Nothing else is done, so that two people get the same count.
+
+The word error rate of a set is (substitutions + deletions + insertions) / words of the reference, both summed over
+all clips: long sentences count for more. It is 0 at best and may pass 1. A clip whose reference has no words adds its
+insertions and no words; a set without any words has no rate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip
-from earmark.errors import UsageError, did_you_mean
+from earmark.errors import UsageError, did_you_mean, require
 from earmark.extractors.catalogue import parse_spec
-from earmark.probes.catalogue import CARDS
-from earmark.probes.contract import RESAMPLES, Finding, Heard, Pairs, paired
-from earmark.probes.resampling import draws_of, ratio_interval
-from earmark.probes.words import Edits, edits
+from earmark.probes.contract import (
+    RESAMPLES,
+    Finding,
+    Responses,
+    draw_clips,
+    join_notes,
+    pair_clips,
+    ratio_interval,
+)
+from earmark.probes.tasks import CARDS
 from earmark.progress import Progress
 from earmark.registry import Registry
 from earmark.wording import counted
 
-__all__ = ["RECOGNISERS", "Recogniser", "Recognition"]
+__all__ = ["RECOGNISERS", "Recogniser", "Recognition", "WordErrors", "count_errors", "normalise"]
+
+_QUOTES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'"})
+_NO_WORD = re.compile(r"[^\w']|_|(?<!\w)'|'(?!\w)")
 
 
 class Recogniser(Protocol):
-    """Something that writes down what is said in clips; a clip that fails is in `failures` of what it heard.
+    """Something that writes down what is said in clips; a clip that fails is in `failures` of its responses.
 
-    It may have a `version`, text that changes when its words do: what was heard is then heard again.
+    It may have a `version`, text that changes when its words do: clips are then heard again.
     """
 
     name: str
 
-    def transcribe(self, clips: Sequence[Clip], *, progress: Progress = False) -> Heard: ...
+    def transcribe(self, clips: Sequence[Clip], *, progress: Progress = False) -> Responses: ...
 
 
 RECOGNISERS: Registry[Callable[..., Recogniser]] = Registry(
@@ -59,43 +79,34 @@ class Recognition:
         self, model: str | Recogniser = "", *, transcripts: bool = True, bootstrap: int = RESAMPLES, **options: object
     ) -> None:
         self.transcripts, self.bootstrap = transcripts, bootstrap
-        self.recogniser = _opened(model or self.card.model, options) if isinstance(model, str) else model
+        self.recogniser = _open_recogniser(model or self.card.model, options) if isinstance(model, str) else model
         version = f"{self.card.version}; {getattr(self.recogniser, 'version', '1')}"
         self.card = replace(self.card, model=self.recogniser.name, version=version)
 
-    def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Heard:
+    def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Responses:
         return self.recogniser.transcribe(clips, progress=progress)
 
-    def score(self, clips: Sequence[Clip], clean: Heard, coded: Heard, *, seed: int = 0) -> list[Finding]:
-        """Findings `wer`, `wer:difference` and `dwer`, protocol `all`."""
-        pairs = paired(clips, clean, coded)
-        return [*self._against_transcripts(pairs, clean, coded, seed), self._against_clean(pairs, clean, coded, seed)]
-
-    def _against_clean(self, pairs: Pairs, clean: Heard, coded: Heard, seed: int) -> Finding:
-        draws = draws_of(pairs.clips, self.bootstrap, seed) if pairs.clips else np.zeros((0, 0))
-        found = edits(_texts(clean, pairs.clean), _texts(coded, pairs.coded))
-        return _finding(
-            "dwer", found, draws, pairs.left_out, f"{self.recogniser.name} heard no word in the clean clips"
-        )
-
-    def _against_transcripts(self, pairs: Pairs, clean: Heard, coded: Heard, seed: int) -> list[Finding]:
-        kept = [place for place, clip in enumerate(pairs.clips) if self.transcripts and has_transcript(clip)]
+    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Finding]:
+        """Scores `wer`, `wer:difference` and `dwer`, protocol `all`."""
+        pairs = pair_clips(clips, clean, coded)
+        before, after = _texts(clean, pairs.clean), _texts(coded, pairs.coded)
+        draws = draw_clips(pairs.clips, self.bootstrap, seed) if pairs.clips else np.zeros((0, 0))
+        silent = f"{self.recogniser.name} heard no word in the clean clips"
+        changed = _finding("dwer", count_errors(before, after), draws, pairs.left_out, silent)
+        kept = [row for row, clip in enumerate(pairs.clips) if self.transcripts and has_transcript(clip)]
         if not kept:
             why = "no clip has a transcript: give sentences (two words or more) as labels"
-            return [Finding.not_applicable(metric, "all", why) for metric in ("wer", "wer:difference")]
-        chosen = [pairs.clips[place] for place in kept]
-        said = [clip.label or "" for clip in chosen]
-        draws = draws_of(chosen, self.bootstrap, seed)
-        after = edits(said, _texts(coded, pairs.coded[kept]))
-        before = edits(said, _texts(clean, pairs.clean[kept]))
+            return [*(Finding.not_applicable(metric, "all", why) for metric in ("wer", "wer:difference")), changed]
+        chosen = [pairs.clips[row] for row in kept]
+        transcripts = [clip.label or "" for clip in chosen]
+        draws = draw_clips(chosen, self.bootstrap, seed)
+        wrong, wrong_before = (
+            count_errors(transcripts, [texts[row] for row in kept]) for texts in (after, before)
+        )  # fmt: skip
         without = len(pairs.clips) - len(kept)
-        note = "; ".join(
-            part
-            for part in (pairs.left_out, f"{counted(without, 'clip')} without transcript" if without else "")
-            if part
-        )
-        lost = Edits(after.errors - before.errors, after.words)
-        return [_finding("wer", after, draws, note, ""), _finding("wer:difference", lost, draws, note, "")]
+        note = join_notes(pairs.left_out, f"{counted(without, 'clip')} without transcript" if without else "")
+        lost = WordErrors(wrong.errors - wrong_before.errors, wrong.words)
+        return [_finding("wer", wrong, draws, note), _finding("wer:difference", lost, draws, note), changed]
 
 
 def has_transcript(clip: Clip) -> bool:
@@ -103,25 +114,21 @@ def has_transcript(clip: Clip) -> bool:
     return len((clip.label or "").split()) > 1
 
 
-def _finding(
-    metric: str, found: Edits, draws: np.ndarray[tuple[int, int], np.dtype[np.float64]], note: str, empty: str
-) -> Finding:
-    value = found.rate
-    if value is None:
-        return Finding.not_applicable(metric, "all", "; ".join(part for part in (empty, note) if part) or "no words")
-    low, high = ratio_interval(found.errors, found.words, draws) if len(draws) else (None, None)
-    words = f"{counted(int(found.words.sum()), 'word')}"
-    reason = f"{words}; {note}" if note else words
-    return Finding(metric, "all", value, low, high, n=len(found.words), reason=reason)
+def _finding(metric: str, errors: WordErrors, draws: NDArray[Any], note: str, silent: str = "") -> Finding:
+    if errors.rate is None:
+        return Finding.not_applicable(metric, "all", join_notes(silent, note) or "no words")
+    between = ratio_interval(errors.errors, errors.words, draws) if len(draws) else (None, None)
+    reason = join_notes(counted(int(errors.words.sum()), "word"), note)
+    return Finding.measured(metric, "all", errors.rate, between, n=len(errors.words), reason=reason)
 
 
-def _texts(heard: Heard, places: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[str]:
-    if heard.texts is None:
+def _texts(responses: Responses, rows: NDArray[np.int64]) -> list[str]:
+    if responses.texts is None:
         raise UsageError("Speech recognition compares texts, and vectors were heard: listen with the task `asr`.")
-    return [heard.texts[place] for place in places]
+    return [responses.texts[row] for row in rows]
 
 
-def _opened(spec: str, options: dict[str, object]) -> Recogniser:
+def _open_recogniser(spec: str, options: Mapping[str, object]) -> Recogniser:
     name, argument, given = parse_spec(spec)
     if "." not in name and name not in RECOGNISERS:
         raise UsageError(
@@ -132,3 +139,38 @@ def _opened(spec: str, options: dict[str, object]) -> Recogniser:
         return RECOGNISERS.load(f"{name}:{argument}")(**{**given, **options})
     arguments = () if argument is None else (argument,)
     return RECOGNISERS.load(name)(*arguments, **{**given, **options})
+
+
+# --- words -----------------------------------------------------------------------------------------------------
+
+
+def normalise(text: str) -> str:
+    """Words in one spelling, with single spaces between them."""
+    plain = unicodedata.normalize("NFKC", text).translate(_QUOTES).lower()
+    return " ".join(_NO_WORD.sub(" ", plain).split())
+
+
+class WordErrors(NamedTuple):
+    """For each clip: words that were wrong, missing or too many, and words of the reference."""
+
+    errors: NDArray[np.float64]
+    words: NDArray[np.float64]
+
+    @property
+    def rate(self) -> float | None:
+        """Errors over words of the whole set; None when there are no words."""
+        return float(self.errors.sum() / self.words.sum()) if self.words.sum() else None
+
+
+def count_errors(references: Sequence[str], texts: Sequence[str]) -> WordErrors:
+    """The least edits that turn each reference into the text, counted in words."""
+    jiwer = require("jiwer", "Word error rates", "codecs")
+    errors, words = np.zeros(len(references)), np.zeros(len(references))
+    for row, (reference, text) in enumerate(zip(map(normalise, references), map(normalise, texts), strict=True)):
+        words[row] = len(reference.split())
+        if not reference:  # jiwer takes no empty reference
+            errors[row] = len(text.split())
+            continue
+        counts = jiwer.process_words(reference, text)
+        errors[row] = counts.substitutions + counts.deletions + counts.insertions
+    return WordErrors(errors, words)

@@ -12,7 +12,7 @@ clean under the same draws. `speaker_similarity` is the mean cosine of a clip's 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,187 +21,131 @@ from numpy.typing import NDArray
 
 from earmark.calibrate.bootstrap import interval
 from earmark.corpora.clips import Clip
-from earmark.errors import InputError
+from earmark.errors import InputError, require
 from earmark.extractors.catalogue import parse_spec
-from earmark.extractors.contract import Extractor
+from earmark.extractors.contract import Extractor, ExtractorCard, Frames, Waveform
+from earmark.extractors.pretrained import fill, find, read_state, stripped, versioned
+from earmark.extractors.torch_models import Settings, device_of
 from earmark.probes import verification
-from earmark.probes.catalogue import CARDS
-from earmark.probes.contract import RESAMPLES, Finding, Heard, paired
-from earmark.probes.encoding import encode_clips, heard_by, open_encoder, vectors_of
-from earmark.probes.resampling import draws_of, mean_interval
+from earmark.probes.contract import Finding, Responses, draw_clips, join_notes, mean_interval, pair_clips
+from earmark.probes.encoding import EncoderTask, codes_of, unit_vectors
+from earmark.probes.tasks import CARDS
 from earmark.probes.verification import Trials
-from earmark.progress import Progress
 from earmark.wording import counted
 
-__all__ = ["MOST_CLIPS", "Verification", "read_trials"]
+__all__ = ["ECAPA_CARD", "MOST_CLIPS", "Ecapa", "Verification", "read_trials"]
 
 MOST_CLIPS = 2000
 """Clips of which all pairs are tried: two million trials. Of more, as many are drawn."""
 
+_ENROLMENTS = ("coded_enrol", "clean_enrol")
+_METRICS = ("eer", "eer:difference", "min_dcf")
+_AT_ONCE = 1 << 16  # trials whose vectors are gathered at once
+
 Matrix = NDArray[np.float64]
+Codes = NDArray[np.int64]
 
 
-class Choice(NamedTuple):
-    """Which clips meet in a trial, by their place, and whether it is one speaker's."""
+class TrialClips(NamedTuple):
+    """Which clips meet in a trial, by their row, and whether it is one speaker's."""
 
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
+    first: Codes
+    second: Codes
     same: NDArray[np.bool_]
+    note: str
 
 
-class Verification:
+class Verification(EncoderTask):
     """`asv`, `asv:ecapa:/models/embedding_model.ckpt?allow_pickle=true`, `asv:` and any extractor."""
 
     card = CARDS["asv"]
 
     def __init__(
-        self, model: str | Extractor = "", *, trials: str = "", p_target: float = verification.P_TARGET,
-        bootstrap: int = RESAMPLES, pool: str = "", **options: Any,
-    ) -> None:  # fmt: skip
-        self.p_target, self.bootstrap, self.pool = p_target, bootstrap, pool
+        self, model: str | Extractor = "", *, trials: str = "", p_target: float = verification.P_TARGET, **options: Any
+    ) -> None:
+        self.p_target = p_target
         self.trials = read_trials(trials) if trials else None
-        self.extractor = _opened(model or self.card.model, options) if isinstance(model, str) else model
-        self.card = heard_by(self.card, self.extractor)
+        super().__init__(model, **options)
 
-    def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Heard:
-        return encode_clips(clips, self.extractor, self.pool, progress=progress)
+    def open_model(self, model: str | Extractor, options: Mapping[str, Any]) -> Extractor:
+        if isinstance(model, str):
+            name, argument, given = parse_spec(model)
+            if name == "ecapa":
+                return Ecapa(argument or "", **{**given, **options})
+        return super().open_model(model, options)
 
-    def score(self, clips: Sequence[Clip], clean: Heard, coded: Heard, *, seed: int = 0) -> list[Finding]:
-        """Findings of both protocols, and `speaker_similarity`."""
-        pairs = paired(clips, clean, coded)
+    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Finding]:
+        """Scores of both protocols, and `speaker_similarity`."""
+        pairs = pair_clips(clips, clean, coded)
         if not pairs.clips:
             why = pairs.left_out or "there are no clips"
-            return [
-                Finding.not_applicable(metric, protocol, why) for metric, protocol in
-                [(name, kind) for kind in _ENROLMENTS for name in _METRICS] + [("speaker_similarity", "all")]
-            ]  # fmt: skip
-        before, after = map(_directions, vectors_of(pairs, clean, coded, self.card.name))
-        found = [self._similarity(pairs.clips, before, after, pairs.left_out, seed)]
-        speakers = _speakers(pairs.clips)
-        try:
-            choice, note = self._choice(pairs.clips, speakers, seed)
-        except InputError as error:
-            return found + [
-                Finding.not_applicable(name, kind, str(error)) for kind in _ENROLMENTS for name in _METRICS
-            ]  # fmt: skip
-        notes = "; ".join(part for part in (note, pairs.left_out) if part)
-        for kind in _ENROLMENTS:
-            found += self._verified(kind, choice, speakers, before, after, notes, seed)
-        return found
-
-    def _choice(self, clips: Sequence[Clip], speakers: NDArray[np.int64] | None, seed: int) -> tuple[Choice, str]:
-        if self.trials is not None:
-            return _listed(self.trials, clips)
-        if speakers is None:
-            raise InputError("no clip has a group: name its speaker there, or give a list of trials")
-        kept, note = _kept(speakers, seed)
-        rows, columns = np.triu_indices(len(kept), 1)
-        choice = Choice(kept[rows], kept[columns], speakers[kept[rows]] == speakers[kept[columns]])
-        count = len(np.unique(speakers[kept]))
-        if not choice.same.any() or choice.same.all():
-            raise InputError(
-                f"{counted(len(kept), 'clip')} of {counted(count, 'speaker')} make no trials of both kinds: at least "
-                "two speakers and one with two clips are needed"
-            )
-        return choice, "; ".join(part for part in (counted(count, "speaker"), note) if part)
-
-    def _verified(
-        self, kind: str, choice: Choice, speakers: NDArray[np.int64] | None, before: Matrix, after: Matrix, note: str,
-        seed: int,
-    ) -> list[Finding]:  # fmt: skip
-        unheard = _trials(choice, speakers, before, before)
-        if kind == "coded_enrol":
-            trials = _trials(choice, speakers, after, after)
-        else:
-            trials = _joined(_trials(choice, speakers, before, after), _trials(choice, speakers, after, before))
-        errors, clean_errors = verification.curve(trials), verification.curve(unheard)
-        ranges = verification.error_intervals(trials, self.bootstrap, seed, self.p_target)
-        clean_draws = verification.error_intervals(unheard, self.bootstrap, seed, self.p_target).eers
-        n = len(np.unique(np.r_[choice.first, choice.second]))
-        reason = f"{len(trials.scores)} trials; {note}" if note else f"{len(trials.scores)} trials"
-        value = verification.eer(errors)
-        lost = value - verification.eer(clean_errors)
-        cost = verification.min_dcf(errors, self.p_target)
-        return [
-            Finding.measured("eer", kind, value, ranges.eer, n=n, reason=reason, distance="cosine"),
-            Finding.measured("eer:difference", kind, lost, interval(ranges.eers - clean_draws), n=n, reason=reason,
-                    distance="cosine"),
-            Finding.measured("min_dcf", kind, cost, ranges.min_dcf, n=n, reason=f"p_target {self.p_target:g}; {reason}",
-                    distance="cosine"),
-        ]  # fmt: skip
-
-    def _similarity(self, clips: Sequence[Clip], before: Matrix, after: Matrix, note: str, seed: int) -> Finding:
+            return [*_none(why), Finding.not_applicable("speaker_similarity", "all", why)]
+        before, after = map(unit_vectors, self.vectors(pairs, clean, coded))
         cosines = np.clip(np.einsum("ij,ij->i", before, after), -1.0, 1.0)
-        low, high = mean_interval(cosines, draws_of(clips, self.bootstrap, seed))
-        return Finding(
-            "speaker_similarity", "all", float(cosines.mean()), low, high, n=len(clips), reason=note, distance="cosine"
+        between = mean_interval(cosines, draw_clips(pairs.clips, self.bootstrap, seed))
+        similarity = Finding.measured(
+            "speaker_similarity", "all", float(cosines.mean()), between, n=len(pairs.clips), reason=pairs.left_out,
+            distance="cosine",
+        )  # fmt: skip
+        speakers = codes_of([clip.group for clip in pairs.clips])
+        try:
+            chosen = _all_trials(speakers, seed) if self.trials is None else _listed_trials(self.trials, pairs.clips)
+        except InputError as error:
+            return [similarity, *_none(str(error))]
+        note = join_notes(chosen.note, pairs.left_out)
+        plain, both = (_trials(chosen, speakers, vectors, vectors) for vectors in (before, after))
+        crossed = _join(_trials(chosen, speakers, before, after), _trials(chosen, speakers, after, before))
+        n = len(np.unique(np.r_[chosen.first, chosen.second]))
+        return [
+            similarity,
+            *self._rates("coded_enrol", both, plain, n, note, seed),
+            *self._rates("clean_enrol", crossed, plain, n, note, seed),
+        ]
+
+    def _rates(self, protocol: str, trials: Trials, plain: Trials, n: int, note: str, seed: int) -> list[Finding]:
+        """Error rates of trials, and their difference to those of the clean clips."""
+        errors = verification.curve(trials)
+        ranges, clean = (
+            verification.error_intervals(kind, self.bootstrap, seed, self.p_target) for kind in (trials, plain)
         )
+        eer = verification.eer(errors)
+        lost = eer - verification.eer(verification.curve(plain))
+        cost = verification.min_dcf(errors, self.p_target)
+        reason = join_notes(f"{len(trials.scores)} trials", note)
+        rates = (
+            ("eer", eer, ranges.eer, reason),
+            ("eer:difference", lost, interval(ranges.eers - clean.eers), reason),
+            ("min_dcf", cost, ranges.min_dcf, f"p_target {self.p_target:g}; {reason}"),
+        )
+        return [
+            Finding.measured(metric, protocol, value, between, n=n, reason=why, distance="cosine")
+            for metric, value, between, why in rates
+        ]
 
 
-_ENROLMENTS = ("coded_enrol", "clean_enrol")
-_METRICS = ("eer", "eer:difference", "min_dcf")
+def _none(why: str) -> list[Finding]:
+    return [Finding.not_applicable(metric, protocol, why) for protocol in _ENROLMENTS for metric in _METRICS]
 
 
-def _opened(spec: str, options: dict[str, Any]) -> Extractor:
-    name, argument, given = parse_spec(spec)
-    if name == "ecapa":
-        from earmark.probes.ecapa import Ecapa
-
-        return Ecapa(argument or "", **{**given, **options})
-    return open_encoder(spec, **options)
-
-
-def _directions(values: Matrix) -> Matrix:
-    """Vectors of length 1; one without direction stays zero, and is like no other."""
-    norms = np.linalg.norm(values, axis=1, keepdims=True)
-    return np.asarray(np.divide(values, norms, out=np.zeros_like(values), where=norms > 0))
-
-
-def _speakers(clips: Sequence[Clip]) -> NDArray[np.int64] | None:
-    """A number for each clip's speaker, -1 where the clip has none; None when no clip has one."""
-    names = sorted({clip.group for clip in clips if clip.group is not None})
-    if not names:
-        return None
-    codes = {name: code for code, name in enumerate(names)}
-    return np.array([-1 if clip.group is None else codes[clip.group] for clip in clips], np.int64)
-
-
-def _kept(speakers: NDArray[np.int64], seed: int) -> tuple[NDArray[np.int64], str]:
-    """Places of clips that have a speaker, of which MOST_CLIPS are drawn if there are more."""
-    known = np.flatnonzero(speakers >= 0)
-    notes = [f"{counted(len(speakers) - len(known), 'clip')} without speaker"] if len(known) < len(speakers) else []
-    if len(known) > MOST_CLIPS:
-        notes.append(f"{MOST_CLIPS} of {len(known)} clips drawn")
-        known = np.sort(np.random.default_rng([seed, len(known)]).permutation(known)[:MOST_CLIPS])
-    return known, "; ".join(notes)
-
-
-def _trials(choice: Choice, speakers: NDArray[np.int64] | None, enrolled: Matrix, tested: Matrix) -> Trials:
-    scores = np.concatenate([
-        np.einsum("ij,ij->i", enrolled[choice.first[part]], tested[choice.second[part]])
-        for part in _parts(len(choice.first))
-    ])  # fmt: skip
-    if speakers is None or ((speakers < 0).any() and _unknown(choice, speakers)):
-        return Trials(scores, choice.same)
-    codes = np.unique(np.r_[speakers[choice.first], speakers[choice.second]], return_inverse=True)[1]
-    return Trials(scores, choice.same, codes[: len(scores)], codes[len(scores) :])
-
-
-def _unknown(choice: Choice, speakers: NDArray[np.int64]) -> bool:
-    return bool((speakers[choice.first] < 0).any() or (speakers[choice.second] < 0).any())
-
-
-def _parts(count: int, size: int = 1 << 16) -> list[slice]:
-    return [slice(start, min(start + size, count)) for start in range(0, count, size)]
-
-
-def _joined(one: Trials, other: Trials) -> Trials:
-    if one.enrolled is None or one.tested is None or other.enrolled is None or other.tested is None:
-        return Trials(np.r_[one.scores, other.scores], np.r_[one.same, other.same])
-    return Trials(
-        np.r_[one.scores, other.scores], np.r_[one.same, other.same],
-        np.r_[one.enrolled, other.enrolled], np.r_[one.tested, other.tested],
-    )  # fmt: skip
+def _all_trials(speakers: Codes, seed: int) -> TrialClips:
+    """Every pair of clips that have a speaker, of which MOST_CLIPS are drawn if there are more."""
+    kept = np.flatnonzero(speakers >= 0)
+    if not len(kept):
+        raise InputError("no clip has a group: name its speaker there, or give a list of trials")
+    without = len(speakers) - len(kept)
+    note = f"{counted(without, 'clip')} without speaker" if without else ""
+    if len(kept) > MOST_CLIPS:
+        note = join_notes(note, f"{MOST_CLIPS} of {len(kept)} clips drawn")
+        kept = np.sort(np.random.default_rng([seed, len(kept)]).permutation(kept)[:MOST_CLIPS])
+    rows, columns = np.triu_indices(len(kept), 1)
+    same = speakers[kept[rows]] == speakers[kept[columns]]
+    count = len(np.unique(speakers[kept]))
+    if not same.any() or same.all():
+        raise InputError(
+            f"{counted(len(kept), 'clip')} of {counted(count, 'speaker')} make no trials of both kinds: at least "
+            "two speakers and one with two clips are needed"
+        )
+    return TrialClips(kept[rows], kept[columns], same, join_notes(counted(count, "speaker"), note))
 
 
 def read_trials(path: str) -> list[tuple[bool, str, str]]:
@@ -210,22 +154,85 @@ def read_trials(path: str) -> list[tuple[bool, str, str]]:
         lines = Path(path).expanduser().read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read as a list of trials ({error}).") from error
-    found = []
+    trials = []
     for number, line in enumerate(lines, start=1):
         cells = line.split()
         if not cells:
             continue
         if len(cells) != 3 or cells[0] not in ("0", "1"):
             raise InputError(f"Line {number} of {path} is no trial: write 1 (one speaker) or 0, and two ids of clips.")
-        found.append((cells[0] == "1", cells[1], cells[2]))
-    return found
+        trials.append((cells[0] == "1", cells[1], cells[2]))
+    return trials
 
 
-def _listed(trials: Sequence[tuple[bool, str, str]], clips: Sequence[Clip]) -> tuple[Choice, str]:
-    places = {clip.id: place for place, clip in enumerate(clips)}
-    kept = [(same, places[one], places[two]) for same, one, two in trials if one in places and two in places]
-    if not any(same for same, _, _ in kept) or all(same for same, _, _ in kept):
+def _listed_trials(trials: Sequence[tuple[bool, str, str]], clips: Sequence[Clip]) -> TrialClips:
+    rows = {clip.id: row for row, clip in enumerate(clips)}
+    kept = [(rows[first], rows[second], same) for same, first, second in trials if first in rows and second in rows]
+    first, second, same = np.array(kept, np.int64).reshape(-1, 3).T
+    if not same.any() or same.all():
         raise InputError(f"the {counted(len(kept), 'listed trial')} of these clips are not of both kinds")
-    same, first, second = (np.array(column) for column in zip(*kept, strict=True))
     note = f"{len(trials) - len(kept)} listed trials of other clips" if len(kept) < len(trials) else ""
-    return Choice(first.astype(np.int64), second.astype(np.int64), same.astype(np.bool_)), note
+    return TrialClips(first, second, same.astype(np.bool_), note)
+
+
+def _trials(chosen: TrialClips, speakers: Codes, enrolled: Matrix, tested: Matrix) -> Trials:
+    count = len(chosen.first)
+    parts = [slice(start, min(start + _AT_ONCE, count)) for start in range(0, count, _AT_ONCE)]
+    scores = np.concatenate(
+        [np.einsum("ij,ij->i", enrolled[chosen.first[part]], tested[chosen.second[part]]) for part in parts]
+    )
+    who = np.r_[speakers[chosen.first], speakers[chosen.second]]
+    if (who < 0).any():
+        return Trials(scores, chosen.same)
+    codes = np.unique(who, return_inverse=True)[1]
+    return Trials(scores, chosen.same, codes[:count], codes[count:])
+
+
+def _join(first: Trials, second: Trials) -> Trials:
+    columns: list[Any] = [None if a is None else np.r_[a, b] for a, b in zip(first, second, strict=True)]
+    return Trials(*columns)
+
+
+# --- ECAPA-TDNN ------------------------------------------------------------------------------------------------
+
+ECAPA_CARD = ExtractorCard(
+    name="ecapa", short_name="ECAPA", title="ECAPA-TDNN speaker embedding", dimension=192, parameters=20_767_552,
+    licence="Apache-2.0 (SpeechBrain's weights)", citation="Desplanques et al., Interspeech 2020",
+    pretraining=("VoxCeleb1", "VoxCeleb2"), extra="torch", notes="one vector per clip; 80 mel bands without their mean",
+)  # fmt: skip
+_WHERE = "download embedding_model.ckpt of speechbrain/spkrec-ecapa-voxceleb"
+_SHORTEST = 400 * 8  # samples: a few frames, so that mirrored edges have something to mirror
+
+
+class Ecapa:
+    """A checkpoint of SpeechBrain's layout as an extractor: frames [1, D]. Clips run one by one, so none is padded."""
+
+    def __init__(self, checkpoint: str = "", **options: Any) -> None:
+        self._torch = torch = require("torch", "ECAPA embeddings", "torch")
+        from earmark.networks.ecapa import EcapaTdnn
+
+        settings = Settings(**options)
+        weights = find(checkpoint, ECAPA_CARD, where=_WHERE, **settings.loading)
+        state = stripped(read_state(weights), "embedding_model.", "module.")
+        try:
+            network = EcapaTdnn.sized(state)
+        except (KeyError, AttributeError, IndexError, ValueError) as error:
+            raise InputError(
+                f"{weights.weights} is no ECAPA-TDNN of SpeechBrain's layout (it lacks {error}): {_WHERE}."
+            ) from error
+        self._device = device_of(torch, settings.device)
+        self._network = fill(network, state, weights).to(self._device)
+        self._bands = int(state["blocks.0.conv.conv.weight"].shape[1])
+        self.card = versioned(ECAPA_CARD, weights, "torch", dimension=int(state["fc.conv.weight"].shape[0]))
+
+    def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
+        return [Frames(self._vector(waveform), 1) for waveform in waveforms]
+
+    def _vector(self, waveform: Waveform) -> NDArray[np.float32]:
+        from earmark.networks.ecapa import ecapa_features
+
+        samples = np.pad(waveform, (0, max(0, _SHORTEST - len(waveform)))).astype(np.float32)
+        with self._torch.inference_mode():
+            sounds = self._torch.from_numpy(samples)[None].to(self._device)
+            vector = self._network(ecapa_features(sounds, self._bands))
+        return np.asarray(vector.cpu().numpy(), np.float32)

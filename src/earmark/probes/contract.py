@@ -1,34 +1,53 @@
 """What a task is: a card, `listen` and `score`. No base class is needed; anything of this shape will do.
 
-    clean clips -- listen --> Heard --+
-                                      +-- score --> findings
-    coded clips -- listen --> Heard --+
+    clean clips -- listen --> Responses --+
+                                          +-- score --> scores
+    coded clips -- listen --> Responses --+
 
-`listen` is the expensive half: a model hears clips. What it heard is plain text or numbers (`Heard`), to be kept by
-whoever calls. `score` is cheap and compares what was heard of the same clips before and after a codec. Scoring the
-clean clips against themselves gives the row of no codec at all.
+`listen` is the expensive half: a model hears clips. Its responses are plain text or numbers, to be kept by whoever
+calls. `score` is cheap and compares the responses to the same clips before and after a codec. Scoring the clean clips
+against themselves gives the row of no codec at all.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.calibrate.bootstrap import interval, resample
 from earmark.calibrate.permutation import Null
-from earmark.corpora.clips import Clip
+from earmark.corpora.clips import Clip, groups_of
 from earmark.embed.pooling import Block, widened
 from earmark.errors import InputError
 from earmark.progress import Progress
+from earmark.scores import Row
 from earmark.wording import counted
 
-__all__ = ["RESAMPLES", "Finding", "Heard", "Pairs", "Task", "TaskCard", "brought_together", "paired"]
+__all__ = [
+    "RESAMPLES",
+    "Finding",
+    "PairedClips",
+    "Responses",
+    "Task",
+    "TaskCard",
+    "align_widths",
+    "draw_clips",
+    "group_codes",
+    "join_notes",
+    "mean_interval",
+    "pair_clips",
+    "ratio_interval",
+]
 
 RESAMPLES = 300  # bootstrap draws behind every interval
+
+Floats = NDArray[np.float64]
+Interval = tuple[float, float] | tuple[None, None]
 
 
 @dataclass(frozen=True)
@@ -43,54 +62,36 @@ class TaskCard:
     needs: tuple[str, ...] = ()  # of clips: "transcripts", "labels", "groups"
     model: str = ""  # what hears when nothing else is named
     extra: str = ""  # the optional dependency group that model needs
-    alternatives: tuple[str, ...] = ()  # other models, as they follow the task's name and a colon
     licence: str = ""  # of the model's weights
     citation: str = ""
     version: str = "1"  # part of the cache key: raise it when what is heard changes
     notes: str = ""
 
 
-class Finding(NamedTuple):
-    """One score of a task, as a row of the score table wants it. A value, or a status and a reason.
+class Finding(Row):
+    """The row of a task: a value, or a status and a reason. Suite, subset, system, version and inputs are the run's.
 
     `n` counts clips. With status `ok` the reason says what else a reader should know (trials, clips left out).
     """
 
-    metric: str
-    protocol: str = "all"
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    n: int | None = None
-    status: str = "ok"
-    reason: str = ""
-    baseline: float | None = None
-    lift: float | None = None
-    p_value: float | None = None
-    distance: str = ""
-    correction: str = "none"
-    baseline_low: float | None = None
-    baseline_high: float | None = None
-    interval: str = ""
-    unit: str = ""
-    units: int | None = None
-    comparisons: int | None = None
-    shuffle: str = ""
-    baseline_error: float | None = None
+    __slots__ = ()
+
+    def __init__(self, metric: str, protocol: str = "all", value: float | None = None, **cells: Any) -> None:
+        super().__init__(metric=metric, protocol=protocol, value=value, **cells)
 
     @classmethod
     def measured(
         cls, metric: str, protocol: str, value: float, between: tuple[float | None, float | None], **more: Any
     ) -> Finding:
         """A value with its interval."""
-        return cls(metric, protocol, value, between[0], between[1], **more)
+        return cls(metric, protocol, value, low=between[0], high=between[1], **more)
 
     def against(self, luck: Null | None) -> Finding:
         """The same with what shuffled labels reach beside it, where that was computed."""
         if luck is None:
             return self
-        return self._replace(
-            baseline=luck.baseline, lift=luck.lift, p_value=luck.p_value,
+        return replace(
+            self, baseline=luck.baseline, lift=luck.lift, p_value=luck.p_value,
             baseline_low=luck.low, baseline_high=luck.high,
         )  # fmt: skip
 
@@ -98,9 +99,16 @@ class Finding(NamedTuple):
     def not_applicable(cls, metric: str, protocol: str, reason: str) -> Finding:
         return cls(metric, protocol, n=0, status="not_applicable", reason=reason)
 
+    def cells(self) -> dict[str, Any]:
+        """The columns that a task fills."""
+        run = ("suite", "subset", "system", "version", "inputs")
+        return {name: cell for name, cell in self.as_dict().items() if name not in run}
+
+    _asdict = cells
+
 
 @dataclass(frozen=True, eq=False)
-class Heard:
+class Responses:
     """What a model made of clips: a text or a vector for each, and why some have neither.
 
     `ids` names the clips that were heard, in the order of `texts` or of the rows of `vectors`; `failures` maps the
@@ -120,23 +128,22 @@ class Heard:
     def __post_init__(self) -> None:
         answers = self.texts if self.texts is not None else self.vectors
         if answers is None or len(answers) != len(self.ids):
-            told = "none" if answers is None else str(len(answers))
-            raise InputError(f"There are {counted(len(self.ids), 'clip')} and {told} texts or vectors: give one each.")
+            count = "none" if answers is None else str(len(answers))
+            raise InputError(f"There are {counted(len(self.ids), 'clip')} and {count} texts or vectors: give one each.")
 
-    def places(self) -> dict[str, int]:
-        return {name: place for place, name in enumerate(self.ids)}
+    def rows(self) -> dict[str, int]:
+        """The row of each clip that was heard."""
+        return {name: row for row, name in enumerate(self.ids)}
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Arrays for `numpy.savez`: `meta` is JSON in bytes, `vectors` is there when there are vectors. No pickles."""
-        meta = {
-            "ids": self.ids, "texts": self.texts, "failures": dict(self.failures), "names": self.names,
-            "notes": self.notes, "model": self.model, "blocks": self.blocks,
-        }  # fmt: skip
+        meta = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "vectors"}
+        meta["failures"] = dict(self.failures)
         arrays: dict[str, NDArray[Any]] = {"meta": np.frombuffer(json.dumps(meta).encode(), np.uint8)}
         return arrays if self.vectors is None else {**arrays, "vectors": self.vectors}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Heard:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Responses:
         """What `to_arrays` was given."""
         try:
             meta = json.loads(bytes(np.asarray(arrays["meta"], np.uint8)).decode())
@@ -154,52 +161,26 @@ class Heard:
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"What a task heard cannot be read back ({error}): listen again.") from error
 
-    @classmethod
-    def join(cls, parts: Iterable[Heard]) -> Heard:
-        """Parts of one corpus, heard one after the other by the same model, as one."""
-        parts = list(parts)
-        if not parts:
-            raise InputError("There is nothing to join: listen to at least one clip.")
-        filled = [part for part in parts if part.ids] or parts[:1]
-        first = filled[0]
-        if len({(part.model, part.names, part.texts is None) for part in filled}) > 1:
-            raise InputError("The parts were heard by different models: listen to all of them with one.")
-        return cls(
-            ids=tuple(name for part in parts for name in part.ids),
-            texts=None if first.texts is None else tuple(text for part in filled for text in part.texts or ()),
-            vectors=None if first.vectors is None else np.concatenate(brought_together(filled)),
-            failures={name: why for part in parts for name, why in part.failures.items()},
-            names=first.names,
-            notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
-            model=first.model,
-            blocks=_longest(filled),
-        )
 
-
-def brought_together(parts: Sequence[Heard]) -> list[NDArray[np.float32]]:
+def align_widths(parts: Sequence[Responses]) -> list[NDArray[np.float32]]:
     """The vectors of each part, padded in time to the longest clip of all parts.
 
     Raises InputError where widths differ and nothing says how the columns are made up.
     """
-    wanted = _longest(parts)
-    known = [part.vectors for part in parts if part.vectors is not None]
-    widths = sorted({vectors.shape[1] for vectors in known})
-    if wanted:
-        return [widened(vectors, part.blocks, wanted) for vectors, part in zip(known, parts, strict=True)]
+    vectors = [part.vectors for part in parts if part.vectors is not None]
+    if len({tuple(block.rows for block in part.blocks) for part in parts}) == 1 and parts[0].blocks:
+        longest = [
+            Block(blocks[0].rows, max(block.columns for block in blocks))
+            for blocks in zip(*(part.blocks for part in parts), strict=True)
+        ]
+        return [widened(matrix, part.blocks, longest) for matrix, part in zip(vectors, parts, strict=True)]
+    widths = sorted({matrix.shape[1] for matrix in vectors})
     if len(widths) > 1:
         raise InputError(
             f"Vectors of {' and '.join(map(str, widths))} numbers cannot be compared: choose a pooling whose length "
             "does not follow the clip's, such as mean_time."
         )
-    return known
-
-
-def _longest(parts: Sequence[Heard]) -> tuple[Block, ...]:
-    """The blocks of the longest clip of all parts; none where a part does not tell its own."""
-    if len({tuple(block.rows for block in part.blocks) for part in parts}) > 1:
-        return ()
-    alike = zip(*(part.blocks for part in parts), strict=True)
-    return tuple(Block(blocks[0].rows, max(block.columns for block in blocks)) for blocks in alike)
+    return vectors
 
 
 @runtime_checkable
@@ -208,13 +189,16 @@ class Task(Protocol):
 
     card: TaskCard
 
-    def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Heard: ...
+    def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Responses: ...
 
-    def score(self, clips: Sequence[Clip], clean: Heard, coded: Heard, *, seed: int = 0) -> list[Finding]: ...
+    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Finding]: ...
 
 
-class Pairs(NamedTuple):
-    """Clips heard both clean and coded, with their places in the two, and a sentence on those left out."""
+# --- what scores are made of ---------------------------------------------------------------------------------
+
+
+class PairedClips(NamedTuple):
+    """Clips heard both clean and coded, with their rows in the two, and a sentence on those left out."""
 
     clips: list[Clip]
     clean: NDArray[np.int64]
@@ -222,9 +206,9 @@ class Pairs(NamedTuple):
     left_out: str
 
 
-def paired(clips: Sequence[Clip], clean: Heard, coded: Heard) -> Pairs:
+def pair_clips(clips: Sequence[Clip], clean: Responses, coded: Responses) -> PairedClips:
     """The clips that both have heard, in the order of `clips`; coded clips bear the ids of the clean ones."""
-    before, after = clean.places(), coded.places()
+    before, after = clean.rows(), coded.rows()
     kept = [clip for clip in clips if clip.id in before and clip.id in after]
     missing = [clip.id for clip in clips if clip.id not in before or clip.id not in after]
     left_out = ""
@@ -232,5 +216,37 @@ def paired(clips: Sequence[Clip], clean: Heard, coded: Heard) -> Pairs:
         first = missing[0]
         why = coded.failures.get(first) or clean.failures.get(first) or "it was not heard"
         left_out = f"{counted(len(missing), 'clip')} left out, first {first}: {why}"
-    places = [[found[clip.id] for clip in kept] for found in (before, after)]
-    return Pairs(kept, np.array(places[0], np.int64), np.array(places[1], np.int64), left_out)
+    rows = [np.array([side[clip.id] for clip in kept], np.int64) for side in (before, after)]
+    return PairedClips(kept, rows[0], rows[1], left_out)
+
+
+def join_notes(*notes: str) -> str:
+    """Notes on a score as one reason, the empty ones left out."""
+    return "; ".join(note for note in notes if note)
+
+
+def group_codes(clips: Sequence[Clip]) -> NDArray[np.int64] | None:
+    """A number for each clip's group; None when no clip has one. Clips without a group are groups of their own."""
+    groups = groups_of(clips)
+    if groups is None:
+        return None
+    names = [f"clip {number}" if group is None else f"group {group}" for number, group in enumerate(groups)]
+    return np.unique(names, return_inverse=True)[1].astype(np.int64)
+
+
+def draw_clips(clips: Sequence[Clip], resamples: int, seed: int) -> NDArray[Any]:
+    """How often each clip is drawn, [resamples, clips]; whole groups are drawn where there are groups."""
+    return resample(np.arange(len(clips)), group_codes(clips), resamples, seed)
+
+
+def ratio_interval(above: Floats, below: Floats, draws: NDArray[Any]) -> Interval:
+    """The interval of sum(above) / sum(below) when clips are drawn: errors over words, say."""
+    weights = draws.astype(np.float64)
+    totals = weights @ below
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return interval(np.where(totals > 0, (weights @ above) / totals, np.nan))
+
+
+def mean_interval(values: Floats, draws: NDArray[Any]) -> Interval:
+    """The interval of a mean over clips."""
+    return ratio_interval(values, np.ones(len(values)), draws)

@@ -12,7 +12,7 @@ of the test clips are shuffled. `er_accuracy:difference` is coded minus clean, c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,11 +21,17 @@ from numpy.typing import NDArray
 from earmark.corpora.clips import Clip
 from earmark.errors import InputError, UsageError
 from earmark.extractors.contract import Extractor, LayeredExtractor
-from earmark.probes.catalogue import CARDS
-from earmark.probes.contract import RESAMPLES, Finding, Heard, paired
-from earmark.probes.encoding import LayerMean, encode_clips, heard_by, open_encoder, vectors_of
-from earmark.probes.resampling import draws_of, group_codes, mean_interval
-from earmark.progress import Progress
+from earmark.probes.contract import (
+    Finding,
+    Responses,
+    draw_clips,
+    group_codes,
+    join_notes,
+    mean_interval,
+    pair_clips,
+)
+from earmark.probes.encoding import EncoderTask, LayerMean
+from earmark.probes.tasks import CARDS
 from earmark.wording import counted
 
 __all__ = ["FOLDS", "Emotion", "folds_of", "predict"]
@@ -36,49 +42,46 @@ STEPS = 2000  # of the solver, at most
 Matrix = NDArray[np.float64]
 
 
-class Emotion:
+class Emotion(EncoderTask):
     """`emotion`, `emotion:wavlm:microsoft/wavlm-base`, `emotion:` and any extractor; `layers=last` takes its last."""
 
     card = CARDS["emotion"]
 
     def __init__(
-        self, model: str | Extractor = "", *, layers: str = "mean", folds: int = FOLDS, bootstrap: int = RESAMPLES,
-        pool: str = "", **options: Any,
-    ) -> None:  # fmt: skip
+        self, model: str | Extractor = "", *, layers: str = "mean", folds: int = FOLDS, **options: Any
+    ) -> None:
         if layers not in ("mean", "last"):
             raise UsageError(f"layers is mean or last, not {layers!r}.")
         if folds < 2:
             raise UsageError(f"At least 2 folds are needed, not {folds}.")
-        self.folds, self.bootstrap, self.pool = folds, bootstrap, pool
-        self.extractor = open_encoder(model or self.card.model, **options)
-        if layers == "mean" and isinstance(self.extractor, LayeredExtractor) and self.extractor.layers:
-            self.extractor = LayerMean(self.extractor)
-        self.card = heard_by(self.card, self.extractor)
+        self.folds, self.layers = folds, layers
+        super().__init__(model, **options)
 
-    def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Heard:
-        return encode_clips(clips, self.extractor, self.pool, progress=progress)
+    def open_model(self, model: str | Extractor, options: Mapping[str, Any]) -> Extractor:
+        extractor = super().open_model(model, options)
+        layered = self.layers == "mean" and isinstance(extractor, LayeredExtractor) and extractor.layers
+        return LayerMean(extractor) if layered else extractor  # type: ignore[arg-type]
 
-    def score(self, clips: Sequence[Clip], clean: Heard, coded: Heard, *, seed: int = 0) -> list[Finding]:
-        """Findings `er_accuracy` and `er_accuracy:difference`, protocol `all`."""
-        pairs = paired(clips, clean, coded)
-        kept = [place for place, clip in enumerate(pairs.clips) if clip.label]
-        chosen = [pairs.clips[place] for place in kept]
+    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Finding]:
+        """Scores `er_accuracy` and `er_accuracy:difference`, protocol `all`."""
+        pairs = pair_clips(clips, clean, coded)
+        kept = [row for row, clip in enumerate(pairs.clips) if clip.label]
+        chosen = [pairs.clips[row] for row in kept]
         try:
             cut = folds_of(chosen, self.folds, seed)
         except InputError as error:
-            why = "; ".join(part for part in (str(error), pairs.left_out) if part)
-            return [Finding.not_applicable(name, "all", why) for name in ("er_accuracy", "er_accuracy:difference")]
-        before, after = (values[kept] for values in vectors_of(pairs, clean, coded, self.card.name))
+            why = join_notes(str(error), pairs.left_out)
+            return [Finding.not_applicable(name, "all", why) for name in self.card.metrics]
+        before, after = (values[kept] for values in self.vectors(pairs, clean, coded))
         answers = predict(before, (before, after), cut)
-        right = [(answer == cut.labels).astype(np.float64) for answer in answers]
-        draws = draws_of(chosen, self.bootstrap, seed)
-        value, baseline = float(right[1].mean()), shuffled_accuracy(answers[1], cut)
-        reason = "; ".join(part for part in (cut.note, pairs.left_out) if part)
+        right_before, right = ((answer == cut.labels).astype(np.float64) for answer in answers)
+        draws = draw_clips(chosen, self.bootstrap, seed)
+        value, baseline = float(right.mean()), shuffled_accuracy(answers[1], cut)
+        lost, shared = right - right_before, {"n": len(kept), "reason": join_notes(cut.note, pairs.left_out)}
         return [
-            Finding.measured("er_accuracy", "all", value, mean_interval(right[1], draws), n=len(kept), reason=reason,
-                    baseline=baseline, lift=value - baseline),
-            Finding.measured("er_accuracy:difference", "all", float((right[1] - right[0]).mean()),
-                    mean_interval(right[1] - right[0], draws), n=len(kept), reason=reason),
+            Finding.measured("er_accuracy", "all", value, mean_interval(right, draws), baseline=baseline,
+                             lift=value - baseline, **shared),
+            Finding.measured("er_accuracy:difference", "all", float(lost.mean()), mean_interval(lost, draws), **shared),
         ]  # fmt: skip
 
 
@@ -110,10 +113,8 @@ def folds_of(clips: Sequence[Clip], folds: int, seed: int) -> Folds:
         if len(np.unique(labels[train])) < 2:
             raise InputError("a fold leaves one label to learn from: give clips of each label by more groups")
         fold[test] = number
-    parts = [f"{folds} folds"]
-    if groups is not None:
-        parts = [f"{folds} folds of {counted(len(np.unique(groups)), 'group')}"]
-    return Folds(labels, fold, parts[0])
+    of_groups = "" if groups is None else f" of {counted(most, 'group')}"
+    return Folds(labels, fold, f"{folds} folds{of_groups}")
 
 
 def predict(train: Matrix, tests: Sequence[Matrix], cut: Folds) -> list[NDArray[np.int64]]:

@@ -13,6 +13,7 @@ classes of the average precision of the clips ranked by the class's score. A cli
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,122 +21,134 @@ from numpy.typing import NDArray
 
 from earmark.calibrate.bootstrap import interval
 from earmark.corpora.clips import Clip
-from earmark.errors import InputError
+from earmark.errors import InputError, require
 from earmark.extractors.catalogue import parse_spec
 from earmark.extractors.contract import Extractor
-from earmark.probes.catalogue import CARDS
-from earmark.probes.contract import RESAMPLES, Finding, Heard, Task, paired
-from earmark.probes.encoding import encode_clips, heard_by, open_encoder, vectors_of
-from earmark.probes.resampling import draws_of, mean_interval
+from earmark.extractors.pretrained import load_model
+from earmark.extractors.spectrogram_transformer import AST
+from earmark.extractors.torch_models import Batch
+from earmark.probes.contract import Finding, Responses, Task, draw_clips, join_notes, mean_interval, pair_clips
+from earmark.probes.encoding import EncoderTask, codes_of
 from earmark.probes.retrieval import answers, chance
+from earmark.probes.tasks import CARDS
 from earmark.progress import Progress
 from earmark.wording import counted
 
-__all__ = ["PERMUTATIONS", "EventLabels", "EventRetrieval", "average_precision", "label_codes", "open_events"]
+__all__ = [
+    "PERMUTATIONS",
+    "AstLabels",
+    "EventLabels",
+    "EventRetrieval",
+    "average_precision",
+    "label_codes",
+    "open_events",
+]
 
 PERMUTATIONS = 200
 
 
 def open_events(model: str | Extractor = "", **parameters: Any) -> Task:
     """Retrieval with an encoder, or the classifier of an AST checkpoint."""
-    if isinstance(model, str) and parse_spec(model).name == "ast":
-        return EventLabels(model, **parameters)
-    return EventRetrieval(model, **parameters)
+    is_classifier = isinstance(model, str) and parse_spec(model).name == "ast"
+    return (EventLabels if is_classifier else EventRetrieval)(model, **parameters)
 
 
-class EventRetrieval:
+class EventRetrieval(EncoderTask):
     """`events`, `events:speech_embedding`, `events:` and any extractor."""
 
     card = CARDS["events"]
 
-    def __init__(
-        self, model: str | Extractor = "", *, bootstrap: int = RESAMPLES, permutations: int = PERMUTATIONS,
-        pool: str = "", **options: Any,
-    ) -> None:  # fmt: skip
-        self.bootstrap, self.permutations, self.pool = bootstrap, permutations, pool
-        self.extractor = open_encoder(model or self.card.model, **options)
-        self.card = heard_by(self.card, self.extractor)
+    def __init__(self, model: str | Extractor = "", *, permutations: int = PERMUTATIONS, **options: Any) -> None:
+        super().__init__(model, **options)
+        self.permutations = permutations
 
-    def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Heard:
-        return encode_clips(clips, self.extractor, self.pool, progress=progress)
-
-    def score(self, clips: Sequence[Clip], clean: Heard, coded: Heard, *, seed: int = 0) -> list[Finding]:
-        """Findings `accuracy`, `aec_map` and `aec_map:difference`, protocol `clean_enrol`."""
-        pairs = paired(clips, clean, coded)
-        before, after = vectors_of(pairs, clean, coded, self.card.name)
+    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Finding]:
+        """Scores `accuracy`, `aec_map` and `aec_map:difference`, protocol `clean_enrol`."""
+        pairs = pair_clips(clips, clean, coded)
+        before, after = self.vectors(pairs, clean, coded)
         codes = label_codes(pairs.clips)
-        after_values = answers(after, before, codes, ("hit", "ap")) if len(codes) else {}
-        if not any(np.isfinite(values).any() for values in after_values.values()):
-            why = "; ".join(part for part in ("no two clips share a label", pairs.left_out) if part)
-            return [Finding.not_applicable(name, _INDEX, why) for name in ("accuracy", "aec_map", "aec_map:difference")]
-        before_values = answers(before, before, codes, ("ap",))
-        draws = draws_of(pairs.clips, self.bootstrap, seed)
-        means = {name: float(np.nanmean(values)) for name, values in after_values.items()}
+        values = answers(after, before, codes, ("hit", "ap")) if len(codes) else {}
+        if not any(np.isfinite(answer).any() for answer in values.values()):
+            why = join_notes("no two clips share a label", pairs.left_out)
+            return [Finding.not_applicable(name, "clean_enrol", why) for name in self.card.metrics]
+        draws = draw_clips(pairs.clips, self.bootstrap, seed)
+        means = {name: float(np.nanmean(answer)) for name, answer in values.items()}
         luck = chance(after, before, codes, means, self.permutations, seed) if self.permutations else {}
-        found = []
-        for metric, name in (("accuracy", "hit"), ("aec_map", "ap")):
-            values, kept = _answered(after_values[name])
-            one = Finding.measured(metric, _INDEX, means[name], mean_interval(values, draws[:, kept]), n=len(values),
-                          reason=pairs.left_out, distance="cosine")  # fmt: skip
-            found.append(one.against(luck.get(name)))
-        lost, kept = _answered(after_values["ap"] - before_values["ap"])
-        found.append(
-            Finding.measured(
-                "aec_map:difference", _INDEX, float(lost.mean()), mean_interval(lost, draws[:, kept]), n=len(lost),
-                reason=pairs.left_out, distance="cosine",
+        lost = values["ap"] - answers(before, before, codes, ("ap",))["ap"]
+        measures = (
+            ("accuracy", "hit", values["hit"]),
+            ("aec_map", "ap", values["ap"]),
+            ("aec_map:difference", "", lost),
+        )
+        findings = []
+        for metric, name, answer in measures:
+            kept = np.isfinite(answer)
+            value = means[name] if name else float(answer[kept].mean())
+            between = mean_interval(answer[kept], draws[:, kept])
+            finding = Finding.measured(
+                metric, "clean_enrol", value, between, n=int(kept.sum()), reason=pairs.left_out, distance="cosine"
             )
-        )  # fmt: skip
-        return found
+            findings.append(finding.against(luck.get(name)))
+        return findings
 
 
-_INDEX = "clean_enrol"
+class AstLabels(AST):
+    """AST as the classifier it was trained to be. Frames [1, labels]: the sigmoid of its answers for `names`."""
+
+    def __init__(self, checkpoint: str = "MIT/ast-finetuned-audioset-10-10-0.4593", **options: Any) -> None:
+        super().__init__(checkpoint, **options)
+        labels = self._checkpoint.json("config.json").get("id2label") or {}
+        if not labels:
+            raise InputError(f"{checkpoint} names no labels (id2label in config.json): give a fine-tuned classifier.")
+        self.names = tuple(str(labels[key]) for key in sorted(labels, key=int))
+
+    def load(self) -> Any:
+        library = require("transformers", "These models", "models")
+        return load_model(library.ASTForAudioClassification, self._checkpoint)
+
+    def forward(self, network: Any, batch: Batch, layers: Sequence[int]) -> Mapping[int, Any]:
+        scores = network(self.spectrogram(batch)).logits.float().sigmoid()[:, None, :]
+        return dict.fromkeys(layers, scores)
 
 
-class EventLabels:
+class EventLabels(EncoderTask):
     """`events:ast:MIT/ast-finetuned-audioset-10-10-0.4593`: the scores of its own classes."""
 
     card = CARDS["events"]
+    extractor: AstLabels
 
-    def __init__(self, model: str = "ast", *, bootstrap: int = RESAMPLES, **options: Any) -> None:
-        from earmark.probes.ast_labels import AstLabels
+    def __init__(self, model: str | Extractor = "ast", **options: Any) -> None:
+        super().__init__(model, **options, pool="mean_time")
 
-        _, argument, given = parse_spec(model)
-        self.bootstrap = bootstrap
-        arguments = () if argument is None else (argument,)
-        self.classifier = AstLabels(*arguments, **{**given, **options})
-        self.card = heard_by(self.card, self.classifier)
+    def open_model(self, model: str | Extractor, options: Mapping[str, Any]) -> Extractor:
+        _, argument, given = parse_spec(str(model))
+        return AstLabels(*(() if argument is None else (argument,)), **{**given, **options})
 
-    def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Heard:
-        heard = encode_clips(clips, self.classifier, "mean_time", progress=progress)
-        return Heard(heard.ids, vectors=heard.vectors, failures=heard.failures, names=self.classifier.names,
-                     notes=heard.notes, model=heard.model)  # fmt: skip
+    def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Responses:
+        return replace(super().listen(clips, progress=progress), names=self.extractor.names, blocks=())
 
-    def score(self, clips: Sequence[Clip], clean: Heard, coded: Heard, *, seed: int = 0) -> list[Finding]:
-        """Findings `aec_map` and `aec_map:difference`, protocol `all`."""
-        pairs = paired(clips, clean, coded)
-        before, after = vectors_of(pairs, clean, coded, self.card.name)
+    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Finding]:
+        """Scores `aec_map` and `aec_map:difference`, protocol `all`."""
+        pairs = pair_clips(clips, clean, coded)
+        before, after = self.vectors(pairs, clean, coded)
         try:
             classes, truth = _truth(pairs.clips, clean.names)
         except InputError as error:
-            why = "; ".join(part for part in (str(error), pairs.left_out) if part)
+            why = join_notes(str(error), pairs.left_out)
             return [Finding.not_applicable(name, "all", why) for name in ("aec_map", "aec_map:difference")]
-        draws = draws_of(pairs.clips, self.bootstrap, seed).astype(np.float64)
+        draws = draw_clips(pairs.clips, self.bootstrap, seed).astype(np.float64)
         weights = np.vstack([np.ones(len(pairs.clips)), draws])
-        with_codec = _class_mean(after[:, classes], truth, weights)
-        without = _class_mean(before[:, classes], truth, weights)
-        reason = "; ".join(part for part in (f"{len(classes)} classes", pairs.left_out) if part)
-        n, lost = len(pairs.clips), with_codec - without
+        with_codec, without = (_class_mean(side[:, classes], truth, weights) for side in (after, before))
+        reason = join_notes(f"{len(classes)} classes", pairs.left_out)
         return [
-            Finding.measured("aec_map", "all", float(with_codec[0]), interval(with_codec[1:]), n=n, reason=reason),
-            Finding.measured("aec_map:difference", "all", float(lost[0]), interval(lost[1:]), n=n, reason=reason),
+            Finding.measured(metric, "all", float(means[0]), interval(means[1:]), n=len(pairs.clips), reason=reason)
+            for metric, means in (("aec_map", with_codec), ("aec_map:difference", with_codec - without))
         ]
 
 
 def label_codes(clips: Sequence[Clip]) -> NDArray[np.int64]:
     """A number for each label; -1 for a clip without one."""
-    names = sorted({clip.label for clip in clips if clip.label})
-    codes = {name: code for code, name in enumerate(names)}
-    return np.array([codes[clip.label] if clip.label else -1 for clip in clips], np.int64)
+    return codes_of([clip.label or None for clip in clips])
 
 
 def average_precision(
@@ -148,9 +161,9 @@ def average_precision(
     order = np.argsort(-scores, kind="stable")
     ends = np.flatnonzero(np.r_[np.diff(scores[order]) != 0, True])
     drawn = weights[:, order]
-    found, right = np.cumsum(drawn, axis=1)[:, ends], np.cumsum(drawn * truth[order], axis=1)[:, ends]
+    ranked, right = (np.cumsum(counts, axis=1)[:, ends] for counts in (drawn, drawn * truth[order]))
     with np.errstate(invalid="ignore", divide="ignore"):
-        precision = np.where(found > 0, right / found, 0.0)
+        precision = np.where(ranked > 0, right / ranked, 0.0)
         recall = right / right[:, -1:]
     return np.asarray((np.diff(recall, axis=1, prepend=0.0) * precision).sum(axis=1))
 
@@ -159,7 +172,7 @@ def _class_mean(
     scores: NDArray[np.float64], truth: NDArray[np.bool_], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """mAP under each row of weights: classes that a draw has no clip of are left out of its mean."""
-    each = np.stack([average_precision(scores[:, one], truth[:, one], weights) for one in range(scores.shape[1])])
+    each = np.stack([average_precision(*columns, weights) for columns in zip(scores.T, truth.T, strict=True)])
     counts = np.isfinite(each).sum(axis=0)
     with np.errstate(invalid="ignore"):
         return np.where(counts > 0, np.nansum(each, axis=0) / np.maximum(counts, 1), np.nan)
@@ -167,13 +180,13 @@ def _class_mean(
 
 def _truth(clips: Sequence[Clip], names: Sequence[str]) -> tuple[list[int], NDArray[np.bool_]]:
     """Which classes of the model the clips have, and who has them [clips, classes]."""
-    known: Mapping[str, int] = {_plain(name): place for place, name in enumerate(names)}
+    known: Mapping[str, int] = {_plain(name): column for column, name in enumerate(names)}
     has = [{known[_plain(part)] for part in (clip.label or "").split(";") if _plain(part) in known} for clip in clips]
     classes = sorted(set().union(*has)) if has else []
     if not classes:
-        said = ", ".join(sorted({clip.label for clip in clips if clip.label})[:3]) or "none"
-        raise InputError(f"no label ({said}) is a class of the model, such as {', '.join(names[:3])}")
-    truth = np.array([[one in own for one in classes] for own in has], np.bool_)
+        labels = ", ".join(sorted({clip.label for clip in clips if clip.label})[:3]) or "none"
+        raise InputError(f"no label ({labels}) is a class of the model, such as {', '.join(names[:3])}")
+    truth = np.array([[column in own for column in classes] for own in has], np.bool_)
     if truth.all(axis=0).all():
         raise InputError(f"every clip has every class ({counted(len(classes), 'class')}): nothing is to be ranked")
     return classes, truth
@@ -182,8 +195,3 @@ def _truth(clips: Sequence[Clip], names: Sequence[str]) -> tuple[list[int], NDAr
 def _plain(name: str) -> str:
     """Class names as people write them: case, underscores and spaces around do not count."""
     return " ".join(name.replace("_", " ").lower().split())
-
-
-def _answered(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    kept = np.isfinite(values)
-    return values[kept], kept

@@ -12,8 +12,8 @@ import json
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from importlib import metadata
 from pathlib import Path
 from queue import SimpleQueue
@@ -25,7 +25,7 @@ from earmark.corpora.clips import Clip
 from earmark.embed.hearing import listen, sentence
 from earmark.errors import EarmarkError, UsageError, require
 from earmark.extractors.contract import Waveform
-from earmark.probes.contract import Heard
+from earmark.probes.contract import Responses
 from earmark.progress import Progress, progress_bar
 from earmark.workers import Workers, thread_count
 
@@ -52,14 +52,14 @@ class PocketSphinx:
         self.version = metadata.version("pocketsphinx")
         self.name = "pocketsphinx" if effort == "full" else f"pocketsphinx?effort={effort}"
 
-    def transcribe(self, clips: Sequence[Clip], *, progress: Progress = False) -> Heard:
+    def transcribe(self, clips: Sequence[Clip], *, progress: Progress = False) -> Responses:
         texts: dict[str, str] = {}
         failures: dict[str, str] = {}
         count = max(1, min(self.processes, len(clips)))
         free: SimpleQueue[_Process] = SimpleQueue()
         with ExitStack() as stack:
             for _ in range(count):
-                free.put(stack.enter_context(_started(_SEARCH[self.effort])))
+                free.put(stack.enter_context(closing(_Process(_SEARCH[self.effort]))))
             workers = stack.enter_context(Workers(count))
             tick = stack.enter_context(progress_bar(progress, len(clips), "pocketsphinx", "clip"))
             for clip, answer in zip(clips, workers.map(lambda clip: _answer(clip, free), clips), strict=True):
@@ -68,7 +68,7 @@ class PocketSphinx:
                 else:
                     texts[clip.id] = answer
                 tick()
-        return Heard(tuple(texts), texts=tuple(texts.values()), failures=failures, model=self.name)
+        return Responses(tuple(texts), texts=tuple(texts.values()), failures=failures, model=self.name)
 
 
 def _answer(clip: Clip, free: SimpleQueue[_Process]) -> str | Exception:
@@ -116,17 +116,7 @@ class _Process:
         except (OSError, struct.error) as error:
             raise EarmarkError(f"PocketSphinx ended on this clip (status {process.wait()})") from error
 
-    def end(self) -> None:
-        if self._process is None:
-            return
-        self._process.kill()
-        self._process.communicate()
-
-
-@contextmanager
-def _started(options: dict[str, Any]) -> Iterator[_Process]:
-    process = _Process(options)
-    try:
-        yield process
-    finally:
-        process.end()
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()

@@ -3,7 +3,7 @@
 Content. Does a coded clip still lie with its own kind?
 
     coded_enrol   P@1 and GSR inside the coded set, as `earmark.evaluate` gives them
-    clean_enrol   a coded clip looks among the clean ones, its own left out (`tasks.retrieval`)
+    clean_enrol   a coded clip looks among the clean ones, its own left out (`retrieval`)
 
 Each has a baseline from shuffled labels and a lift; `P@1:difference` and `GSR:difference` are coded minus clean on the
 same clips. Intervals and p-values come from leaving out each clip (each group, where clips have groups), coded and
@@ -17,6 +17,7 @@ real ones, plain and corrected for hubs (GICDM). No labels are needed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,19 +29,16 @@ from earmark.errors import EarmarkError, InputError
 from earmark.evaluation import compare, evaluate
 from earmark.extractors.contract import Extractor
 from earmark.fidelity.api import fidelity
-from earmark.probes.catalogue import CARDS
-from earmark.probes.contract import RESAMPLES, Finding, Heard, TaskCard, paired
-from earmark.probes.encoding import encode_clips, heard_by, open_encoder, vectors_of
+from earmark.probes.contract import RESAMPLES, Finding, Responses, group_codes, join_notes, pair_clips
+from earmark.probes.encoding import EncoderTask
 from earmark.probes.events import PERMUTATIONS, label_codes
-from earmark.probes.resampling import group_codes
 from earmark.probes.retrieval import answers, answers_without, chance
-from earmark.progress import Progress
+from earmark.probes.tasks import CARDS
 from earmark.scores import Row
 
 __all__ = ["CodedFidelity", "Content", "coded_fidelity", "content_identity"]
 
 FIDELITY = ("clipped_density", "clipped_coverage", "density", "coverage")
-_METRICS = ("P@1", "GSR")
 _QUANTITY = {"P@1": "hit", "GSR": "gsr"}
 
 
@@ -51,7 +49,7 @@ def content_identity(
     _check_widths(clean, coded)
     codes = label_codes(clips)
     if len(codes) == 0 or np.bincount(codes[codes >= 0], minlength=1).max() < 2:
-        return _nothing("no two clips share a label")
+        return _no_content("no two clips share a label")
     return [
         *_inside(clean, coded, clips, permutations, seed),
         *_across(clean, coded, clips, codes, permutations, seed),
@@ -70,92 +68,63 @@ def coded_fidelity(
     _check_widths(clean, coded)
     try:
         pairs = (range(len(coded)) if groups is None else groups) if len(clean) == len(coded) else None
-        found = fidelity(clean, coded, metrics=metrics, distance=distance, seed=seed, reading="corrected",
-                         intervals="jackknife" if bootstrap else "none", groups=pairs, real_groups=pairs)  # fmt: skip
+        scores = fidelity(clean, coded, metrics=metrics, distance=distance, seed=seed, reading="corrected",
+                          intervals="jackknife" if bootstrap else "none", groups=pairs, real_groups=pairs)  # fmt: skip
     except EarmarkError as error:
-        return [
-            Finding.not_applicable(name, "all", str(error))._replace(correction=correction, distance=distance)
-            for correction in ("none", "gicdm") for name in metrics
-        ]  # fmt: skip
-    return [_from_row(row, row.protocol) for row in found.rows]
+        return _no_fidelity(metrics, distance, str(error))
+    return [_from_row(row, row.protocol) for row in scores.rows]
 
 
-class _WithExtractor:
-    """Tasks that compare vectors of any extractor."""
-
-    card: TaskCard
-
-    def __init__(self, model: str | Extractor, pool: str, options: dict[str, Any]) -> None:
-        self.extractor, self.pool = open_encoder(model, **options), pool
-        self.card = heard_by(self.card, self.extractor)
-
-    def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Heard:
-        return encode_clips(clips, self.extractor, self.pool, progress=progress)
-
-
-class Content(_WithExtractor):
-    """The task `content`: `content:speech_embedding` and so on."""
+class Content(EncoderTask):
+    """The task `content`: `content:speech_embedding` and so on. Nothing is drawn: it has no use for `bootstrap`."""
 
     card = CARDS["content"]
 
-    def __init__(
-        self, model: str | Extractor = "", *, permutations: int = PERMUTATIONS, pool: str = "", **options: Any
-    ) -> None:
-        options.pop("bootstrap", None)  # version 0.1.0 drew queries; nothing is drawn any more
-        super().__init__(model or self.card.model, pool, options)
+    def __init__(self, model: str | Extractor = "", *, permutations: int = PERMUTATIONS, **options: Any) -> None:
+        super().__init__(model, **options)
         self.permutations = permutations
 
-    def score(self, clips: Sequence[Clip], clean: Heard, coded: Heard, *, seed: int = 0) -> list[Finding]:
-        pairs = paired(clips, clean, coded)
+    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Finding]:
+        pairs = pair_clips(clips, clean, coded)
         if not pairs.clips:
-            return _nothing(pairs.left_out or "there are no clips")
-        before, after = vectors_of(pairs, clean, coded, self.card.name)
-        found = content_identity(before, after, pairs.clips, permutations=self.permutations, seed=seed)
-        return [_noted(one, pairs.left_out) for one in found]
+            return _no_content(pairs.left_out or "there are no clips")
+        before, after = self.vectors(pairs, clean, coded)
+        findings = content_identity(before, after, pairs.clips, permutations=self.permutations, seed=seed)
+        return _with_note(findings, pairs.left_out)
 
 
-class CodedFidelity(_WithExtractor):
+class CodedFidelity(EncoderTask):
     """The task `fidelity`: `fidelity:speech_embedding` and so on."""
 
     card = CARDS["fidelity"]
 
     def __init__(
         self, model: str | Extractor = "", *, metrics: Sequence[str] | str = FIDELITY, distance: str = "euclidean",
-        bootstrap: int = RESAMPLES, pool: str = "", **options: Any,
+        **options: Any,
     ) -> None:  # fmt: skip
-        super().__init__(model or self.card.model, pool, options)
+        super().__init__(model, **options)
         self.metrics = tuple(metrics.split(",")) if isinstance(metrics, str) else tuple(metrics)
-        self.distance, self.bootstrap = distance, bootstrap
+        self.distance = distance
 
-    def score(self, clips: Sequence[Clip], clean: Heard, coded: Heard, *, seed: int = 0) -> list[Finding]:
-        pairs = paired(clips, clean, coded)
+    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Finding]:
+        pairs = pair_clips(clips, clean, coded)
         if not pairs.clips:
-            why = pairs.left_out or "there are no clips"
-            return [
-                Finding.not_applicable(name, "all", why)._replace(correction=correction, distance=self.distance)
-                for correction in ("none", "gicdm") for name in self.metrics
-            ]  # fmt: skip
-        before, after = vectors_of(pairs, clean, coded, self.card.name)
-        found = coded_fidelity(
+            return _no_fidelity(self.metrics, self.distance, pairs.left_out or "there are no clips")
+        before, after = self.vectors(pairs, clean, coded)
+        findings = coded_fidelity(
             before, after, metrics=self.metrics, distance=self.distance, bootstrap=self.bootstrap, seed=seed,
             groups=group_codes(pairs.clips),
         )  # fmt: skip
-        return [_noted(one, pairs.left_out) for one in found]
-
-
-# --- inside the coded set ---------------------------------------------------------------------------------------
+        return _with_note(findings, pairs.left_out)
 
 
 def _inside(
     clean: NDArray[Any], coded: NDArray[Any], clips: Sequence[Clip], permutations: int, seed: int
 ) -> list[Finding]:
     labels, groups = [clip.label for clip in clips], group_codes(clips)
-    alone = evaluate(coded, labels, metrics=_METRICS, k=1, groups=groups, permutations=permutations, seed=seed)
-    difference = compare(coded, clean, labels, metrics=_METRICS, k=1, groups=groups)
+    alone = evaluate(coded, labels, metrics=tuple(_QUANTITY), k=1, groups=groups, permutations=permutations, seed=seed)
+    difference = compare(coded, clean, labels, metrics=tuple(_QUANTITY), k=1, groups=groups)
     return [_from_row(row, "coded_enrol") for row in (*alone.rows, *difference.rows)]
-
-
-# --- coded clips among clean ones -------------------------------------------------------------------------------
 
 
 def _across(
@@ -169,31 +138,30 @@ def _across(
     after_without, before_without = (answers_without(queries, clean, codes, units) for queries in (coded, clean))
     means = {name: float(np.nanmean(after[name])) for name in wanted if np.isfinite(after[name]).any()}
     luck = chance(coded, clean, codes, means, permutations, seed) if permutations else {}
-    found = []
+    findings = []
     for metric, name in _QUANTITY.items():
         if name not in means:
-            found.append(Finding.not_applicable(metric, "clean_enrol", "one label only: nothing to tell apart"))
+            findings.append(Finding.not_applicable(metric, "clean_enrol", "one label only: nothing to tell apart"))
             continue
-        n = int(np.isfinite(after[name]).sum())
-        around = jackknife.interval(means[name], after_without[name], (0.0, 1.0), unit)
-        one = Finding(metric, "clean_enrol", means[name], around.low, around.high, n=n, distance="cosine",
-                      reason=around.reason, **_rests_on(around.low, unit, around.units))  # fmt: skip
-        found.append(one.against(luck.get(name)))
+        alone = jackknife.interval(means[name], after_without[name], (0.0, 1.0), unit)
         lost = jackknife.difference(
             means[name], float(np.nanmean(before[name])), after_without[name], before_without[name], (0.0, 1.0),
             unit=unit,
         )  # fmt: skip
-        found.append(Finding(f"{metric}:difference", "clean_enrol", lost.value, lost.low, lost.high, n=n,
-                             p_value=lost.p_value, distance="cosine", reason=lost.reason,
-                             **_rests_on(lost.low, unit, lost.units)))  # fmt: skip
-    return found
+        shared = {"n": int(np.isfinite(after[name]).sum()), "distance": "cosine"}
+        finding = Finding.measured(metric, "clean_enrol", means[name], (alone.low, alone.high), reason=alone.reason,
+                                   **shared, **_rests_on(alone.low, unit, alone.units))  # fmt: skip
+        findings.append(finding.against(luck.get(name)))
+        findings.append(
+            Finding.measured(f"{metric}:difference", "clean_enrol", lost.value, (lost.low, lost.high),
+                             p_value=lost.p_value, reason=lost.reason, **shared,
+                             **_rests_on(lost.low, unit, lost.units))
+        )  # fmt: skip
+    return findings
 
 
 def _rests_on(low: float | None, unit: str, units: int) -> dict[str, Any]:
     return {} if low is None else {"interval": "jackknife", "unit": unit, "units": units}
-
-
-# --- small things -----------------------------------------------------------------------------------------------
 
 
 def _check_widths(clean: NDArray[Any], coded: NDArray[Any]) -> None:
@@ -203,19 +171,21 @@ def _check_widths(clean: NDArray[Any], coded: NDArray[Any]) -> None:
         )
 
 
-def _nothing(why: str) -> list[Finding]:
-    names = [name for metric in _METRICS for name in (metric, f"{metric}:difference")]
+def _no_content(why: str) -> list[Finding]:
+    names = [name for metric in _QUANTITY for name in (metric, f"{metric}:difference")]
     return [Finding.not_applicable(name, kind, why) for kind in ("coded_enrol", "clean_enrol") for name in names]
 
 
+def _no_fidelity(metrics: Sequence[str], distance: str, why: str) -> list[Finding]:
+    return [
+        replace(Finding.not_applicable(name, "all", why), correction=correction, distance=distance)
+        for correction in ("none", "gicdm") for name in metrics
+    ]  # fmt: skip
+
+
 def _from_row(row: Row, protocol: str) -> Finding:
-    return Finding(
-        row.metric, protocol, row.value, row.low, row.high, n=row.n, status=row.status, reason=row.reason,
-        baseline=row.baseline, lift=row.lift, p_value=row.p_value, distance=row.distance, correction=row.correction,
-        baseline_low=row.baseline_low, baseline_high=row.baseline_high, interval=row.interval, unit=row.unit,
-        units=row.units, comparisons=row.comparisons, shuffle=row.shuffle, baseline_error=row.baseline_error,
-    )  # fmt: skip
+    return Finding(**{**row.as_dict(), "protocol": protocol, "seconds": None})
 
 
-def _noted(one: Finding, note: str) -> Finding:
-    return one._replace(reason="; ".join(part for part in (one.reason, note) if part))
+def _with_note(findings: Sequence[Finding], note: str) -> list[Finding]:
+    return [replace(finding, reason=join_notes(finding.reason, note)) for finding in findings]

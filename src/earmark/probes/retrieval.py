@@ -16,12 +16,14 @@ alike these are P@1 and GSR of `earmark.evaluate`, to rounding.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from earmark.calibrate.permutation import Null, against_null
 from earmark.metrics.separation import gsr
+from earmark.probes.encoding import unit_vectors
 
 __all__ = ["QUANTITIES", "Floats", "answers", "answers_without", "chance"]
 
@@ -38,18 +40,17 @@ def answers(queries: Floats, index: Floats, labels: Codes, wanted: Sequence[str]
     `labels` are codes [N]; -1 is a clip without label, which is in no one's way and asks nothing. A row of codes for
     each shuffle, [P, N], gives values [P, N].
     """
-    queries, index = _directions(queries), _directions(index)
+    queries, index = unit_vectors(queries), unit_vectors(index)
     many = np.atleast_2d(labels)
-    found = {name: np.full(many.shape, np.nan) for name in wanted}
+    values = {name: np.full(many.shape, np.nan) for name in wanted}
     for start in range(0, many.shape[1], BLOCK):
         rows = np.arange(start, min(start + BLOCK, many.shape[1]))
         distances = _cosine_rows(queries, index, rows, many[0] >= 0)
         order = np.argsort(distances, axis=1, kind="stable") if {"hit", "ap"} & set(wanted) else None
         for shuffle, codes in enumerate(many):
-            values = _block(distances, order, codes, rows, wanted)
-            for name in wanted:
-                found[name][shuffle, rows] = values[name]
-    return found if np.ndim(labels) == 2 else {name: values[0] for name, values in found.items()}
+            for name, block in _block(distances, order, codes, rows, wanted).items():
+                values[name][shuffle, rows] = block
+    return values if np.ndim(labels) == 2 else {name: rows[0] for name, rows in values.items()}
 
 
 def answers_without(queries: Floats, index: Floats, labels: Codes, units: Codes) -> dict[str, Floats]:
@@ -57,7 +58,7 @@ def answers_without(queries: Floats, index: Floats, labels: Codes, units: Codes)
 
     `units` [N] numbers the clip or the group of each clip, 0..U-1. NaN where no question is left.
     """
-    queries, index = _directions(queries), _directions(index)
+    queries, index = unit_vectors(queries), unit_vectors(index)
     size, n = int(units.max()) + 1, len(labels)
     clips = size == n
     member = np.eye(0) if clips else np.equal.outer(units, np.arange(size)).astype(np.float64)
@@ -74,17 +75,9 @@ def answers_without(queries: Floats, index: Floats, labels: Codes, units: Codes)
         )  # fmt: skip
         left = same.sum(axis=1, keepdims=True) - shared
         asked = (left > 0) & (labels[rows] >= 0)[:, None] & (units[rows, None] != np.arange(size))
-        first, second, unit = _two_nearest(distances, units)
-        right = np.where(first >= 0, same[np.arange(len(rows)), first], False)
-        next_right = np.where(second >= 0, same[np.arange(len(rows)), second], False)
-        gone = unit[:, None] == np.arange(size)
-        _add(totals, counts, "hit", np.where(gone, next_right[:, None], right[:, None]), asked)
+        _add(totals, counts, "hit", _nearest_without(distances, same, units, size, False), asked)
         others = np.where(same, np.inf, distances)
-        first, second, unit = _two_nearest(others, units)
-        lines = np.arange(len(rows))
-        near = np.where(first >= 0, others[lines, first], np.inf)
-        next_near = np.where(second >= 0, others[lines, second], np.inf)
-        nearest = np.where(unit[:, None] == np.arange(size), next_near[:, None], near[:, None])
+        nearest = _nearest_without(others, others, units, size, np.inf)
         with np.errstate(invalid="ignore", divide="ignore"):
             means = np.maximum(own.sum(axis=1, keepdims=True) - sums, 0.0) / left
             values = gsr(nearest, means)
@@ -93,15 +86,21 @@ def answers_without(queries: Floats, index: Floats, labels: Codes, units: Codes)
         return {name: np.where(counts[name] > 0, totals[name] / counts[name], np.nan) for name in totals}
 
 
-def _two_nearest(distances: Floats, units: Codes) -> tuple[Codes, Codes, Codes]:
-    """Of each row: the nearest, the nearest of another unit than that one's, and the first one's unit; -1: none."""
-    lines = np.arange(len(distances))
+def _nearest_without(
+    distances: Floats, values: NDArray[Any], units: Codes, size: int, none: float | bool
+) -> NDArray[Any]:
+    """For each query and each unit [Q, U], the value of the nearest clip when the unit is left out.
+
+    That is the nearest of all or, where it belongs to the unit, the nearest of the other units.
+    """
+    queries = np.arange(len(distances))
     first = distances.argmin(axis=1)
-    some = np.isfinite(distances[lines, first])
-    unit = np.where(some, units[first], -1)
+    unit = np.where(np.isfinite(distances[queries, first]), units[first], -1)
     rest = np.where(units[None, :] == unit[:, None], np.inf, distances)
     second = rest.argmin(axis=1)
-    return np.where(some, first, -1), np.where(np.isfinite(rest[lines, second]), second, -1), unit
+    best = np.where(unit >= 0, values[queries, first], none)
+    other = np.where(np.isfinite(rest[queries, second]), values[queries, second], none)
+    return np.where(unit[:, None] == np.arange(size), other[:, None], best[:, None])
 
 
 def _add(
@@ -136,28 +135,22 @@ def _block(
 ) -> dict[str, Floats]:
     same = (codes[rows, None] == codes[None, :]) & np.isfinite(distances)
     answerable = same.any(axis=1) & (codes[rows] >= 0)
-    found: dict[str, Floats] = {}
+    values: dict[str, Floats] = {}
     if order is not None:
         ranked = np.take_along_axis(same, order if "ap" in wanted else order[:, :1], axis=1)
-        found = {"hit": ranked[:, 0].astype(np.float64)}
+        values = {"hit": ranked[:, 0].astype(np.float64)}
         if "ap" in wanted:
-            found["ap"] = _average_precision(ranked)
+            values["ap"] = _average_precision(ranked)
     if "gsr" in wanted:
-        found["gsr"] = _gsr(distances, same)
-    return {name: np.where(answerable, found[name], np.nan) for name in wanted}
-
-
-def _directions(vectors: Floats) -> Floats:
-    values = np.asarray(vectors, np.float64)
-    norms = np.linalg.norm(values, axis=1, keepdims=True)
-    return np.asarray(np.divide(values, norms, out=np.zeros_like(values), where=norms > 0))
+        values["gsr"] = _gsr(distances, same)
+    return {name: np.where(answerable, values[name], np.nan) for name in wanted}
 
 
 def _average_precision(ranked: NDArray[np.bool_]) -> Floats:
     right = np.cumsum(ranked, axis=1)
-    places = np.arange(1, ranked.shape[1] + 1)
+    ranks = np.arange(1, ranked.shape[1] + 1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.where(ranked, right / places, 0.0).sum(axis=1) / right[:, -1])
+        return np.asarray(np.where(ranked, right / ranks, 0.0).sum(axis=1) / right[:, -1])
 
 
 def _gsr(distances: Floats, same: NDArray[np.bool_]) -> Floats:

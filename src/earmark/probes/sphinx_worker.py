@@ -26,8 +26,8 @@ def main(options: dict[str, Any], source: BinaryIO, sink: BinaryIO) -> None:
         decoder.start_utt()
         decoder.process_raw(samples, full_utt=True)
         decoder.end_utt()
-        found = decoder.hyp()
-        text = b"" if found is None else found.hypstr.encode()
+        hypothesis = decoder.hyp()
+        text = b"" if hypothesis is None else hypothesis.hypstr.encode()
         sink.write(struct.pack("<i", len(text)) + text)
         sink.flush()
 

@@ -21,8 +21,8 @@ from earmark.embed.hearing import Sound, length_of, listen, sentence, windows
 from earmark.errors import InputError, require
 from earmark.extractors.catalogue import CARDS
 from earmark.extractors.pretrained import Checkpoint, find, load_model, versioned
-from earmark.extractors.torch_models import Settings
-from earmark.probes.contract import Heard
+from earmark.extractors.torch_models import Settings, device_of
+from earmark.probes.contract import Responses
 from earmark.progress import Progress, progress_bar
 from earmark.wording import counted
 
@@ -51,7 +51,7 @@ class WhisperRecogniser:
         self.name = f"whisper:{checkpoint}"
         self.version = versioned(card, self._checkpoint, "torch", "transformers").version
 
-    def transcribe(self, clips: Sequence[Clip], *, progress: Progress = False) -> Heard:
+    def transcribe(self, clips: Sequence[Clip], *, progress: Progress = False) -> Responses:
         texts: dict[str, str] = {}
         failures: dict[str, str] = {}
         cut = 0
@@ -59,25 +59,28 @@ class WhisperRecogniser:
         with progress_bar(progress, len(clips), self.name, "clip") as bar:
             for window in windows([length_of(clip) for clip in clips], min(self.settings.batch, 8)):
                 sounds = {clip.id: listen(clip, RATE) for clip in clips[window]}
-                heard = {name: sound for name, sound in sounds.items() if isinstance(sound, Sound)}
-                failures |= {name: sentence(one) for name, one in sounds.items() if isinstance(one, Exception)}
-                bad = [name for name, sound in heard.items() if not np.isfinite(sound.waveform).all()]
-                failures |= dict.fromkeys(bad, "it holds NaN or infinite samples")
-                good = {name: sound for name, sound in heard.items() if name not in bad}
-                texts |= dict(zip(good, self._said([sound.waveform for sound in good.values()]), strict=True))
+                good: dict[str, Sound] = {}
+                for name, sound in sounds.items():
+                    if isinstance(sound, Exception):
+                        failures[name] = sentence(sound)
+                    elif not np.isfinite(sound.waveform).all():
+                        failures[name] = "it holds NaN or infinite samples"
+                    else:
+                        good[name] = sound
+                texts |= dict(zip(good, self._decode([sound.waveform for sound in good.values()]), strict=True))
                 cut += sum(sound.seconds > longest for sound in good.values())
                 bar.reach(len(texts) + len(failures))
         order = [clip.id for clip in clips if clip.id in texts]
         notes = (f"{counted(cut, 'clip')} longer than {longest:g} s: the rest was not heard",) if cut else ()
-        return Heard(
+        return Responses(
             tuple(order), texts=tuple(texts[name] for name in order), failures=failures, notes=notes, model=self.name
         )
 
-    def _said(self, waveforms: Sequence[Any]) -> list[str]:
+    def _decode(self, waveforms: Sequence[Any]) -> list[str]:
         if not waveforms:
             return []
         model = self._model()
-        found: list[str] = []
+        texts: list[str] = []
         for start in range(0, len(waveforms), self.settings.batch):
             part = list(waveforms[start : start + self.settings.batch])
             mel = self._features(part, sampling_rate=RATE, return_tensors="pt").input_features
@@ -86,8 +89,8 @@ class WhisperRecogniser:
                     mel.to(model.device, model.dtype), do_sample=False, num_beams=1, max_new_tokens=self.tokens,
                     **self._prompt(model),
                 )  # fmt: skip
-            found += self._words.batch_decode(tokens, skip_special_tokens=True)
-        return [text.strip() for text in found]
+            texts += self._words.batch_decode(tokens, skip_special_tokens=True)
+        return [text.strip() for text in texts]
 
     def _prompt(self, model: Any) -> dict[str, str]:
         """Language and task, for models that know more than one language."""
@@ -98,11 +101,10 @@ class WhisperRecogniser:
     def _model(self) -> Any:
         if self._network is None:
             model = load_model(self._library.WhisperForConditionalGeneration, self._checkpoint)
-            wanted = self.settings.device
-            if wanted == "auto":
-                wanted = "cuda" if self._torch.cuda.is_available() else "cpu"
             model.generation_config.max_length = None  # `tokens` says how long a text may be
-            self._network = model.to(wanted, getattr(self._torch, self.settings.dtype))
+            self._network = model.to(
+                device_of(self._torch, self.settings.device), getattr(self._torch, self.settings.dtype)
+            )
         return self._network
 
     def _tokenizer(self) -> Any:
@@ -138,8 +140,8 @@ def _without_advice(library: Any) -> Iterator[None]:
 
 def _features(library: Any, checkpoint: Checkpoint) -> Any:
     """The front end with the checkpoint's own settings, where it says them."""
-    said = checkpoint.json("preprocessor_config.json")
+    stated = checkpoint.json("preprocessor_config.json")
     names = ("feature_size", "sampling_rate", "hop_length", "chunk_length", "n_fft", "padding_value")
     bands = checkpoint.json("config.json").get("num_mel_bins")
-    given = {name: said[name] for name in names if name in said}
+    given = {name: stated[name] for name in names if name in stated}
     return library.WhisperFeatureExtractor(**{**({"feature_size": bands} if bands else {}), **given})

@@ -14,38 +14,15 @@ from typing import Literal, TypeAlias
 Level: TypeAlias = Literal["method", "model"]
 
 VOCSIM_MODELS: dict[str, str] = {
-    "EW": "Whisper",
-    "EWF": "Whisper",
-    "EWMTF": "Whisper",
-    "EWT": "Whisper",
-    "EWTF": "Whisper",
-    "E": "WhisperSeg",
-    "EF": "WhisperSeg",
-    "EMTF": "WhisperSeg",
-    "ET": "WhisperSeg",
-    "ETF": "WhisperSeg",
-    "CLP": "CLAP",
-    "CLAP": "CLAP",
-    "WLM": "WavLM",
-    "W2V": "Wav2Vec2",
-    "MAE": "AudioMAE",
-    "EAT": "EAT",
-    "BEATs": "BEATs",
-    "CC": "EnCodec",
-    "VC": "VAE",
-    "AC": "AE",
-    "M": "log-mel",
+    **dict.fromkeys(("EW", "EWF", "EWMTF", "EWT", "EWTF"), "Whisper"),
+    **dict.fromkeys(("E", "EF", "EMTF", "ET", "ETF"), "WhisperSeg"),
+    **dict.fromkeys(("CLP", "CLAP"), "CLAP"),
+    **{"WLM": "WavLM", "W2V": "Wav2Vec2", "MAE": "AudioMAE", "EAT": "EAT", "BEATs": "BEATs"},
+    **{"CC": "EnCodec", "VC": "VAE", "AC": "AE", "M": "log-mel"},
 }
 """The model behind each of VocSim's codes."""
 
-CODECS: dict[str, str] = {
-    "A": "SpeechTokenizer",
-    "B": "AcademiCodec",
-    "C": "AudioDec",
-    "D": "DAC",
-    "E": "EnCodec",
-    "F": "FunCodec",
-}
+CODECS = dict(zip("ABCDEF", ("SpeechTokenizer", "AcademiCodec", "AudioDec", "DAC", "EnCodec", "FunCodec"), strict=True))
 """The model behind each letter of Codec-SUPERB."""
 
 _VOCSIM_METHOD = re.compile(r"(?P<code>[A-Za-z0-9]+?)(?: D(?:30|100))?")

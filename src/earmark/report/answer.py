@@ -10,29 +10,28 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from earmark.report import reading
+from earmark.report.metric_text import facts, interval, number, number_format, points
 from earmark.report.ranking import Ranking, clips_said
-from earmark.report.reading import (
+from earmark.report.score_index import (
     ACROSS,
     ALL,
     Representation,
     Subset,
     Values,
-    facts,
-    interval,
-    listed,
-    number,
+    best_on_average,
+    mean_over_subsets,
     overlap,
-    points,
+    ranked,
 )
 from earmark.scores import Row
-from earmark.tables import p_value_text
+from earmark.tables import NumberFormat, p_value_text
+from earmark.wording import listed
 
 SURE = 0.05
 
 
 @dataclass(frozen=True)
-class Finding:
+class SubsetAnswer:
     """The best representation of a subset, and the others that are not told from it.
 
     `hindrance` says why nothing is called the best, where the rows cannot be compared: `best` is then only the first.
@@ -77,17 +76,16 @@ def separated(best: Row, other: Row, difference: Row | None) -> bool | None:
     return None if close is None else not close
 
 
-def findings(ranking: Ranking) -> list[Finding]:
+def findings(ranking: Ranking) -> list[SubsetAnswer]:
     """One for each subset that has a value of the headline metric."""
-    scores = ranking.scores
-    metric = reading.headline(scores)
-    over_all = reading.values(scores, metric, ALL)
+    metric = ranking.index.headline
+    over_all = ranking.index.values(metric, ALL)
     found = []
-    for place, rows in reading.values(scores, metric).items():
-        (best, row), *rest = reading.ranked(rows)
+    for place, rows in ranking.index.values(metric).items():
+        (best, row), *rest = ranked(rows)
         differences = {line: ranking.difference(other) for line, other in rest}
         verdicts = {line: separated(row, other, differences[line]) for line, other in rest}
-        there = reading.ranked(over_all.get(place, {})) if row.protocol == ACROSS else []
+        there = ranked(over_all.get(place, {})) if row.protocol == ACROSS else []
         other, other_row = there[0] if there else (None, None)
         if other_row is not None and best in over_all[place] and over_all[place][best].value == other_row.value:
             other, other_row = best, over_all[place][best]  # as good as the first
@@ -96,7 +94,7 @@ def findings(ranking: Ranking) -> list[Finding]:
         if mine is not None and other_row is not None and other != best:
             clear = separated(other_row, mine, ranking.difference(mine))
         found.append(
-            Finding(
+            SubsetAnswer(
                 subset=place,
                 best=best,
                 row=row,
@@ -104,7 +102,7 @@ def findings(ranking: Ranking) -> list[Finding]:
                 others=len(rest),
                 judged=bool(verdicts) and None not in verdicts.values(),
                 tested=_unit(list(differences.values())),
-                hindrance=ranking.hindrance(place, list(rows.values())),
+                hindrance=ranking.hindrance(place, rows.values()),
                 over_all=mine,
                 other=other,
                 other_row=other_row,
@@ -131,14 +129,18 @@ def lead(ranking: Ranking) -> list[str]:
     every = findings(ranking)
     if not every:
         return [*clips_said(ranking), "No representation has a score that can be ranked: the tables below say why."]
-    metric = reading.headline(ranking.scores)
+    metric = ranking.index.headline
     found = [finding for finding in every if not finding.hindrance]
     sentences = [_meaning(metric, every)]
     if found:
         sentences += [_overall(found, ranking, metric), _chance(found, metric), _sureness(found)]
         sentences += [_protocols(found, ranking, metric)]
-    sentences += [*_hindered(every), *clips_said(ranking)]
-    return [sentence for sentence in sentences if sentence]
+    sentences += [
+        f"On {finding.subset.label} no representation is called the best: {finding.hindrance}."
+        for finding in every
+        if finding.hindrance
+    ]
+    return [sentence for sentence in [*sentences, *clips_said(ranking)] if sentence]
 
 
 _NEIGHBOUR = {
@@ -147,7 +149,7 @@ _NEIGHBOUR = {
 }
 
 
-def _meaning(metric: str, found: list[Finding]) -> str:
+def _meaning(metric: str, found: list[SubsetAnswer]) -> str:
     across = [finding for finding in found if finding.across]
     name = f"{metric} across groups" if across else metric
     if metric not in _NEIGHBOUR:
@@ -171,58 +173,41 @@ def _measured(row: Row) -> str:
     return said if row.n is None else f"{said}, n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{row.n}{groups}"
 
 
-def _hindered(found: list[Finding]) -> list[str]:
-    """Why no representation is called the best of some subsets."""
-    return [
-        f"On {finding.subset.label} no representation is called the best: {finding.hindrance}."
-        for finding in found
-        if finding.hindrance
-    ]
-
-
-def _crowned(found: list[Finding], ranking: Ranking, metric: str, protocol: str | None = None) -> Values:
+def _crowned(found: list[SubsetAnswer], ranking: Ranking, metric: str, protocol: str | None = None) -> Values:
     """The values that a mean over subsets rests on: those of subsets that have a best."""
     places = {finding.subset for finding in found}
-    every = reading.values(ranking.scores, metric, protocol)
+    every = ranking.index.values(metric, protocol)
     return {place: rows for place, rows in every.items() if place in places}
 
 
-def _overall(found: list[Finding], ranking: Ranking, metric: str) -> str:
-    count = len({line.best for line in found})
+def _overall(found: list[SubsetAnswer], ranking: Ranking, metric: str) -> str:
+    values = _crowned(found, ranking, metric)
     if len(found) == 1:
         (only,) = found
+        where, reached = only.subset.label, _measured(only.row)
         if not only.others:
-            return f"{only.best.label} reaches {_measured(only.row)} on {only.subset.label}."
-        tied = _equals(only, ranking, metric)
-        if tied:
-            names = listed(tied)
-            return f"On {only.subset.label}, {names} share the best value of {only.others + 1}: {_measured(only.row)}."
-        return f"On {only.subset.label}, {only.best.label} does best of {only.others + 1}: {_measured(only.row)}."
+            return f"{only.best.label} reaches {reached} on {where}."
+        equals = [line.label for line, row in values[only.subset].items() if row.value == only.row.value]
+        if len(equals) > 1:
+            return f"On {where}, {listed(equals)} share the best value of {only.others + 1}: {reached}."
+        return f"On {where}, {only.best.label} does best of {only.others + 1}: {reached}."
     wins = Counter(finding.best for finding in found)
     winner, won = wins.most_common(1)[0]
-    values = _crowned(found, ranking, metric)
-    means = reading.mean_over_subsets(values)
-    top = reading.best_on_average(values, metric)
-    total = sum(row.n or 0 for row in (rows[top] for rows in values.values())) if top else 0
-    clips = f", {total} queries" if total else ""
-    mean = f"{number(means[top], metric, unit=True)} averaged over {len(found)} subsets{clips}" if top else ""
-    if count == 1:
-        return f"{winner.label} does best on all {len(found)} subsets ({mean})." if top == winner else (
-            f"{winner.label} does best on all {len(found)} subsets."
-        )  # fmt: skip
+    top = best_on_average(values, metric)
+    mean = ""
+    if top is not None:
+        total = sum(rows[top].n or 0 for rows in values.values())
+        clips = f", {total} queries" if total else ""
+        value = number(mean_over_subsets(values)[top], metric, unit=True)
+        mean = f" ({value} averaged over {len(found)} subsets{clips})"
+    if len(wins) == 1:
+        return f"{winner.label} does best on all {len(found)} subsets{mean if top == winner else ''}."
     if top is None:
         return f"{winner.label} does best on {won} of {len(found)} subsets; no representation has a value on all."
-    first = f"{top.label} does best on the whole ({mean})"
+    first = f"{top.label} does best on the whole{mean}"
     if top == winner:
         return f"{first}, and on {won} of the {len(found)} subsets by itself."
     return f"{first}; {winner.label} wins the most single subsets, {won} of {len(found)}."
-
-
-def _equals(finding: Finding, ranking: Ranking, metric: str) -> list[str]:
-    """The representations that have exactly the best value of a subset, where there are several."""
-    rows = reading.values(ranking.scores, metric).get(finding.subset, {})
-    names = [line.label for line, row in rows.items() if row.value == finding.row.value]
-    return names if len(names) > 1 else []
 
 
 def champion(ranking: Ranking) -> str | None:
@@ -230,81 +215,64 @@ def champion(ranking: Ranking) -> str | None:
     found = [finding for finding in findings(ranking) if not finding.hindrance]
     if len(found) == 1:
         return found[0].best.label
-    metric = reading.headline(ranking.scores)
-    top = reading.best_on_average(_crowned(found, ranking, metric), metric)
+    metric = ranking.index.headline
+    top = best_on_average(_crowned(found, ranking, metric), metric)
     return top.label if top else None
 
 
 # --- across groups and over all pairs -----------------------------------------------------------------------------
 
+_OVER_ALL = "Over all pairs, where neighbours of the same group count as well, "
 
-def _protocols(found: list[Finding], ranking: Ranking, metric: str) -> str:
+
+def _protocols(found: list[SubsetAnswer], ranking: Ranking, metric: str) -> str:
     """What changes when neighbours of the same group may answer; nothing where groups were not asked about."""
     both = [finding for finding in found if finding.across and finding.over_all is not None]
     if not both:
         return ""
-    if len(both) == 1 and len(found) == 1:
-        return _one_subset(both[0], metric)
-    return _several_subsets(both, ranking, metric)
+    form = number_format(metric)
+    return _in_one_subset(both[0], form) if len(both) == len(found) == 1 else _in_subsets(both, ranking, metric, form)
 
 
-def _one_subset(finding: Finding, metric: str) -> str:
+def _in_one_subset(finding: SubsetAnswer, form: NumberFormat) -> str:
     assert finding.over_all is not None
-    gain = (finding.over_all.value or 0.0) - (finding.row.value or 0.0)
-    there = _percent(finding.over_all)
+    there = form.text(finding.over_all.value, unit=True)
     if not finding.differs or finding.other is None or finding.other_row is None:
+        gain = points((finding.over_all.value or 0.0) - (finding.row.value or 0.0), finding.row.metric)
         best = ", and is the best there too" if finding.others else ""
-        return (
-            f"Over all pairs, where neighbours of the same group count as well, {finding.best.label} has {there}, "
-            f"{points(gain, metric)} against its value across groups{best}."
-        )
-    fall = f" and {_percent(finding.other_across)} across groups" if finding.other_across is not None else ""
+        return f"{_OVER_ALL}{finding.best.label} has {there}, {gain} against its value across groups{best}."
+    fall, apart = "", ""
+    if finding.other_across is not None:
+        fall = f" and {form.text(finding.other_across.value, unit=True)} across groups"
+    if finding.other_clear is not None:
+        apart = f", a difference {_size(finding.tested, larger=finding.other_clear)}"
     return (
-        f"Over all pairs, where neighbours of the same group count as well, another one does best: "
-        f"{finding.other.label}, with {_percent(finding.other_row)}{fall}; {finding.best.label} has {there} there"
-        f"{_apart(finding)}."
+        f"{_OVER_ALL}another one does best: {finding.other.label}, with "
+        f"{form.text(finding.other_row.value, unit=True)}{fall}; {finding.best.label} has {there} there{apart}."
     )
 
 
-def _apart(finding: Finding) -> str:
-    """Whether the two that are best under one protocol each are told apart over all pairs; nothing where untold."""
-    if finding.other_clear is None:
-        return ""
-    size = _larger(finding.tested) if finding.other_clear else _smaller(finding.tested)
-    return f", a difference {size}"
-
-
-def _several_subsets(found: list[Finding], ranking: Ranking, metric: str) -> str:
-    across = _crowned(found, ranking, metric, ACROSS)
-    over_all = _crowned(found, ranking, metric, ALL)
-    means = reading.mean_over_subsets(across), reading.mean_over_subsets(over_all)
-    best = reading.best_on_average(across, metric)
-    other = reading.best_on_average(over_all, metric)
+def _in_subsets(found: list[SubsetAnswer], ranking: Ranking, metric: str, form: NumberFormat) -> str:
+    across, over_all = (_crowned(found, ranking, metric, protocol) for protocol in (ACROSS, ALL))
+    here, there = mean_over_subsets(across), mean_over_subsets(over_all)
+    best, other = best_on_average(across, metric), best_on_average(over_all, metric)
     changed = [finding.subset.label for finding in found if finding.differs]
     where = f" The best one changes on {listed(changed)}." if changed else " It is the same one on every subset."
-    said = "Over all pairs, where neighbours of the same group count as well, "
     if best is None or other is None:
-        return (said + "no representation has a value on every subset." + where) if changed else ""
-    if other == best or means[1].get(best) == means[1][other]:
-        gain = f"{points(means[1][best] - means[0][best], metric)} against its mean across groups"
-        return f"{said}{best.label} has {_mean(means[1][best], metric)} on average, {gain}.{where}"
-    fall = f" and {_mean(means[0][other], metric)} across groups" if other in means[0] else ""
-    mine = f"; {best.label} has {_mean(means[1][best], metric)} there" if best in means[1] else ""
-    return f"{said}{other.label} does best on average, with {_mean(means[1][other], metric)}{fall}{mine}.{where}"
-
-
-def _percent(row: Row) -> str:
-    return number(row.value or 0.0, row.metric, unit=True)
-
-
-def _mean(value: float, metric: str) -> str:
-    return number(value, metric, unit=True)
+        return f"{_OVER_ALL}no representation has a value on every subset.{where}" if changed else ""
+    if other == best or there.get(best) == there[other]:
+        gain = f"{points(there[best] - here[best], metric)} against its mean across groups"
+        return f"{_OVER_ALL}{best.label} has {form.text(there[best], unit=True)} on average, {gain}.{where}"
+    fall = f" and {form.text(here[other], unit=True)} across groups" if other in here else ""
+    mine = f"; {best.label} has {form.text(there[best], unit=True)} there" if best in there else ""
+    value = form.text(there[other], unit=True)
+    return f"{_OVER_ALL}{other.label} does best on average, with {value}{fall}{mine}.{where}"
 
 
 # --- chance and sureness ------------------------------------------------------------------------------------------
 
 
-def _chance(found: list[Finding], metric: str) -> str:
+def _chance(found: list[SubsetAnswer], metric: str) -> str:
     known = [finding for finding in found if finding.row.lift is not None]
     if not known:
         return (
@@ -313,10 +281,11 @@ def _chance(found: list[Finding], metric: str) -> str:
     unsure = [finding.subset.label for finding in known if above_chance(finding.row) is False]
     untested = [finding.subset.label for finding in found if above_chance(finding.row) is None]
     lifts = [finding.row.lift or 0.0 for finding in known]
+    side = "above" if facts(metric).higher_is_better else "from"
     if len(found) == 1:
         row = known[0].row
         chance = number(row.baseline or 0.0, metric, unit=True)
-        said = f"That is {points(lifts[0], metric)} {_from(metric)} chance ({chance}"
+        said = f"That is {points(lifts[0], metric)} {side} chance ({chance}"
         said += f", {p_value_text(row.p_value)})" if row.p_value is not None else ")"
         if untested:
             return f"{said}; whether that is more than shuffled labels explain was not tested."
@@ -325,7 +294,7 @@ def _chance(found: list[Finding], metric: str) -> str:
         )
     low, high = min(lifts), max(lifts)
     span = f"{number(low, metric, sign=True)} to {points(high, metric)}"
-    said = f"The best of each subset lies {span if len(known) > 1 else points(low, metric)} {_from(metric)} chance"
+    said = f"The best of each subset lies {span if len(known) > 1 else points(low, metric)} {side} chance"
     if len(known) < len(found):
         said = said.replace("each subset", listed(finding.subset.label for finding in known))
     if unsure:
@@ -335,11 +304,7 @@ def _chance(found: list[Finding], metric: str) -> str:
     return f"{said}." if unsure else f"{said}, everywhere more than shuffled labels explain."
 
 
-def _from(metric: str) -> str:
-    return "above" if facts(metric).higher_is_better else "from"
-
-
-def _sureness(found: list[Finding]) -> str:
+def _sureness(found: list[SubsetAnswer]) -> str:
     contested = [finding for finding in found if finding.others]
     if not contested:
         return ""
@@ -349,7 +314,7 @@ def _sureness(found: list[Finding]) -> str:
     close = [finding for finding in judged if finding.rivals]
     units = {finding.tested for finding in judged}
     unit = units.pop() if len(units) == 1 else ""
-    larger, smaller = _larger(unit), _smaller(unit)
+    larger, smaller = _size(unit, larger=True), _size(unit, larger=False)
     if len(found) == 1:
         if not close:
             return f"Its lead over every other representation is {larger}."
@@ -372,15 +337,14 @@ def _sureness(found: list[Finding]) -> str:
     return f"The lead of the best is {larger} on {listed(clear)}{elsewhere}{missing}."
 
 
-def _larger(unit: str) -> str:
-    return f"larger than a change of {unit}s explains" if unit else "larger than the intervals"
+def _size(unit: str, *, larger: bool) -> str:
+    """How a difference compares with what leaving out units, or the intervals, explain."""
+    if not unit:
+        return f"{'larger' if larger else 'smaller'} than the intervals"
+    return f"{'' if larger else 'no '}larger than a change of {unit}s explains"
 
 
-def _smaller(unit: str) -> str:
-    return f"no larger than a change of {unit}s explains" if unit else "smaller than the intervals"
-
-
-def verdict(finding: Finding) -> str:
+def verdict(finding: SubsetAnswer) -> str:
     """Whether the best of a subset is surely the best, in a few words."""
     if finding.hindrance:
         return f"no verdict: {finding.hindrance}"

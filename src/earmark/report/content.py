@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from earmark.corpora.clips import CorpusCard
 from earmark.errors import InputError
 from earmark.report.ranking import ClipCount, Ranking, SharedClips, rank
+from earmark.report.score_index import ScoreIndex
 from earmark.scores import Scores
 
 FileKind = Literal["failed", "dropped", "truncated", "converted"]
@@ -176,6 +177,11 @@ class ReportData:
     def ranking(self) -> Ranking:
         """The rows that are ranked: everything that names a best rests on them."""
         return rank(self.scores, self.compared, self.counts, self.shared)
+
+    @cached_property
+    def index(self) -> ScoreIndex:
+        """Every row, sorted; those of `ranking` have their own."""
+        return ScoreIndex(self.scores)
 
     @property
     def synthetic(self) -> bool:

@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import InputError
-from earmark.report import reading
-from earmark.report.reading import Representation
+from earmark.report.metric_text import facts
+from earmark.report.score_index import Representation, ScoreIndex, as_index, mean_over_subsets
 from earmark.scores import Scores
+from earmark.tables import Column, Table
+from earmark.wording import listed
 
 FEWEST = 4
 """Configurations: among three, two metrics agree or disagree wholly by chance."""
@@ -32,11 +34,6 @@ class Correlations:
     matrix: NDArray[np.float64]
     configurations: tuple[Representation, ...]
 
-    @property
-    def lower_is_better(self) -> list[str]:
-        """Metrics that are expected to correlate negatively with the others: they are not turned round."""
-        return [name for name in self.metrics if not reading.facts(name).higher_is_better]
-
     def lines(self) -> Iterator[list[str]]:
         """Each metric with its correlations, to four digits."""
         for name, row in zip(self.metrics, self.matrix, strict=True):
@@ -44,36 +41,35 @@ class Correlations:
 
     def to_markdown(self) -> str:
         """The matrix with two digits, and what it is."""
-        lines = [f"| metric | {' | '.join(self.metrics)} |", f"|---|{'---:|' * len(self.metrics)}"]
-        for name, row in zip(self.metrics, self.matrix, strict=True):
-            lines.append(f"| {name} | {' | '.join(f'{value:+.2f}' for value in row)} |")
+        columns = [Column("metric", "left"), *map(Column, self.metrics)]
+        rows = [
+            [name, *(f"{value:+.2f}" for value in row)] for name, row in zip(self.metrics, self.matrix, strict=True)
+        ]
         said = (
             f"Spearman correlation across {len(self.configurations)} configurations (system and distance) of the"
             " means over subsets."
         )
-        return "\n".join([*lines, "", f"{said} {self.caution()}".rstrip()]) + "\n"
+        table = Table(columns, rows).to_markdown(rules=("---", "---:"))
+        return f"{table}\n{said} {self.caution()}".rstrip() + "\n"
 
     def caution(self) -> str:
-        """Which metrics run the other way, in a sentence; nothing where there is none."""
-        names = self.lower_is_better
+        """Which metrics run the other way, and are not turned round, in a sentence; nothing where there is none."""
+        names = [name for name in self.metrics if not facts(name).higher_is_better]
         if not names:
             return ""
-        verb = "is" if len(names) == 1 else "are"
-        return (
-            f"Of {reading.listed(names)} lower is better; {'it' if verb == 'is' else 'they'} {verb} not turned round."
-        )
+        return f"Of {listed(names)} lower is better; {'it is' if len(names) == 1 else 'they are'} not turned round."
 
 
-def metric_correlations(scores: Scores, protocol: str = "all") -> Correlations:
+def metric_correlations(scores: Scores | ScoreIndex, protocol: str = "all") -> Correlations:
     """The correlations of the metrics of a table, under one protocol; rows under label noise are left out.
 
     Taken are the configurations and metrics that fill the largest whole table, so a re-ranking that has only P@k
     does not cost the others their metrics. Metrics that are the same for every configuration are left out.
     InputError with fewer than four configurations or two metrics that vary.
     """
-    clean = Scores(tuple(reading.single_subsets(scores)))
-    means = {name: reading.mean_over_subsets(reading.values(clean, name, protocol)) for name in reading.metrics(clean)}
-    metrics, lines = _whole(means, reading.representations(clean))
+    index = as_index(scores)
+    means = {name: mean_over_subsets(index.values(name, protocol)) for name in index.metrics}
+    metrics, lines = _whole(means, index.representations)
     if len(lines) < FEWEST:
         raise InputError(
             f"Metrics are correlated across at least {FEWEST} configurations (system and distance); "

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark._version import __version__
-from earmark.atomic import replacing, write_whole
-from earmark.errors import UsageError, require
+from earmark.errors import UsageError
 from earmark.fidelity.api import HEADLINES, Fidelity
-from earmark.fidelity.catalogue import LITERAL, facts
-from earmark.report import reading
+from earmark.fidelity.metrics import LITERAL
+from earmark.fidelity.metrics import facts as fidelity_facts
 from earmark.report.figures import fidelity as figures
 from earmark.report.figures.style import as_svg
 from earmark.report.html import shell
-from earmark.report.reading import number
+from earmark.report.metric_text import facts, interval, number
 from earmark.scores import PointKey, Row
+from earmark.tables import MISSING, aligned, write_columns
 from earmark.tables.html import Html, bullets, drawing, paragraph, section, table, tag
 from earmark.wording import counted
 
@@ -35,8 +32,6 @@ QUESTIONS = {
 TITLES = {"none": "without GICDM", "gicdm": "with GICDM"}
 HIGH, LOW = 0.8, 0.5  # where the sentence changes its words
 COPIED = 0.1  # from this share of copies on, the sentence speaks of them
-
-_REMEDY = re.compile(r": (?:use k =|the largest k that fits is) (\d+)$")
 
 Point = Mapping[tuple[str, str, str, str], NDArray[np.float64]]
 
@@ -61,22 +56,26 @@ def to_text(scores: Fidelity, heading: str = "", worst: int = 5) -> str:
 
 
 def _lines(scores: Fidelity, distance: str) -> list[str]:
+    rows, corrections, by_question = _asked(scores, distance)
+    lines = [["", *(TITLES[name] for name in corrections)]]
+    for question, metrics in by_question.items():
+        lines.append([question])
+        lines += [
+            [f"  {_spelled(name)}", *(_cell(rows.get((name, which))) for which in corrections)] for name in metrics
+        ]
+    return aligned(lines, indent="  ", gap="   ")
+
+
+def _asked(scores: Fidelity, distance: str) -> tuple[dict[tuple[str, str], Row], list[str], dict[str, list[str]]]:
+    """The rows under a distance by metric and correction, the corrections, and the metrics behind each question."""
     rows = {(row.metric, row.correction): row for row in scores if row.distance == distance}
-    corrections = [name for name in TITLES if any(key[1] == name for key in rows)]
-    cells: list[list[str]] = [["", *(TITLES[name] for name in corrections)]]
+    corrections = [name for name in TITLES if any(correction == name for _, correction in rows)]
+    by_question: dict[str, list[str]] = {}
     for asks, question in QUESTIONS.items():
-        names = [name for name in dict.fromkeys(key[0] for key in rows) if facts(name).asks == asks]
-        if names:
-            cells.append([question])
-            cells += [
-                [f"  {_spelled(name)}", *(_cell(rows.get((name, which))) for which in corrections)] for name in names
-            ]
-    widths = [max(len(line[place]) for line in cells if len(line) > 1) for place in range(len(cells[0]))]
-    aligned = []
-    for line in cells:
-        padded = [cell.ljust(width) for cell, width in zip(line, widths, strict=False)]
-        aligned.append("  " + "   ".join(padded).rstrip() if len(line) > 1 else "  " + line[0])
-    return aligned
+        metrics = [name for name in dict.fromkeys(metric for metric, _ in rows) if fidelity_facts(name).asks == asks]
+        if metrics:
+            by_question[question] = metrics
+    return rows, corrections, by_question
 
 
 def _spelled(metric: str) -> str:
@@ -87,9 +86,9 @@ def _cell(row: Row | None) -> str:
     if row is None:
         return ""
     if row.value is None:
-        return "–"
-    shown = number(row.value, row.metric) + ("%" if reading.facts(row.metric).percent else "")
-    return f"{shown} {reading.interval(row)}".rstrip()
+        return MISSING
+    shown = number(row.value, row.metric) + ("%" if facts(row.metric).percent else "")
+    return f"{shown} {interval(row)}".rstrip()
 
 
 def _reasons(scores: Fidelity) -> list[str]:
@@ -99,13 +98,13 @@ def _reasons(scores: Fidelity) -> list[str]:
     """
     told = [row for row in scores if row.reason and not row.reason.startswith("GICDM is not defined")]
     fits: dict[str, int] = {}
-    for row in told:
-        if remedy := _REMEDY.search(row.reason):
-            fits[row.correction] = min(int(remedy[1]), fits.get(row.correction, int(remedy[1])))
+    for (_, correction, _), lacking in scores.too_few.items():
+        fits[correction] = min(lacking.largest, fits.get(correction, lacking.largest))
     groups: dict[tuple[str, str], dict[str, None]] = {}
     for row in told:
-        reason = _REMEDY.sub(f": k = {fits.get(row.correction)} fits", row.reason)
-        groups.setdefault((row.correction, reason), {})[facts(row.metric).name] = None
+        few = scores.too_few.get((row.distance, row.correction, row.metric))
+        reason = f"{few.problem}: k = {fits[row.correction]} fits" if few else row.reason
+        groups.setdefault((row.correction, reason), {})[fidelity_facts(row.metric).name] = None
     return [
         f"{', '.join(metrics)}{' with GICDM' if correction == 'gicdm' else ''}: {reason}"
         for (correction, reason), metrics in groups.items()
@@ -123,13 +122,8 @@ def verdict(scores: Fidelity, distance: str) -> list[str]:
             said = f"Fidelity {like:.2f}, coverage {cover:.2f} of 1 ({by}): "
             if copies := _copies(scores, distance, correction):
                 return [said + copies]
-            first = (
-                "look real"
-                if like >= HIGH
-                else "are partly unlike the real ones"
-                if like >= LOW
-                else "do not look real"
-            )
+            first = "look real" if like >= HIGH else "are partly unlike the real ones"
+            first = first if like >= LOW else "do not look real"
             second, covered = _covering(scores, distance, cover, found)
             link = "and" if (like >= HIGH) == covered else "but"
             return [f"{said}the samples {first} {link} {second}."]
@@ -215,7 +209,7 @@ def write_samples(scores: Fidelity, path: str | os.PathLike[str]) -> None:
         columns[title] = rows
         if scores.real_ids is not None:
             columns[title.replace("nearest_row", "nearest_id")] = [scores.real_ids[row] for row in rows]
-    _write(columns, Path(path))
+    write_columns(Path(path), columns, "single points", errors="surrogatepass")
 
 
 def write_reals(scores: Fidelity, path: str | os.PathLike[str]) -> None:
@@ -224,7 +218,8 @@ def write_reals(scores: Fidelity, path: str | os.PathLike[str]) -> None:
         raise UsageError("No score of single real points was measured: ask for coverage, recall or clipped_coverage.")
     found = np.stack([np.asarray(values) for values in scores.per_real.values()])
     order = np.lexsort((np.arange(found.shape[1]), found.mean(axis=0)))
-    _write(_columns(scores.per_real, scores.real_ids, order), Path(path))
+    columns = _columns(scores.per_real, scores.real_ids, order)
+    write_columns(Path(path), columns, "single points", errors="surrogatepass")
 
 
 def _columns(points: Point, ids: Sequence[str] | None, order: NDArray[np.int64]) -> dict[str, list[Any]]:
@@ -235,21 +230,6 @@ def _columns(points: Point, ids: Sequence[str] | None, order: NDArray[np.int64])
         title = " ".join([distance, *([] if correction == "none" else [correction]), metric])
         columns[title] = [None if np.isnan(values[row]) else float(values[row]) for row in order]
     return columns
-
-
-def _write(columns: dict[str, list[Any]], target: Path) -> None:
-    if target.suffix.lower() == ".csv":
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
-        write_whole(target, text.getvalue().encode("utf-8", "surrogatepass"))
-    elif target.suffix.lower() == ".parquet":
-        arrow = require("pyarrow", "Parquet files", "parquet")
-        with replacing(target) as part:
-            require("pyarrow.parquet", "Parquet files", "parquet").write_table(arrow.table(columns), part)
-    else:
-        raise UsageError(f"{target}: single points are written as .csv or .parquet; choose one of these suffixes.")
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------
@@ -269,20 +249,17 @@ def write_page(scores: Fidelity, title: str, path: str | os.PathLike[str], worst
 
 
 def _scores(scores: Fidelity, distance: str) -> list[Html]:
-    rows = {(row.metric, row.correction): row for row in scores if row.distance == distance}
-    corrections = [name for name in TITLES if any(key[1] == name for key in rows)]
+    rows, corrections, by_question = _asked(scores, distance)
     made = [paragraph(sentence) for sentence in verdict(scores, distance)]
     if figures.drawable(scores, distance):
         picture = as_svg(
             figures.plane(scores, distance), f"plane {distance}", "Fidelity against coverage, each metric pair"
         )
         made.append(drawing(picture, figures.PLANE_CAPTION))
-    for asks, question in QUESTIONS.items():
-        names = [name for name in dict.fromkeys(key[0] for key in rows) if facts(name).asks == asks]
-        if names:
-            lines = [[_spelled(name), *(_cell(rows.get((name, which))) for which in corrections)] for name in names]
-            heads = ["metric", *(TITLES[which] for which in corrections)]
-            made.append(table(heads, lines, caption=question, sortable=False))
+    heads = ["metric", *(TITLES[which] for which in corrections)]
+    for question, metrics in by_question.items():
+        lines = [[_spelled(name), *(_cell(rows.get((name, which))) for which in corrections)] for name in metrics]
+        made.append(table(heads, lines, caption=question, sortable=False))
     return made
 
 

@@ -97,26 +97,33 @@ def bins(k: int) -> list[tuple[str, int, int]]:
     return [*found, (f"over {edges[-1]}", edges[-1] + 1, np.iinfo(np.int64).max)]
 
 
-def distribution_text(view: HubView, distance: str) -> str:
-    """How many points are in no list, in few, in many: a line for each correction."""
+def distribution(view: HubView, distance: str) -> list[list[str]]:
+    """How many points are in no list, in few, in many: a head, and a line for each correction."""
     ranges = bins(view.k)
-    lines = [["in lists", *(title for title, _, _ in ranges), "most"]]
+    lines = [["lists", *(title for title, _, _ in ranges), "most"]]
     for correction in view.corrections(distance):
         counts = view.occurrences(distance, correction)
         cells = [str(int(((counts >= low) & (counts <= high)).sum())) for _, low, high in ranges]
         lines.append([correction, *cells, str(int(counts.max()))])
+    return lines
+
+
+def hub_counts(view: HubView, distance: str, top: int) -> dict[int, list[str]]:
+    """By row, the busiest points before correction: in how many lists each correction leaves them."""
+    counts = [view.occurrences(distance, name) for name in view.corrections(distance)]
+    return {int(row): [str(int(own[row])) for own in counts] for row in view.hubs(distance, top)}
+
+
+def distribution_text(view: HubView, distance: str) -> str:
+    """How many points are in how many lists, for a terminal."""
+    (_, *heads), *lines = distribution(view, distance)
     heading = f"points by the number of lists of {view.k} they are in, {distance}"
-    return "\n".join([heading, *("  " + line for line in aligned(lines, left=1))])
+    return "\n".join([heading, *aligned([["in lists", *heads], *lines], left=1, indent="  ")])
 
 
 def hubs_text(view: HubView, distance: str, top: int) -> str:
-    """The busiest points before correction, and what each correction makes of them."""
-    known = view.corrections(distance)
-    counts = {name: view.occurrences(distance, name) for name in known}
-    lines = [["", *known]]
-    lines += [
-        [view.short_name(int(row)), *(str(int(counts[name][row])) for name in known)]
-        for row in view.hubs(distance, top)
-    ]
+    """The busiest points before correction, and what each correction makes of them, for a terminal."""
+    lines = [["", *view.corrections(distance)]]
+    lines += [[view.short_name(row), *counts] for row, counts in hub_counts(view, distance, top).items()]
     heading = f"top hubs, {distance} (lists of {view.k} they appear in)"
-    return "\n".join([heading, *("  " + line for line in aligned(lines, left=1))])
+    return "\n".join([heading, *aligned(lines, left=1, indent="  ")])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from earmark.atomic import replacing, write_whole
-from earmark.errors import InputError, UsageError, require
+from earmark.errors import InputError
 from earmark.scores import Scores
+from earmark.tables import write_columns
 
 NEAREST = "nearest_row"
 
@@ -28,20 +26,7 @@ def write_points(
 
     A value is empty where the point was excluded. Nearest neighbours are given by row, id and label.
     """
-    target = Path(path)
-    columns = point_columns(scores, labels, groups)
-    if target.suffix.lower() == ".csv":
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
-        write_whole(target, text.getvalue().encode())
-    elif target.suffix.lower() == ".parquet":
-        arrow = require("pyarrow", "Parquet files", "parquet")
-        with replacing(target) as part:
-            require("pyarrow.parquet", "Parquet files", "parquet").write_table(arrow.table(columns), part)
-    else:
-        raise UsageError(f"{target}: per-point values are written as .csv or .parquet; choose one of these suffixes.")
+    write_columns(Path(path), point_columns(scores, labels, groups), "per-point values")
 
 
 def point_columns(

@@ -7,15 +7,14 @@ fewer than half of the clips, none of them is called the best.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from earmark.report import reading
-from earmark.report.reading import Subset, listed
+from earmark.report.score_index import ScoreIndex, Subset, same_clips, subset
 from earmark.scores import Row, Scores
-from earmark.wording import counted
+from earmark.wording import counted, listed
 
 _NAMED = 3  # systems that are named in a sentence
 
@@ -63,33 +62,40 @@ class Ranking:
     shared: tuple[SharedClips, ...] = ()
 
     @cached_property
+    def index(self) -> ScoreIndex:
+        return ScoreIndex(self.scores)
+
+    @cached_property
     def _failing(self) -> dict[tuple[str, str, str], ClipCount]:
-        failing = (count for count in self.counts if count.scored < count.clips)
-        return {(count.suite, count.subset, count.system): count for count in failing}
+        return {count[:3]: count for count in self.counts if count.scored < count.clips}
 
     @cached_property
     def _tested(self) -> dict[tuple[str, ...], Row]:
         return {row.key: row for row in self.differences}
 
-    def count(self, row: Row) -> ClipCount | None:
-        """On how many clips the row's system was scored, where some of them failed."""
-        return self._failing.get((row.suite, row.subset, row.system))
+    @cached_property
+    def _too_few(self) -> dict[Subset, SharedClips]:
+        return {Subset(item.suite, item.subset): item for item in self.shared if not item.enough}
+
+    def clips_beside(self, row: Row) -> str:
+        """`290 of 300 clips`, for the cell of a system that failed on clips."""
+        count = self._failing.get((row.suite, row.subset, row.system))
+        return f"{count.scored} of {count.clips} clips" if count else ""
 
     def difference(self, row: Row) -> Row | None:
         """The best of the row's subset against the row."""
         return self._tested.get((*row.key[:-1], f"{row.metric}:difference"))
 
-    @cached_property
-    def unranked(self) -> frozenset[Subset]:
+    @property
+    def unranked(self) -> Collection[Subset]:
         """Subsets that have no best, whatever the metric."""
-        return frozenset(Subset(found.suite, found.subset) for found in self.shared if not found.enough)
+        return self._too_few.keys()
 
-    def hindrance(self, place: Subset, rows: Sequence[Row]) -> str:
+    def hindrance(self, place: Subset, rows: Collection[Row]) -> str:
         """Why none of some rows of a subset may be called the best; nothing where one may."""
-        for found in self.shared:
-            if (found.suite, found.subset) == place and not found.enough:
-                return f"its {found.systems} systems share only {found.shared} of {found.clips} clips"
-        if reading.same_clips(rows):
+        if shared := self._too_few.get(place):
+            return f"its {shared.systems} systems share only {shared.shared} of {shared.clips} clips"
+        if same_clips(rows):
             return ""
         counts = [row.n for row in rows if row.n is not None]
         return f"its systems were scored on different clips (n = {min(counts)} to {max(counts)})"
@@ -102,22 +108,19 @@ def rank(
     shared: Sequence[SharedClips] = (),
 ) -> Ranking:
     """The ranking of a score table; `compared` are the rows on shared clips and the differences between systems."""
-    found = compared or Scores()
-    again: dict[Subset, list[Row]] = {}
-    for row in reading.single_subsets(found):
-        again.setdefault(reading.subset(row), []).append(row)
-    lost = {(count.suite, count.subset, count.system) for count in counts if count.lost_most}
+    compared = compared or Scores()
+    again = ScoreIndex(compared).by_subset
+    lost = {count[:3] for count in counts if count.lost_most}
     rows: list[Row] = []
     for row in scores:
-        place = reading.subset(row)
+        place = subset(row)
         if place in again:
             rows += again[place]
             again[place] = []
         elif (row.suite, row.subset, row.system) not in lost:
             rows.append(row)
-    differences = Scores(tuple(row for row in found if row.statistic == "difference"))
-    kept = Scores(tuple(rows), notes=scores.notes)
-    return Ranking(kept, differences, tuple(counts), tuple(shared))
+    differences = Scores(tuple(row for row in compared if row.statistic == "difference"))
+    return Ranking(Scores(tuple(rows), notes=scores.notes), differences, tuple(counts), tuple(shared))
 
 
 # --- in words -----------------------------------------------------------------------------------------------------
@@ -132,18 +135,22 @@ def clips_said(ranking: Ranking) -> list[str]:
             groups.setdefault(key, []).append(count.system)
     several = len({count.subset for count in ranking.counts}) > 1
     said = []
-    for (_, subset, scored, clips), systems in groups.items():
-        where = f" of {subset}" if several else ""
+    for (_, name, scored, clips), systems in groups.items():
+        where = f" of {name}" if several else ""
+        names = [system or "the vectors" for system in systems]
+        more = len(names) - _NAMED
+        who = listed(names) if more <= 1 else f"{', '.join(names[:_NAMED])} and {more} more systems"
+        is_, was = ("is", "was") if len(names) == 1 else ("are", "were")
         if 2 * scored < clips:
             lost = f"{clips - scored} of {clips} clips{where}"
-            said.append(f"{_named(systems)} failed on {lost}, more than half, and {_is(systems)} not ranked.")
+            said.append(f"{who} failed on {lost}, more than half, and {is_} not ranked.")
         else:
-            said.append(f"{_named(systems)} {_was(systems)} scored on {scored} of {clips} clips{where}.")
-    for found in ranking.shared:
-        if found.enough:
-            where = f" of {found.subset}" if several else ""
+            said.append(f"{who} {was} scored on {scored} of {clips} clips{where}.")
+    for shared in ranking.shared:
+        if shared.enough:
+            where = f" of {shared.subset}" if several else ""
             said.append(
-                f"Systems are compared on the {found.shared} clips{where} that all {found.systems} of them have."
+                f"Systems are compared on the {shared.shared} clips{where} that all {shared.systems} of them have."
             )
     return said
 
@@ -156,23 +163,3 @@ def lost_said(counts: Sequence[ClipCount]) -> list[str]:
         for count in counts
         if count.lost_most
     ]
-
-
-def beside_value(ranking: Ranking, row: Row) -> str:
-    """290 of 300 clips, for the cell of a system that failed on clips."""
-    count = ranking.count(row)
-    return f"{count.scored} of {count.clips} clips" if count else ""
-
-
-def _named(systems: Sequence[str]) -> str:
-    names = [system or "the vectors" for system in systems]
-    rest = len(names) - _NAMED
-    return listed(names) if rest <= 1 else f"{', '.join(names[:_NAMED])} and {rest} more systems"
-
-
-def _is(systems: Sequence[str]) -> str:
-    return "is" if len(systems) == 1 else "are"
-
-
-def _was(systems: Sequence[str]) -> str:
-    return "was" if len(systems) == 1 else "were"

@@ -61,7 +61,10 @@ def _corrections(given: Any) -> object:
 
 def _layers(given: object) -> object:
     """`all`, or layers by number; a text may hold several."""
-    return "all" if str(given).strip().lower() == "all" else given if given is None else listed(given)
+    if given is None:
+        return None
+    layers = [layer.lower() if isinstance(layer, str) else layer for layer in listed(given)]
+    return "all" if layers == ["all"] else layers
 
 
 Layers: TypeAlias = Annotated[Literal["all"] | list[int] | None, BeforeValidator(_layers)]
@@ -185,8 +188,8 @@ class RunConfig(RunSettings):
         """A suite that is a registered corpus, or a part of one, says which corpus is meant."""
         suite = "vocsim" if given.get("suite") == "lite" else given.get("suite")
         if "corpus" not in given and isinstance(suite, str) and is_registered(suite):
-            return {**given, "corpus": suite}
-        return given
+            given = {**given, "corpus": suite}
+        return super().completed(given)
 
     @field_validator("suite")
     @classmethod

@@ -8,6 +8,7 @@ that names it; the registered name of a corpus comes before a folder of that nam
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args, get_origin
 
@@ -16,6 +17,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.plain_yaml import load_yaml
+
+if TYPE_CHECKING:
+    from earmark.corpora.clips import Corpus
 
 __all__ = [
     "CacheOptions",
@@ -33,14 +37,14 @@ __all__ = [
 Policy: TypeAlias = Literal["use", "refresh", "off"]
 
 
-def listed(given: object) -> object:
+def listed(given: object) -> list[Any]:
     """One thing stands for a list of one; a text may hold several, separated by commas."""
     if isinstance(given, str):
         return [word.strip() for word in given.split(",") if word.strip()]
     return list(given) if isinstance(given, Sequence) else [given]
 
 
-def entries(given: object) -> object:
+def entries(given: Any) -> Any:
     """One entry stands for a list of one; entries are not split at commas, because paths may hold them."""
     return [given] if isinstance(given, str | Path | Mapping | BaseModel) else given
 
@@ -106,16 +110,32 @@ def kinds_of(annotation: Any) -> list[Any]:
 
 
 class CorpusEntry(Section):
-    """A corpus: what to open, which of its subsets to take (all when empty), and its name in the scores."""
+    """A corpus: what to open, its name in the scores, which of its subsets to take (all when empty), and which columns
+    of a manifest hold labels and groups."""
+
+    SPELLINGS: ClassVar[dict[str, tuple[str, ...]]] = {"subset": ("subsets",)}
 
     spec: str
     name: str | None = None
-    subsets: Names = []
+    subsets: Names = Field([], description="subsets of the corpus (default: all)")
+    label_column: str | None = Field(None, description="column of a manifest that holds the label (default: label)")
+    groups: str | None = Field(
+        None,
+        description="column of a manifest that holds the speaker, bird or recording (default: group)",
+        json_schema_extra={"metavar": "COLUMN"},
+    )
 
     @model_validator(mode="before")
     @classmethod
     def _from_text(cls, given: Any) -> Any:
         return {"spec": str(given)} if isinstance(given, str | Path) else given
+
+    def open(self) -> Corpus:
+        """The corpus, under the name that the scores give it."""
+        from earmark.corpora.source import open_corpus
+
+        corpus = open_corpus(self.spec, label_column=self.label_column, groups=self.groups)
+        return corpus if self.name is None else replace(corpus, card=replace(corpus.card, name=self.name))
 
     def placed(self, place: Callable[[str], Path]) -> CorpusEntry:
         """The entry with its path as `place` gives it; names, hub ids and import paths stay."""
@@ -161,6 +181,10 @@ CorpusEntries: TypeAlias = Annotated[
 ]
 
 
+OF_EACH_CORPUS = ("subset", "label_column", "groups")
+"""Keys of a corpus that may also stand at the top of a config, for all of its corpora."""
+
+
 class RunSettings(Section):
     """A whole config; each kind of run adds its fields."""
 
@@ -177,8 +201,14 @@ class RunSettings(Section):
 
     @classmethod
     def completed(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The values with those that follow from others."""
-        return given
+        """The values with those that follow from others: what is said of all corpora is said of each."""
+        shared = {name: given[name] for name in OF_EACH_CORPUS if name in given}
+        if not shared or "corpus" not in given:
+            return given
+        corpora = [dict(entry) if isinstance(entry, Mapping | BaseModel) else {"spec": str(entry)}
+                   for entry in entries(given["corpus"])]  # fmt: skip
+        rest = {name: value for name, value in given.items() if name not in shared}
+        return {**rest, "corpus": [{**entry, **shared} for entry in corpora]}
 
     @classmethod
     def make(cls, values: Mapping[str, Any], source: str = "The config") -> Self:
@@ -266,4 +296,5 @@ def _keys_at(model: type[BaseModel], path: Sequence[int | str]) -> list[str]:
         if part in model.model_fields:
             kinds = kinds_of(model.model_fields[str(part)].annotation)
             model = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), model)
-    return [*model.model_fields, *getattr(model, "SPELLINGS", ())]
+    shared = OF_EACH_CORPUS if issubclass(model, RunSettings) else ()
+    return [*model.model_fields, *getattr(model, "SPELLINGS", ()), *shared]

@@ -7,11 +7,11 @@ every format exactly. Columns are only ever added at the end, so files of older 
 
 from __future__ import annotations
 
-from earmark.scores.facts import METRICS, MetricFacts, metric_facts
-from earmark.scores.reading import load_scores, read_scores
-from earmark.scores.rows import COLUMNS, KEY, Row
+from earmark.scores.metrics import METRICS, Metric, metric, metric_facts
+from earmark.scores.metrics import Metric as MetricFacts
+from earmark.scores.rows import COLUMNS, KEY, Measurement, Row
 from earmark.scores.rules import RULES, VOCSIM_SUBSETS, Rule, VocSimSubset, aggregate, find_rule, harmonic_mean
-from earmark.scores.table import PointKey, Scores, merge
+from earmark.scores.table import PointKey, Scores, load_scores, merge, read_scores
 from earmark.scores.validation import PROTOCOLS, STATUS_MARKS, STATUSES, WITH_VALUE, validate
 
 __all__ = [
@@ -24,6 +24,8 @@ __all__ = [
     "STATUS_MARKS",
     "VOCSIM_SUBSETS",
     "WITH_VALUE",
+    "Measurement",
+    "Metric",
     "MetricFacts",
     "PointKey",
     "Row",
@@ -35,6 +37,7 @@ __all__ = [
     "harmonic_mean",
     "load_scores",
     "merge",
+    "metric",
     "metric_facts",
     "read_scores",
     "validate",

@@ -9,7 +9,7 @@ import math
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import Any, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
 
 from earmark.errors import InputError
 from earmark.scores import spelling
@@ -101,6 +101,22 @@ class Row:
     def as_dict(self) -> dict[str, Any]:
         """The row as a dictionary in column order; missing numbers are None."""
         return {name: getattr(self, name) for name in COLUMNS}
+
+
+class Measurement(NamedTuple):
+    """A number, or why there is none: status `ok`, `not_applicable` or `failed`. Never a sentinel."""
+
+    value: float | None
+    status: str = "ok"
+    reason: str = ""
+
+    @classmethod
+    def not_applicable(cls, reason: str) -> Measurement:
+        return cls(None, "not_applicable", reason)
+
+    @classmethod
+    def failed(cls, reason: str) -> Measurement:
+        return cls(None, "failed", reason)
 
 
 COLUMNS: tuple[str, ...] = tuple(column.name for column in fields(Row))

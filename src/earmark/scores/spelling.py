@@ -5,9 +5,9 @@
     aggregate   subset                       mean, mean:public                       mean, mean:public
     statistic   metric                       pesq:p1, P@1:difference                 p1, difference
 
-Files of versions before these columns have the names alone. `columns_of` fills the columns when a row is made; all other
-code asks the columns. Two ablations of one row are joined by "+". Because the names say it too, a subset of one's own
-may not look like a mean or like label noise: `refuse_reserved` is the door.
+Files of versions before these columns have the names alone. `columns_of` fills the columns when a row is made; all
+other code asks the columns. Two ablations of one row are joined by "+". Because the names say it too, a subset of one's
+own may not look like a mean or like label noise: `refuse_reserved` is the door.
 """
 
 from __future__ import annotations

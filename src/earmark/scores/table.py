@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.scores.files import json_array, read_rows, write_rows
 from earmark.scores.rows import COLUMNS, DEFAULTS, KEY, Row, distinct
-from earmark.scores.writing import json_array, write_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -105,6 +105,21 @@ class Scores:
         Another process sees the old file or the whole new one, never a part.
         """
         write_rows(self.rows, Path(path))
+
+
+def read_scores(path: str | os.PathLike[str]) -> Scores:
+    """Read a score table.
+
+    Columns that an older version did not write take their defaults. An unknown column, a cell that is not a number
+    where one belongs, and NaN or infinity are errors that say where.
+
+    Args:
+        path: A file that ends in .csv, .jsonl, .json or .parquet.
+    """
+    return Scores(tuple(read_rows(path)))
+
+
+load_scores = read_scores
 
 
 def _matches(row: Row, filters: Mapping[str, object]) -> bool:

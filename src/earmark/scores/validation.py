@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from earmark.errors import InputError, did_you_mean
-from earmark.scores.facts import MetricFacts, metric_facts
+from earmark.scores.metrics import Metric, metric_facts
 from earmark.scores.rows import KEY, Row
 
 STATUSES = ("ok", "not_applicable", "failed", "predicted", "repeated")
@@ -52,7 +52,7 @@ def table_problems(rows: Iterable[Row]) -> Iterator[RowProblem]:
 
 
 def _problems(row: Row) -> Iterator[tuple[str, str, str]]:
-    facts: MetricFacts | None = None
+    facts: Metric | None = None
     if not row.metric:
         yield "no_metric", "metric", "metric is empty; name one."
     else:
@@ -105,7 +105,7 @@ def _problems(row: Row) -> Iterator[tuple[str, str, str]]:
         yield "negative", "seconds", f"seconds {row.seconds:g} is negative; leave it empty if it was not measured."
 
 
-def _range_problems(row: Row, facts: MetricFacts) -> Iterator[tuple[str, str, str]]:
+def _range_problems(row: Row, facts: Metric) -> Iterator[tuple[str, str, str]]:
     low, high = facts.range
     for name in ("value", "low", "high", "baseline", "baseline_low", "baseline_high"):
         number = getattr(row, name)

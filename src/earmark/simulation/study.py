@@ -32,6 +32,7 @@ from earmark.errors import UsageError
 from earmark.evaluation import evaluate
 from earmark.evaluation.comparison import differences
 from earmark.fidelity.sanity.store import Place, Score, Store
+from earmark.metrics.catalogue import STANDARD as STANDARD_METRICS
 from earmark.progress import progress_bar
 from earmark.scores import Row, Scores
 from earmark.simulation.designs import DESIGNS, Sample, design_named, draw
@@ -39,7 +40,7 @@ from earmark.simulation.former import swap_p_value
 
 Floats = NDArray[np.float64]
 
-METRICS = ("P@1", "P@5", "GSR", "CSR", "CS", "CSCF", "silhouette")
+METRICS = STANDARD_METRICS
 STANDARD = ("clips", "15-groups", "6-groups", "labels-with-groups")
 WORSE = 0.8  # the separation of the worse system, as a share of the better one's
 FORMER_RESAMPLES = 100

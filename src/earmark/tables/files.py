@@ -73,11 +73,11 @@ def parquet_bytes(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]
     return out.getvalue()
 
 
-def write_columns(path: Path, columns: Mapping[str, Sequence[Any]], what: str) -> None:
+def write_columns(path: Path, columns: Mapping[str, Sequence[Any]], what: str, *, errors: str = "strict") -> None:
     """Write columns as .csv or .parquet; `what` names them in the refusal of another suffix."""
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        write_csv(path, list(columns), zip(*columns.values(), strict=True))
+        write_csv(path, list(columns), zip(*columns.values(), strict=True), errors=errors)
     elif suffix == ".parquet":
         write_whole(path, parquet_bytes(columns))
     else:
@@ -105,9 +105,13 @@ def decode_text(data: bytes, source: object) -> str:
         raise InputError(f"{source} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from error
 
 
-def read_csv(text: str, source: object, *, delimiter: str = ",") -> Iterator[CsvLine]:
-    """The lines of CSV text that are not blank; InputError, naming `source` and line, where quotes are wrong."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+def read_csv(text: str | Iterable[str], source: object, *, delimiter: str = ",") -> Iterator[CsvLine]:
+    """The lines of CSV text, or of an open file, that are not blank.
+
+    Raises InputError, naming `source` and line, where quotes are wrong.
+    """
+    lines = io.StringIO(text, newline="") if isinstance(text, str) else text
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     number = 1
     try:
         for cells in reader:

@@ -135,9 +135,10 @@ class Table:
     @staticmethod
     def _latex(cell: Any, column: Column) -> str:
         if isinstance(cell, Cell):
-            text = _latex_number(cell.text)
+            text = cell.text.replace(MISSING, "--") if cell.note else cell.text.replace("-", "$-$")
+            text = text.replace("~", r"$\sim$")  # a bare tilde is a space there
             text = rf"\textbf{{{text}}}" if cell.bold else text
-            return text + (rf"\textsuperscript{{{cell.note}}}" if cell.note else "") + _latex_number(cell.rest)
+            return text + (rf"\textsuperscript{{{cell.note}}}" if cell.note else "") + cell.rest.replace("-", "$-$")
         text = latex_escape(_shown(cell, column))
         return text.replace(r"\textasciitilde{}", r"$\sim$") if column.align == "right" else text
 
@@ -178,11 +179,6 @@ def markdown_escape(text: str) -> str:
 def latex_escape(text: str) -> str:
     """Text as it reads in LaTeX."""
     return "".join(_LATEX.get(mark, mark) for mark in one_line(text))
-
-
-def _latex_number(text: str) -> str:
-    """A number and what stands around it; a bare tilde would be a space."""
-    return text.replace("-", "$-$").replace(MISSING, "--").replace("~", r"$\sim$")
 
 
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")

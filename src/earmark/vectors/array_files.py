@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import InputError, UsageError, did_you_mean, require
-from earmark.vectors.dimensions import Asked
-from earmark.vectors.roles import named, pick_columns, refuse_columns, role_of
-from earmark.vectors.tables import Labels, Vectors, as_matrix, labels_of, vectors_of
+from earmark.vectors.columns import Asked, pick_columns, refuse_columns, role_of, roles_of
 from earmark.vectors.texts import Texts, as_text
+from earmark.vectors.values import Labels, Vectors, as_matrix, labels_of, vectors_of
 
 
 def npy_vectors(source: Path, _key: str | None, asked: Asked) -> Vectors:
@@ -69,7 +68,7 @@ def pt_vectors(source: Path, key: str | None, asked: Asked) -> Vectors:
 def _beside(names: Sequence[str], chosen: str, asked: Asked, source: Path) -> dict[str, str]:
     """The arrays that hold labels, groups and ids beside the matrix `chosen`."""
     others = [name for name in names if name != chosen]
-    return named(others, asked.label, asked.groups, source)
+    return roles_of(others, asked.label, asked.groups, source)
 
 
 def _refuse_dimensions(source: Path, asked: Asked) -> None:

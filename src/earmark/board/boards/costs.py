@@ -11,7 +11,7 @@ from earmark.board.boards.snapshot import BEST, Snapshot, made_once
 from earmark.board.boards.table import mean_cells
 from earmark.board.records import System
 from earmark.errors import UsageError, did_you_mean
-from earmark.report.reading import facts
+from earmark.report.metric_text import facts
 
 
 class Axis(NamedTuple):

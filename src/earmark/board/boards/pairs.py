@@ -19,7 +19,7 @@ from earmark.board.boards.snapshot import BEST, EACH, NoSuchSystem, Snapshot
 from earmark.board.boards.table import Cell, mean_cells, panel_cells
 from earmark.board.records import System
 from earmark.errors import UsageError
-from earmark.report.reading import facts
+from earmark.report.metric_text import facts
 
 FEWEST, MOST = 2, 6
 DRAWS = 2000

@@ -36,7 +36,7 @@ from earmark.board.names import slug_of
 from earmark.board.records import System
 from earmark.board.refusals import NotFound
 from earmark.errors import UsageError, did_you_mean
-from earmark.report.reading import facts
+from earmark.report.metric_text import facts
 from earmark.scores import Scores
 from earmark.submissions import Provenance, SystemCard
 from earmark.submissions.rules import blind_subsets

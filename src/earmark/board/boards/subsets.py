@@ -14,7 +14,7 @@ from earmark.board.boards.table import panel_cells
 from earmark.board.records import System
 from earmark.board.refusals import NotFound
 from earmark.errors import UsageError, did_you_mean
-from earmark.report.reading import facts, number, points
+from earmark.report.metric_text import facts, number, points
 from earmark.wording import counted
 
 Floats = NDArray[np.float64]

@@ -21,8 +21,9 @@ from earmark.board.boards.snapshot import Field, Snapshot, made_once
 from earmark.board.boards.view import PER_PAGE, SIZES, BoardView
 from earmark.board.records import System
 from earmark.errors import UsageError
-from earmark.report.reading import facts, plain
+from earmark.report.metric_text import facts
 from earmark.scores import WITH_VALUE
+from earmark.tables import plain
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

@@ -22,7 +22,7 @@ from earmark.board.pages.assets import board_address
 from earmark.board.pages.cells import SWAPS, rank_interval, table_html
 from earmark.board.records import Submission, System
 from earmark.board.web.caching import Page, packed
-from earmark.report.reading import facts, number
+from earmark.report.metric_text import facts, number
 from earmark.scores import Scores
 from earmark.wording import counted
 

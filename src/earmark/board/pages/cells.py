@@ -14,9 +14,10 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from earmark.board.boards.table import Cell, TablePage, TableRow
-from earmark.report.reading import facts, number, plain
+from earmark.report.metric_text import facts, number
 from earmark.scores import STATUS_MARKS
 from earmark.submissions import SystemCard
+from earmark.tables import plain
 
 SWAPS = 'hx-boost="true" hx-target="#board" hx-select="#board" hx-swap="outerHTML show:none"'
 """What makes a script put the table of a link in the place of this one; without a script the link is a link."""

@@ -19,7 +19,7 @@ from earmark.board.pages.cells import rank_cell, score_cell
 from earmark.board.pages.figures import pareto_figure, profiles
 from earmark.board.web.caching import Page, packed
 from earmark.errors import EarmarkError
-from earmark.report.reading import facts, number
+from earmark.report.metric_text import facts, number
 from earmark.wording import counted
 
 _MOST_POINTS = 100

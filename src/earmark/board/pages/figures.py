@@ -14,8 +14,9 @@ from earmark.board.boards.costs import Front, Point
 from earmark.board.boards.pairs import Comparison
 from earmark.board.boards.subsets import SubsetSummary
 from earmark.board.boards.table import Cell
-from earmark.report.reading import facts, plain
+from earmark.report.metric_text import facts
 from earmark.scores import STATUS_MARKS
+from earmark.tables import plain
 
 COLOURS = ("#2b83c4", "#e08a00", "#12997c", "#cf5a1f", "#c06aa0", "#8a78d8", "#4fb0e0")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "triangle-down")

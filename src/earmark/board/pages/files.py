@@ -19,7 +19,7 @@ from earmark.board.boards.subsets import SubsetSummary
 from earmark.board.boards.table import Cell, TablePage
 from earmark.board.records import System
 from earmark.board.storage.accounts import PAPERS
-from earmark.report.reading import facts, number
+from earmark.report.metric_text import facts, number
 from earmark.scores import STATUS_MARKS
 from earmark.tables import Column, Table, csv_text, plain
 

@@ -18,7 +18,7 @@ from earmark.board.pages.cells import score_cell
 from earmark.board.pages.figures import histogram
 from earmark.board.refusals import NotFound
 from earmark.board.web.caching import Page, packed
-from earmark.report.reading import facts, number
+from earmark.report.metric_text import facts, number
 
 _MOST_STANDINGS = 25
 

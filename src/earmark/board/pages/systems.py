@@ -22,7 +22,7 @@ from earmark.board.pages.figures import profile
 from earmark.board.records import System
 from earmark.board.web.caching import Page, packed
 from earmark.errors import UsageError
-from earmark.report.reading import facts, number
+from earmark.report.metric_text import facts, number
 from earmark.scores import COLUMNS
 from earmark.tables import csv_text
 

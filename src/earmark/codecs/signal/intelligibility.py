@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from earmark.codecs.contract import Measured, Waveform
 from earmark.codecs.signal.sound import Pair, Sound
+from earmark.scores.metrics import metric
 
 __all__ = ["stoi"]
 
@@ -35,6 +36,10 @@ CLIP = 1.0 + 10.0 ** (15.0 / 20.0)
 EPS = float(np.finfo(np.float64).eps)
 
 
+@metric(
+    range=(-1.0, 1.0), standard=True, paper="Taal et al., IEEE TASLP 19(7), 2011",
+    words="short-time objective intelligibility",
+)  # fmt: skip
 def stoi(pair: Pair) -> Measured:
     """-1 to 1, higher is better; 1 for the same waveform.
 

@@ -14,63 +14,51 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from earmark.codecs.contract import CATEGORIES, Category, Measured
-from earmark.codecs.signal import intelligibility, opinion, pitch, quality, spectral, waveform
+from earmark.codecs.signal import intelligibility, opinion, pitch, quality, spectral, waveform  # noqa: F401
 from earmark.codecs.signal.sound import Pair, Sound
+from earmark.codecs.signal.waveform import gain_matched
 from earmark.errors import InputError, MissingExtra, UsageError, did_you_mean, require
+from earmark.metrics.catalogue import find, is_path
+from earmark.scores.metrics import METRICS as RECORDS
+from earmark.scores.metrics import family, named
 
 __all__ = ["CORE", "EXTRA", "METRICS", "Definitions", "measure", "require_packages"]
 
 Definitions = Literal["mended", "reference"]
 
-CORE = ("stft_distance", "mel_distance", "pesq", "stoi", "f0_corr", "f0_voicing_error", "si_sdr")
-EXTRA = ("visqol", "zimtohrli", "dnsmos", "dnsmos_p808")
+_OWN = {name: RECORDS[name] for name in family("signal")}
+CORE = tuple(name for name, record in _OWN.items() if record.standard)
+EXTRA = tuple(name for name in _OWN if name not in CORE)
 
 METRICS: Mapping[str, Callable[[Pair], Measured]] = MappingProxyType(
-    {
-        "stft_distance": spectral.stft_distance,
-        "mel_distance": spectral.mel_distance,
-        "pesq": quality.pesq,
-        "stoi": intelligibility.stoi,
-        "f0_corr": pitch.f0_corr,
-        "f0_voicing_error": pitch.f0_voicing_error,
-        "si_sdr": waveform.si_sdr,
-        "visqol": opinion.visqol,
-        "zimtohrli": opinion.zimtohrli,
-        "dnsmos": opinion.dnsmos,
-        "dnsmos_p808": opinion.dnsmos_p808,
-    }
+    {name: record.function for name, record in _OWN.items() if record.function is not None}
 )
 """Every metric by its spelling in score tables."""
 
-_PACKAGES = {
-    "pesq": ("pesq", "PESQ scores"),
-    "f0_corr": ("parselmouth", "Pitch metrics"),
-    "f0_voicing_error": ("parselmouth", "Pitch metrics"),
-    "visqol": ("visqol", "ViSQOL scores"),
-    "zimtohrli": ("zimtohrli", "Zimtohrli scores"),
-    "dnsmos": ("speechmos.dnsmos", "DNSMOS scores"),
-    "dnsmos_p808": ("speechmos.dnsmos", "DNSMOS scores"),
-}
+OFFERED = ("reference", "decoded", "rate", "category")
+"""What a metric of one's own may take: samples of both clips, aligned, their rate, and what kind of sound they are."""
 
 
 def measure(
     reference: ArrayLike | Sound,
     decoded: ArrayLike,
     rate: int,
-    metrics: Sequence[str] = CORE,
+    metrics: str | Sequence[str] = CORE,
     *,
     definitions: Definitions = "mended",
     gain_match: bool = False,
     category: Category = "speech",
 ) -> dict[str, Measured]:
-    """Every metric of one decoded clip, {spelling: Measured}.
+    """Every metric of one decoded clip, {spelling: Measured}; an import path is a metric of one's own.
 
     `reference` may be a `Sound`, so that its share of the work is done once for many codecs. `definitions="reference"`
     computes what Codec-SUPERB's code computes, without its sentinels; lengths may then differ, and the shorter clip is
     padded with zeros. `gain_match` scales the decoded clip to the energy of the reference first. `category` decides
     which model ViSQOL uses. A package that is not installed raises MissingExtra: that is no property of the clip.
     """
-    _check_arguments(metrics, definitions, category)
+    metrics = named(metrics)
+    functions = {name: _function(name) for name in metrics}
+    _check_choices(definitions, category)
     clean = reference if isinstance(reference, Sound) else Sound(reference, rate)
     if clean.rate != rate:
         raise UsageError(f"The reference is at {clean.rate} Hz and the decoded clip at {rate} Hz; resample one.")
@@ -80,26 +68,40 @@ def measure(
     refused = _refusal(clean, heard)
     if refused is not None:
         return dict.fromkeys(metrics, refused)
-    coded = Sound(waveform.gain_matched(heard, clean.samples) if gain_match else heard, rate)
+    coded = Sound(gain_matched(heard, clean.samples) if gain_match else heard, rate)
     pair = Pair(clean, coded, definitions == "reference", category)
-    return {name: _guarded(METRICS[name], pair) for name in metrics}
+    return {name: _guarded(function, pair) for name, function in functions.items()}
 
 
-def require_packages(metrics: Sequence[str]) -> None:
+def require_packages(metrics: str | Sequence[str]) -> None:
     """Raise MissingExtra for the first metric whose package is not installed: better before a run than in it."""
-    _check_arguments(metrics, "mended", "speech")
-    for name in metrics:
-        if name in _PACKAGES:
-            module, thing = _PACKAGES[name]
-            require(module, thing, "codecs")
+    for name in named(metrics):
+        _function(name)
+        record = find(name)
+        if record.package is not None:
+            require(*record.package, "codecs")
 
 
-def _check_arguments(metrics: Sequence[str], definitions: str, category: str) -> None:
-    for name in metrics:
-        if name not in METRICS:
-            raise UsageError(
-                f'There is no signal metric "{name}".{did_you_mean(name, METRICS)} Known: {", ".join(METRICS)}.'
-            )
+def _function(name: str) -> Callable[[Pair], Measured]:
+    """What measures a pair: one of Earmark's own, or a stranger's function of what OFFERED names."""
+    if name in METRICS:
+        return METRICS[name]
+    if not is_path(name):
+        raise UsageError(
+            f'There is no signal metric "{name}".{did_you_mean(name, METRICS)} Known: {", ".join(METRICS)}.'
+        )
+    record = find(name, OFFERED)
+
+    def measured(pair: Pair) -> Measured:
+        offered = (pair.reference.samples, pair.decoded.samples, pair.reference.rate, pair.category)
+        given = dict(zip(OFFERED, offered, strict=True))
+        value = record.compute(**{argument: given[argument] for argument in record.needs})
+        return value if isinstance(value, Measured) else Measured(float(value))
+
+    return measured
+
+
+def _check_choices(definitions: str, category: str) -> None:
     if definitions not in get_args(Definitions):
         raise UsageError(f'definitions is "mended" or "reference", not {definitions!r}.')
     if category not in CATEGORIES:

@@ -17,12 +17,15 @@ from earmark.codecs.contract import Measured, Waveform
 from earmark.codecs.signal.sound import Pair, Sound
 from earmark.errors import require
 from earmark.extractors.onnx_session import open_session
+from earmark.scores.metrics import metric
 
 __all__ = ["dnsmos", "dnsmos_p808", "visqol", "zimtohrli"]
 
 SHORTEST = 0.5  # seconds
+MOS = (1.0, 5.0)
 
 
+@metric(range=MOS, package=("visqol", "ViSQOL scores"), paper="Chinen et al., QoMEX 2020", words="ViSQOL v3")
 def visqol(pair: Pair) -> Measured:
     """ViSQOL v3: the speech model at 16 kHz for speech, the audio model at 48 kHz for everything else.
 
@@ -39,6 +42,7 @@ def visqol(pair: Pair) -> Measured:
     return _opinion(found.moslqo)
 
 
+@metric(range=MOS, package=("zimtohrli", "Zimtohrli scores"), words="Zimtohrli as an opinion score")
 def zimtohrli(pair: Pair) -> Measured:
     """Zimtohrli at 48 kHz, mapped to a mean opinion score by its own formula; 5 for the same waveform."""
     if pair.reference.seconds < SHORTEST:
@@ -47,11 +51,19 @@ def zimtohrli(pair: Pair) -> Measured:
     return _opinion(package.mos_from_signals(pair.reference.at(48_000), pair.decoded.at(48_000)))
 
 
+@metric(
+    range=MOS, package=("speechmos.dnsmos", "DNSMOS scores"), paper="Reddy et al., ICASSP 2022",
+    words="DNSMOS of the decoded clip alone, overall",
+)  # fmt: skip
 def dnsmos(pair: Pair) -> Measured:
     """DNSMOS, overall quality of the decoded clip at 16 kHz. Reddy et al., ICASSP 2022."""
     return _opinion(_dnsmos(pair.decoded)["ovrl_mos"]) if pair.reference.seconds >= SHORTEST else _too_short()
 
 
+@metric(
+    range=MOS, package=("speechmos.dnsmos", "DNSMOS scores"), paper="Reddy et al., ICASSP 2021",
+    words="DNSMOS of the decoded clip alone, P.808",
+)  # fmt: skip
 def dnsmos_p808(pair: Pair) -> Measured:
     """DNSMOS, the model trained on ITU-T P.808 ratings. Reddy et al., ICASSP 2021."""
     return _opinion(_dnsmos(pair.decoded)["p808_mos"]) if pair.reference.seconds >= SHORTEST else _too_short()

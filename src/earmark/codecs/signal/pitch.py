@@ -16,10 +16,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.codecs import kernels
 from earmark.codecs.contract import Measured
 from earmark.codecs.signal.sound import Pair, Sound
 from earmark.errors import require
+from earmark.scores.metrics import FRACTION, metric
 
 __all__ = ["f0_corr", "f0_voicing_error"]
 
@@ -35,6 +35,10 @@ FEWEST = 10  # voiced frames, 0.12 s
 STILL = 1.0  # cents: what the pitch of the reference must move, as a standard deviation
 
 
+@metric(
+    range=(-1.0, 1.0), standard=True, package=("parselmouth", "Pitch metrics"),
+    words="correlation of the pitch of the two clips",
+)  # fmt: skip
 def f0_corr(pair: Pair) -> Measured:
     """Pearson correlation of the pitch of the two clips, -1 to 1, higher is better; 1 for the same waveform.
 
@@ -47,6 +51,10 @@ def f0_corr(pair: Pair) -> Measured:
     return _warped(pair) if pair.as_reference else _frame_by_frame(pair)
 
 
+@metric(
+    range=FRACTION, higher_is_better=False, percent=True, standard=True, package=("parselmouth", "Pitch metrics"),
+    words="share of frames that are voiced in one clip alone",
+)  # fmt: skip
 def f0_voicing_error(pair: Pair) -> Measured:
     """Share of frames that are voiced in one clip and not in the other, 0 to 1, lower is better."""
     if pair.reference.seconds < SHORTEST:
@@ -71,6 +79,8 @@ def _frame_by_frame(pair: Pair) -> Measured:
 
 
 def _warped(pair: Pair) -> Measured:
+    from earmark.codecs.kernels import warping_path  # compiled: whoever asks for facts alone needs it not
+
     clean, heard = (_track(sound, MISLABELLED) for sound in (pair.reference, pair.decoded))
     clean, heard = clean[clean > 0], heard[heard > 0]
     if len(clean) < 2:
@@ -80,7 +90,7 @@ def _warped(pair: Pair) -> Measured:
     a, b = _cents(clean), _cents(heard)
     a -= np.median(a)
     b -= np.median(b)
-    path = kernels.warping_path(a, b)
+    path = warping_path(a, b)
     return _correlation(a[path[:, 0]], b[path[:, 1]])
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from earmark.codecs.contract import Measured
 from earmark.codecs.signal.sound import Pair, is_silent
 from earmark.errors import require
+from earmark.scores.metrics import metric
 
 __all__ = ["pesq"]
 
@@ -24,6 +25,10 @@ SHORTEST = RATE // 4
 LONGEST = 20 * RATE
 
 
+@metric(
+    range=(-0.5, 5.0), standard=True, package=("pesq", "PESQ scores"), paper="ITU-T P.862.2",
+    words="predicted opinion of speech quality, wide band",
+)  # fmt: skip
 def pesq(pair: Pair) -> Measured:
     """Mean opinion score from 1.04 to 4.644, higher is better; 4.644 for the same waveform.
 

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from earmark.codecs.contract import Measured, Waveform
 from earmark.codecs.signal.sound import Pair, Sound
 from earmark.extractors.mel_front_end import mel_corners, mel_filters
+from earmark.scores.metrics import metric
 
 __all__ = ["BANDS", "WINDOWS", "log_and_linear", "magnitudes", "mel_bank", "mel_distance", "stft_distance"]
 
@@ -41,11 +42,13 @@ BLOCK = 1 << 16  # samples of frames at a time: 256 KiB, which stays in cache
 SHORTEST = max(WINDOWS) // 2 + 1  # samples: a reflection of half a window needs one more
 
 
+@metric(range=(0.0, math.inf), higher_is_better=False, standard=True, words="distance of magnitude spectrograms")
 def stft_distance(pair: Pair) -> Measured:
     """0 and up, lower is better; 0 for the same waveform. Short clips are not_applicable."""
     return _distance(pair, _spectra)
 
 
+@metric(range=(0.0, math.inf), higher_is_better=False, standard=True, words="distance of mel spectrograms")
 def mel_distance(pair: Pair) -> Measured:
     """0 and up, lower is better; 0 for the same waveform. Short clips are not_applicable."""
     return _distance(pair, _mels)

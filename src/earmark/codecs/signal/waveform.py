@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from earmark.codecs.contract import Measured, Waveform
 from earmark.codecs.signal.sound import Pair
+from earmark.scores.metrics import UNBOUNDED, metric
 
 __all__ = ["gain_matched", "si_sdr"]
 
@@ -16,6 +17,10 @@ EXACT = 1e-14  # of the energy: less is the rounding of float32
 NOTHING = 1e-24  # of the energy: less is the rounding of the sums
 
 
+@metric(
+    range=UNBOUNDED, standard=True, unit="dB", paper="Le Roux et al., ICASSP 2019",
+    words="scale-invariant signal-to-distortion ratio",
+)  # fmt: skip
 def si_sdr(pair: Pair) -> Measured:
     """Scale-invariant signal-to-distortion ratio in decibels, any value, higher is better.
 

@@ -51,6 +51,12 @@ def _click(rng: Generator, seconds: float, centre: float, width: float) -> Signa
     return unit_power(band(rng.standard_normal(n), centre, width)) * decay(n, seconds)
 
 
+def _repeated(rng: Generator, n: int, period: float, jitter: float, spread: float, sound: Signal) -> Signal:
+    """A sound on every beat, each time with another gain."""
+    at = beats(rng, n, period, jitter)
+    return strikes(n, at, _gains(rng, len(at), spread), sound)
+
+
 # --- weather, water, fire ---------------------------------------------------------------------------------
 
 
@@ -175,8 +181,7 @@ def bark(place: Generator, moment: Generator, n: int) -> Signal:
     centres, widths = np.array([[first, second, 3400.0]]), np.array([[160.0, 260.0, 500.0]])
     mouth = resonances(spectrum_of(size), centres, widths)[0]
     one = unit_power(through(rough, mouth)) * swell(size, 0.015, 0.09)
-    at = beats(moment, n, period, 0.12)
-    return strikes(n, at, _gains(moment, len(at), 0.2), one)
+    return _repeated(moment, n, period, 0.12, 0.2, one)
 
 
 def crow(place: Generator, moment: Generator, n: int) -> Signal:
@@ -185,8 +190,7 @@ def crow(place: Generator, moment: Generator, n: int) -> Signal:
     curve = contour(np.array([0.85, 1.05, 1.0, 0.8]) * pitch * wobble(moment, 0.04), size)
     caw = harmonics(curve, np.ones(18)) * (1 + 0.5 * noise(moment, size, 3.0))
     one = unit_power(band(caw, centre, 0.5)) * swell(size, 0.03, 0.08)
-    at = beats(moment, n, period, 0.08)
-    return strikes(n, at, _gains(moment, len(at), 0.15), one)
+    return _repeated(moment, n, period, 0.08, 0.15, one)
 
 
 def cricket(place: Generator, moment: Generator, n: int) -> Signal:
@@ -195,8 +199,7 @@ def cricket(place: Generator, moment: Generator, n: int) -> Signal:
     size = samples_in(pulses / rate)
     chirp = tone(np.full(size, pitch * wobble(moment, 0.005)))
     chirp *= np.sin(np.pi * rate * np.arange(size) / RATE) ** 2
-    at = beats(moment, n, period, 0.04)
-    return strikes(n, at, _gains(moment, len(at), 0.15), chirp) + 0.02 * noise(moment, n)
+    return _repeated(moment, n, period, 0.04, 0.15, chirp) + 0.02 * noise(moment, n)
 
 
 def fly(place: Generator, moment: Generator, n: int) -> Signal:
@@ -208,11 +211,9 @@ def fly(place: Generator, moment: Generator, n: int) -> Signal:
 def frog(place: Generator, moment: Generator, n: int) -> Signal:
     rate, centre, period = octaves(place, 28, 60), octaves(place, 500, 1500), between(place, 0.4, 0.9)
     size = samples_in(between(place, 0.18, 0.35))
-    at = beats(moment, size, 1 / rate, 0.02)
     pulse = modes(samples_in(0.03), [centre, centre * 2.1], [0.03, 0.02], [1.0, 0.5])
-    croak = strikes(size, at, _gains(moment, len(at), 0.1), pulse) * swell(size, 0.08, 0.05)
-    repeats = beats(moment, n, period, 0.06)
-    return strikes(n, repeats, _gains(moment, len(repeats), 0.2), croak)
+    croak = _repeated(moment, size, 1 / rate, 0.02, 0.1, pulse) * swell(size, 0.08, 0.05)
+    return _repeated(moment, n, period, 0.06, 0.2, croak)
 
 
 # --- things -----------------------------------------------------------------------------------------------
@@ -231,8 +232,7 @@ def footsteps(place: Generator, moment: Generator, n: int) -> Signal:
     size = samples_in(0.16)
     heel = modes(size, [floor, floor * 2.3], [0.09, 0.05], [1.0, 0.4])
     sole = unit_power(band(noise(moment, size), octaves(place, 900, 3500), 0.8)) * swell(size, 0.03, 0.09)
-    at = beats(moment, n, period, 0.05)
-    return strikes(n, at, _gains(moment, len(at), 0.25), heel + 0.4 * crunch * sole)
+    return _repeated(moment, n, period, 0.05, 0.25, heel + 0.4 * crunch * sole)
 
 
 def knock(place: Generator, moment: Generator, n: int) -> Signal:
@@ -243,14 +243,10 @@ def knock(place: Generator, moment: Generator, n: int) -> Signal:
     start = samples_in(between(moment, 0.02, 0.35))
     count = int(moment.integers(3, 6))
     at = start + (np.arange(count) * period * RATE * wobble(moment, 0.06)).astype(np.int64)
-    return strikes(n, at, _gains(moment, count, 0.15), body + 0.3 * _click_into(moment, size))
-
-
-def _click_into(rng: Generator, size: int) -> Signal:
-    padded = np.zeros(size)
-    tap = _click(rng, 0.006, 2500.0, 0.9)
-    padded[: len(tap)] = tap
-    return padded
+    gains = _gains(moment, count, 0.15)
+    tap = _click(moment, 0.006, 2500.0, 0.9)
+    body[: len(tap)] += 0.3 * tap
+    return strikes(n, at, gains, body)
 
 
 def glass(place: Generator, moment: Generator, n: int) -> Signal:
@@ -261,12 +257,8 @@ def glass(place: Generator, moment: Generator, n: int) -> Signal:
     low = octaves(place, 1800, 3200)
     for _ in range(9):
         pitch = octaves(moment, low, 7400)
-        shard = modes(
-            samples_in(0.25),
-            [pitch, min(7600.0, pitch * 1.37)],
-            [between(moment, 0.08, 0.3), 0.1],
-            [1.0, 0.6],
-        )
+        fading = [between(moment, 0.08, 0.3), 0.1]
+        shard = modes(samples_in(0.25), [pitch, min(7600.0, pitch * 1.37)], fading, [1.0, 0.6])
         at = hit + (moment.exponential(0.22, 4) * RATE).astype(np.int64)
         total += strikes(n, at, 0.5 * _gains(moment, 4, 0.6), shard)
     return total
@@ -276,8 +268,7 @@ def bell(place: Generator, moment: Generator, n: int) -> Signal:
     pitch, ring = octaves(place, 320, 1100), between(place, 0.8, 2.5)
     ratios = np.array([0.5, 1.0, 1.19, 1.5, 2.0, 2.66, 3.9]) * np.exp(0.01 * place.standard_normal(7))
     body = modes(n, list(pitch * ratios), list(ring / np.sqrt(ratios)), list(place.uniform(0.3, 1.0, 7)))
-    at = beats(moment, n, between(place, 0.6, 1.4), 0.03)
-    return strikes(n, at, _gains(moment, len(at), 0.15), body)
+    return _repeated(moment, n, between(place, 0.6, 1.4), 0.03, 0.15, body)
 
 
 def typing(place: Generator, moment: Generator, n: int) -> Signal:
@@ -301,33 +292,13 @@ def clapping(place: Generator, moment: Generator, n: int) -> Signal:
 
 
 EVENTS: dict[str, Event] = {
-    "rain": rain,
-    "engine": engine,
-    "wind": wind,
-    "footsteps": footsteps,
-    "waves": waves,
-    "door_knock": knock,
-    "dog_bark": bark,
-    "clock_tick": clock,
-    "siren": siren,
-    "cricket": cricket,
-    "glass_break": glass,
-    "fire": fire,
-    "bell": bell,
-    "crow": crow,
-    "vacuum_cleaner": vacuum,
-    "typing": typing,
-    "frog": frog,
-    "alarm": alarm,
-    "thunder": thunder,
-    "aeroplane": aeroplane,
-    "clapping": clapping,
-    "brook": brook,
-    "telephone": telephone,
-    "hand_saw": saw,
-    "horn": horn,
-    "fly": fly,
-}
+    "rain": rain, "engine": engine, "wind": wind, "footsteps": footsteps, "waves": waves, "door_knock": knock,
+    "dog_bark": bark, "clock_tick": clock, "siren": siren, "cricket": cricket, "glass_break": glass, "fire": fire,
+    "bell": bell, "crow": crow, "vacuum_cleaner": vacuum, "typing": typing, "frog": frog, "alarm": alarm,
+    "thunder": thunder, "aeroplane": aeroplane, "clapping": clapping, "brook": brook, "telephone": telephone,
+    "hand_saw": saw, "horn": horn, "fly": fly,
+}  # fmt: skip
+"""By label; the order is that of the class numbers."""
 
 
 def event(name: str, place: Generator, moment: Generator) -> Signal:

@@ -153,29 +153,41 @@ def _series(bird: Throat, rng: Generator, count: int, gap: float, one: Callable[
     return np.concatenate(parts[:-1])[: samples_in(1.0)]
 
 
-def distance_call(bird: Throat, rng: Generator) -> Signal:
-    n = _span(bird, rng, 0.26)
-    return through_throat(harmonics(_pitch(bird, rng, [560, 640, 600, 420], n), np.ones(16)), bird) * swell(
-        n, 0.02, 0.06
-    )
+@dataclass(frozen=True)
+class Note:
+    """A single voiced call: its length, its pitch in Hz evenly spaced in time, its harmonics, and its ends."""
+
+    seconds: float
+    pitches: Sequence[float]
+    weights: Sequence[float] | Signal
+    attack: float
+    release: float
+    throat: bool = True  # whether the formants of the throat shape it
+    spread: float = 0.04  # of the pitch from time to time
+
+    def __call__(self, bird: Throat, rng: Generator) -> Signal:
+        n = _span(bird, rng, self.seconds)
+        voice = harmonics(_pitch(bird, rng, self.pitches, n, self.spread), self.weights)
+        return (through_throat(voice, bird) if self.throat else voice) * swell(n, self.attack, self.release)
 
 
-def tet(bird: Throat, rng: Generator) -> Signal:
-    n = _span(bird, rng, 0.1)
-    voice = harmonics(_pitch(bird, rng, [430, 500, 440], n), np.ones(12))
-    return through_throat(voice, bird) * swell(n, 0.02, 0.04)
+NOTES = {
+    "distance": Note(0.26, [560, 640, 600, 420], np.ones(16), 0.02, 0.06),
+    "tet": Note(0.1, [430, 500, 440], np.ones(12), 0.02, 0.04),
+    "thuk": Note(0.09, [900, 480, 330], np.ones(10), 0.004, 0.06),
+    "chirp_down": Note(0.16, [5200, 4300, 3000, 2100], [1.0, 0.2, 0.1], 0.008, 0.05, throat=False),
+    "chirp_up": Note(0.16, [2100, 2700, 3900, 5000], [1.0, 0.2, 0.1], 0.02, 0.02, throat=False),
+    "whine": Note(0.6, [1300, 1700, 1450, 1600, 1200], [1.0, 0.6, 0.3, 0.15], 0.08, 0.15, throat=False, spread=0.06),
+    "peep": Note(0.11, [3400, 4600, 3900, 3000], [1.0, 0.25], 0.01, 0.03, throat=False),
+}
 
 
 def tet_series(bird: Throat, rng: Generator) -> Signal:
-    return _series(bird, rng, int(rng.integers(3, 6)), 0.07, lambda: tet(bird, rng))
+    return _series(bird, rng, int(rng.integers(3, 6)), 0.07, lambda: NOTES["tet"](bird, rng))
 
 
 def begging(bird: Throat, rng: Generator) -> Signal:
-    def peep() -> Signal:
-        n = _span(bird, rng, 0.11)
-        return harmonics(_pitch(bird, rng, [3400, 4600, 3900, 3000], n), [1.0, 0.25]) * swell(n, 0.01, 0.03)
-
-    return _series(bird, rng, int(rng.integers(2, 5)), 0.08, peep)
+    return _series(bird, rng, int(rng.integers(2, 5)), 0.08, lambda: NOTES["peep"](bird, rng))
 
 
 def wsst(bird: Throat, rng: Generator) -> Signal:
@@ -188,28 +200,6 @@ def rasp(bird: Throat, rng: Generator) -> Signal:
     n = _span(bird, rng, 0.3)
     rough = harmonics(_pitch(bird, rng, [310, 340, 290], n), np.ones(22)) + 2.0 * noise(rng, n)
     return through_throat(rough, bird) * swell(n, 0.03, 0.08)
-
-
-def thuk(bird: Throat, rng: Generator) -> Signal:
-    n = _span(bird, rng, 0.09)
-    voice = harmonics(_pitch(bird, rng, [900, 480, 330], n), np.ones(10))
-    return through_throat(voice, bird) * swell(n, 0.004, 0.06)
-
-
-def chirp_down(bird: Throat, rng: Generator) -> Signal:
-    n = _span(bird, rng, 0.16)
-    return harmonics(_pitch(bird, rng, [5200, 4300, 3000, 2100], n), [1.0, 0.2, 0.1]) * swell(n, 0.008, 0.05)
-
-
-def chirp_up(bird: Throat, rng: Generator) -> Signal:
-    n = _span(bird, rng, 0.16)
-    return harmonics(_pitch(bird, rng, [2100, 2700, 3900, 5000], n), [1.0, 0.2, 0.1]) * swell(n, 0.02, 0.02)
-
-
-def whine(bird: Throat, rng: Generator) -> Signal:
-    n = _span(bird, rng, 0.6)
-    points = [1300, 1700, 1450, 1600, 1200]
-    return harmonics(_pitch(bird, rng, points, n, 0.06), [1.0, 0.6, 0.3, 0.15]) * swell(n, 0.08, 0.15)
 
 
 def whistle(bird: Throat, rng: Generator) -> Signal:
@@ -239,17 +229,17 @@ def chatter(bird: Throat, rng: Generator) -> Signal:
 
 
 CALLS: dict[str, Call] = {
-    "distance": distance_call,
+    "distance": NOTES["distance"],
     "begging": begging,
     "wsst": wsst,
-    "thuk": thuk,
-    "whine": whine,
-    "chirp_down": chirp_down,
-    "tet": tet,
+    "thuk": NOTES["thuk"],
+    "whine": NOTES["whine"],
+    "chirp_down": NOTES["chirp_down"],
+    "tet": NOTES["tet"],
     "rasp": rasp,
     "whistle": whistle,
     "distress": distress,
-    "chirp_up": chirp_up,
+    "chirp_up": NOTES["chirp_up"],
     "nest": nest_call,
     "tet_series": tet_series,
     "chatter": chatter,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -40,7 +41,7 @@ class State:
     """Targets held for a while. Formants in Hz for a tract of middle length; levels from 0 to 1."""
 
     seconds: float
-    formants: tuple[float, float, float] = (500.0, 1500.0, 2500.0)
+    formants: tuple[float, ...] = (500.0, 1500.0, 2500.0)
     voice: float = 0.0
     breath: float = 0.0
     friction: float = 0.0
@@ -133,11 +134,7 @@ def _accented(states: tuple[State, ...], speaker: Speaker, name: str) -> tuple[S
     return tuple(
         replace(
             state,
-            formants=(
-                state.formants[0] * float(shifts[0]),
-                state.formants[1] * float(shifts[1]),
-                state.formants[2] * float(shifts[2]),
-            ),
+            formants=tuple(formant * float(shift) for formant, shift in zip(state.formants, shifts, strict=True)),
             centre=state.centre * hiss,
         )
         for state in states
@@ -154,17 +151,15 @@ def speak(phones: Sequence[str], speaker: Speaker, rng: Generator) -> Spoken:
         stretch = wobble(rng, 0.1) / pace
         targets = np.exp(0.025 * rng.standard_normal(3))
         for state in _accented(PHONES[name], speaker, name):
-            first, second, third = (np.array(state.formants) * targets).tolist()
-            states.append(replace(state, seconds=state.seconds * stretch, formants=(first, second, third)))
+            formants = tuple((np.array(state.formants) * targets).tolist())
+            states.append(replace(state, seconds=state.seconds * stretch, formants=formants))
     edges = np.concatenate([[0.0], np.cumsum([state.seconds for state in states])])
     n = round(float(edges[-1]) * RATE)
     bounds = (*(round(float(edges[start]) * RATE) for start in starts), n)
-    pieces = _Tracks.of(states, edges, frame_count(n))
-    return Spoken(_synthesise(pieces, n, speaker, rng), bounds)
+    return Spoken(_synthesise(_tracks(states, edges, frame_count(n)), n, speaker, rng), bounds)
 
 
-@dataclass(frozen=True)
-class _Tracks:
+class _Tracks(NamedTuple):
     """Targets as curves, one value per frame."""
 
     formants: Signal  # [T, 3]
@@ -175,24 +170,21 @@ class _Tracks:
     width: Signal
     nose: Signal
 
-    @staticmethod
-    def of(states: Sequence[State], edges: Signal, frames: int) -> _Tracks:
-        begun = np.searchsorted(edges, np.arange(frames) * HOP / RATE, side="right")
-        at = np.clip(begun - 1, 0, len(states) - 1)
 
-        def track(values: Sequence[float], seconds: float) -> Signal:
-            return smooth(np.array(values)[at], seconds * RATE / HOP)
+_BLUR = {"voice": 0.007, "breath": 0.007, "friction": 0.005, "centre": 0.012, "width": 0.012, "nose": 0.010}
+"""Seconds over which each target blends into the next; formants take 0.022."""
 
-        formants = [track([state.formants[k] for state in states], 0.022) for k in range(3)]
-        return _Tracks(
-            formants=np.stack(formants, axis=1),
-            voice=track([state.voice for state in states], 0.007),
-            breath=track([state.breath for state in states], 0.007),
-            friction=track([state.friction for state in states], 0.005),
-            centre=track([state.centre for state in states], 0.012),
-            width=track([state.width for state in states], 0.012),
-            nose=track([state.nose for state in states], 0.010),
-        )
+
+def _tracks(states: Sequence[State], edges: Signal, frames: int) -> _Tracks:
+    begun = np.searchsorted(edges, np.arange(frames) * HOP / RATE, side="right")
+    at = np.clip(begun - 1, 0, len(states) - 1)
+
+    def track(values: Sequence[float], seconds: float) -> Signal:
+        return smooth(np.array(values)[at], seconds * RATE / HOP)
+
+    formants = [track([state.formants[k] for state in states], 0.022) for k in range(3)]
+    others = (track([getattr(state, name) for state in states], seconds) for name, seconds in _BLUR.items())
+    return _Tracks(np.stack(formants, axis=1), *others)
 
 
 def _melody(n: int, speaker: Speaker, rng: Generator) -> Signal:
@@ -259,11 +251,6 @@ def utterance(seed: int, number: int) -> tuple[int, ...]:
     while sum(len(word(seed, index)) for index in (*words, last)) < 13:
         words.append(int(rng.integers(_COMMON)))
     return (*words, last)
-
-
-def spell(phones: Sequence[str]) -> str:
-    """The label of a word: its phones, one after the other."""
-    return "-".join(phones)
 
 
 # --- clips ------------------------------------------------------------------------------------------------

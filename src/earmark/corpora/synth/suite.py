@@ -55,20 +55,8 @@ _INDIVIDUALS = 12
 _SPEAKERS = 24
 
 
-def _take(index: int) -> int:
-    return index // _TAKES
-
-
 def _bird(number: int) -> str:
     return f"bird{number // species.SYLLABLES_PER_BIRD:02d}"
-
-
-def _syllable_label(seed: int, number: int) -> str:
-    return f"{_bird(number)}_syl{chr(ord('A') + number % species.SYLLABLES_PER_BIRD)}"
-
-
-def _bout(number: int, index: int) -> str:
-    return f"{_bird(number)}_bout{_take(index):02d}"
 
 
 def _individual(number: int, index: int) -> str:
@@ -76,15 +64,11 @@ def _individual(number: int, index: int) -> str:
 
 
 def _recording(number: int, index: int) -> str:
-    return f"{_event_name(number)}_take{_take(index):02d}"
+    return f"{tuple(EVENTS)[number]}_take{index // _TAKES:02d}"
 
 
 def _speaker(number: int, index: int) -> str:
     return f"speaker{(index // _REPEATS + 2 * number) % _SPEAKERS:02d}"
-
-
-def _event_name(number: int) -> str:
-    return tuple(EVENTS)[number]
 
 
 # --- what: a clip's sound before it is recorded -----------------------------------------------------------
@@ -103,7 +87,7 @@ def _call(seed: int, number: int, index: int) -> Signal:
 def _event(seed: int, number: int, index: int) -> Signal:
     place = stream(VERSION, seed, "SYN-ES", _recording(number, index))
     moment = stream(VERSION, seed, "SYN-ES", number, index)
-    made = event(_event_name(number), place, moment)
+    made = event(tuple(EVENTS)[number], place, moment)
     return speed(made, wobble(moment, 0.03))
 
 
@@ -127,70 +111,22 @@ def _utterance(seed: int, number: int, index: int) -> Signal:
 SUBSETS: dict[str, Subset] = {
     subset.name: subset
     for subset in (
-        Subset(
-            "SYN-BS",
-            "bird-like syllables",
-            _syllable_label,
-            _bout,
-            _syllable,
-            growth=0.75,
-            harshness=1.5,
-            margin=0.01,
-        ),
-        Subset(
-            "SYN-BC",
-            "bird-like calls",
-            lambda seed, number: tuple(species.CALLS)[number],
-            _individual,
-            _call,
-            growth=0.5,
-            most_classes=len(species.CALLS),
-            margin=0.05,
-        ),
-        Subset(
-            "SYN-ES",
-            "environmental events",
-            lambda seed, number: _event_name(number),
-            _recording,
-            _event,
-            growth=0.8,
-            most_classes=len(EVENTS),
-            harshness=1.2,
-            margin=0.0,
-        ),
-        Subset(
-            "SYN-HP",
-            "phone-like sounds",
-            lambda seed, number: tuple(speech.PHONES)[number],
-            _speaker,
-            _phone,
-            growth=0.8,
-            most_classes=len(speech.PHONES),
-            harshness=0.7,
-            margin=0.0,
-        ),
-        Subset(
-            "SYN-HW",
-            "word-like sounds",
-            lambda seed, number: speech.spell(speech.word(seed, number)),
-            _speaker,
-            _word,
-            growth=0.8,
-            harshness=1.0,
-            margin=0.04,
-        ),
-        Subset(
-            "SYN-HU",
-            "utterances of word-like sounds",
-            lambda seed, number: f"utterance{number:03d}",
-            _speaker,
-            _utterance,
-            growth=0.8,
-            harshness=0.7,
-            margin=0.08,
-        ),
+        Subset("SYN-BS", "bird-like syllables",
+               lambda seed, number: f"{_bird(number)}_syl{'ABCDE'[number % species.SYLLABLES_PER_BIRD]}",
+               lambda number, index: f"{_bird(number)}_bout{index // _TAKES:02d}",
+               _syllable, growth=0.75, harshness=1.5, margin=0.01),
+        Subset("SYN-BC", "bird-like calls", lambda seed, number: tuple(species.CALLS)[number], _individual,
+               _call, growth=0.5, most_classes=len(species.CALLS), margin=0.05),
+        Subset("SYN-ES", "environmental events", lambda seed, number: tuple(EVENTS)[number], _recording,
+               _event, growth=0.8, most_classes=len(EVENTS), harshness=1.2, margin=0.0),
+        Subset("SYN-HP", "phone-like sounds", lambda seed, number: tuple(speech.PHONES)[number], _speaker,
+               _phone, growth=0.8, most_classes=len(speech.PHONES), harshness=0.7, margin=0.0),
+        Subset("SYN-HW", "word-like sounds", lambda seed, number: "-".join(speech.word(seed, number)), _speaker,
+               _word, growth=0.8, harshness=1.0, margin=0.04),
+        Subset("SYN-HU", "utterances of word-like sounds", lambda seed, number: f"utterance{number:03d}", _speaker,
+               _utterance, growth=0.8, harshness=0.7, margin=0.08),
     )
-}
+}  # fmt: skip
 
 
 def render(name: str, seed: int, number: int, index: int) -> tuple[Samples, int]:
@@ -202,31 +138,24 @@ def render(name: str, seed: int, number: int, index: int) -> tuple[Samples, int]
     return heard.astype(np.float32), RATE
 
 
-def _shares(clips: int, classes: int) -> list[int]:
-    """Clips per class: earlier classes have more, as in real corpora; the sum is exact."""
-    weights = np.linspace(1.3, 0.7, classes)
-    edges = np.rint(np.cumsum(weights) / weights.sum() * clips).astype(int)
-    return [int(count) for count in np.diff(edges, prepend=0)]
-
-
 def _clips(subset: Subset, clips: int, seed: int) -> list[Clip]:
+    """Earlier classes have more clips, as in real corpora; the sum is exact."""
+    weights = np.linspace(1.3, 0.7, subset.classes(clips))
+    edges = np.rint(np.cumsum(weights) / weights.sum() * clips).astype(int)
     made = f"earmark synth {VERSION}, numpy {np.__version__}, seed {seed}, {subset.name}"
-    found: list[Clip] = []
-    for number, count in enumerate(_shares(clips, subset.classes(clips))):
-        label = subset.label(seed, number)
-        for index in range(count):
-            name = f"{subset.name}/{label}/{index:04d}"
-            found.append(
-                Clip(
-                    id=name,
-                    label=label,
-                    subset=subset.name,
-                    group=subset.group(number, index),
-                    make=partial(render, subset.name, seed, number, index),
-                    recipe=f"{made}, {number} {index}",
-                )
-            )
-    return found
+    return [
+        Clip(
+            id=f"{subset.name}/{label}/{index:04d}",
+            label=label,
+            subset=subset.name,
+            group=subset.group(number, index),
+            make=partial(render, subset.name, seed, number, index),
+            recipe=f"{made}, {number} {index}",
+        )
+        for number, count in enumerate(np.diff(edges, prepend=0).tolist())
+        for label in (subset.label(seed, number),)
+        for index in range(count)
+    ]
 
 
 def open_synth(size: str | int = "small", *, seed: int = 0, subsets: Sequence[str] | None = None) -> Corpus:
@@ -260,13 +189,10 @@ def open_synth(size: str | int = "small", *, seed: int = 0, subsets: Sequence[st
 
 
 def _clips_per_subset(size: str | int) -> int:
-    if isinstance(size, str):
-        if size.isdecimal():
-            return _clips_per_subset(int(size))
+    if isinstance(size, str) and not size.isdecimal():
         if size not in SIZES:
-            named = ", ".join(SIZES)
-            raise UsageError(f"No synthetic suite has the size {size!r}: choose {named} or a number.")
+            raise UsageError(f"No synthetic suite has the size {size!r}: choose {', '.join(SIZES)} or a number.")
         return SIZES[size]
-    if size < 1:
-        raise UsageError(f"A synthetic subset needs at least one clip, not {size}.")
-    return size
+    if int(size) < 1:
+        raise UsageError(f"A synthetic subset needs at least one clip, not {int(size)}.")
+    return int(size)

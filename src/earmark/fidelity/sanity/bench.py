@@ -23,8 +23,8 @@ from threadpoolctl import threadpool_limits
 from earmark._version import __version__
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
 from earmark.fidelity.balls import Reference
-from earmark.fidelity.catalogue import NETWORK
 from earmark.fidelity.measure import measure
+from earmark.fidelity.metrics import NETWORK
 from earmark.fidelity.sanity import rules
 from earmark.fidelity.sanity.columns import Column, choose, neighbours_of, own_values
 from earmark.fidelity.sanity.data import CHECKS, DEFAULT_N, Floats, Grid, Pair, draw_pair
@@ -96,10 +96,23 @@ def sanity(
 ) -> Sanity:
     """Put fidelity and coverage metrics to the sanity checks; a table of T, F, L and H beside the published one.
 
-    `metrics` are names, import paths of your own (`mymodule:my_metric`) or functions (real, generated) -> a number or
-    (fidelity, coverage); None is every published column. `into` is a folder that keeps every score: a run that was
-    killed, or stopped by `minutes`, continues there. The mean over `repeats` is what is judged. `grid` is thin (11 and
-    10 values, as the GICDM paper has fewer) or full (51 and 20); by default the one that belongs to the edition.
+    Args:
+        metrics: Names, import paths of your own (`mymodule:my_metric`) or functions (real, generated) -> a number or
+            (fidelity, coverage); None is every published column.
+        checks: Names of checks; None is all.
+        correct: "none", "gicdm" or both, for metrics that have both.
+        repeats: Draws of everything; the mean over them is what is judged.
+        n: Points in each set, where the check does not vary it.
+        grid: Values of the varied parameter: "thin" (11 and 10, as the GICDM paper has fewer) or "full" (51 and 20);
+            None is the one that belongs to the edition.
+        edition: The criteria and grids of the first benchmark ("original"), or as the GICDM paper amended them.
+        own_kind: What a metric of your own measures when it returns one number: "fidelity" or "coverage".
+        seed: Seed of all draws.
+        into: A folder that keeps every score: a run that was killed, or stopped by `minutes`, continues there.
+        jobs: Processes at work.
+        device: Where large searches run: cpu, cuda or auto.
+        minutes: Begin nothing new after so many minutes.
+        progress: Whether a bar on stderr shows how far the work is.
     """
     grid = grid or ("thin" if edition == "amended" else "full")
     columns = choose(metrics, correct, own_kind=own_kind)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from earmark.errors import InputError, UsageError, did_you_mean
-from earmark.fidelity.catalogue import LITERAL, LITERALS, METRICS
+from earmark.fidelity.metrics import LITERAL, LITERALS, METRICS
 from earmark.fidelity.sanity.data import CHECKS, Floats, draw_pair
 from earmark.fidelity.sanity.rules import Kind
 from earmark.registry import load_path

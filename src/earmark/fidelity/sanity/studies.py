@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import UsageError
-from earmark.evaluation.hub_study import study_hubness
+from earmark.evaluation import study_hubness
 from earmark.fidelity.balls import Balls, Pair, Reference
-from earmark.fidelity.catalogue import BALLS, METRICS
 from earmark.fidelity.gicdm import Work, adjust, fit_scale, scales_of
 from earmark.fidelity.measure import measure
+from earmark.fidelity.metrics import BALLS, METRICS
 from earmark.fidelity.sanity.data import Floats, generator, on_sphere
 from earmark.geometry import spaces
 from earmark.geometry.corrections import Correction
@@ -31,7 +31,7 @@ from earmark.geometry.hubness import antihub_rate, hub_ratio, k_occurrences
 from earmark.geometry.icdm import icdm
 from earmark.geometry.neighbours import nearest
 from earmark.progress import tracked
-from earmark.published.catalogue import read
+from earmark.published import read
 
 Strings = tuple[str, ...]
 Item = TypeVar("Item")

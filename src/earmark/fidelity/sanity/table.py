@@ -20,7 +20,7 @@ from earmark.fidelity.sanity.criteria import PASSED, Curve, Outcome, merge
 from earmark.fidelity.sanity.data import CHECKS, Grid
 from earmark.fidelity.sanity.rules import GROUPS, CellName, Edition, Line
 from earmark.fidelity.sanity.store import Place, Score
-from earmark.published.catalogue import read
+from earmark.published import read
 
 TABLES = {"fidelity": "gicdm_table6_fidelity", "coverage": "gicdm_table7_coverage"}
 HEADER = (

@@ -12,18 +12,7 @@ from earmark.analysis.ranks import Ranks
 from earmark.analysis.similarities import NINE
 from earmark.analysis.stalk import KINDS, Relations, linkage
 from earmark.analysis.suite import ERROR_SHARE, Choice
-from earmark.report.figures.style import (
-    COLOURS,
-    GRID,
-    INK,
-    MUTED,
-    SCALE,
-    ink_on,
-    library,
-    look,
-    name_of,
-    new_figure,
-)
+from earmark.report.figures import style
 
 _WIDTH = 7.6
 _LETTERS = {"LINEAR": "L", "EXPONENTIAL": "E", "POWER-LAW": "P", "NONE": ""}
@@ -52,26 +41,25 @@ SPELLED = {
 
 def relation_map(found: Relations) -> Any:
     """R^2 of every pair, ordered by a dendrogram on the left; letters name the relation: L, E or P."""
-    hierarchy = library("scipy.cluster.hierarchy")
+    hierarchy = style.library("scipy.cluster.hierarchy")
     tree = hierarchy.dendrogram(linkage(found), no_plot=True, orientation="left")
     order = tree["leaves"]
     count = len(order)
     r2 = found.r2[np.ix_(order, order)]
-    names = [name_of(found.names[place], 22) for place in order]
+    names = [style.name_of(found.names[place], 22) for place in order]
     side = float(np.clip(0.27 * count, 2.0, 8.5))
     words = 0.07 * max(map(len, names)) if count <= _MOST_NAMES else 0.2
-    with look():
-        figure = new_figure(side + words + 2.2, side + words * 0.75 + 0.3)
+    with style.look():
+        figure = style.new_figure(side + words + 2.2, side + words * 0.75 + 0.3)
         left, right = figure.subplots(1, 2, width_ratios=[1.1, side + words + 0.6])
         _draw_tree(left, tree, count)
-        image = right.imshow(r2, cmap=SCALE, vmin=0, vmax=1, aspect="auto")
-        scale = library().colormaps[SCALE]
+        image = right.imshow(r2, cmap=style.SCALE, vmin=0, vmax=1, aspect="auto")
+        scale = style.library().colormaps[style.SCALE]
         if count <= _MOST_LETTERS:
             for row in range(count):
                 for column in range(count):
                     letter = _LETTERS[KINDS[found.kind[order[row], order[column]]]] if row != column else ""
-                    ink = ink_on(*scale(r2[row, column])[:3])
-                    right.text(column, row, letter, ha="center", va="center", color=ink, fontsize=7)
+                    style.write_cell(right, column, row, letter, scale(r2[row, column]), fontsize=7)
         if count <= _MOST_NAMES:
             right.set_xticks(range(count), names, rotation=90)
             right.xaxis.tick_top()
@@ -82,16 +70,13 @@ def relation_map(found: Relations) -> Any:
             right.set_yticks([])
         right.tick_params(length=0, labelsize=8 if count <= 40 else 6)
         right.spines[:].set_visible(False)
-        bar = figure.colorbar(image, ax=left, location="left", fraction=0.3, pad=0.1, aspect=25)
-        bar.outline.set_visible(False)
-        bar.ax.tick_params(length=0)
-        bar.set_label("R²")
+        style.colour_bar(figure, image, left, "R²", location="left", fraction=0.3, pad=0.1, aspect=25)
     return figure
 
 
 def _draw_tree(axes: Any, tree: Any, count: int) -> None:
     for across, down in zip(tree["dcoord"], tree["icoord"], strict=True):
-        axes.plot(across, (np.array(down) - 5) / 10, color=MUTED, linewidth=1)
+        axes.plot(across, (np.array(down) - 5) / 10, color=style.MUTED, linewidth=1)
     axes.set_xlim(max(max(max(line) for line in tree["dcoord"]) * 1.03, 1e-9), 0)
     axes.set_ylim(count - 0.5, -0.5)
     axes.set_yticks([])
@@ -102,35 +87,36 @@ def _draw_tree(axes: Any, tree: Any, count: int) -> None:
 def coverage_curves(found: Prowl) -> Any:
     """How the ranking by the first datasets of each order agrees with the ranking by all; grey: random orders."""
     sizes = np.arange(1, len(found.datasets) + 1)
-    with look():
-        figure = new_figure(_WIDTH, 3.6)
+    with style.look():
+        figure = style.new_figure(_WIDTH, 3.6)
         axes = figure.add_subplot()
         if found.random.coverage.size:
             low, middle, high = np.quantile(found.random.coverage, [0.05, 0.5, 0.95], axis=0)
-            axes.fill_between(sizes, low, high, color=GRID, linewidth=0, label="random, 5–95 %")
-            axes.plot(sizes, middle, color=MUTED, linestyle=":", label="random, median")
+            axes.fill_between(sizes, low, high, color=style.GRID, linewidth=0, label="random, 5–95 %")
+            axes.plot(sizes, middle, color=style.MUTED, linestyle=":", label="random, median")
         shown = [selection for selection in found.selections if selection.name in NINE]
         best = max(shown, key=lambda selection: selection.scauc, default=None)
         for number, selection in enumerate(shown):
             leading = best is not None and selection.name == best.name
             axes.plot(
-                sizes, selection.coverage, color=COLOURS[number % len(COLOURS)],
-                linewidth=2.4 if leading else 1.1, linestyle="-" if number < len(COLOURS) else "--",
+                sizes, selection.coverage, color=style.style_of(number)[0],
+                linewidth=2.4 if leading else 1.1, linestyle="-" if number < len(style.COLOURS) else "--",
                 label=f"{SPELLED.get(selection.name, selection.name)} ({selection.size})",
             )  # fmt: skip
-        for name, style in (("greedy_min", "-."), ("greedy_max", (0, (1, 1)))):
+        for name, dashes in (("greedy_min", "-."), ("greedy_max", (0, (1, 1)))):
             for selection in found.selections:
                 if selection.name == name:
-                    axes.plot(sizes, selection.coverage, color=INK, linewidth=0.9, linestyle=style, label=SPELLED[name])
-        axes.axhline(THRESHOLD, color=MUTED, linewidth=0.8)
-        axes.text(sizes[-1], THRESHOLD, "0.95", ha="right", va="bottom", fontsize=7.5, color=MUTED)
+                    axes.plot(
+                        sizes, selection.coverage, color=style.INK, linewidth=0.9, linestyle=dashes, label=SPELLED[name]
+                    )
+        axes.axhline(THRESHOLD, color=style.MUTED, linewidth=0.8)
+        axes.text(sizes[-1], THRESHOLD, "0.95", ha="right", va="bottom", fontsize=7.5, color=style.MUTED)
         lowest = min(float(selection.coverage.min()) for selection in found.selections)
         axes.set_ylim(max(-1.0, min(0.78, lowest - 0.02) if lowest > 0.5 else 0.5), 1.003)
         axes.set_xlabel("datasets that are run")
         axes.set_ylabel("coverage")
         axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.grid(axis="y")
-        axes.set_axisbelow(True)
+        style.grid(axes)
         figure.legend(loc="outside right center", title="(size that reaches 0.95)", title_fontsize=7.5)
     return figure
 
@@ -138,13 +124,13 @@ def coverage_curves(found: Prowl) -> Any:
 def error_curves(found: Pounce) -> Any:
     """The error of predicting the datasets that were not run, by how many were; the training mean is the bar."""
     sizes = np.arange(1, len(found.datasets))
-    with look():
-        figure = new_figure(_WIDTH * 0.8, 3.0)
+    with style.look():
+        figure = style.new_figure(_WIDTH * 0.8, 3.0)
         axes = figure.add_subplot()
         for number, forecast in enumerate(found.forecasts):
             baseline = forecast.regressor == "mean"
             axes.plot(
-                sizes, np.sqrt(forecast.curve), color=MUTED if baseline else COLOURS[number % len(COLOURS)],
+                sizes, np.sqrt(forecast.curve), color=style.MUTED if baseline else style.style_of(number)[0],
                 linestyle=":" if baseline else "-", linewidth=1.8,
                 label=SPELLED.get(forecast.regressor, forecast.regressor),
             )  # fmt: skip
@@ -152,8 +138,7 @@ def error_curves(found: Pounce) -> Any:
         axes.set_xlabel("datasets that are run")
         axes.set_ylabel("typical error of the others\n(0 chance, 1 best)")
         axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.grid(axis="y")
-        axes.set_axisbelow(True)
+        style.grid(axes)
         axes.legend(loc="upper right")
     return figure
 
@@ -161,21 +146,17 @@ def error_curves(found: Pounce) -> Any:
 def rank_plot(found: Ranks, most: int = 30) -> Any:
     """The ranks of the best models with their intervals."""
     rows = found.rows[:most]
-    with look():
-        figure = new_figure(_WIDTH, 0.9 + 0.2 * len(rows))
+    with style.look():
+        figure = style.new_figure(_WIDTH, 0.9 + 0.2 * len(rows))
         axes = figure.add_subplot()
         for height, row in enumerate(rows):
             ends = [row.low or row.rank, row.high or row.rank]
-            axes.plot(ends, [height, height], color=COLOURS[0], linewidth=2.2, solid_capstyle="butt")
-            axes.plot([row.rank], [height], "o", color=INK, markersize=4)
-        axes.set_yticks(range(len(rows)), [name_of(row.model, 40) for row in rows])
-        axes.set_ylim(len(rows) - 0.4, -0.6)
+            axes.plot(ends, [height, height], color=style.COLOURS[0], linewidth=2.2, solid_capstyle="butt")
+            axes.plot([row.rank], [height], "o", color=style.INK, markersize=4)
+        style.name_lines(axes, [style.name_of(row.model, 40) for row in rows])
         axes.set_xlim(left=0)
         axes.set_xlabel("rank, with its 95 % interval")
-        axes.tick_params(axis="y", length=0)
-        axes.spines["left"].set_visible(False)
-        axes.grid(axis="x")
-        axes.set_axisbelow(True)
+        style.grid(axes, "x")
     return figure
 
 
@@ -184,24 +165,23 @@ def trade_off(found: Choice) -> Any:
     minutes = np.array([entry.seconds / 60 for entry in found.front])
     coverage = np.array([entry.coverage for entry in found.front])
     error = np.array([entry.error for entry in found.front])
-    with look():
-        figure = new_figure(_WIDTH, 4.6)
+    with style.look():
+        figure = style.new_figure(_WIDTH, 4.6)
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[1.25, 1])
-        upper.plot(minutes, coverage, color=COLOURS[0], marker="o", markersize=3, drawstyle="steps-post")
-        lower.plot(minutes, error, color=COLOURS[3], marker="o", markersize=3, linewidth=0.8)
+        upper.plot(minutes, coverage, color=style.COLOURS[0], marker="o", markersize=3, drawstyle="steps-post")
+        lower.plot(minutes, error, color=style.COLOURS[3], marker="o", markersize=3, linewidth=0.8)
         chosen = found.chosen
         for axes, value in ((upper, chosen.coverage), (lower, chosen.error)):
             axes.plot([chosen.seconds / 60], [value], "o", markersize=11, markerfacecolor="none",
-                      markeredgecolor=INK, markeredgewidth=1.6)  # fmt: skip
-            axes.grid(axis="y")
-            axes.set_axisbelow(True)
+                      markeredgecolor=style.INK, markeredgewidth=1.6)  # fmt: skip
+            style.grid(axes)
         said = f"lite: {', '.join(chosen.members)}\n{chosen.seconds / 60:.0f} min of {found.whole.seconds / 3600:.0f} h"
         upper.annotate(
             said, (chosen.seconds / 60, chosen.coverage), (12, -42), textcoords="offset points", fontsize=8.5,
-            arrowprops={"arrowstyle": "-", "color": MUTED, "linewidth": 0.8},
+            arrowprops={"arrowstyle": "-", "color": style.MUTED, "linewidth": 0.8},
         )  # fmt: skip
-        upper.axhline(THRESHOLD, color=MUTED, linewidth=0.8, linestyle="--")
-        lower.axhline(ERROR_SHARE, color=MUTED, linewidth=0.8, linestyle="--")
+        upper.axhline(THRESHOLD, color=style.MUTED, linewidth=0.8, linestyle="--")
+        lower.axhline(ERROR_SHARE, color=style.MUTED, linewidth=0.8, linestyle="--")
         upper.set_ylim(max(0.75, float(coverage.min()) - 0.02), 1.003)
         lower.set_ylim(0, 1.03)
         upper.set_ylabel("coverage at its worst")

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
-from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from earmark._version import __version__
 from earmark.analysis.study import Study
-from earmark.atomic import write_whole
-from earmark.errors import InputError
 from earmark.report.analysis import figures, sentences
 from earmark.report.analysis.figures import SPELLED
 from earmark.report.figures.style import as_svg, library
-from earmark.tables.html import (
-    Child,
-    Html,
-    bullets,
-    drawing,
-    folded,
-    join,
-    paragraph,
-    section,
-    table,
-    tag,
-    trusted,
-)
+from earmark.report.html.shell import footer, whole_page, write_page
+from earmark.tables import MISSING, NumberFormat
+from earmark.tables.html import Child, Html, bullets, drawing, folded, join, paragraph, section, table, tag
 
 _MOST_ROWS = 200
 _MOST_MODELS = 300
@@ -36,71 +22,30 @@ _MOST_MODELS = 300
 
 def write_analysis(study: Study, path: str | os.PathLike[str]) -> None:
     """Write the page, whole or not at all."""
-    target = Path(path)
-    try:
-        write_whole(target, render_analysis(study).encode("utf-8", "replace"))
-    except FileNotFoundError as error:
-        raise InputError(f"{target}: the folder {target.parent} does not exist; create it first.") from error
-    except OSError as error:
-        raise InputError(f"{target} cannot be written ({error.strerror}); choose another place.") from error
+    write_page(render_analysis(study), Path(path))
 
 
 def render_analysis(study: Study) -> str:
     """The page as HTML text: the same study gives the same text."""
     library()
     parts = [
-        _answer(study),
-        _redundancy(study),
-        _representatives(study),
-        _predictions(study),
-        _lite(study),
-        _ranks(study),
-        _agreement(study),
-        _method(study),
-    ]
-    made = [part for part in parts if part is not None]
+        _answer(study), _redundancy(study), _representatives(study), _predictions(study), _lite(study), _ranks(study),
+        _agreement(study), _method(study),
+    ]  # fmt: skip
     name = f"Which benchmarks do I need? {sentences.title(study)}"
     head = tag("header", tag("h1", name), paragraph(f"{sentences.size(study)} · Earmark {__version__}", class_="meta"))
-    foot = tag(
-        "footer",
-        f"Written by Earmark {__version__}. This file holds everything it shows and loads nothing from a network.",
-    )
-    return _document(name, tag("main", head, made, foot))
-
-
-def _document(name: str, body: Html) -> str:
-    style, script = (
-        (files("earmark.report") / "templates" / file).read_text(encoding="utf-8")
-        for file in ("report.css", "report.js")
-    )
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = (
-        "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
-        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    )
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="generator", content=f"Earmark {__version__}"),
-        tag("title", name),
-        tag("style", trusted(style)),
-    )
-    page = tag("html", head, tag("body", body, tag("script", trusted(script))), lang="en")
-    return f"<!doctype html>\n{page}\n"
+    return whole_page(name, __version__, head, parts, footer(__version__), sounds=False)
 
 
 def _answer(study: Study) -> Html:
+    remarks = [*study.warnings, *study.remarks]
     lead = [*sentences.representatives(study)[:1], *sentences.predictions(study)[1:2], *sentences.lite(study)]
     return section(
         "answer",
         "The answer",
         paragraph(" ".join(lead) or "The matrix is too small for an answer.", class_="lead"),
         bullets([*sentences.redundancy(study), *sentences.ranks(study), *sentences.blind(study)]),
-        join(tag("h3", "What a reader should know"), bullets([*study.warnings, *study.remarks]))
-        if study.warnings or study.remarks
-        else None,
+        *([tag("h3", "What a reader should know"), bullets(remarks)] if remarks else []),
     )
 
 
@@ -111,15 +56,7 @@ def _redundancy(study: Study) -> Html:
         [v.dataset, v.verdict, f"{v.predictable:.2f}", v.closest, f"{v.closest_r2:.2f}", v.relation, f"{v.shift:.4f}"]
         for v in study.verdicts
     ]
-    heads: list[Child] = [
-        "dataset",
-        "verdict",
-        "predictable R²",
-        "closest",
-        "its R²",
-        "relation",
-        "shift of the ranking",
-    ]
+    heads = ["dataset", "verdict", "predictable R²", "closest", "its R²", "relation", "shift of the ranking"]
     caption = (
         "Least predictable first. Predictable: R² of predicting the dataset from the others, families of models held "
         "out; 1 is known already, 0 or less is not to be had from them. Shift: how far the ranking of the models moves "
@@ -151,25 +88,16 @@ def _models(study: Study) -> Html:
 
 def _representatives(study: Study) -> Html:
     curves = as_svg(figures.coverage_curves(study.prowl), "coverage", "Coverage of growing subsets by each similarity")
-    body: list[list[Html | str]] = []
+    body = []
     for row in study.prowl.rows():
-        beats = ["–" if row[name] is None else f"{100 * row[name]:.0f} %" for name in _BEATS]
-        first = " → ".join(row["order"][: int(row["size"])]) if row["order"] else "–"
-        body.append(
-            [
-                SPELLED.get(row["similarity"], row["similarity"]),
-                f"{row['scauc']:.3f}",
-                f"{row['size']:.3g}",
-                f"{row['stable_size']:.3g}",
-                *beats,
-                first,
-            ]
-        )
+        beats = [_percent(row[name]) for name in ("beats_random", "beats_random_early")]
+        first = " → ".join(row["order"][: int(row["size"])]) if row["order"] else MISSING
+        body.append([*order_cells(row), *beats, first])
     bounds = [
         f"{len(bound.members)}: {', '.join(study.prowl.datasets[j] for j in bound.members)} ({bound.value:.3f})"
         for bound in study.exact
     ]
-    heads: list[Child] = ["order by", "SCAUC", "|S*|", "stable |S*|", "beats random", "beats random early", "S*"]
+    heads = ["order by", "SCAUC", "|S*|", "stable |S*|", "beats random", "beats random early", "S*"]
     return section(
         "first",
         "Which datasets should be run first?",
@@ -189,7 +117,14 @@ def _representatives(study: Study) -> Html:
     )  # fmt: skip
 
 
-_BEATS = ("beats_random", "beats_random_early")
+def order_cells(row: dict[str, Any]) -> list[str]:
+    """An order of datasets: its name, the area under its curve, and the sizes that reach the threshold."""
+    name = SPELLED.get(row["similarity"], row["similarity"])
+    return [name, f"{row['scauc']:.3f}", f"{row['size']:.3g}", f"{row['stable_size']:.3g}"]
+
+
+def _percent(share: float | None) -> str:
+    return MISSING if share is None else f"{100 * share:.0f} %"
 
 
 def _predictions(study: Study) -> Html | None:
@@ -199,20 +134,14 @@ def _predictions(study: Study) -> Html | None:
         figures.error_curves(study.pounce), "errors", "Prediction error by the number of datasets that are run"
     )
     rows = [
-        [
-            SPELLED.get(f.regressor, f.regressor),
-            f"{f.auc_mse:.4f}",
-            "–" if f.deviation is None else f"{f.deviation:.4f}",
-        ]
+        [SPELLED.get(f.regressor, f.regressor), f"{f.auc_mse:.4f}", NumberFormat(4).text(f.deviation)]
         for f in study.pounce.forecasts
     ]
     covered = None
     if study.coverage is not None:
-        lines = [[name, f"{100 * share:.0f} %"] for name, share in study.coverage.by_family.items()]
-        covered = folded(
-            "Do the intervals hold? Family by family",
-            table(["family held out", "cells inside their 90 % interval"], lines),
-        )
+        lines = [[name, _percent(share)] for name, share in study.coverage.by_family.items()]
+        by_family = table(["family held out", "cells inside their 90 % interval"], lines)
+        covered = folded("Do the intervals hold? Family by family", by_family)
     return section(
         "predicted",
         "What would the others say?",
@@ -230,8 +159,8 @@ def _predictions(study: Study) -> Html | None:
 def _lite(study: Study) -> Html | None:
     if study.lite is None:
         return None
-    rows: list[list[Html | str]] = [
-        [", ".join(entry.members), f"{entry.seconds / 60:.0f}", f"{entry.coverage:.3f}", f"{100 * entry.error:.0f} %"]
+    rows = [
+        [", ".join(entry.members), f"{entry.seconds / 60:.0f}", f"{entry.coverage:.3f}", _percent(entry.error)]
         for entry in study.lite.front
         if entry.coverage >= 0.9
     ]
@@ -259,16 +188,10 @@ _MEAN_WORDS = {"mean": "mean", "normalised_mean": "mean (0 chance, 1 best)", "wi
 def _ranks(study: Study) -> Html | None:
     if study.ranks is None:
         return None
-    rows = [
-        [
-            row.model,
-            str(row.rank),
-            f"{row.low}–{row.high}" if row.low is not None else "–",
-            f"{row.score:.3f}",
-            f"{100 * row.leads:.0f} %",
-        ]
-        for row in study.ranks.rows[:_MOST_ROWS]
-    ]
+    rows = []
+    for row in study.ranks.rows[:_MOST_ROWS]:
+        around = f"{row.low}–{row.high}" if row.low is not None else MISSING
+        rows.append([row.model, str(row.rank), around, f"{row.score:.3f}", _percent(row.leads)])
     return section(
         "ranks",
         "How sure is the ranking?",
@@ -291,25 +214,24 @@ def _agreement(study: Study) -> Html | None:
     parts: list[Child] = [paragraph(" ".join(said))]
     pairs = [
         [entry.under, f"{entry.one} – {entry.other}", str(entry.n), f"{entry.rho:.2f}", f"{entry.tau:.2f}",
-         f"{100 * entry.swapped:.0f} %", "same" if entry.same_top else "another"]
+         _percent(entry.swapped), "same" if entry.same_top else "another"]
         for entry in (*[e for e in study.distances if e.under == metric], *study.metrics)
     ]  # fmt: skip
     if pairs:
-        heads: list[Child] = ["under", "pair", "systems", "Spearman", "Kendall", "pairs swapped", "best system"]
+        heads = ["under", "pair", "systems", "Spearman", "Kendall", "pairs swapped", "best system"]
         parts.append(table(heads, pairs, left=2, words=1))
     if study.printed_metrics:
+        printed = ("printed", "all19", "public", "by_subset", "pooled")
         lines = [
-            [f"{entry.one} – {entry.other}", f"{entry.printed:.2f}", f"{entry.all19:.2f}", f"{entry.public:.2f}",
-             f"{entry.by_subset:.2f}", f"{entry.pooled:.2f}"]
+            [f"{entry.one} – {entry.other}", *(f"{getattr(entry, name):.2f}" for name in printed)]
             for entry in study.printed_metrics
-        ]  # fmt: skip
-        parts.append(
-            table(
-                ["metrics", "printed", "19 subsets", "15 public", "by subset", "pooled"], lines,
-                caption="VocSim's Table 12 beside four ways to compute it from the printed full tables; CS and CSCF "
-                "turned round, so that more is better.",
-            )
-        )  # fmt: skip
+        ]
+        caption = (
+            "VocSim's Table 12 beside four ways to compute it from the printed full tables; CS and CSCF turned round, "
+            "so that more is better."
+        )
+        heads = ["metrics", "printed", "19 subsets", "15 public", "by subset", "pooled"]
+        parts.append(table(heads, lines, caption=caption))
     return section("agreement", "Do distances and metrics agree?", parts)
 
 

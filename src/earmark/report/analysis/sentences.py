@@ -7,9 +7,8 @@ from earmark.analysis.ranks import FEWEST_DATASETS
 from earmark.analysis.similarities import NINE
 from earmark.analysis.study import KNOWN, Study
 from earmark.report.analysis.figures import SPELLED
-from earmark.report.reading import listed
 from earmark.scores import VOCSIM_SUBSETS
-from earmark.wording import counted
+from earmark.wording import counted, listed
 
 _BLIND = frozenset(subset.name for subset in VOCSIM_SUBSETS if subset.status == "blind")
 

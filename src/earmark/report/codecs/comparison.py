@@ -19,10 +19,10 @@ from earmark.codecs.rate_distortion import (
     monotonicity,
     shared_range,
 )
-from earmark.submissions import Dataset
 from earmark.errors import UsageError, did_you_mean
-from earmark.report.reading import facts
+from earmark.report.metric_text import facts
 from earmark.scores import Row, Scores
+from earmark.submissions import Dataset
 
 __all__ = [
     "LADDER",
@@ -34,6 +34,7 @@ __all__ = [
     "compare_settings",
     "compared_metrics",
     "failing",
+    "split_by_subset",
     "value_rows",
 ]
 
@@ -138,6 +139,14 @@ def compare_settings(
 
 def _lossless(curve: Curve, cards: Mapping[str, CodecCard]) -> bool:
     return all(point.system in cards and cards[point.system].lossless for point in curve.points)
+
+
+def split_by_subset(scores: Scores) -> dict[str, Scores]:
+    """The rows of each subset as a table of their own."""
+    rows: dict[str, list[Row]] = {}
+    for row in scores:
+        rows.setdefault(row.subset, []).append(row)
+    return {subset: Scores(tuple(own)) for subset, own in rows.items()}
 
 
 def value_rows(scores: Scores, subset: str, metric: str, protocol: str) -> dict[str, Row]:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.codecs.contract import CodecCard
-from earmark.submissions import Dataset
 from earmark.report.codecs.comparison import Failures
 from earmark.scores import Scores
+from earmark.submissions import Dataset
 
 __all__ = ["CodecReport", "Difference", "Failed", "Heard", "WorstClip"]
 

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from earmark._version import __version__
-from earmark.submissions import Dataset
 from earmark.errors import InputError
-from earmark.report.codecs import clips, method, tables
-from earmark.report.codecs.comparison import LADDER, Comparison, best_below, compare_settings, compared_metrics, failing
-from earmark.report.codecs.content import CodecReport
+from earmark.report.audio_player import Sound, cut
+from earmark.report.codecs import tables
+from earmark.report.codecs.comparison import (
+    LADDER,
+    Comparison,
+    best_below,
+    compare_settings,
+    compared_metrics,
+    failing,
+    split_by_subset,
+)
+from earmark.report.codecs.content import CodecReport, WorstClip
 from earmark.report.codecs.text import left_out_text, shown_value
 from earmark.report.correlations import metric_correlations
-from earmark.report.figures.codecs import Line, rate_distortion, steps
+from earmark.report.figures.codecs import Line, difference_png, rate_distortion, steps
+from earmark.report.figures.heatmaps import correlation_map
 from earmark.report.figures.style import as_svg, library
-from earmark.report.figures.tables import correlation_map
+from earmark.report.html.clips import small, sound_parts
 from earmark.report.html.shell import footer, whole_page, write_page
-from earmark.report.reading import listed
 from earmark.scores import Row, Scores
-from earmark.tables.html import Html, bullets, drawing, paragraph, section, table, tag
-from earmark.wording import counted
+from earmark.submissions import Dataset
+from earmark.tables import plain
+from earmark.tables.html import Html, bullets, drawing, folded, image, join, pairs, paragraph, section, table, tag
+from earmark.wording import counted, listed
 
 __all__ = ["render_codecs", "write_codecs"]
 
@@ -33,42 +43,44 @@ def write_codecs(report: CodecReport, path: Path) -> None:
 def render_codecs(report: CodecReport) -> str:
     """The page as HTML text: the same report gives the same text."""
     library()
-    found = {dataset.subset: _compared(report, dataset) for dataset in report.datasets}
-    codecs = len(report.cards)
+    of_subset = split_by_subset(report.scores)
+    found = {
+        dataset.subset: _compared(report, dataset, of_subset.get(dataset.subset, Scores()))
+        for dataset in report.datasets
+    }
     families = len({card.family for card in report.cards.values()})
     meta = (
-        f"{counted(codecs, 'setting')} of {families} famil{'y' if families == 1 else 'ies'} on "
+        f"{counted(len(report.cards), 'setting')} of {families} famil{'y' if families == 1 else 'ies'} on "
         f"{listed(_described(dataset) for dataset in report.datasets)} · Earmark {__version__}"
     )
     header = tag("header", tag("h1", report.title), paragraph(meta, class_="meta"))
     parts = [
         section("answer", "Who keeps most, at which rate", *_answers(report, found)),
         section("curves", "Rate against what is kept", *_curves(report, found)),
-        section("table", "Every setting", *tables.settings(report)),
-        tables.tasks(report),
-        tables.speed(report),
-        _repeated(report),
+        section("table", "Every setting", *tables.settings(report, of_subset)),
+        tables.tasks(report, of_subset),
+        tables.speed(report, of_subset),
+        _repeated(report, of_subset),
         section("rates", "Families against each other", *tables.families(report, found)),
         _agreement(report),
-        clips.worst(report),
+        _worst(report),
         tables.failures(report),
-        section("method", "How it was measured", *method.explained(report)),
+        section("method", "How it was measured", *_explained(report)),
     ]
-    made = [part for part in parts if part is not None]
-    return whole_page(report.title, __version__, header, made, footer(__version__))
+    return whole_page(report.title, __version__, header, parts, footer(__version__))
 
 
 def _described(dataset: Dataset) -> str:
     return f"{dataset.title or dataset.subset} ({dataset.category}, {counted(dataset.clips, 'clip')})"
 
 
-def _compared(report: CodecReport, dataset: Dataset) -> list[Comparison]:
+def _compared(report: CodecReport, dataset: Dataset, scores: Scores) -> list[Comparison]:
     return [
         compare_settings(
-            report.scores, report.cards, dataset.subset, metric, protocol=protocol,
+            scores, report.cards, dataset.subset, metric, protocol=protocol,
             left_out=failing(report.failed, dataset, metric),
         )
-        for metric, protocol in compared_metrics(report.scores, dataset.subset)
+        for metric, protocol in compared_metrics(scores, dataset.subset)
     ]  # fmt: skip
 
 
@@ -145,7 +157,7 @@ def _curves(report: CodecReport, found: dict[str, list[Comparison]]) -> Iterator
         yield drawing(picture, caption, wide=len(drawn) > 1)
 
 
-def _repeated(report: CodecReport) -> Html | None:
+def _repeated(report: CodecReport, of_subset: Mapping[str, Scores]) -> Html | None:
     """Tandem coding and packet loss, where they were measured."""
     made: list[Html] = []
     for kind, along, title in (
@@ -153,7 +165,7 @@ def _repeated(report: CodecReport) -> Html | None:
         ("loss", "packets lost (%)", "When packets are lost"),
     ):
         for dataset in report.datasets:
-            panels = _panels(report.scores, dataset.subset, kind, report.protocol)
+            panels = _panels(of_subset.get(dataset.subset, Scores()), kind, report.protocol)
             if panels:
                 picture = as_svg(steps(panels, along), f"{kind} {dataset.subset}", f"{title}: {dataset.subset}")
                 made.append(drawing(picture, f"{title}, on {dataset.subset}.", wide=True))
@@ -176,9 +188,9 @@ def _agreement(report: CodecReport) -> Html | None:
     return section("agreement", "Which metrics say the same", drawing(picture, caption))
 
 
-def _panels(scores: Scores, subset: str, kind: str, protocol: str) -> dict[str, list[Line]]:
+def _panels(scores: Scores, kind: str, protocol: str) -> dict[str, list[Line]]:
     found: dict[str, dict[str, dict[float, Row]]] = {}
-    own = [row for row in scores if row.subset == subset and row.status == "ok"]
+    own = [row for row in scores if row.status == "ok"]
     for row in own:
         name, _, amount = row.protocol.partition(":")
         if name == kind:
@@ -194,3 +206,84 @@ def _panels(scores: Scores, subset: str, kind: str, protocol: str) -> dict[str, 
         ]
         for metric, systems in found.items()
     }
+
+
+# --- the worst clips -------------------------------------------------------------------------------------------------
+
+
+def _worst(report: CodecReport) -> Html | None:
+    """A row of three pictures for each clip: the reference, the coded clip, and the difference."""
+    if not report.worst:
+        return None
+    room = report.sound_budget // (2 * len(report.worst))
+    note = paragraph(
+        "For each codec the clip it did worst on. Red is level that the codec added, blue what it took away, 24 dB at "
+        "the darkest. Both sounds are cut to the same span and scaled alike.",
+        class_="quiet",
+    )
+    return section("worst", "The worst clips", note, [_worst_clip(clip, room) for clip in report.worst])
+
+
+def _worst_clip(clip: WorstClip, room: int) -> Html:
+    said = paragraph(
+        tag("b", clip.system), f" on {plain(clip.id, 80)} of {clip.subset}: {clip.metric} ",
+        f"{shown_value(clip.value, clip.metric)}, where its mean is {shown_value(clip.mean, clip.metric)}.",
+    )  # fmt: skip
+    try:
+        heard = clip.fetch()
+    except Exception as error:  # whatever a file or a stranger's codec does, the report is written
+        why = f"no sound: {plain(str(error) or type(error).__name__, 160)}"
+        return tag("div", said, paragraph(why, class_="small"))
+    # The loudest seconds of the reference, and the same seconds of the coded clip at the same scale.
+    before = cut(heard.reference, heard.rate)
+    first = round(before.start * heard.rate)
+    span = slice(first, first + len(before.samples))
+    peak = float(abs(heard.reference[span]).max(initial=0.0)) or 1.0
+    after = Sound((heard.coded[span] / peak).astype("float32"), heard.rate, before.start, before.whole)
+    cards = []
+    for name, sound in (("reference", before), (clip.system, after)):
+        played = f"{clip.id}, {name}"
+        kind = "clip query" if name == "reference" else "clip"
+        cards.append(tag("div", tag("b", name), sound_parts(sound, sound.seconds, room, played, played), class_=kind))
+    picture = image(difference_png(before.samples, after.samples, before.rate), f"What {clip.system} changed")
+    cards.append(tag("div", tag("b", "difference"), picture, small("red: added, blue: lost"), class_="clip"))
+    return tag("div", said, tag("div", cards, class_="clips"), class_="retrieval")
+
+
+# --- how it was measured ---------------------------------------------------------------------------------------------
+
+_COMMON = (
+    "The rate is counted: bits of the payload over seconds of sound. What a decoder is told once (a header) is counted "
+    "apart. Names say the nominal rate.",
+    "Clips are resampled to the codec's rate and back, so band limits are part of the result.",
+    "Each codec has one delay, declared on its card or calibrated on several clips, which is taken out of every clip. "
+    "No clip is aligned by itself.",
+    "Metrics are means over the clips that have a value; intervals are the middle 95 % of resamples of the clips. For "
+    "content identity and fidelity, where clips are neighbours of each other, they are left out in both roles "
+    "instead. A value that cannot be measured is not a number: it is counted as not applicable or failed.",
+    "overall is the published score of Codec-SUPERB: the harmonic mean of (PESQ + 0.5) / 5, STOI, F0 correlation and "
+    "sigmoid(1/d) of the distances, as far as they belong to the category. It saturates at low quality; "
+    "overall_unsaturated does not.",
+)
+_PROTOCOLS = {
+    "all": "Definitions are Earmark's, with the defects of the published code mended.",
+    "gain_matched": "Before measuring, each coded clip was scaled to the energy of its reference.",
+    "reference": "Definitions are those of the published code, word for word, which takes no delay out.",
+}
+
+
+def _explained(report: CodecReport) -> Iterator[Html]:
+    yield bullets([_PROTOCOLS.get(report.protocol, ""), *_COMMON])
+    cards = []
+    for card in report.cards.values():
+        causal = "" if card.causal is None else "yes" if card.causal else "no"
+        cards.append([card.name, card.title, str(card.rate), causal, card.licence, card.citation, card.notes])
+    heads = ["codec", "what it is", "Hz", "causal", "licence", "citation", "notes"]
+    yield folded("The codecs", table(heads, cards, left=2, words=4))
+    datasets = [
+        [one.subset, one.category, str(one.clips), f"{one.seconds:.0f}", tag("span", one.digest[:16], class_="hash")]
+        for one in report.datasets
+    ]
+    heads = ["subset", "category", "clips", "seconds", "hash of the sounds"]
+    yield folded("The datasets", table(heads, datasets, left=2, words=1))
+    yield join(tag("h3", "Settings and versions"), pairs([*report.settings.items(), *report.versions.items()]))

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from earmark.report.codecs.comparison import Comparison
 from earmark.report.codecs.content import CodecReport, Failed
-from earmark.report.codecs.text import bd_matrix, shared_text, shown_value, without_value
-from earmark.report.reading import facts
-from earmark.scores import Row
+from earmark.report.codecs.text import bd_matrix, shared_text, shown_value, signed, without_value
+from earmark.report.metric_text import facts
+from earmark.scores import Row, Scores
 from earmark.tables.html import Html, bullets, folded, join, paragraph, section, table, tag
 from earmark.wording import counted
 
@@ -21,10 +21,14 @@ _APART = (
 )  # fmt: skip
 
 
-def settings(report: CodecReport) -> Iterator[Html]:
+def settings(report: CodecReport, of_subset: Mapping[str, Scores]) -> Iterator[Html]:
     """A table for each dataset: rate, overall scores and metrics, each with its interval and the clips it rests on."""
     for dataset in report.datasets:
-        rows = _rows(report, dataset.subset, report.protocol)
+        rows = {
+            (row.system, row.metric): row
+            for row in of_subset.get(dataset.subset, ())
+            if row.protocol in (report.protocol, "all") and row.correction in ("none", "")
+        }
         metrics = [*_COUNTED, *report.metrics]
         heads = ["codec", *(_head(metric) for metric in metrics)]
         lines = [[name, *(_value_cell(rows.get((name, metric))) for metric in metrics)] for name in report.cards]
@@ -33,19 +37,11 @@ def settings(report: CodecReport) -> Iterator[Html]:
             "interval and, where some are missing, the clips that have one."
         )
         yield table(heads, lines, caption=caption, filterable=True)
-        yield _percentiles(report, dataset.subset)
+        yield _percentiles(report, dataset.subset, rows)
 
 
 def _head(metric: str) -> str:
     return f"{metric} {'↑' if facts(metric).higher_is_better else '↓'}" if metric != "kbps" else metric
-
-
-def _rows(report: CodecReport, subset: str, protocol: str) -> dict[tuple[str, str], Row]:
-    return {
-        (row.system, row.metric): row
-        for row in report.scores
-        if row.subset == subset and row.protocol in (protocol, "all") and row.correction in ("none", "")
-    }
 
 
 def _value_cell(row: Row | None) -> Html | str:
@@ -63,9 +59,8 @@ def _value_cell(row: Row | None) -> Html | str:
     return tag("td", value, small, class_="n", data_value=repr(row.value), title=row.reason or None)
 
 
-def _percentiles(report: CodecReport, subset: str) -> Html:
+def _percentiles(report: CodecReport, subset: str, rows: Mapping[tuple[str, str], Row]) -> Html:
     """What the worst clips get, folded."""
-    rows = _rows(report, subset, report.protocol)
     metrics = [metric for metric in report.metrics if any((name, f"{metric}:p1") in rows for name in report.cards)]
     lines = [[name, *(_value_cell(rows.get((name, f"{metric}:p1"))) for metric in metrics)] for name in report.cards]
     note = paragraph(
@@ -76,17 +71,14 @@ def _percentiles(report: CodecReport, subset: str) -> Html:
     return folded(f"First percentile on {subset}", note, made)
 
 
-def tasks(report: CodecReport) -> Html | None:
+def tasks(report: CodecReport, of_subset: Mapping[str, Scores]) -> Html | None:
     """What recognisers, verifiers and classifiers make of coded clips."""
     made: list[Html] = []
     for dataset in report.datasets:
         own = [
             row
-            for row in report.scores
-            if row.subset == dataset.subset
-            and row.metric not in (*_APART, *report.metrics)
-            and row.statistic != "p1"
-            and not row.ablation
+            for row in of_subset.get(dataset.subset, ())
+            if row.metric not in (*_APART, *report.metrics) and row.statistic != "p1" and not row.ablation
         ]
         columns = list(dict.fromkeys((row.metric, row.protocol, row.correction) for row in own))
         if not columns:
@@ -103,30 +95,27 @@ def _task_head(metric: str, protocol: str, correction: str) -> str:
     return f"{_head(metric)} ({about})" if about else _head(metric)
 
 
-def speed(report: CodecReport) -> Html:
+def speed(report: CodecReport, of_subset: Mapping[str, Scores]) -> Html:
     """Delay, real-time factors, what taking the delay out changes, and how tokens are used."""
-    made: list[Html] = []
-    for dataset in report.datasets[:1]:
-        rows = {(row.system, row.protocol, row.metric): row for row in report.scores if row.subset == dataset.subset}
-        columns = [("all", "delay_ms"), ("all", "encode_rtf"), ("all", "decode_rtf")]
-        columns += [("unaligned", metric) for metric in ("stoi", "mel_distance", "stft_distance")]
-        columns += [("all", metric) for metric in ("token_usage", "token_entropy", "token_perplexity", "entropy_kbps")]
-        shown = [column for column in columns if any((name, *column) in rows for name in report.cards)]
-        heads = [
-            "codec",
-            "nominal kbps",
-            *(f"{metric}{' unaligned' * (protocol == 'unaligned')}" for protocol, metric in shown),
-        ]
-        lines = []
-        for name, card in report.cards.items():
-            nominal = "" if card.kbps is None else f"{card.kbps:g}"
-            lines.append([name, nominal, *(_value_cell(rows.get((name, *column))) for column in shown)])
-        caption = (
-            "Delay is one number for a codec: declared, or found on several clips and then taken out of all of them. "
-            "“Unaligned” is what a benchmark without that sees. A real-time factor of 0.1 is ten times faster than the "
-            "sound."
-        )
-        made.append(table(heads, lines, caption=caption))
+    if not report.datasets:
+        return section("speed", "Delay, speed and tokens")
+    own = of_subset.get(report.datasets[0].subset, ())
+    rows = {(row.system, row.protocol, row.metric): row for row in own}
+    columns = [("all", metric) for metric in ("delay_ms", "encode_rtf", "decode_rtf")]
+    columns += [("unaligned", metric) for metric in ("stoi", "mel_distance", "stft_distance")]
+    columns += [("all", metric) for metric in ("token_usage", "token_entropy", "token_perplexity", "entropy_kbps")]
+    shown = [column for column in columns if any((name, *column) in rows for name in report.cards)]
+    titles = [f"{metric}{' unaligned' * (protocol == 'unaligned')}" for protocol, metric in shown]
+    lines = []
+    for name, card in report.cards.items():
+        nominal = "" if card.kbps is None else f"{card.kbps:g}"
+        lines.append([name, nominal, *(_value_cell(rows.get((name, *column))) for column in shown)])
+    caption = (
+        "Delay is one number for a codec: declared, or found on several clips and then taken out of all of them. "
+        "“Unaligned” is what a benchmark without that sees. A real-time factor of 0.1 is ten times faster than the "
+        "sound."
+    )
+    made = table(["codec", "nominal kbps", *titles], lines, caption=caption)
     return section("speed", "Delay, speed and tokens", made)
 
 
@@ -138,15 +127,12 @@ def families(report: CodecReport, found: Mapping[str, Sequence[Comparison]]) -> 
                 yield _bd_rates(subset, one)
     yield _monotone(found)
     if report.differences:
-        lines = [
-            [
-                one.subset, f"{one.system} ({one.kbps:.1f})", f"{one.other} ({one.other_kbps:.1f})", one.metric,
-                f"{one.value:+.3f}".replace("-", "−"),
-                "" if one.low is None or one.high is None else f"{one.low:+.3f} to {one.high:+.3f}".replace("-", "−"),
-                "" if one.p_value is None else f"{one.p_value:.3f}", str(one.n),
-            ]
-            for one in report.differences
-        ]  # fmt: skip
+        lines = []
+        for pair in report.differences:
+            names = f"{pair.system} ({pair.kbps:.1f})", f"{pair.other} ({pair.other_kbps:.1f})"
+            value, around = signed(pair)
+            p_value = "" if pair.p_value is None else f"{pair.p_value:.3f}"
+            lines.append([pair.subset, *names, pair.metric, value, " to ".join(around), p_value, str(pair.n)])
         heads = ["subset", "codec (kbps)", "minus (kbps)", "metric", "difference", "interval", "p", "clips"]
         caption = "Settings of different families at like rates, on the clips that both have a value for."
         yield table(heads, lines, left=4, caption=caption, filterable=True)

@@ -7,21 +7,31 @@ from types import MappingProxyType
 
 from earmark.codecs.contract import CodecCard
 from earmark.codecs.rate_distortion import Point
-from earmark.submissions import Dataset
-from earmark.report.codecs.comparison import LADDER, BdRate, Comparison, Failures, best_below, compare_settings, failing
+from earmark.report.codecs.comparison import (
+    LADDER,
+    BdRate,
+    Comparison,
+    Failures,
+    best_below,
+    compare_settings,
+    failing,
+    split_by_subset,
+)
 from earmark.report.codecs.content import Difference
-from earmark.report.reading import facts, is_mean, number
+from earmark.report.metric_text import facts, number
 from earmark.scores import Row, Scores
+from earmark.submissions import Dataset
+from earmark.tables import MINUS, MISSING, aligned
 
 __all__ = [
     "SHOWN",
-    "aligned",
     "bd_matrix",
     "comparison_text",
     "left_out_text",
     "run_text",
     "shared_text",
     "shown_value",
+    "signed",
     "winners",
     "without_value",
 ]
@@ -47,15 +57,19 @@ def run_text(
     """A table for each subset, then a line on who wins. `datasets` tell the number of clips, `failed` who failed."""
     described = {dataset.subset: dataset for dataset in datasets}
     parts = []
-    for subset in dict.fromkeys(row.subset for row in scores if not is_mean(row)):
-        own = [row for row in scores if row.subset == subset]
+    for subset, scores_of_subset in split_by_subset(scores).items():
+        own = scores_of_subset.rows
+        if all(row.aggregate for row in own):
+            continue
         dataset = described.get(subset)
         parts.append("\n".join([subset, *_table(own, protocol, dataset, failed.get(subset, {}))]))
         tasks = _task_lines(own)
         if tasks:
             parts.append("\n".join(tasks))
         left_out = failing(failed, dataset, "overall") if dataset else {}
-        said = winners(compare_settings(scores, cards, subset, "overall", protocol=protocol, left_out=left_out))
+        said = winners(
+            compare_settings(scores_of_subset, cards, subset, "overall", protocol=protocol, left_out=left_out)
+        )
         if said:
             parts.append(said)
     return "\n\n".join(parts) + "\n"
@@ -74,7 +88,7 @@ def _table(
         own = [found[system, metric] for metric in shown if (system, metric) in found]
         clips = {clip for ids in failed.get(system, {}).values() for clip in ids}
         lines.append([system, *cells, *_counts(own, dataset, len(clips))])
-    return aligned(lines)
+    return aligned(lines, left=1, indent="  ")
 
 
 def _counts(rows: Sequence[Row], dataset: Dataset | None, failed: int) -> list[str]:
@@ -101,7 +115,7 @@ def shown_value(value: float, metric: str) -> str:
     """A number as the tables of codecs print it."""
     if metric in _DECIMALS:
         scale = 100 if facts(metric).percent else 1
-        return f"{scale * value:.{_DECIMALS[metric]}f}".replace("-", "\N{MINUS SIGN}")
+        return f"{scale * value:.{_DECIMALS[metric]}f}".replace("-", MINUS)
     return number(value, metric)
 
 
@@ -123,7 +137,8 @@ def _task_lines(rows: Sequence[Row]) -> list[str]:
         few = measured[start : start + TASK_COLUMNS]
         heads = ["tasks", *(_task(column) for column in few)]
         systems = dict.fromkeys(row.system for row in own)
-        lines += aligned([heads, *([system, *(_cell(found.get((system, *key))) for key in few)] for system in systems)])
+        body = [[system, *(_cell(found.get((system, *key))) for key in few)] for system in systems]
+        lines += aligned([heads, *body], left=1, indent="  ")
     lacking: dict[str, list[str]] = {}
     for column in columns:
         if column not in measured:
@@ -197,12 +212,13 @@ def _curve_lines(found: Comparison) -> list[str]:
             if point.system in found.left_out:
                 mark = "failed {}/{}".format(*found.left_out[point.system])
             lines.append([point.system, f"{point.kbps:.2f}", shown_value(point.value, found.metric), spread, mark])
-    return aligned(lines)
+    return aligned(lines, left=1, indent="  ")
 
 
 def _bd_lines(found: Comparison) -> list[str]:
     names, cells = bd_matrix(found)
-    lines = aligned([["", *names], *([name, *line] for name, line in zip(names, cells, strict=True))])
+    body = [[name, *line] for name, line in zip(names, cells, strict=True)]
+    lines = aligned([["", *names], *body], left=1, indent="  ")
     unknown = [one for one in found.bd_rates if one.change.value is None]
     lines += [f"  {one.family} against {one.anchor}: {shared_text(found, one)}" for one in found.bd_rates if one.shared]
     return [*lines, *(f"  –: {one.family} against {one.anchor}: {one.change.reason}" for one in unknown[:MOST_REASONS])]
@@ -228,7 +244,7 @@ def bd_matrix(found: Comparison) -> tuple[list[str], list[list[str]]]:
 
 
 def _percent(change: float | None) -> str:
-    return "–" if change is None else f"{100 * change:+.0f} %".replace("-", "\N{MINUS SIGN}")
+    return MISSING if change is None else f"{100 * change:+.0f} %".replace("-", MINUS)
 
 
 def _monotone(found: Comparison) -> str:
@@ -238,24 +254,19 @@ def _monotone(found: Comparison) -> str:
     return "\n".join([said, *wrong])
 
 
+def signed(one: Difference) -> tuple[str, list[str]]:
+    """A difference and the ends of its interval, which may have none, with their signs."""
+    ends = [] if one.low is None or one.high is None else [one.low, one.high]
+    value, *around = (f"{number:+.3f}".replace("-", MINUS) for number in (one.value, *ends))
+    return value, around
+
+
 def _differences(differences: Iterable[Difference]) -> list[str]:
     lines = [["subset", "metric", "codec", "minus", "difference", "interval", "p", "clips"]]
     for one in differences:
-        spread = "" if one.low is None or one.high is None else f"[{one.low:+.3f}, {one.high:+.3f}]"
         p = "" if one.p_value is None else f"{one.p_value:.3f}"
         names = f"{one.system} ({one.kbps:.1f})", f"{one.other} ({one.other_kbps:.1f})"
-        numbers = [cell.replace("-", "\N{MINUS SIGN}") for cell in (f"{one.value:+.3f}", spread)]
+        value, around = signed(one)
+        numbers = value, f"[{', '.join(around)}]" if around else ""
         lines.append([one.subset, one.metric, *names, *numbers, p, str(one.n)])
-    return aligned(lines)
-
-
-def aligned(lines: Sequence[Sequence[str]], left: int = 1) -> list[str]:
-    """Lines of cells in columns two spaces apart; the first `left` columns are words, numbers stand to the right."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    made = []
-    for line in lines:
-        cells = [
-            cell.ljust(w) if n < left else cell.rjust(w) for n, (cell, w) in enumerate(zip(line, widths, strict=True))
-        ]
-        made.append("  " + "  ".join(cells).rstrip())
-    return made
+    return aligned(lines, left=1, indent="  ")

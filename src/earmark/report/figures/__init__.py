@@ -1,9 +1,9 @@
 """Figures, each a pure function that returns a matplotlib Figure; they need the extra `plots`."""
 
-from earmark.report.figures.points import confusion, projection, spectrogram, spectrogram_png
+from earmark.report.figures.heatmaps import correlation_map, lift_plot, lift_systems, score_heatmap
+from earmark.report.figures.points import confusion, projection, spectrogram_png
 from earmark.report.figures.properties import trends
 from earmark.report.figures.style import as_svg, save
-from earmark.report.figures.tables import correlation_map, lift_plot, lift_systems, overview, score_heatmap
 
 __all__ = [
     "as_svg",
@@ -11,11 +11,9 @@ __all__ = [
     "correlation_map",
     "lift_plot",
     "lift_systems",
-    "overview",
     "projection",
     "save",
     "score_heatmap",
-    "spectrogram",
     "spectrogram_png",
     "trends",
 ]

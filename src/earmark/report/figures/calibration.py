@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from earmark.report.figures.style import COLOURS, GRID, MUTED, look, name_of, new_figure
+from earmark.report.figures.style import COLOURS, MUTED, grid, look, name_of, new_figure
 
 
 class Dot(NamedTuple):
@@ -51,8 +51,7 @@ def calibration(dots: Sequence[Dot]) -> Any:
             values = [value for dot in dots for value in (getattr(dot, now), getattr(dot, then)) if value is not None]
             axes.set_xlim(min([limits[0], *values]), max([limits[1], *values]) + 0.01)
             axes.set_title(title, loc="left")
-            axes.grid(axis="x", color=GRID)
-            axes.set_axisbelow(True)
+            grid(axes, "x")
         panels[0].set_yticks(heights, ticks)
         for setting in settings:
             top = heights[[line[0] for line in lines].index(setting)]

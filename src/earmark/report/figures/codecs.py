@@ -10,20 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.report.codecs.comparison import Comparison
-from earmark.report.figures.style import (
-    COLOURS,
-    INK,
-    MARKERS,
-    MUTED,
-    PAPER,
-    axis_title,
-    library,
-    look,
-    name_of,
-    new_figure,
-    nothing,
-)
-from earmark.report.reading import facts
+from earmark.report.figures import style
+from earmark.report.metric_text import facts
 from earmark.scores import Row
 
 __all__ = ["Line", "difference_png", "rate_distortion", "steps"]
@@ -37,14 +25,14 @@ def rate_distortion(found: Sequence[Comparison]) -> Any:
     """A panel for each metric: settings of a family joined, intervals as bars, the front as a thin line behind them."""
     drawn = [one for one in found if one.points]
     if not drawn:
-        raise nothing("rate against quality")
+        raise style.nothing("rate against quality")
     families = list(dict.fromkeys(name for one in drawn for name in one.curves))
     looks = _looks(families)
     columns = min(_COLUMNS, len(drawn))
     lines = -(-len(drawn) // columns)
     legend = -(-len(families) // 8)
-    with look():
-        figure = new_figure(3.6 * columns, 2.9 * lines + 0.25 * legend)
+    with style.look():
+        figure = style.new_figure(3.6 * columns, 2.9 * lines + 0.25 * legend)
         for place, one in enumerate(drawn):
             _panel(figure.add_subplot(lines, columns, place + 1), one, looks)
         handles: dict[str, Any] = {}
@@ -60,8 +48,9 @@ def rate_distortion(found: Sequence[Comparison]) -> Any:
 
 def _looks(families: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Colour and marker by family: neighbours differ in both."""
+    count = len(style.COLOURS)
     return {
-        name: (COLOURS[place % len(COLOURS)], MARKERS[(place + place // len(COLOURS)) % len(MARKERS)])
+        name: (style.style_of(place)[0], style.style_of(place + place // count)[1])
         for place, name in enumerate(families)
     }
 
@@ -70,20 +59,21 @@ def _panel(axes: Any, found: Comparison, looks: Mapping[str, tuple[str, str]]) -
     scale = 100 if facts(found.metric).percent else 1
     front = [point for point in found.front if point.family not in found.lossless]
     axes.step(
-        [point.kbps for point in front], [scale * point.value for point in front], where="post", color=MUTED,
+        [point.kbps for point in front], [scale * point.value for point in front], where="post", color=style.MUTED,
         linewidth=0.8, linestyle=(0, (2, 2)), zorder=1, label="best at that rate",
     )  # fmt: skip
     for family, curve in found.curves.items():
         colour, marker = looks[family]
         if family in found.lossless:  # an anchor: the height counts, and its rate would crowd the others out
             axes.axhline(scale * curve.values[0], color=colour, linewidth=1.0, linestyle=(0, (6, 3)), zorder=2,
-                         label=f"{name_of(family, 16)} ({curve.kbps[0]:.0f} kbps)")  # fmt: skip
+                         label=f"{style.name_of(family, 16)} ({curve.kbps[0]:.0f} kbps)")  # fmt: skip
             continue
         rows = [found.rows[point.system] for point in curve.points]
         values = scale * curve.values
         axes.errorbar(
             curve.kbps, values, yerr=_bars(rows, scale), color=colour, marker=marker, markersize=4.2, linewidth=1.2,
-            elinewidth=0.8, capsize=0, markeredgecolor=PAPER, markeredgewidth=0.5, zorder=3, label=name_of(family, 16),
+            elinewidth=0.8, capsize=0, markeredgecolor=style.PAPER, markeredgewidth=0.5, zorder=3,
+            label=style.name_of(family, 16),
         )  # fmt: skip
     axes.set_xscale("log", base=2)
     ticks = [rate for rate in (0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024) if _within(rate, axes.get_xlim())]
@@ -92,9 +82,8 @@ def _panel(axes: Any, found: Comparison, looks: Mapping[str, tuple[str, str]]) -
     axes.set_xlabel("kbps, counted")
     arrow = "↑" if found.higher_is_better else "↓"
     protocol = "" if found.protocol in ("all", "reference") else f", {found.protocol}"
-    axes.set_title(f"{axis_title(found.metric)}{protocol} {arrow}", color=INK)
-    axes.grid(True, axis="y")
-    axes.set_axisbelow(True)
+    axes.set_title(f"{style.axis_title(found.metric)}{protocol} {arrow}", color=style.INK)
+    style.grid(axes)
 
 
 def _within(rate: float, limits: tuple[float, float]) -> bool:
@@ -102,7 +91,7 @@ def _within(rate: float, limits: tuple[float, float]) -> bool:
 
 
 def _bars(rows: Sequence[Row], scale: float) -> NDArray[np.float64]:
-    """How far each interval reaches below and above its value; nothing where there is none."""
+    """How far each interval reaches below and above its value; style.nothing where there is none."""
     below, above = [], []
     for row in rows:
         value = row.value or 0.0
@@ -123,11 +112,11 @@ def steps(panels: Mapping[str, Sequence[Line]], along: str) -> Any:
     """What is left after several passes, or with packets lost: a panel for each metric, a line for each codec."""
     shown = {metric: lines for metric, lines in panels.items() if lines}
     if not shown:
-        raise nothing(along)
+        raise style.nothing(along)
     names = list(dict.fromkeys(line.name for lines in shown.values() for line in lines))
     looks = _looks(names)
-    with look():
-        figure = new_figure(3.6 * len(shown), 2.9 + 0.25 * -(-len(names) // 6))
+    with style.look():
+        figure = style.new_figure(3.6 * len(shown), 2.9 + 0.25 * -(-len(names) // 6))
         for place, (metric, lines) in enumerate(shown.items()):
             axes = figure.add_subplot(1, len(shown), place + 1)
             scale = 100 if facts(metric).percent else 1
@@ -135,14 +124,13 @@ def steps(panels: Mapping[str, Sequence[Line]], along: str) -> Any:
                 colour, marker = looks[line.name]
                 axes.errorbar(
                     line.at, [scale * (row.value or 0.0) for row in line.rows], yerr=_bars(line.rows, scale),
-                    color=colour, marker=marker, markersize=4.2, elinewidth=0.8, markeredgecolor=PAPER,
-                    markeredgewidth=0.5, label=name_of(line.name, 18),
+                    color=colour, marker=marker, markersize=4.2, elinewidth=0.8, markeredgecolor=style.PAPER,
+                    markeredgewidth=0.5, label=style.name_of(line.name, 18),
                 )  # fmt: skip
             axes.set_xlabel(along)
-            axes.set_ylabel(axis_title(metric))
+            axes.set_ylabel(style.axis_title(metric))
             axes.set_xticks(sorted({at for line in lines for at in line.at}))
-            axes.grid(True, axis="y")
-            axes.set_axisbelow(True)
+            style.grid(axes)
         handles, labels = figure.axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=min(6, 2 * len(shown)))
     return figure
@@ -150,12 +138,12 @@ def steps(panels: Mapping[str, Sequence[Line]], along: str) -> Any:
 
 def difference_png(reference: NDArray[Any], coded: NDArray[Any], rate: int) -> bytes:
     """Where a codec added level (red) and took it away (blue), up to 24 dB; white is unchanged, low at the bottom."""
-    image = library("PIL.Image")
+    image = style.library("PIL.Image")
     both = [_levels(samples, rate) for samples in (reference, coded)]
     top = max(levels.max() for levels in both)
     floored = [np.maximum(levels - top + 70.0, 0.0) for levels in both]
     change = np.clip((floored[1] - floored[0]) / _RANGE, -1.0, 1.0)
-    colours = library().colormaps["RdBu_r"](0.5 + change[::-1] / 2)
+    colours = style.library().colormaps["RdBu_r"](0.5 + change[::-1] / 2)
     picture = image.fromarray(np.round(255 * colours[..., :3]).astype(np.uint8)).quantize(64)
     out = io.BytesIO()
     picture.save(out, "PNG", optimize=True)

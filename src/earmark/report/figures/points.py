@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from earmark.report.figures.style import COLOURS, INK, MUTED, PAPER, class_styles, library, look, name_of, new_figure
+from earmark.report.figures import style
 from earmark.report.neighbours import Confusions, most_confused
 from earmark.report.projection import Projection
 from earmark.report.projection import project as _project
@@ -43,15 +43,15 @@ def projection(
     names = [str(labels[row] or "") for row in found.rows]
     sizes = Counter(name for name in names if name)
     chosen = sorted(name for name, _ in sizes.most_common(MOST_COLOURS))
-    styles = dict(zip(chosen, class_styles(chosen), strict=True))
+    styles = dict(zip(chosen, style.class_styles(chosen), strict=True))
     points = _spread(found.points)
     rims = np.zeros(len(names), bool) if wrong is None else np.asarray(wrong, bool)[found.rows]
-    with look():
-        figure = new_figure(5.4, 4.9)
+    with style.look():
+        figure = style.new_figure(5.4, 4.9)
         axes = figure.add_subplot()
         for name in ["", *chosen]:
             mine = np.array([(one if one in styles else "") == name for one in names])
-            colour, marker = styles.get(name, (MUTED, "."))
+            colour, marker = styles.get(name, (style.MUTED, "."))
             for rim in (False, True):
                 picked = points[mine & (rims == rim)]
                 if len(picked):
@@ -59,7 +59,7 @@ def projection(
         _class_names(axes, points, names, [name for name, _ in sizes.most_common(MOST_NAMES)])
         axes.set_xticks([])
         axes.set_yticks([])
-        axes.spines[:].set_visible(False)
+        style.bare(axes)
         axes.margins(0.06)
         axes.set_aspect("equal", adjustable="datalim")
     return figure
@@ -75,7 +75,7 @@ def _scatter(axes: Any, points: Any, colour: str, marker: str, rim: bool, count:
     width = (1.5 if count <= 400 else 0.7) if rim else 0.3
     axes.scatter(
         points[:, 0], points[:, 1], s=size, c=colour, marker=marker, rasterized=count > RASTER,
-        linewidths=width, edgecolors=_WRONG if rim else PAPER, alpha=0.9, zorder=3 if rim else 2,
+        linewidths=width, edgecolors=_WRONG if rim else style.PAPER, alpha=0.9, zorder=3 if rim else 2,
     )  # fmt: skip
 
 
@@ -86,12 +86,12 @@ def _class_names(axes: Any, points: Any, names: list[str], shown: list[str]) -> 
         mine = points[[one == name for one in names]]
         middle = np.median(mine, axis=0)
         x, y = mine[np.argmin(((mine - middle) ** 2).sum(axis=1))]
-        half = 0.011 * len(name_of(name, 18)) + 0.01
+        half = 0.011 * len(style.name_of(name, 18)) + 0.01
         if any(abs(x - a) < half + b and abs(y - c) < 0.034 for a, c, b in taken):
             continue
         taken.append((x, y, half))
-        box = {"boxstyle": "round,pad=0.15", "facecolor": PAPER, "edgecolor": "none", "alpha": 0.75}
-        axes.text(x, y, name_of(name, 18), fontsize=7.5, ha="center", va="center", bbox=box, zorder=4)
+        box = {"boxstyle": "round,pad=0.15", "facecolor": style.PAPER, "edgecolor": "none", "alpha": 0.75}
+        axes.text(x, y, style.name_of(name, 18), fontsize=7.5, ha="center", va="center", bbox=box, zorder=4)
 
 
 # --- the confusion matrix -----------------------------------------------------------------------------------------
@@ -108,16 +108,16 @@ def confusion(found: Confusions, most: int = MOST_CLASSES) -> Any:
     share = shown.counts / sizes[:, None]
     n = len(shown.classes)
     side = min(max(2.2 + 0.24 * n, 3.4), 8.0)
-    with look():
-        figure = new_figure(side + 0.4, side)
+    with style.look():
+        figure = style.new_figure(side + 0.4, side)
         axes = figure.add_subplot()
         diagonal = np.eye(n, dtype=bool)
         # Right answers in grey-blue, wrong ones in orange: the eye should go to what is off the diagonal.
         axes.imshow(_tinted(share, diagonal))
         for i, j in zip(*np.nonzero(shown.counts), strict=True):
             if n <= 16 or (i != j and share[i, j] >= 0.1 and n <= 24):
-                axes.text(j, i, f"{100 * share[i, j]:.0f}", ha="center", va="center", fontsize=7, color=INK)
-        labels = [name_of(name, 16) for name in shown.classes]
+                axes.text(j, i, f"{100 * share[i, j]:.0f}", ha="center", va="center", fontsize=7, color=style.INK)
+        labels = [style.name_of(name, 16) for name in shown.classes]
         axes.set_xticks(range(n), labels, rotation=60, ha="right", rotation_mode="anchor")
         axes.set_yticks(range(n), labels)
         axes.tick_params(length=0, labelsize=8 if n <= 20 else 6.5)
@@ -132,8 +132,8 @@ def confusion(found: Confusions, most: int = MOST_CLASSES) -> Any:
 
 
 def _tinted(share: Any, diagonal: Any) -> Any:
-    colours = library("matplotlib.colors")
-    right, wrong = colours.to_rgb(COLOURS[0]), colours.to_rgb(COLOURS[3])
+    colours = style.library("matplotlib.colors")
+    right, wrong = colours.to_rgb(style.COLOURS[0]), colours.to_rgb(style.COLOURS[3])
     image = np.zeros((*share.shape, 4))
     image[..., :3] = np.where(diagonal[..., None], right, wrong)
     image[..., 3] = np.where(share > 0, 0.32 + 0.45 * np.clip(share, 0, 1), 0.0)
@@ -141,24 +141,6 @@ def _tinted(share: Any, diagonal: Any) -> Any:
 
 
 # --- the spectrogram ----------------------------------------------------------------------------------------------
-
-
-def spectrogram(samples: NDArray[Any], rate: int, *, seconds: float | None = None) -> Any:
-    """Time, frequency and level (70 dB from the loudest); `seconds` makes several comparable by padding."""
-    levels, end, top = spectrogram_levels(samples, rate, seconds)
-    with look():
-        figure = new_figure(4.2, 2.0)
-        axes = figure.add_subplot()
-        image = axes.imshow(
-            levels - _FLOOR, origin="lower", aspect="auto", cmap="magma", vmin=-_FLOOR, vmax=0,
-            extent=(0, end, 0, top / 1000),
-        )  # fmt: skip
-        axes.set_xlabel("seconds")
-        axes.set_ylabel("kHz")
-        bar = figure.colorbar(image, ax=axes, fraction=0.05, pad=0.02)
-        bar.outline.set_visible(False)
-        bar.set_label("dB")
-    return figure
 
 
 def spectrogram_levels(samples: NDArray[Any], rate: int, seconds: float | None) -> tuple[Any, float, float]:
@@ -181,11 +163,11 @@ def spectrogram_levels(samples: NDArray[Any], rate: int, seconds: float | None) 
 
 
 def spectrogram_png(samples: NDArray[Any], rate: int, seconds: float | None = None) -> bytes:
-    """The bare picture of a spectrogram, 64 colours, low frequencies at the bottom."""
-    image = library("PIL.Image")
+    """The style.bare picture of a spectrogram, 64 colours, low frequencies at the bottom."""
+    image = style.library("PIL.Image")
     levels, _, _ = spectrogram_levels(samples, rate, seconds)
     steps = np.round(levels[::-1] / _FLOOR * 63).astype(np.uint8)
-    colours = np.round(library().colormaps["magma"](np.linspace(0, 1, 64))[:, :3] * 255).astype(np.uint8)
+    colours = np.round(style.library().colormaps["magma"](np.linspace(0, 1, 64))[:, :3] * 255).astype(np.uint8)
     picture = image.fromarray(steps).convert("L")
     picture.putpalette(colours.ravel().tolist())
     out = io.BytesIO()

@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from earmark.report import reading
 from earmark.report.content import SubsetFacts
-from earmark.report.figures.style import COLOURS, INK, MUTED, axis_title, look, name_of, new_figure, nothing
-from earmark.report.reading import Representation, number
+from earmark.report.figures.style import COLOURS, INK, MUTED, axis_title, grid, look, name_of, new_figure, nothing
+from earmark.report.metric_text import number
+from earmark.report.score_index import Representation, ScoreIndex, as_index, best_on_average
 from earmark.scores import Row, Scores
+from earmark.tables import MINUS, MISSING
 
 ENOUGH_SUBSETS = 4
 _WIDTH = 7.6
-_PROPERTIES = ("clips", "classes", "clips per class", "mean duration (s)")
+_PROPERTIES: dict[str, Callable[[SubsetFacts], float]] = {
+    "clips": lambda item: float(item.clips),
+    "classes": lambda item: float(item.classes),
+    "clips per class": lambda item: item.clips / max(item.classes, 1),
+    "mean duration (s)": lambda item: item.durations.mean if item.durations else float("nan"),
+}
 
 
-def trends(scores: Scores, subsets: Sequence[SubsetFacts], metric: str | None = None) -> Any:
+def trends(scores: Scores | ScoreIndex, subsets: Sequence[SubsetFacts], metric: str | None = None) -> Any:
     """The metric against what is known of the subsets: clips, classes, clips per class, duration, domain.
 
     Small grey points are representations; the coloured ones, named, are the best over all subsets. rho is their
     rank correlation with the property, over as many subsets as n says.
     """
-    metric = metric or reading.headline(scores)
-    found = reading.values(scores, metric)
+    index = as_index(scores)
+    metric = metric or index.headline
+    found = index.values(metric)
     known = {(item.suite, item.subset): item for item in subsets}
     pairs = [(place, known[place], rows) for place, rows in found.items() if place in known]
     if len(pairs) < 2:
         raise nothing("a trend; it takes two subsets with known properties")
-    best = reading.best_on_average({place: rows for place, _, rows in pairs}, metric)
+    best = best_on_average({place: rows for place, _, rows in pairs}, metric)
     domains = list(dict.fromkeys(item.domain for _, item, _ in pairs if item.domain))
-    measured = [[_property(item, name) for _, item, _ in pairs] for name in _PROPERTIES]
-    panels = [(name, at) for name, at in zip(_PROPERTIES, measured, strict=True) if _varies(at)]
+    measured = {name: [read(item) for _, item, _ in pairs] for name, read in _PROPERTIES.items()}
+    panels = [(name, at) for name, at in measured.items() if _varies(at)]
     count = len(panels) + (len(domains) > 1)
     if not count:
         raise nothing("a trend; the subsets do not differ in what is known of them")
@@ -51,16 +58,6 @@ def trends(scores: Scores, subsets: Sequence[SubsetFacts], metric: str | None = 
             axes.set_ylabel(axis_title(metric))
         spots[0].yaxis.set_major_formatter(lambda value, _: number(value, metric).removesuffix(".0"))
     return figure
-
-
-def _property(item: SubsetFacts, name: str) -> float:
-    found = {
-        "clips": float(item.clips),
-        "classes": float(item.classes),
-        "clips per class": item.clips / max(item.classes, 1),
-        "mean duration (s)": item.durations.mean if item.durations else float("nan"),
-    }
-    return found[name]
 
 
 def _varies(at: list[float]) -> bool:
@@ -87,8 +84,7 @@ def _draw_trend(
             axes.set_title(f"ρ = {_rank_correlation(at, values)} (n = {len(at)})", loc="right", color=MUTED, fontsize=8)
     axes.margins(x=0.18, y=0.18)
     axes.set_xlabel(name)
-    axes.grid(axis="y")
-    axes.set_axisbelow(True)
+    grid(axes)
 
 
 def _name_points(axes: Any, at: list[float], values: list[float], places: list[str], wide: bool) -> None:
@@ -110,8 +106,8 @@ def _rank_correlation(one: Sequence[float], other: Sequence[float]) -> str:
 
     ranks = rankdata(one), rankdata(other)
     if min(np.ptp(ranks[0]), np.ptp(ranks[1])) == 0:
-        return "–"
-    return f"{np.corrcoef(*ranks)[0, 1]:+.2f}".replace("-", "\N{MINUS SIGN}")
+        return MISSING
+    return f"{np.corrcoef(*ranks)[0, 1]:+.2f}".replace("-", MINUS)
 
 
 def _draw_domains(
@@ -119,11 +115,8 @@ def _draw_domains(
 ) -> None:
     for place, domain in enumerate(domains):
         values = [row.value or 0.0 for name, rows in found if name == domain for row in rows.values()]
-        axes.boxplot(
-            values, positions=[place], widths=0.5, showfliers=False,
-            boxprops={"color": MUTED}, whiskerprops={"color": MUTED}, capprops={"color": MUTED},
-            medianprops={"color": INK},
-        )  # fmt: skip
+        muted = {part: {"color": MUTED} for part in ("boxprops", "whiskerprops", "capprops")}
+        axes.boxplot(values, positions=[place], widths=0.5, showfliers=False, medianprops={"color": INK}, **muted)
         shift = np.linspace(-0.12, 0.12, len(values)) if len(values) > 1 else np.zeros(1)
         axes.plot(place + shift, values, "o", color=MUTED, markersize=2, alpha=0.5)
         mine = [rows[best].value for name, rows in found if name == domain and best is not None and best in rows]
@@ -134,5 +127,4 @@ def _draw_domains(
     for label in axes.get_xticklabels():
         label.set_ha("right" if len(domains) > 2 else "center")
     axes.set_xlabel("domain")
-    axes.grid(axis="y")
-    axes.set_axisbelow(True)
+    grid(axes)

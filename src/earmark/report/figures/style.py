@@ -13,12 +13,12 @@ import io
 import logging
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from earmark.errors import InputError, require
-from earmark.report.reading import facts
+from earmark.report.metric_text import facts
 from earmark.tables import plain
 
 INK, MUTED, GRID, PAPER = "#1b2733", "#5f6c78", "#d5dbe1", "#fffffe"
@@ -109,6 +109,73 @@ def ink_on(red: float, green: float, blue: float) -> str:
     return "#000000" if luminance > 0.18 else "#ffffff"
 
 
+def style_of(place: int) -> tuple[str, str]:
+    """The colour and the marker of the n-th line of a figure: neighbours differ in both."""
+    return COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
+
+
+# --- parts that figures share ---------------------------------------------------------------------------------------
+
+
+def grid(axes: Any, axis: str = "y") -> None:
+    """Thin lines behind everything."""
+    axes.grid(axis=axis)
+    axes.set_axisbelow(True)
+
+
+def bare(axes: Any) -> None:
+    """No ticks and no frame: a map of cells, or a map of points."""
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def name_lines(axes: Any, names: Sequence[str]) -> None:
+    """A line of the figure for each name, the first at the top."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+
+
+def name_columns(axes: Any, names: Sequence[str], *, longest: int, rotation: float) -> None:
+    """Names above the columns of a map, slanted where one is longer than `longest`."""
+    axes.set_xticks(range(len(names)), [name_of(name, 16) for name in names])
+    axes.xaxis.tick_top()
+    if max(map(len, names)) > longest:
+        axes.tick_params(axis="x", rotation=rotation)
+        for label in axes.get_xticklabels():
+            label.set_ha("left")
+
+
+def write_cell(axes: Any, column: int, row: int, text: str, colour: Any, **font: Any) -> None:
+    """Text in the middle of a cell, in the ink that is read best on its colour."""
+    axes.text(column, row, text, ha="center", va="center", color=ink_on(*colour[:3]), **font)
+
+
+def frame_cell(axes: Any, column: int, row: int, width: float, height: float, linewidth: float) -> None:
+    """A frame of so many cells around the middle of a cell."""
+    corner = column - width / 2, row - height / 2
+    box = library("matplotlib.patches").Rectangle(
+        corner, width, height, fill=False, edgecolor=COLOURS[1], linewidth=linewidth
+    )
+    axes.add_patch(box)
+
+
+def colour_bar(
+    figure: Any, image: Any, axes: Any, label: str, form: Callable[[float, Any], str] | None = None, **room: Any
+) -> None:
+    """What the colours of an image mean."""
+    bar = figure.colorbar(image, ax=axes, **room)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(length=0)
+    if form is not None:
+        bar.ax.yaxis.set_major_formatter(form)
+    bar.set_label(label)
+
+
+# --- files and pages ------------------------------------------------------------------------------------------------
+
+
 def save(figure: Any, path: str) -> None:
     """Write a figure by its suffix: .png, .svg or .pdf. The same figure gives the same bytes."""
     suffix = path.rsplit(".", 1)[-1].lower()
@@ -129,7 +196,10 @@ def as_svg(figure: Any, name: str, description: str, dpi: int = 110) -> str:
     body = text[text.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.S)
     body = re.sub(r"<svg[^>]*>", lambda found: _opening(found[0], description), body, count=1)
-    return _coloured(_own_ids(re.sub(r">\s+<", "><", body), f"f{salt}"))
+    body = _own_ids(re.sub(r">\s+<", "><", body), f"f{salt}")
+    for fixed, variable in _FOLLOW.items():
+        body = body.replace(fixed, variable)
+    return body
 
 
 def _opening(tag: str, description: str) -> str:
@@ -148,10 +218,3 @@ def _own_ids(body: str, prefix: str) -> str:
     body = re.sub(r'(?:xlink:)?href="#([^"]+)"', rf'href="#{prefix}-\1"', body)
     body = body.replace("xlink:href", "href")
     return re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", body)
-
-
-def _coloured(body: str) -> str:
-    """The four colours that follow the page, and text in black, which is how matplotlib leaves it unstyled."""
-    for fixed, variable in _FOLLOW.items():
-        body = body.replace(fixed, variable)
-    return body

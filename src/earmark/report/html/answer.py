@@ -5,17 +5,20 @@ Beside it stand both protocols, the systems that failed on clips, and copies amo
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
-from earmark.report import answer, reading
+from earmark.report import answer
+from earmark.report.answer import SubsetAnswer
 from earmark.report.content import CopyNote, ReportData
-from earmark.report.html.cells import spelled, value_cell
-from earmark.report.ranking import Ranking, beside_value
-from earmark.report.reading import ACROSS, ALL, Representation, facts, listed, number, points
+from earmark.report.html.results import number_cell, value_cell
+from earmark.report.metric_text import facts, goodness, heading, number, points
+from earmark.report.ranking import Ranking
+from earmark.report.score_index import ACROSS, ALL, Representation, Subset, mean_over_subsets
 from earmark.scores import Row
-from earmark.tables import p_value_text, plain
+from earmark.tables import MISSING, p_value_text, plain
 from earmark.tables.html import Child, Html, folded, join, paragraph, section, table, tag
-from earmark.wording import counted
+from earmark.wording import counted, listed
 
 _OPEN = 12
 _EXAMPLES = 3
@@ -24,11 +27,13 @@ _EXAMPLES = 3
 def the_answer(data: ReportData) -> Html:
     ranking = data.ranking
     found = answer.findings(ranking)
+    said, name = " ".join(answer.lead(ranking)), answer.champion(ranking)
+    before, mention, after = said.partition(name) if name else (said, "", "")
     return section(
         "answer",
         "The answer",
-        paragraph(_emphasised(" ".join(answer.lead(ranking)), answer.champion(ranking)), class_="lead"),
-        on_copies(data.copies),
+        paragraph(before, tag("b", mention) if mention else None, after, class_="lead"),
+        *(_about_copies(note) for note in data.copies if note.sounds),
         _per_subset(found, ranking) if found else None,
         paragraph(_caution(found), class_="quiet") if found else None,
         both_protocols(ranking),
@@ -36,32 +41,27 @@ def the_answer(data: ReportData) -> Html:
     )
 
 
-def _emphasised(said: str, name: str | None) -> Html:
-    """The text with the first mention of a name in bold."""
-    before, mention, after = said.partition(name) if name else (said, "", "")
-    return join(before, tag("b", mention) if mention else None, after)
-
-
-def _per_subset(found: Sequence[answer.Finding], ranking: Ranking) -> Html:
-    metric = reading.headline(ranking.scores)
+def _per_subset(found: Sequence[SubsetAnswer], ranking: Ranking) -> Html:
     across = any(finding.over_all for finding in found)
     main = tag("small", "across groups") if all(finding.across for finding in found) else None
     chance = any(finding.row.lift is not None for finding in found)
-    heads: list[Child] = ["subset", join("best representation", main), join(spelled(metric), main)]
+    heads: list[Child] = ["subset", join("best representation", main), join(heading(ranking.index.headline), main)]
     heads += ["chance", "lift"] if chance else []
     heads += ["over all pairs", "best over all pairs"] if across else []
     lines = []
     for finding in found:
-        best = "none" if finding.hindrance else finding.best.label
-        value = "–" if finding.hindrance else value_cell(finding.row, beside_value(ranking, finding.row))
-        line: list[Html | str] = [finding.subset.label, best, value]
-        line += ([""] * 2 if finding.hindrance else _chance_cells(finding.row)) if chance else []
-        line += ([""] * 2 if finding.hindrance else _over_all_cells(finding)) if across else []
+        line: list[Html | str] = [finding.subset.label]
+        if finding.hindrance:
+            line += ["none", MISSING, *[""] * (2 * chance + 2 * across)]
+        else:
+            line += [finding.best.label, value_cell(finding.row, ranking.clips_beside(finding.row))]
+            line += _chance_cells(finding.row) if chance else []
+            line += _over_all_cells(finding) if across else []
         lines.append([*line, answer.verdict(finding)])
     return table([*heads, "compared with the others"], lines, left=2, words=1)
 
 
-def _caution(found: Sequence[answer.Finding]) -> str:
+def _caution(found: Sequence[answer.SubsetAnswer]) -> str:
     most = max(finding.others for finding in found) + 1
     said = "Square brackets are 95 % intervals; n counts the clips that were queries."
     if any(finding.row.low is None for finding in found):
@@ -88,23 +88,22 @@ def _chance_cells(row: Row) -> list[Html | str]:
     if row.baseline is None or row.lift is None:
         return ["", ""]
     p_value = tag("small", p_value_text(row.p_value)) if row.p_value is not None else None
-    lift = tag("td", number(row.lift, row.metric, sign=True), p_value, class_="n", data_value=repr(row.lift))
+    lift = number_cell(number(row.lift, row.metric, sign=True), row.lift, p_value)
     return [number(row.baseline, row.metric), lift]
 
 
-def _over_all_cells(finding: answer.Finding) -> list[Html | str]:
+def _over_all_cells(finding: SubsetAnswer) -> list[Html | str]:
     """What the best across groups has over all pairs, and what is best there."""
     row, other = finding.over_all, finding.other_row
     if row is None or row.value is None or finding.row.value is None:
         return ["", ""]
-    mine = value_cell(row, f"{points(row.value - finding.row.value, row.metric)}", count=False)
+    mine = value_cell(row, points(row.value - finding.row.value, row.metric), count=False)
     if not finding.differs or finding.other is None or other is None or other.value is None:
         return [mine, "the same"]
     here = finding.other_across
     fall = f"{number(here.value, here.metric)} across groups" if here is not None and here.value is not None else ""
-    name = tag("small", finding.other.label)
     shown = number(other.value, other.metric)
-    return [mine, tag("td", shown, name, tag("small", fall), class_="n", data_value=repr(other.value))]
+    return [mine, number_cell(shown, other.value, tag("small", finding.other.label), tag("small", fall))]
 
 
 # --- both protocols -----------------------------------------------------------------------------------------------
@@ -112,46 +111,34 @@ def _over_all_cells(finding: answer.Finding) -> list[Html | str]:
 
 def both_protocols(ranking: Ranking) -> Html | None:
     """Each representation across groups and over all pairs, with its place in both; None without groups."""
-    metric = reading.headline(ranking.scores)
-    across = reading.values(ranking.scores, metric, ACROSS)
-    over_all = {place: rows for place, rows in reading.values(ranking.scores, metric, ALL).items() if place in across}
-    here, there = reading.mean_over_subsets(across), reading.mean_over_subsets(over_all)
-    lines = [line for line in here if line in there]
-    if not lines:
-        return None
+    metric = ranking.index.headline
+    across = ranking.index.values(metric, ACROSS)
+    over_all = {place: rows for place, rows in ranking.index.values(metric, ALL).items() if place in across}
+    here, there = mean_over_subsets(across), mean_over_subsets(over_all)
     places = _places(here, metric), _places(there, metric)
-    order = sorted(lines, key=lambda line: places[0][line])
-    body: list[list[Html | str]] = [
-        [
-            line.label,
-            _cell(here[line], metric),
-            _place(places[0][line], len(here)),
-            _cell(there[line], metric),
-            _place(places[1][line], len(there)),
-            tag("td", points(there[line] - here[line], metric), class_="n", data_value=repr(there[line] - here[line])),
-        ]
-        for line in order
-    ]
-    heads: list[Child] = ["representation", join(spelled(metric), tag("small", "across groups")), "place"]
-    heads += [join(spelled(metric), tag("small", "over all pairs")), "place", "more over all pairs"]
+    order = sorted((line for line in here if line in there), key=lambda line: places[0][line])
+    if not order:
+        return None
+    body: list[list[Html | str]] = []
+    for line in order:
+        cells: list[Html | str] = [line.label]
+        for means, place in zip((here, there), places, strict=True):
+            cells.append(number_cell(number(means[line], metric), means[line]))
+            cells.append(number_cell(f"{place[line]} of {len(means)}", place[line]))
+        more = there[line] - here[line]
+        body.append([*cells, number_cell(points(more, metric), more)])
+    heads: list[Child] = ["representation", join(heading(metric), tag("small", "across groups")), "place"]
+    heads += [join(heading(metric), tag("small", "over all pairs")), "place", "more over all pairs"]
     mean = f" Means over {len(across)} subsets." if len(across) > 1 else ""
-    caption = f"Both protocols side by side, sorted by the value across groups.{mean}"
-    made = table(heads, body, caption=caption)
+    made = table(heads, body, caption=f"Both protocols side by side, sorted by the value across groups.{mean}")
     return made if len(order) <= _OPEN else folded(f"Both protocols side by side ({len(order)} representations)", made)
 
 
 def _places(means: Mapping[Representation, float], metric: str) -> dict[Representation, int]:
     """1 for the best; equal values share a place."""
-    turned = 1 if facts(metric).higher_is_better else -1
-    return {line: 1 + sum(turned * other > turned * value for other in means.values()) for line, value in means.items()}
-
-
-def _cell(value: float, metric: str) -> Html:
-    return tag("td", number(value, metric), class_="n", data_value=repr(value))
-
-
-def _place(place: int, count: int) -> Html:
-    return tag("td", f"{place} of {count}", class_="n", data_value=str(place))
+    turned = -1 if facts(metric).higher_is_better else 1
+    order = sorted(turned * mean for mean in means.values())
+    return {line: 1 + bisect_left(order, turned * mean) for line, mean in means.items()}
 
 
 # --- clips that failed --------------------------------------------------------------------------------------------
@@ -162,67 +149,59 @@ def lost_clips(data: ReportData) -> Html | None:
     failing = [count for count in data.counts if count.scored < count.clips]
     if not failing:
         return None
-    metric = reading.headline(data.ranking.scores)
-    own, ranked = reading.values(data.scores, metric), reading.values(data.ranking.scores, metric)
+    metric = data.ranking.index.headline
+    own, ranked = (_best_rows(index.values(metric)) for index in (data.index, data.ranking.index))
     body: list[list[Html | str]] = []
     for count in failing:
-        place = reading.Subset(count.suite, count.subset)
-        body.append(
-            [
-                count.system,
-                place.label,
-                f"{count.scored} of {count.clips}",
-                _best_of(own.get(place, {}), count.system),
-                "not ranked" if count.lost_most else _best_of(ranked.get(place, {}), count.system),
-            ]
-        )
-    heads: list[Child] = ["system", "subset", "clips", f"{metric} on its own clips", f"{metric} as compared"]
+        key = Subset(count.suite, count.subset), count.system
+        clips = f"{count.scored} of {count.clips}"
+        compared = "not ranked" if count.lost_most else _with_n(ranked.get(key))
+        body.append([count.system, key[0].label, clips, _with_n(own.get(key)), compared])
+    heads = ["system", "subset", "clips", f"{metric} on its own clips", f"{metric} as compared"]
     caption = "Systems that failed on clips. A value on other clips than those of the rest is not comparable with them."
     made = table(heads, body, left=2, caption=caption)
     return made if len(body) <= _OPEN else folded(f"{counted(len(body), 'system')} failed on clips", made)
 
 
-def _best_of(rows: Mapping[Representation, Row], system: str) -> str:
-    own = [row for line, row in rows.items() if line.system == system]
-    if not own:
-        return "–"
-    best = max(own, key=reading.goodness)
-    return " ".join(filter(None, [number(best.value or 0.0, best.metric, unit=True), f"(n = {best.n})"]))
+def _best_rows(values: Mapping[Subset, Mapping[Representation, Row]]) -> dict[tuple[Subset, str], Row]:
+    """The best row of each subset and system."""
+    best: dict[tuple[Subset, str], Row] = {}
+    for place, rows in values.items():
+        for line, row in rows.items():
+            known = best.setdefault((place, line.system), row)
+            if goodness(row) > goodness(known):
+                best[place, line.system] = row
+    return best
+
+
+def _with_n(row: Row | None) -> str:
+    return MISSING if row is None else f"{number(row.value or 0.0, row.metric, unit=True)} (n = {row.n})"
 
 
 # --- copies -------------------------------------------------------------------------------------------------------
 
 
-def on_copies(notes: Sequence[CopyNote]) -> Html | None:
-    """A paragraph for each subset that holds copies; where they were kept it is a warning."""
-    made = [_on_copies(note) for note in notes if note.sounds]
-    return join(*made) if made else None
-
-
-def _on_copies(note: CopyNote) -> Html:
+def _about_copies(note: CopyNote) -> Html:
+    """A paragraph for a subset that holds copies; where they were kept it is a warning."""
     count = f"{counted(note.clips, 'clip')} of {note.subset} are copies of {counted(note.sounds, 'sound')}"
     mixed = note.under_several_labels
     labels = f", {counted(mixed, 'sound')} under more than one label" if mixed else ""
     if note.policy == "drop":
-        what = "the first of each sound stays" if not mixed else (
-            "none of a sound under several labels stays, and the first of every other one"
-        )  # fmt: skip
-        said = f" {count}{labels}. {counted(note.left_out, 'clip')} of them were left out: {what}."
-        head = "Copies left out."
+        kind, head, kept = "quiet", "Copies left out.", "the first of each sound stays"
+        if mixed:
+            kept = "none of a sound under several labels stays, and the first of every other one"
+        said = f" {count}{labels}. {counted(note.left_out, 'clip')} of them were left out: {kept}."
     else:
+        kind, head = "synthetic", "Copies among the sounds."
         said = (
             f" {count}{labels}. They were kept: a copy finds its twin at distance 0, which raises every score below"
             f"{', or lowers it where the labels differ' if mixed else ''}. Run again with “--copies drop” for numbers"
             " that rest on different sounds."
         )
-        head = "Copies among the sounds."
-    named = [_set(ids, labels_) for ids, labels_ in note.examples[:_EXAMPLES]]
+    named = []
+    for ids, names in note.examples[:_EXAMPLES]:
+        shown = " = ".join(plain(id, 60) for id in ids[:3]) + (" = …" if len(ids) > 3 else "")
+        under = f" (labelled {listed(plain(name, 40) for name in names[:4])})" if len(names) > 1 else ""
+        named.append(shown + under)
     more = f" For example {listed(named)}; clips.csv names all." if named else ""
-    kind = "quiet" if note.policy == "drop" else "synthetic"
     return tag("div", tag("strong", head), said, more, class_=kind, role="note")
-
-
-def _set(ids: Sequence[str], labels: Sequence[str]) -> str:
-    shown = " = ".join(plain(id, 60) for id in ids[:3]) + (" = …" if len(ids) > 3 else "")
-    under = f" (labelled {listed([plain(label, 40) for label in labels[:4]])})" if len(labels) > 1 else ""
-    return shown + under

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from earmark.errors import EarmarkError
-from earmark.report import audio_player, figures
+from earmark.report import figures
+from earmark.report.audio_player import Sound, cut, player
 from earmark.report.content import CloseUp, ReportData
 from earmark.report.figures.points import MOST_CLASSES, MOST_COLOURS
+from earmark.report.html.results import number_cell
 from earmark.report.neighbours import (
     Confusions,
     Neighbour,
@@ -23,7 +24,7 @@ from earmark.report.neighbours import (
     worst_queries,
 )
 from earmark.report.projection import project
-from earmark.tables import plain
+from earmark.tables import MISSING, plain
 from earmark.tables.html import Child, Html, drawing, image, join, paragraph, section, table, tag
 from earmark.wording import counted
 
@@ -33,50 +34,40 @@ _FEWEST_CHARACTERS = 9_000
 _SIDE_BY_SIDE = 14  # classes of a matrix that is legible at half the width
 
 
-@dataclass(frozen=True)
-class _Look:
-    """A close-up with its worst retrievals chosen, so that the room for sounds can be shared out."""
-
-    close_up: CloseUp
-    retrievals: list[Retrieval]
-
-    @property
-    def sounds(self) -> int:
-        return sum(1 + len(item.neighbours) for item in self.retrievals) if self.close_up.fetch else 0
-
-
 def closer_look(data: ReportData) -> Html | None:
     """A part for each close-up; None when there are none."""
     if not data.close_ups:
         return None
-    looks = [_Look(item, retrieve(item, worst_queries(item, WORST), NEIGHBOURS)) for item in data.close_ups]
-    players = sum(look.sounds for look in looks)
+    worst = [retrieve(item, worst_queries(item, WORST), NEIGHBOURS) for item in data.close_ups]
+    players = sum(
+        1 + len(found.neighbours)
+        for item, retrievals in zip(data.close_ups, worst, strict=True)
+        for found in retrievals
+        if item.fetch
+    )
     room = data.sound_budget // players if players else 0
-    parts = [_close_up(look, number, room, data.seed) for number, look in enumerate(looks)]
-    return section("closer", "A closer look", paragraph(_introduction(looks)), parts)
-
-
-def _introduction(looks: Sequence[_Look]) -> str:
-    what = "the one representation below" if len(looks) == 1 else f"the {len(looks)} representations below"
-    return (
-        f"Scores are averages. For {what}: where the clips lie, which classes are taken for"
-        " which, and the retrievals that "
-        "went most wrong."
+    count = len(data.close_ups)
+    what = "the one representation below" if count == 1 else f"the {count} representations below"
+    said = (
+        f"Scores are averages. For {what}: where the clips lie, which classes are taken for which, and the retrievals"
+        " that went most wrong."
     )
-
-
-def _close_up(look: _Look, number: int, room: int, seed: int) -> Html:
-    item = look.close_up
-    found = confusions(item.labels, item.nearest)
-    small = len(found.classes) <= _SIDE_BY_SIDE
-    return tag(
-        "article",
-        tag("h3", item.label + (" (across groups)" if item.protocol == "across_groups" else "")),
-        tag("div", _map(item, number, seed), _matrix(found, number), class_="side" if small else None),
-        _confusion_table(found),
-        _hub_table(item),
-        _worst(look, room, found),
-    )
+    parts = []
+    for number, (item, retrievals) in enumerate(zip(data.close_ups, worst, strict=True)):
+        found = confusions(item.labels, item.nearest)
+        side = "side" if len(found.classes) <= _SIDE_BY_SIDE else None
+        heading = item.label + (" (across groups)" if item.protocol == "across_groups" else "")
+        parts.append(
+            tag(
+                "article",
+                tag("h3", heading),
+                tag("div", _map(item, number, data.seed), _matrix(found, number), class_=side),
+                _confusion_table(found),
+                _hub_table(item),
+                _worst(item, retrievals, room),
+            )
+        )
+    return section("closer", "A closer look", paragraph(said), parts)
 
 
 # --- the map --------------------------------------------------------------------------------------------------------
@@ -94,9 +85,8 @@ def _map(item: CloseUp, number: int, seed: int) -> Html | None:
     figure = figures.projection(placed, item.labels, wrong=wrong)
     classes = len({label for label in item.labels if label})
     caption = (
-        f"Map of {len(placed.rows)} clips"
-        f" ({placed.method}{'; ' + placed.note if placed.note else ''}), coloured by class."
-        " A red rim marks a clip whose nearest neighbour is of another class."
+        f"Map of {len(placed.rows)} clips ({placed.method}{'; ' + placed.note if placed.note else ''}), coloured by "
+        "class. A red rim marks a clip whose nearest neighbour is of another class."
     )
     if placed.method == "t-SNE":
         caption += " Read who lies beside whom; sizes of islands and gaps between them mean little."
@@ -117,9 +107,8 @@ def _matrix(found: Confusions, number: int) -> Html | None:
         return None
     figure = figures.confusion(found)
     caption = (
-        "In percent of a class's clips (row): the class of the nearest neighbour (column). Blue"
-        " is right, orange is wrong; "
-        "classes that are taken for each other stand side by side, so an orange block is a family of sounds."
+        "In percent of a class's clips (row): the class of the nearest neighbour (column). Blue is right, orange is"
+        " wrong; classes that are taken for each other stand side by side, so an orange block is a family of sounds."
     )
     if len(found.classes) > MOST_CLASSES:
         caption += f" The {MOST_CLASSES} most confused of {len(found.classes)} classes."
@@ -134,21 +123,15 @@ def _confusion_table(found: Confusions) -> Html | None:
     wrong = total - int(np.trace(found.counts))
     if not pairs:
         return paragraph(f"No clip of {total} has a nearest neighbour of another class.")
-    lines = [
-        [pair.true, pair.taken_for, _td(f"{100 * pair.clips / pair.size:.0f} %", pair.clips / pair.size),
-         f"{pair.clips} of {pair.size}"]
-        for pair in pairs
-    ]  # fmt: skip
+    lines: list[list[Html | str]] = []
+    for pair in pairs:
+        share = number_cell(f"{100 * pair.clips / pair.size:.0f} %", pair.clips / pair.size)
+        lines.append([pair.true, pair.taken_for, share, f"{pair.clips} of {pair.size}"])
     caption = (
         f"Most frequent confusions. {wrong} of {total} clips ({100 * wrong / total:.1f}\N{NO-BREAK SPACE}%) have a"
-        " nearest neighbour of another "
-        "class."
+        " nearest neighbour of another class."
     )
     return table(["class", "taken for", "of its clips", "clips"], lines, left=2, caption=caption)
-
-
-def _td(shown: str, value: float) -> Html:
-    return tag("td", shown, class_="n", data_value=repr(float(value)))
 
 
 def _hub_table(item: CloseUp) -> Html | None:
@@ -156,18 +139,12 @@ def _hub_table(item: CloseUp) -> Html | None:
     if not found:
         return None
     measured = any(hub.occurrences is not None for hub in found)
-    heads: list[Child] = ["hub", "class", "nearest of", "of them wrong"]
-    heads += [f"among the {item.hub_k} nearest of"] if measured else []
+    heads = ["hub", "class", "nearest of", "of them wrong", *([f"among the {item.hub_k} nearest of"] * measured)]
     lines = []
     for hub in found:
-        line: list[Html | str] = [
-            item.ids[hub.row],
-            item.labels[hub.row] or "",
-            counted(hub.times, "clip"),
-            str(hub.wrong),
-        ]
-        line += [counted(hub.occurrences, "clip") if hub.occurrences is not None else "–"] if measured else []
-        lines.append(line)
+        line = [item.ids[hub.row], item.labels[hub.row] or "", counted(hub.times, "clip"), str(hub.wrong)]
+        lists = MISSING if hub.occurrences is None else counted(hub.occurrences, "clip")
+        lines.append([*line, *([lists] * measured)])
     caption = (
         "Hubs: clips that many others have for nearest neighbour, where one would be expected. Where most are wrong,"
         " listen for something shared that is not the class, such as background noise or silence."
@@ -178,91 +155,80 @@ def _hub_table(item: CloseUp) -> Html | None:
 # --- the worst retrievals -------------------------------------------------------------------------------------------
 
 
-def _worst(look: _Look, room: int, found: Confusions) -> Html | None:
-    if not look.retrievals:
+def _worst(item: CloseUp, retrievals: Sequence[Retrieval], room: int) -> Html | None:
+    if not retrievals:
         return None
-    shown = [_retrieval(look.close_up, item, room) for item in look.retrievals]
-    ways = "Listen before you blame the representation: labels, cuts and recordings fail too." if look.sounds else (
-        "No sounds were given with these clips."
-    )  # fmt: skip
-    return join(
-        tag("h4", "The worst retrievals"),
-        paragraph(
-            "Clips whose nearest neighbour is of another class, the most misplaced first, one"
-            " for each pair of classes. "
-            f"Beside the query stand its nearest neighbours in order. {ways}",
-            class_="quiet",
-        ),
-        shown,
+    ways = "No sounds were given with these clips."
+    if item.fetch:
+        ways = "Listen before you blame the representation: labels, cuts and recordings fail too."
+    said = (
+        "Clips whose nearest neighbour is of another class, the most misplaced first, one for each pair of classes. "
+        f"Beside the query stand its nearest neighbours in order. {ways}"
     )
+    shown = [_retrieval(item, found, room) for found in retrievals]
+    return join(tag("h4", "The worst retrievals"), paragraph(said, class_="quiet"), shown)
 
 
 def _retrieval(item: CloseUp, found: Retrieval, room: int) -> Html:
     rows = [found.row, *(neighbour.row for neighbour in found.neighbours)]
     sounds = {row: _sound(item, row) for row in rows}
-    longest = max((sound.seconds for sound in sounds.values() if isinstance(sound, audio_player.Sound)), default=0.0)
+    longest = max((sound.seconds for sound in sounds.values() if isinstance(sound, Sound)), default=0.0)
     cards = [_card(item, found.row, None, sounds[found.row], longest, room)]
     cards += [_card(item, near.row, near, sounds[near.row], longest, room) for near in found.neighbours]
-    taken = item.labels[found.neighbours[0].row]
-    names = tag("b", item.labels[found.row] or ""), tag("b", taken or "a clip without a label")
-    said = join("A clip of ", names[0], " taken for ", names[1], ". ", _own_class(item, found))
-    return tag("div", paragraph(said), tag("div", cards, class_="clips"), class_="retrieval")
+    taken = item.labels[found.neighbours[0].row] or "a clip without a label"
+    own = ""
+    if found.own is not None and found.own_rank is not None and found.own.distance is not None:
+        own = (
+            f"The nearest clip of its own class comes at rank {found.own_rank} of {found.candidates}, at distance "
+            f"{found.own.distance:.3g} ({plain(item.ids[found.own.row], 60)})."
+        )
+    said = paragraph("A clip of ", tag("b", item.labels[found.row] or ""), " taken for ", tag("b", taken), ". ", own)
+    return tag("div", said, tag("div", cards, class_="clips"), class_="retrieval")
 
 
-def _own_class(item: CloseUp, found: Retrieval) -> str:
-    if found.own is None or found.own_rank is None or found.own.distance is None:
-        return ""
-    return (
-        f"The nearest clip of its own class comes at rank {found.own_rank} of {found.candidates}, at distance "
-        f"{found.own.distance:.3g} ({plain(item.ids[found.own.row], 60)})."
-    )
-
-
-def _sound(item: CloseUp, row: int) -> audio_player.Sound | str:
+def _sound(item: CloseUp, row: int) -> Sound | str:
     """The clip cut for the page, or why there is none."""
     if item.fetch is None:
         return ""
     try:
         samples, rate = item.fetch(row)
-        if not len(samples):
-            return "no sound: the clip is empty"
-        return audio_player.cut(samples, rate)
+        return cut(samples, rate) if len(samples) else "no sound: the clip is empty"
     except Exception as error:  # whatever a file or a stranger's function does, the report is written
         return f"no sound: {plain(str(error) or type(error).__name__, 160)}"
 
 
-def _card(
-    item: CloseUp, row: int, near: Neighbour | None, sound: audio_player.Sound | str, longest: float, room: int
-) -> Html:
-    parts: list[Child] = []
+def _card(item: CloseUp, row: int, near: Neighbour | None, sound: Sound | str, longest: float, room: int) -> Html:
     label = item.labels[row] or "no label"
-    if isinstance(sound, audio_player.Sound):
-        picture = figures.spectrogram_png(sound.samples, sound.rate, longest)
-        parts.append(image(picture, f"Spectrogram of a clip of {label}"))
-        parts.append(tag("span", f"0–{sound.rate / 2000:g} kHz, 0–{longest:.2f} s", class_="small"))
-        parts += _player(sound, room, f"{label}, {item.ids[row]}")
+    parts: list[Child] = [tag("b", label)]
+    if near is None:
+        parts.append(tag("span", "query"))
+    else:
+        parts.append(
+            tag("span", "same class" if near.same else "other class", class_="right" if near.same else "wrong")
+        )
+    if isinstance(sound, Sound):
+        parts += sound_parts(sound, longest, room, f"a clip of {label}", f"{label}, {item.ids[row]}")
     elif sound:
-        parts.append(tag("span", sound, class_="small"))
-    kind = "query" if near is None else "right" if near.same else "wrong"
-    mark = "query" if near is None else "same class" if near.same else "other class"
-    name = tag("b", label)
+        parts.append(small(sound))
+    distance = f"distance {near.distance:.3g}" if near and near.distance is not None else ""
     group = item.groups[row] if item.groups is not None else None
-    where = " · ".join(
-        filter(None, [f"distance {near.distance:.3g}" if near and near.distance is not None else "", group])
-    )
-    parts = [
-        name,
-        tag("span", mark, class_=None if near is None else kind),
-        *parts,
-        tag("span", item.ids[row], class_="small"),
-        tag("span", where, class_="small") if where else None,
-    ]
+    where = " · ".join(filter(None, [distance, group]))
+    parts += [small(item.ids[row]), small(where) if where else None]
     return tag("div", parts, class_="clip query" if near is None else "clip")
 
 
-def _player(sound: audio_player.Sound, room: int, name: str) -> list[Html]:
-    made = audio_player.player(sound, room) if room >= _FEWEST_CHARACTERS else None
+def small(text: str) -> Html:
+    return tag("span", text, class_="small")
+
+
+def sound_parts(sound: Sound, seconds: float, room: int, drawn: str, played: str) -> list[Child]:
+    """A sound as its spectrogram, which spans `seconds`, and as a player of at most `room` characters."""
+    parts: list[Child] = [
+        image(figures.spectrogram_png(sound.samples, sound.rate, seconds), f"Spectrogram of {drawn}"),
+        small(f"0–{sound.rate / 2000:g} kHz, 0–{seconds:.2f} s"),
+    ]
+    made = player(sound, room) if room >= _FEWEST_CHARACTERS else None
     if made is None:
-        return [tag("span", "not playable here: the report would grow too large", class_="small")]
-    remark = [tag("span", made.remark, class_="small")] if made.remark else []
-    return [tag("audio", controls=True, preload="none", src=made.uri, aria_label=f"Play {name}"), *remark]
+        return [*parts, small("not playable here: the report would grow too large")]
+    parts.append(tag("audio", controls=True, preload="none", src=made.uri, aria_label=f"Play {played}"))
+    return [*parts, small(made.remark) if made.remark else None]

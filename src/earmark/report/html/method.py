@@ -1,15 +1,16 @@
-"""The last part of a report: what happened to single files, and how everything was measured."""
+"""The last part of a report: overlaps with training data, what happened to single files, how all was measured."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from urllib.parse import quote
 
 from earmark.corpora.clips import CorpusCard
-from earmark.report import reading
 from earmark.report.content import FileKind, FileNote, ReportData, Timing
+from earmark.report.html.results import number_cell
+from earmark.report.metric_text import facts
+from earmark.report.score_index import representation, subset
 from earmark.tables.html import Child, Html, bullets, folded, join, pairs, paragraph, section, table, tag
 from earmark.wording import counted
 
@@ -31,24 +32,6 @@ CORRECTIONS = {
     "dsl": "d² minus the points' squared distances to the middle of their k nearest; orders neighbours, is no distance",
 }
 
-METRICS = {
-    "P@1": "share of clips whose nearest neighbour is of their class",
-    "GSR": "global separation rate: nearest clip of another class against the mean of the own; 50 % where equal",
-    "CSR": "class separation ratio: nearest clip of another class against the farthest of the own, from class means",
-    "CSR_pointwise": "the same ratio clip by clip, then averaged",
-    "CS": "distances inside a class over those inside and between, for all pairs of classes; lower is better",
-    "CSCF": "share of ordered pairs of classes that lie closer together than the first is wide; lower is better",
-    "silhouette": "mean of (b − a) / max(a, b): a, distance to the own class; b, to the nearest other class",
-    "NMI": "agreement of k-means clusters with the classes: normalised mutual information",
-    "ARI": "agreement of k-means clusters with the classes: adjusted Rand index, 0 by chance",
-    "kmeans_purity": "share of clips in the majority class of their k-means cluster",
-    "purity": "the same for HDBSCAN clusters of a UMAP; sensitive to the versions of both",
-    "hub_ratio": "how often the top 1 % of clips appear as neighbours, relative to even; 1 is even",
-    "antihub_rate": "share of clips that are nobody's neighbour",
-    "hub_skew": "skewness of how often clips appear as neighbours; 0 is even",
-    "robin_hood": "share of neighbour appearances to take from the frequent and give to the rare until all are equal",
-}
-
 _KINDS: dict[FileKind, str] = {
     "failed": "could not be used",
     "dropped": "left out",
@@ -57,97 +40,124 @@ _KINDS: dict[FileKind, str] = {
 }
 
 
+_OVERLAPS = {"confirmed": "●", "likely": "◐", "no evidence": "○", "unknown": "?"}
+
+
+def heard_before(data: ReportData) -> Html | None:
+    """The audit as a table of marks, and below it the sentence behind every mark that is not "no evidence"."""
+    if not data.overlaps:
+        return None
+    models = list(dict.fromkeys(note.model for note in data.overlaps))
+    subsets = list(dict.fromkeys(note.subset for note in data.overlaps))
+    marks: dict[tuple[str, str], Html] = {}
+    reasons: dict[tuple[str, str, str], list[str]] = {}
+    for note in data.overlaps:
+        title = f"{note.verdict}: {note.why}"
+        marks[note.model, note.subset] = tag("span", _OVERLAPS[note.verdict], title=title, aria_label=note.verdict)
+        if note.verdict != "no evidence":
+            reasons.setdefault((note.model, note.verdict, note.why), []).append(note.subset)
+    return section(
+        "overlap",
+        "Heard before?",
+        paragraph(
+            "Zero-shot scores flatter a model that was trained on the very sounds it is measured with. This table"
+            " compares what the cards of models and corpora state; no recordings were compared, and “no evidence” is"
+            " not “no”."
+        ),
+        table(["model", *subsets], [[model, *(marks.get((model, name), "") for name in subsets)] for model in models]),
+        paragraph(" · ".join(f"{mark} {words}" for words, mark in _OVERLAPS.items()), class_="quiet"),
+        bullets(
+            f"{model} and {', '.join(where)}: {verdict}; {why}." for (model, verdict, why), where in reasons.items()
+        ),
+    )
+
+
 def what_happened(data: ReportData) -> Html:
     """Every file that was not simply used, and the notes of the run."""
-    notes = list(dict.fromkeys([*data.notes, *data.scores.notes]))
     parts: list[Child] = []
     if data.files:
         counts = Counter(note.kind for note in data.files)
         said = ", ".join(f"{counts[kind]} {words}" for kind, words in _KINDS.items() if counts[kind])
         were = "was" if len(data.files) == 1 else "were"
         parts.append(paragraph(f"{counted(len(data.files), 'clip')} {were} not simply used: {said}."))
-        told = [note for note in data.files if note.kind != "converted"]
+        other = [note for note in data.files if note.kind != "converted"]
         converted = [note for note in data.files if note.kind == "converted"]
-        parts.append(_file_table(told[:MOST_FILES]) if told else None)
+        parts.append(_file_table(other[:MOST_FILES]) if other else None)
         if converted:
             title = f"{counted(len(converted), 'clip')} resampled or mixed down, as the models need"
             parts.append(folded(title, _file_table(converted[:MOST_FILES])))
-        if max(len(told), len(converted)) > MOST_FILES:
-            parts.append(
-                paragraph(f"The first {MOST_FILES} are listed; the run's failure file has all.", class_="quiet")
-            )
+        if max(len(other), len(converted)) > MOST_FILES:
+            said = f"The first {MOST_FILES} are listed; the run's failure file has all."
+            parts.append(paragraph(said, class_="quiet"))
     else:
         parts.append(paragraph("Every clip was used as it is: none failed, none was dropped, none was cut."))
+    notes = list(dict.fromkeys([*data.notes, *data.scores.notes]))
     parts.append(bullets(notes) if notes else None)
     return section("files", "What happened to single files", parts)
 
 
-def _file_table(files: Iterable[FileNote]) -> Html:
-    shown = list(files)
-    subset = len({note.subset for note in shown}) > 1
-    system = any(note.system for note in shown)
-    heads: list[Child] = ["clip", "what", "why", "what was done"]
-    heads += (["subset"] if subset else []) + (["for"] if system else [])
+def _file_table(files: Sequence[FileNote]) -> Html:
+    several = len({note.subset for note in files}) > 1
+    system = any(note.system for note in files)
+    heads = ["clip", "what", "why", "what was done", *(["subset"] if several else []), *(["for"] if system else [])]
     lines = []
-    for note in shown:
+    for note in files:
         name = join(note.clip, tag("small", f" {note.label}", class_="quiet") if note.label else None)
         line: list[Html | str] = [name, tag("span", note.kind, class_=f"badge {note.kind}"), note.reason, note.outcome]
-        lines.append([*line, *([note.subset] if subset else []), *([note.system or "all"] if system else [])])
+        lines.append([*line, *([note.subset] if several else []), *([note.system or "all"] if system else [])])
     return table(heads, lines, left=len(heads), filterable=True)
 
 
 def how(data: ReportData) -> Html:
-    rows = reading.single_subsets(data.scores)
+    rows = data.index.rows
     distances = list(dict.fromkeys(row.distance for row in rows if row.distance))
     corrections = [name for name in dict.fromkeys(row.correction for row in rows) if name not in ("", "none")]
+    words = [(name, CORRECTIONS.get(name.partition(":")[0], "")) for name in corrections]
+    settings = [*data.settings.items(), *data.versions.items()]
+    settings += [("Earmark", data.version)] if data.version else []
+    links = [tag("a", title, href=quote(address)) for title, address in data.tables.items() if _beside(address)]
     return section(
         "method",
         "How it was measured",
         paragraph(
-            "Vectors come from frozen models; nothing was trained on the labels. Every clip is a"
-            " query once, and its neighbours "
-            "are all other clips of its subset (across groups: of other groups). Means over"
-            " subsets count each subset once."
+            "Vectors come from frozen models; nothing was trained on the labels. Every clip is a query once, and its"
+            " neighbours are all other clips of its subset (across groups: of other groups). Means over subsets count"
+            " each subset once."
         ),
-        tag("h3", "Models that do not repeat themselves") if data.unsteady else None,
-        paragraph("Their scores rest on more than the clips: another run may give others.") if data.unsteady else None,
-        bullets(data.unsteady) if data.unsteady else None,
-        tag("h3", "Distances") if distances else None,
-        pairs((name, DISTANCES.get(name, "")) for name in distances) if distances else None,
-        tag("h3", "Hubness corrections") if corrections else None,
-        pairs((name, CORRECTIONS.get(name.partition(":")[0], "")) for name in corrections) if corrections else None,
-        tag("h3", "Metrics"),
-        pairs((name, _definition(name)) for name in reading.metrics(rows)),
-        _calibration(data),
-        _facts_table(data),
-        _timings(data.timings) if data.timings else None,
+        _titled("Models that do not repeat themselves", _unsteady(data.unsteady) if data.unsteady else None),
+        _titled("Distances", pairs((name, DISTANCES.get(name, "")) for name in distances) if distances else None),
+        _titled("Hubness corrections", pairs(words) if words else None),
+        _titled("Metrics", pairs((name, facts(name).words or "see the documentation") for name in data.index.metrics)),
+        _titled("Chance and intervals", _calibration(data)),
+        _titled("Settings and versions", pairs(settings) if settings else None),
+        _titled("Time", _timings(data.timings) if data.timings else None),
         tag("h3", "Sounds") if data.cards else None,
         [_card(card) for card in data.cards],
-        _tables(data),
+        _titled("The same as tables", bullets(links) if links else None),
         _hashes(data),
         folded("Configuration", tag("pre", data.config)) if data.config.strip() else None,
     )
 
 
-def _definition(metric: str) -> str:
-    found = re.fullmatch(r"P@(\d+)", metric)
-    if found and metric != "P@1":
-        return f"share of the {found[1]} nearest neighbours that are of the query's class, averaged over clips"
-    return METRICS.get(metric, "see the documentation")
+def _titled(title: str, part: Html | None) -> Html | None:
+    return None if part is None else join(tag("h3", title), part)
+
+
+def _unsteady(models: Sequence[str]) -> Html:
+    said = "Their scores rest on more than the clips: another run may give others."
+    return join(paragraph(said), bullets(models))
 
 
 def _calibration(data: ReportData) -> Html:
-    rows = reading.single_subsets(data.scores)
-    said = []
+    rows = data.index.rows
+    said = ["No permutations were made, so there are no values for chance, lift or p."]
     if any(row.lift is not None for row in rows):
         count = data.settings.get("permutations", "")
-        said.append(
-            "Chance is the mean of the metric when the labels are"
-            f" shuffled{f' ({count} times)' if count else ''} and the distances "
-            "stay; lift is the value minus that mean; p = (shuffles at least as good + 1) / (shuffles + 1)."
-        )
-    else:
-        said.append("No permutations were made, so there are no values for chance, lift or p.")
+        times = f" ({count} times)" if count else ""
+        said = [
+            f"Chance is the mean of the metric when the labels are shuffled{times} and the distances stay; lift is the"
+            " value minus that mean; p = (shuffles at least as good + 1) / (shuffles + 1)."
+        ]
     if any(row.shuffle not in ("", "clips") for row in rows):
         said.append(
             "Where clips have groups, labels change places only as the groups allow: between whole groups where a group"
@@ -168,43 +178,25 @@ def _calibration(data: ReportData) -> Html:
         )
     if not kinds:
         said.append("There are no intervals: none were asked for, or there are too few clips or groups.")
-    return join(tag("h3", "Chance and intervals"), [paragraph(sentence) for sentence in said])
+    return join([paragraph(sentence) for sentence in said])
 
 
-def _facts_table(data: ReportData) -> Html | None:
-    items = [*data.settings.items(), *data.versions.items()]
-    if data.version:
-        items.append(("Earmark", data.version))
-    return join(tag("h3", "Settings and versions"), pairs(items)) if items else None
+def _timings(timings: Sequence[Timing]) -> Html:
+    lines = [[item.stage, number_cell(_duration(item.seconds), item.seconds), item.detail] for item in timings]
+    total = _duration(sum(item.seconds for item in timings))
+    return table(["stage", "time", ""], lines, caption=f"{total} in all.")
 
 
-def _timings(timings: Iterable[Timing]) -> Html:
-    shown = list(timings)
-    lines: list[list[Html | str]] = [
-        [item.stage, tag("td", _seconds(item.seconds), class_="n", data_value=repr(item.seconds)), item.detail]
-        for item in shown
-    ]
-    caption = f"{_seconds(sum(item.seconds for item in shown))} in all."
-    return join(tag("h3", "Time"), table(["stage", "time", ""], lines, caption=caption))
-
-
-def _seconds(value: float) -> str:
-    if value < 120:
-        return f"{value:.1f} s"
-    return f"{value / 60:.1f} min" if value < 7200 else f"{value / 3600:.1f} h"
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def _card(card: CorpusCard) -> Html:
-    known = [
-        ("status", card.status), ("source", card.source), ("revision", card.revision), ("licence", card.licence),
-        ("citation", card.citation), ("domain", card.domain), ("notes", card.notes),
-    ]  # fmt: skip
+    names = ("status", "source", "revision", "licence", "citation", "domain", "notes")
+    known = [(name, getattr(card, name)) for name in names]
     return join(tag("h4", card.title or card.name), pairs((name, value) for name, value in known if value))
-
-
-def _tables(data: ReportData) -> Html | None:
-    links = [tag("a", title, href=quote(address)) for title, address in data.tables.items() if _beside(address)]
-    return join(tag("h3", "The same as tables"), bullets(links)) if links else None
 
 
 def _beside(address: str) -> bool:
@@ -213,16 +205,14 @@ def _beside(address: str) -> bool:
 
 
 def _hashes(data: ReportData) -> Html | None:
-    rows = {
-        f"{reading.subset(row).label}: {reading.representation(row).label}": row.inputs
-        for row in reading.single_subsets(data.scores)
-        if row.inputs
-    }
-    items = [*data.inputs.items(), *rows.items()]
-    if not items:
+    hashes = dict(data.inputs)
+    for row in data.index.rows:
+        if row.inputs:
+            hashes[f"{subset(row).label}: {representation(row).label}"] = row.inputs
+    if not hashes:
         return None
     return folded(
         "Hashes of the inputs",
         paragraph("Two values with the same hash were computed from the same bytes in the same way."),
-        pairs((name, tag("span", value, class_="hash")) for name, value in items),
-    )  # fmt: skip
+        pairs((name, tag("span", value, class_="hash")) for name, value in hashes.items()),
+    )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from earmark.report import reading
+from earmark.errors import InputError
 from earmark.report.content import ReportData
+from earmark.report.correlations import metric_correlations
 from earmark.report.figures.style import library
-from earmark.report.html import answer, clips, corrected, layers, method, overlap, predicted, results
+from earmark.report.html import answer, clips, method, results, variants
 from earmark.report.html.shell import footer, whole_page, write_page
 from earmark.tables.html import Html, join, paragraph, tag
-from earmark.wording import counted
+from earmark.wording import counted, listed
 
 
 def write_report(data: ReportData, path: str | os.PathLike[str]) -> None:
@@ -22,36 +23,43 @@ def write_report(data: ReportData, path: str | os.PathLike[str]) -> None:
 def render(data: ReportData) -> str:
     """The report as HTML text: the same data gives the same text."""
     library()
-    sections = [
-        answer.the_answer(data),
-        results.score_tables(data),
-        predicted.predictions(data),
-        results.lift_over_chance(data),
-        corrected.before_and_after(data.ranking.scores),
-        layers.over_layers(data.ranking.scores),
-        results.agreement(data),
-        results.corpus(data),
-        clips.closer_look(data),
-        overlap.heard_before(data),
-        method.what_happened(data),
-        method.how(data),
+    try:
+        correlations = metric_correlations(data.index)
+    except InputError:
+        correlations = None
+    index = data.ranking.index
+    parts = [
+        ("answer", "Answer", answer.the_answer(data)),
+        ("scores", "Scores", results.score_tables(data)),
+        ("predicted", "", results.predictions(data)),
+        ("chance", "Above chance?", results.lift_over_chance(data)),
+        ("corrected", "Corrected", variants.before_and_after(index)),
+        ("layers", "Layers", variants.over_layers(index)),
+        ("agreement", "Metrics", results.agreement(correlations)),
+        ("corpus", "Sounds", results.corpus(data)),
+        ("closer", "Closer look", clips.closer_look(data)),
+        ("overlap", "Heard before?", method.heard_before(data)),
+        ("files", "Files", method.what_happened(data)),
+        ("method", "Method", method.how(data)),
     ]
-    return whole_page(data.title, data.version, _header(data), _contents(data), sections, footer(data.version))
+    links = [join(tag("a", title, href=f"#{name}"), " ") for name, title, part in parts if title and part]
+    contents = tag("nav", links, aria_label="Contents")
+    return whole_page(
+        data.title, data.version, _header(data), contents, [part for *_, part in parts], footer(data.version)
+    )
 
 
 def _header(data: ReportData) -> Html:
-    scores = data.scores
-    count = len(reading.representations(scores))
-    subsets = len(reading.subsets(scores))
     clip_count = sum(item.clips for item in data.subsets)
-    measured = [
-        counted(count, "representation"),
-        counted(subsets, "subset"),
+    line = [
+        counted(len(data.index.representations), "representation"),
+        counted(len(data.index.subsets), "subset"),
         counted(clip_count, "clip") if clip_count else "",
+        data.generated,
+        f"Earmark {data.version}" if data.version else "",
     ]
-    made = [data.generated, f"Earmark {data.version}" if data.version else ""]
-    line = " · ".join(filter(None, [*measured, *made]))
-    return tag("header", tag("h1", data.title), paragraph(line, class_="meta"), _synthetic(data))
+    about = paragraph(" · ".join(filter(None, line)), class_="meta")
+    return tag("header", tag("h1", data.title), about, _synthetic(data))
 
 
 def _synthetic(data: ReportData) -> Html | None:
@@ -59,24 +67,9 @@ def _synthetic(data: ReportData) -> Html | None:
         return None
     made = [item.subset or item.suite for item in data.subsets if item.status == "synthetic"]
     some = bool(made) and len(made) < len(data.subsets)
-    which = f"{reading.listed(made)} were" if some else "The sounds in this report were"
-    return tag(
-        "div",
-        tag("strong", "SYNTHETIC DATA."),
-        f" {which} computed, not recorded. The numbers show how representations bear loudness,"
-        " noise, speed and speakers in a "
-        "controlled setting; they say nothing about real animals, places or people.",
-        class_="synthetic",
-        role="note",
+    which = f"{listed(made)} were" if some else "The sounds in this report were"
+    said = (
+        f" {which} computed, not recorded. The numbers show how representations bear loudness, noise, speed and"
+        " speakers in a controlled setting; they say nothing about real animals, places or people."
     )
-
-
-def _contents(data: ReportData) -> Html:
-    parts = [("answer", "Answer"), ("scores", "Scores"), ("chance", "Above chance?"), ("corpus", "Sounds")]
-    parts[3:3] = [("agreement", "Metrics")] if results.correlations_of(data) else []
-    parts[3:3] = [("layers", "Layers")] if layers.has_layers(data.ranking.scores) else []
-    parts[3:3] = [("corrected", "Corrected")] if corrected.has_corrections(data.ranking.scores) else []
-    parts += [("closer", "Closer look")] if data.close_ups else []
-    parts += [("overlap", "Heard before?")] if data.overlaps else []
-    parts += [("files", "Files"), ("method", "Method")]
-    return tag("nav", [join(tag("a", title, href=f"#{name}"), " ") for name, title in parts], aria_label="Contents")
+    return tag("div", tag("strong", "SYNTHETIC DATA."), said, class_="synthetic", role="note")

@@ -2,36 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from earmark.errors import InputError
-from earmark.report import figures, reading
+from earmark.report import figures
 from earmark.report.content import ReportData, SubsetFacts
-from earmark.report.correlations import Correlations, metric_correlations
+from earmark.report.correlations import Correlations
 from earmark.report.figures.properties import ENOUGH_SUBSETS
-from earmark.report.html.cells import spelled, value_cell
-from earmark.report.ranking import Ranking, beside_value
-from earmark.report.reading import PROTOCOLS, Representation, Subset, facts, number
-from earmark.scores import Row, Scores
+from earmark.report.metric_text import facts, goodness, heading, interval, number
+from earmark.report.ranking import Ranking
+from earmark.report.score_index import (
+    ACROSS,
+    PROTOCOLS,
+    Representation,
+    ScoreIndex,
+    Subset,
+    Values,
+    best_on_average,
+    mean_over_subsets,
+    protocol_name,
+    representation,
+    subset,
+)
+from earmark.scores import Row
+from earmark.tables import MISSING
 from earmark.tables.html import Child, Html, drawing, folded, join, paragraph, section, table, tag
+
+# --- cells --------------------------------------------------------------------------------------------------------
+
+
+def number_cell(shown: str, value: float, *more: Child, best: bool = False, heat: float | None = None) -> Html:
+    """A number that sorts by its value, bold where it is the best, coloured by `heat` from 0 (worst) to 1 (best)."""
+    return tag(
+        "td", tag("span", shown, class_="best") if best else shown, *more, class_="n" if heat is None else "n heat",
+        style=None if heat is None else f"--good-share:{heat:.2f}", data_value=repr(value),
+    )  # fmt: skip
+
+
+def value_cell(
+    row: Row, *more: str, lift: str = "", best: bool = False, heat: float | None = None, count: bool = True
+) -> Html:
+    """Value (lift), interval and whatever else belongs under it."""
+    assert row.value is not None
+    small = [interval(row), *more, f"n = {row.n}" if count and row.n is not None else ""]
+    return number_cell(
+        number(row.value, row.metric), row.value, tag("span", f" ({lift})", class_="lift") if lift else None,
+        *(tag("small", item) for item in small if item), best=best, heat=heat,
+    )  # fmt: skip
+
+
+class _Scale(NamedTuple):
+    """The range of values that may be compared, turned so that more is better, and the best as it is printed."""
+
+    low: float
+    high: float
+    best: str
+
+    @classmethod
+    def of(cls, values: Collection[float], metric: str) -> _Scale:
+        turned = 1 if facts(metric).higher_is_better else -1
+        texts = {number(value, metric) for value in values}
+        top = max(values, key=lambda value: turned * value)
+        low, high = sorted((turned * min(values), turned * max(values)))
+        return cls(low, high, number(top, metric) if len(texts) > 1 else "")
+
+    def heat(self, good: float) -> float | None:
+        return (good - self.low) / (self.high - self.low) if self.high > self.low else None
+
+
+def _scale(rows: Collection[Row], ranking: Ranking) -> _Scale | None:
+    """The scale of the values of one column; None where they rest on different clips."""
+    first = next(iter(rows), None)
+    if first is None or ranking.hindrance(subset(first), rows):
+        return None
+    return _Scale.of([row.value for row in rows if row.value is not None], first.metric)
+
+
+def _heat_cell(row: Row, scale: _Scale | None, ranking: Ranking, count: bool) -> Html:
+    """A value among those it may be compared with; without colour where there is no scale."""
+    lift = "" if row.lift is None else number(row.lift, row.metric, sign=True)
+    best, heat = False, None
+    if scale is not None:
+        best, heat = number(row.value or 0.0, row.metric) == scale.best, scale.heat(goodness(row))
+    return value_cell(row, ranking.clips_beside(row), lift=lift, best=best, heat=heat, count=count)
+
 
 # --- tables -------------------------------------------------------------------------------------------------------
 
 
 def score_tables(data: ReportData) -> Html:
-    ranking = data.ranking
-    scores = ranking.scores
-    metric = reading.headline(scores)
-    parts: list[Child] = [_guide(scores, metric)]
-    for protocol in reading.protocols(scores):
-        found = reading.values(scores, metric, protocol)
-        if found and (len(found) > 1 or len(reading.metrics(scores)) == 1):
-            parts.append(_across_subsets(found, metric, protocol, ranking))
-    parts += [_heat_figure(ranking, metric, protocol) for protocol in reading.protocols(scores)]
-    places = reading.subsets(scores)
-    parts += [_one_subset(ranking, place, open_=len(places) == 1) for place in places]
-    parts.append(_on_own_clips(data))
-    parts.append(_under_noise(data.scores, metric))
+    ranking, index = data.ranking, data.ranking.index
+    metric = index.headline
+    parts: list[Child] = [_guide(index)]
+    for protocol in index.protocols:
+        found = index.values(metric, protocol)
+        if found and (len(found) > 1 or len(index.every_metric) == 1):
+            parts.append(_across_subsets(found, protocol, ranking))
+    parts += [_heat_figure(ranking, protocol) for protocol in index.protocols]
+    parts += [_one_subset(ranking, place, open_=len(index.subsets) == 1) for place in index.subsets]
+    parts += [_on_own_clips(data), _under_noise(data.index, metric)]
     return section("scores", "Scores", parts)
 
 
@@ -39,7 +109,7 @@ def _on_own_clips(data: ReportData) -> Html | None:
     """The values of every system on the clips it has, as scores.csv holds them, where the ranking rests on others."""
     shared = {(found.suite, found.subset) for found in data.shared}
     lost = {(count.suite, count.subset) for count in data.counts if count.lost_most}
-    places = [place for place in reading.subsets(data.scores) if place in shared | lost]
+    places = [place for place in data.index.subsets if place in shared | lost]
     if not places:
         return None
     said = (
@@ -51,222 +121,218 @@ def _on_own_clips(data: ReportData) -> Html | None:
     return folded("Scores of each system on its own clips", paragraph(said, class_="quiet"), *tables)
 
 
-def _under_noise(scores: Scores, metric: str) -> Html | None:
+def _under_noise(index: ScoreIndex, metric: str) -> Html | None:
     """What label noise costs: an ablation, kept apart from the answer."""
-    noisy = [row for row in reading.ablations(scores) if row.metric == metric and row.value is not None]
+    noisy = [row for row in index.ablations if row.metric == metric and row.value is not None]
     if not noisy:
         return None
     shares = sorted({row.label_noise for row in noisy})
-    clean = [row for row in reading.single_subsets(scores) if row.metric == metric and row.value is not None]
+    clean = [row for row in index.rows if row.metric == metric and row.value is not None]
     lines: dict[tuple[str, str, str], dict[float, Row]] = {}
     for row in [*clean, *noisy]:
-        place = (reading.representation(row).label, row.labelled_subset, row.protocol)
-        lines.setdefault(place, {})[row.label_noise] = row
+        key = representation(row).label, row.labelled_subset, row.protocol
+        lines.setdefault(key, {})[row.label_noise] = row
     body = [
-        [label, subset, PROTOCOLS.get(protocol, protocol)]
-        + [number(found[share].value or 0.0, metric) if share in found else "–" for share in (0.0, *shares)]
-        for (label, subset, protocol), found in lines.items()
-        if any(share in found for share in shares)
+        [label, name, PROTOCOLS.get(protocol, protocol)]
+        + [number(rows[share].value or 0.0, metric) if share in rows else MISSING for share in (0.0, *shares)]
+        for (label, name, protocol), rows in lines.items()
+        if any(share in rows for share in shares)
     ]
-    heads: list[Child] = [
-        "representation",
-        "subset",
-        "pairs",
-        "as labelled",
-        *(f"{100 * share:g} %" for share in shares),
-    ]
+    heads = ["representation", "subset", "pairs", "as labelled", *(f"{100 * share:g} %" for share in shares)]
     caption = f"{metric} when a share of the labels is exchanged for others: how far a score can be trusted."
     return folded("Under label noise", table(heads, body, left=3, caption=caption))
 
 
-def _guide(scores: Scores, metric: str) -> Html:
-    rows = reading.single_subsets(scores)
+def _guide(index: ScoreIndex) -> Html:
     said = "In each column of the table the deeper the blue the better, and the best is bold."
-    if any(row.low is not None for row in rows):
+    if any(row.low is not None for row in index.rows):
         said += " Under a value stands its 95 % interval."
-    if any(row.lift is not None for row in rows):
+    if any(row.lift is not None for row in index.rows):
         said += " In brackets with a sign: its lift over chance."
-    if not facts(metric).higher_is_better:
-        said += f" For {metric} lower is better."
+    if not facts(index.headline).higher_is_better:
+        said += f" For {index.headline} lower is better."
     return paragraph(said, class_="quiet")
 
 
-def _across_subsets(found: reading.Values, metric: str, protocol: str, ranking: Ranking) -> Html:
+def _across_subsets(found: Values, protocol: str, ranking: Ranking) -> Html:
+    metric = ranking.index.headline
     lines = list(dict.fromkeys(line for rows in found.values() for line in rows))
-    means = reading.mean_over_subsets(found)
-    with_mean = len(found) > 1 and bool(means)
-    ranked = not any(ranking.hindrance(place, list(rows.values())) for place, rows in found.items())
-    heads: list[Child] = ["representation"]
-    heads += [join(place.label, *_shared_n(rows)) for place, rows in found.items()]
-    heads += [join("mean", tag("small", f"of {len(found)} subsets", class_="quiet"))] if with_mean else []
+    means = mean_over_subsets(found) if len(found) > 1 else {}
+    scales = {place: _scale(rows.values(), ranking) for place, rows in found.items()}
+    counts = {place: _shared_n(rows) for place, rows in found.items()}
+    heads: list[Child] = ["representation", *(join(place.label, counts[place]) for place in found)]
+    heads += [join("mean", tag("small", f"of {len(found)} subsets", class_="quiet"))] if means else []
+    mean_scale = _Scale.of(means.values(), metric) if means and None not in scales.values() else None
     body = []
     for line in lines:
         cells: list[Html | str] = [line.label]
-        for rows in found.values():
-            row = rows.get(line)
-            cells.append(_heat_cell(row, rows, ranking, not _shared_n(rows)) if row else "")
-        if with_mean:
-            cells.append(_mean_cell(line, means, metric, ranked))
-        body.append(cells)
+        for place, rows in found.items():
+            cells.append(_heat_cell(rows[line], scales[place], ranking, counts[place] is None) if line in rows else "")
+        body.append([*cells, *([_mean_cell(means.get(line), metric, mean_scale, len(means) > 1)] if means else [])])
     kind = PROTOCOLS.get(protocol, protocol)
-    return table(heads, body, caption=f"{spelled(metric)}, {kind}, of each representation on each subset.")
+    return table(heads, body, caption=f"{heading(metric)}, {kind}, of each representation on each subset.")
 
 
-def _shared_n(rows: Mapping[Representation, Row]) -> list[Html]:
+def _shared_n(rows: Mapping[Representation, Row]) -> Html | None:
     counts = {row.n for row in rows.values()}
-    (only,) = counts if len(counts) == 1 else (None,)
-    return [tag("small", f"n = {only}", class_="quiet")] if only is not None else []
+    return (
+        tag("small", f"n = {next(iter(counts))}", class_="quiet") if len(counts) == 1 and None not in counts else None
+    )
 
 
-def _heat_cell(row: Row, rivals: Mapping[Representation, Row], ranking: Ranking, count: bool) -> Html:
-    """A value among those it may be compared with; without colour where they rest on different clips."""
-    lift = "" if row.lift is None else number(row.lift, row.metric, sign=True)
-    failed = beside_value(ranking, row)
-    if row not in rivals.values() or ranking.hindrance(reading.subset(row), list(rivals.values())):
-        return value_cell(row, failed, lift=lift, count=count)
-    good = [reading.goodness(other) for other in rivals.values()]
-    low, high = min(good), max(good)
-    mine = reading.goodness(row)
-    heat = (mine - low) / (high - low) if high > low else None
-    printed = {number(other.value or 0.0, other.metric) for other in rivals.values()}
-    top = max(rivals.values(), key=reading.goodness)
-    best = len(printed) > 1 and number(row.value or 0.0, row.metric) == number(top.value or 0.0, top.metric)
-    return value_cell(row, failed, lift=lift, best=best, heat=heat, count=count)
+def _mean_cell(mean: float | None, metric: str, scale: _Scale | None, several: bool) -> Html | str:
+    if mean is None:
+        return MISSING
+    shown = number(mean, metric)
+    if scale is None:
+        return number_cell(shown, mean)
+    good = mean if facts(metric).higher_is_better else -mean
+    return number_cell(shown, mean, best=several and good == scale.high, heat=scale.heat(good) or 0.0)
 
 
-def _mean_cell(line: Representation, means: Mapping[Representation, float], metric: str, ranked: bool) -> Html | str:
-    if line not in means:
-        return "–"
-    if not ranked:
-        return tag("td", number(means[line], metric), class_="n", data_value=repr(means[line]))
-    turned = 1 if facts(metric).higher_is_better else -1
-    low, high = min(turned * value for value in means.values()), max(turned * value for value in means.values())
-    share = (turned * means[line] - low) / (high - low) if high > low else 0.0
-    best = turned * means[line] == high and len(means) > 1
-    shown = number(means[line], metric)
-    return tag(
-        "td", tag("span", shown, class_="best") if best else shown, class_="n heat",
-        style=f"--good-share:{share:.2f}", data_value=repr(means[line]),
-    )  # fmt: skip
-
-
-def _heat_figure(ranking: Ranking, metric: str, protocol: str) -> Html | None:
-    scores = ranking.scores
+def _heat_figure(ranking: Ranking, protocol: str) -> Html | None:
+    index = ranking.index
     try:
-        figure = figures.score_heatmap(scores, protocol=protocol, unranked=ranking.unranked)
+        figure = figures.score_heatmap(index, protocol=protocol, unranked=ranking.unranked)
     except InputError:
         return None
-    places = reading.values(scores, metric, protocol)
-    pairs = PROTOCOLS.get(protocol, protocol)
-    if len(places) > 1:
+    metric, pairs = index.headline, PROTOCOLS.get(protocol, protocol)
+    if len(index.values(metric, protocol)) > 1:
         caption = (
-            f"{metric} by representation (rows) and subset (columns), {pairs}. Look down a"
-            " column for the representation"
-            " that suits a kind of sound (framed: the best), along a row for how evenly one serves all."
+            f"{metric} by representation (rows) and subset (columns), {pairs}. Look down a column for the"
+            " representation that suits a kind of sound (framed: the best), along a row for how evenly one serves all."
         )
     else:
         caption = (
-            f"Every metric of every representation, {pairs}. Colours run from the worst (dark)"
-            " to the best (light) of each"
-            " column and say nothing across columns; the best is framed. A representation that"
-            " is light all along its row"
-            " wins whatever is asked of it."
+            f"Every metric of every representation, {pairs}. Colours run from the worst (dark) to the best (light) of"
+            " each column and say nothing across columns; the best is framed. A representation that is light all along"
+            " its row wins whatever is asked of it."
         )
     picture = figures.as_svg(figure, f"heatmap {protocol}", f"Heat map of {metric}, {pairs}")
     made = drawing(picture, caption, wide=True)
-    return made if protocol == reading.main_protocol(scores) else folded(f"The same picture, {pairs}", made)
+    return made if protocol == index.main_protocol else folded(f"The same picture, {pairs}", made)
 
 
 def _one_subset(ranking: Ranking, place: Subset, *, open_: bool, ranked: bool = True) -> Html:
     """Every metric of one subset, the protocol that answers first; folded away unless it is the only one."""
-    main = reading.main_protocol(ranking.scores)
-    rows = [row for row in reading.single_subsets(ranking.scores) if reading.subset(row) == place]
-    rows.sort(key=lambda row: row.protocol != main)
-    names = reading.metrics(rows)
-    by_line: dict[tuple[Representation, str], dict[str, Row]] = {}
+    main = ranking.index.main_protocol
+    rows = sorted(ranking.index.by_subset.get(place, []), key=lambda row: row.protocol != main)
+    metrics = list(dict.fromkeys(row.metric for row in rows))
+    lines: dict[tuple[Representation, str], dict[str, Row]] = {}
     for row in rows:
-        by_line.setdefault((reading.representation(row), row.protocol), {})[row.metric] = row
-    several = len({protocol for _, protocol in by_line}) > 1
+        lines.setdefault((representation(row), row.protocol), {})[row.metric] = row
+    columns: dict[tuple[str, str], list[Row]] = {}
+    for (_, protocol), by_metric in lines.items():
+        for row in by_metric.values():
+            if row.value is not None:
+                columns.setdefault((protocol, row.metric), []).append(row)
+    scales = {column: _scale(rivals, ranking) if ranked else None for column, rivals in columns.items()}
+    several = len({protocol for _, protocol in lines}) > 1
     notes: dict[str, int] = {}
     body = []
-    for (line, protocol), found in by_line.items():
-        cells: list[Html | str] = [line.label]
-        cells += [PROTOCOLS.get(protocol, protocol)] if several else []
-        for name in names:
-            rivals = {
-                other: cells_[name]
-                for (other, kind), cells_ in by_line.items()
-                if ranked and kind == protocol and name in cells_ and cells_[name].value is not None
-            }
-            cells.append(_any_cell(found.get(name), rivals, ranking, notes))
+    for (line, protocol), by_metric in lines.items():
+        cells: list[Html | str] = [line.label, *([PROTOCOLS.get(protocol, protocol)] if several else [])]
+        for metric in metrics:
+            cell = by_metric.get(metric)
+            if cell is None:
+                cells.append("")
+            elif cell.status == "ok" and cell.value is not None:
+                cells.append(_heat_cell(cell, scales[protocol, metric], ranking, True))
+            else:
+                cells.append(_missing_cell(cell, notes))
         body.append(cells)
-    heads: list[Child] = ["representation", *(["pairs"] if several else []), *map(spelled, names)]
+    heads = ["representation", *(["pairs"] if several else []), *map(heading, metrics)]
     made = table(heads, body, left=2 if several else 1)
     remarks = tag("ol", [tag("li", note) for note in notes], class_="quiet") if notes else None
     return folded(f"All metrics on {place.label}", made, remarks, open_=open_)
 
 
-def _any_cell(
-    row: Row | None, rivals: Mapping[Representation, Row], ranking: Ranking, notes: dict[str, int]
-) -> Html | str:
-    if row is None:
-        return ""
-    if row.status == "ok" and row.value is not None:
-        return _heat_cell(row, rivals, ranking, True)
+def _missing_cell(row: Row, notes: dict[str, int]) -> Html:
     reason = row.reason.strip() or "no reason was given"
-    mark = notes.setdefault(reason, len(notes) + 1)
-    return tag("td", "failed" if row.status == "failed" else "–", tag("sup", str(mark)), class_="n", title=reason)
+    mark = tag("sup", str(notes.setdefault(reason, len(notes) + 1)))
+    return tag("td", "failed" if row.status == "failed" else MISSING, mark, class_="n", title=reason)
+
+
+def predictions(data: ReportData) -> Html | None:
+    """The metric that leads, on every subset: measured values as they are, predicted ones marked; None without any."""
+    predicted = [row for row in data.scores if row.status == "predicted"]
+    if not predicted:
+        return None
+    metric = data.index.headline
+    metric = metric if any(row.metric == metric for row in predicted) else predicted[0].metric
+    chosen = [row for row in data.scores if row.metric == metric and row.value is not None and row.protocol == "all"]
+    subsets = list(dict.fromkeys(row.subset for row in chosen))
+    lines: dict[str, dict[str, Row]] = {}
+    for row in chosen:
+        lines.setdefault(representation(row).label, {})[row.subset] = row
+    body = [[label, *(_predicted_cell(rows.get(name)) for name in subsets)] for label, rows in lines.items()]
+    reasons = list(dict.fromkeys(row.reason for row in chosen if row.status == "predicted"))
+    said = (
+        "A tilde, italics and a dashed line mark what was predicted from the measured subsets and not measured; in "
+        "brackets its interval. Means, ranks and the answer above count measurements only."
+    )
+    unit = " (%)" if facts(metric).percent else ""
+    return section(
+        "predicted", "Predicted, not measured", paragraph(said),
+        table(["representation", *subsets], body, caption=f"{metric}{unit} on every subset."),
+        [paragraph(reason, class_="quiet") for reason in reasons[:5]],
+    )  # fmt: skip
+
+
+def _predicted_cell(row: Row | None) -> Html | str:
+    """`~61.2` in italics over a dashed line, with its interval and the word: nobody reads it as a measurement."""
+    if row is None or row.value is None:
+        return MISSING
+    shown = number(row.value, row.metric)
+    if row.status != "predicted":
+        return shown
+    style = "font-style:italic;border-bottom:2px dashed currentColor"
+    return tag(
+        "td", tag("span", f"~{shown}", style=style), tag("small", interval(row)), tag("small", "predicted"), class_="n",
+        title=row.reason or None, data_value=repr(row.value),
+    )  # fmt: skip
 
 
 # --- lift and trends ----------------------------------------------------------------------------------------------
 
 
 def lift_over_chance(data: ReportData) -> Html:
-    scores = data.ranking.scores
-    metric = reading.headline(scores)
+    index = data.ranking.index
+    metric = index.headline
     try:
-        figure = figures.lift_plot(scores)
+        figure = figures.lift_plot(index)
     except InputError:
-        return section(
-            "chance", "Above chance?",
-            paragraph(
-                "Chance was not measured: labels were not shuffled (run with --permutations 1000), or groups leave"
-                " nothing to shuffle."
-            ),
-        )  # fmt: skip
-    shown = figures.lift_systems(scores, metric)
-    every = list(dict.fromkeys(line.system for rows in reading.values(scores, metric).values() for line in rows))
+        said = (
+            "Chance was not measured: labels were not shuffled (run with --permutations 1000), or groups leave"
+            " nothing to shuffle."
+        )
+        return section("chance", "Above chance?", paragraph(said))
+    drawn = figures.lift_systems(index, metric)
+    systems = {line.system for rows in index.values(metric).values() for line in rows}
+    intervals = any(row.low is not None for row in data.ranking.scores)
     caption = (
-        f"{metric} minus what shuffled labels give. Dots are values and lines their 95 %"
-        " intervals; the pale bar at zero is"
-        " where 95 % of shuffled labelings fall. A dot beyond the pale bar is higher than 97.5 % of shuffles; its line"
-        " says how far the value would move with other clips or groups."
-        " Whether two representations differ is not read from their lines but from their paired difference."
+        f"{metric} minus what shuffled labels give. Dots are values{' and lines their 95 % intervals' * intervals}; the"
+        " pale bar at zero is where 95 % of shuffled labelings fall."
     )
-    if not any(row.low is not None for row in scores):
-        caption = caption.replace(" and lines their 95 % intervals", "").split(" A dot beyond")[0]
-    if "across_groups" in reading.protocols(scores):
+    if intervals:
+        caption += (
+            " A dot beyond the pale bar is higher than 97.5 % of shuffles; its line says how far the value would move"
+            " with other clips or groups. Whether two representations differ is not read from their lines but from"
+            " their paired difference."
+        )
+    if ACROSS in index.protocols:
         caption += (
             " Across groups, clips of the query's own group may not answer: what the value gains over all pairs"
             " comes from clips of the same speaker, animal or recording, or from there being more of the class to find."
         )
-    if len(shown) < len(every):
-        caption += f" The {len(shown)} best of {len(every)} systems are drawn; the tables have all."
+    if len(drawn) < len(systems):
+        caption += f" The {len(drawn)} best of {len(systems)} systems are drawn; the tables have all."
     picture = figures.as_svg(figure, "lift", f"{metric} above chance")
     return section("chance", "Above chance?", drawing(picture, caption, wide=True))
 
 
-def correlations_of(data: ReportData) -> Correlations | None:
-    """How the metrics correlate, where there are enough configurations."""
-    try:
-        return metric_correlations(data.scores)
-    except InputError:
-        return None
-
-
-def agreement(data: ReportData) -> Html | None:
+def agreement(found: Correlations | None) -> Html | None:
     """Which metrics say the same; nothing where there are too few configurations to tell."""
-    found = correlations_of(data)
     if found is None:
         return None
     caption = (
@@ -282,15 +348,11 @@ def agreement(data: ReportData) -> Html | None:
 def corpus(data: ReportData) -> Html:
     """What was measured on, and whether scores follow from it."""
     parts: list[Child] = [_subset_table(data.subsets)] if data.subsets else []
-    count = len(reading.subsets(data.scores))
+    count = len(data.index.subsets)
     if count < ENOUGH_SUBSETS:
-        parts.append(
-            paragraph(
-                f"Trends over corpus properties take at least {ENOUGH_SUBSETS} subsets; there "
-                f"{'is' if count == 1 else 'are'} {count}.",
-                class_="quiet",
-            )
-        )
+        verb = "is" if count == 1 else "are"
+        said = f"Trends over corpus properties take at least {ENOUGH_SUBSETS} subsets; there {verb} {count}."
+        parts.append(paragraph(said, class_="quiet"))
     else:
         parts += _trend_figures(data)
     return section("corpus", "The sounds, and what follows from them", parts)
@@ -298,18 +360,17 @@ def corpus(data: ReportData) -> Html:
 
 def _trend_figures(data: ReportData) -> list[Html]:
     made = []
-    scores = data.ranking.scores
-    leading = reading.headline(scores)
-    for metric in dict.fromkeys((leading, "GSR")):
-        found = reading.values(scores, metric)
+    index = data.ranking.index
+    for metric in dict.fromkeys((index.headline, "GSR")):
+        found = index.values(metric)
         try:
-            figure = figures.trends(scores, data.subsets, metric)
+            figure = figures.trends(index, data.subsets, metric)
         except InputError:
             continue
-        best = reading.best_on_average(found, metric)
+        best = best_on_average(found, metric)
         name = best.label if best else "the best"
         caption = (
-            f"{metric} ({reading.protocol_name(found)}) against what is known of the subsets."
+            f"{metric} ({protocol_name(found)}) against what is known of the subsets."
             f" Blue: {name}, the best on average; grey: all others. ρ is the rank"
             f" correlation of the blue points; with n = {len(found)} subsets only a value near ±1 means anything."
             " Boxes span the middle half of all representations in a domain, with its number of subsets in brackets."
@@ -319,26 +380,20 @@ def _trend_figures(data: ReportData) -> list[Html]:
 
 
 def _subset_table(subsets: Sequence[SubsetFacts]) -> Html:
-    heads: list[Child] = [
-        "subset", "what", "status", "clips", "classes", "clips per class", "groups", "seconds per clip", "minutes",
-    ]  # fmt: skip
-    lines = [_subset_line(item) for item in subsets]
-    used = [n for n in range(len(heads)) if any(line[n] for line in lines)]
-    left = sum(n < 3 for n in used)
-    return table([heads[n] for n in used], [[line[n] for n in used] for line in lines], left=left)
-
-
-def _subset_line(item: SubsetFacts) -> list[Html | str]:
-    spread = "" if item.per_class is None else f"{item.per_class[0]}–{item.per_class[1]}"
-    lasting = item.durations
-    return [
-        item.subset or item.suite or "all clips",
-        " · ".join(filter(None, [item.title, item.domain])),
-        item.status,
-        str(item.clips),
-        str(item.classes),
-        spread,
-        "" if item.groups is None else str(item.groups),
-        "" if lasting is None else f"{lasting.median:.2f} ({lasting.shortest:.2f}–{lasting.longest:.2f})",
-        "" if lasting is None else f"{lasting.total / 60:.1f}",
-    ]
+    columns: dict[str, list[str]] = {
+        "subset": [item.subset or item.suite or "all clips" for item in subsets],
+        "what": [" · ".join(filter(None, [item.title, item.domain])) for item in subsets],
+        "status": [item.status for item in subsets],
+        "clips": [str(item.clips) for item in subsets],
+        "classes": [str(item.classes) for item in subsets],
+        "clips per class": ["{}–{}".format(*item.per_class) if item.per_class else "" for item in subsets],
+        "groups": ["" if item.groups is None else str(item.groups) for item in subsets],
+        "seconds per clip": [
+            f"{time.median:.2f} ({time.shortest:.2f}–{time.longest:.2f})" if (time := item.durations) else ""
+            for item in subsets
+        ],
+        "minutes": [f"{item.durations.total / 60:.1f}" if item.durations else "" for item in subsets],
+    }
+    used = {name: cells for name, cells in columns.items() if any(cells)}
+    left = sum(name in used for name in ("subset", "what", "status"))
+    return table(list(used), zip(*used.values(), strict=True), left=left)

@@ -13,14 +13,21 @@ from earmark.errors import InputError
 from earmark.tables.html import Child, Html, tag, trusted
 
 
-def whole_page(title: str, version: str, *body: Child | Iterable[Child]) -> str:
-    """The text of a page with Earmark's style and script in it."""
-    style, script = _template("report.css"), _template("report.js")
+def whole_page(title: str, version: str, *body: Child | Iterable[Child], sounds: bool = True) -> str:
+    """The text of a page with Earmark's style and script in it; without `sounds` the browser plays none."""
+    templates = files("earmark.report") / "templates"
+    style, script = ((templates / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    # The browser's own guarantee: nothing is fetched, and no script runs but ours.
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; img-src data:; {'media-src data:; ' * sounds}style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    )
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
         tag("meta", name="generator", content=f"Earmark {version}".strip()),
         tag("title", title),
         tag("style", trusted(style)),
@@ -42,16 +49,3 @@ def write_page(text: str, path: Path) -> None:
         raise InputError(f"{path}: the folder {path.parent} does not exist; create it first.") from error
     except OSError as error:
         raise InputError(f"{path} cannot be written ({error.strerror}); choose another place.") from error
-
-
-def _template(name: str) -> str:
-    return (files("earmark.report") / "templates" / name).read_text(encoding="utf-8")
-
-
-def _policy(script: str) -> str:
-    """The browser's own guarantee: nothing is fetched, and no script runs but ours."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (
-        "default-src 'none'; img-src data:; media-src data:; style-src 'unsafe-inline'; "
-        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    )
