@@ -103,9 +103,9 @@ class BoardClient:
 
     def _receipt(self, plain: Mapping[str, Any]) -> Receipt:
         try:
-            texts = {name: str(plain[name]) for name in ("id", "board", "state", "permalink")}
-            lists = {name: tuple(map(str, plain[name])) for name in ("systems", "notes")}
-            return Receipt(**texts, **lists, rows=int(plain["rows"]))
+            number, board, state, permalink = (str(plain[name]) for name in ("id", "board", "state", "permalink"))
+            systems, notes = (tuple(map(str, plain[name])) for name in ("systems", "notes"))
+            return Receipt(number, board, state, systems, int(plain["rows"]), notes, permalink)
         except (KeyError, TypeError, ValueError) as error:
             raise self._stranger() from error
 

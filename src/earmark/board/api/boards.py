@@ -105,8 +105,9 @@ def system(board: Board, slug: Slug, request: Request, context: Asked) -> Respon
 
 
 def _system(system: System, request: Request) -> SystemShape:
-    page = f"{address_of(request)}/b/{system.board}/s/{system.slug}"
-    return SystemShape.model_validate(system).model_copy(update={"page": page})
+    shape: SystemShape = SystemShape.model_validate(system)
+    shape.page = f"{address_of(request)}/b/{system.board}/s/{system.slug}"
+    return shape
 
 
 @router.get("/{board}/scores", response_model=PageShape[ScoreShape])

@@ -111,9 +111,10 @@ class LineShape(_fields_of(TableRow, first=_OF_SYSTEM, without=("line",), cells=
     """A line of a table. Its rank lies between `rank_low` and `rank_high`; 0 is none, for the reason in `unranked`."""
 
 
-class ComparedShape(  # type: ignore[misc]
-    _fields_of(Compared, first=_OF_SYSTEM, without=("key",), mean=CellShape, cells=list[CellShape])
-):
+_COMPARED = _fields_of(Compared, first=_OF_SYSTEM, without=("key",), mean=CellShape, cells=list[CellShape])
+
+
+class ComparedShape(_COMPARED):  # type: ignore[valid-type, misc]
     """One of the systems that are compared."""
 
 

@@ -82,8 +82,9 @@ async def _body(request: Request) -> tuple[bytes, str]:
 
 
 def _shape(submission: Submission, request: Request) -> SubmissionShape:
-    permalink = f"{address_of(request)}/submissions/{submission.id}"
-    return SubmissionShape.model_validate(submission).model_copy(update={"permalink": permalink})
+    shape: SubmissionShape = SubmissionShape.model_validate(submission)
+    shape.permalink = f"{address_of(request)}/submissions/{submission.id}"
+    return shape
 
 
 def _find(context: Context, submission: str) -> Submission:

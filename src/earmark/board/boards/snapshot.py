@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.analysis.ranks import RankIntervals, rank_intervals
-from earmark.board.boards.groups import Group, groups_of, is_single
+from earmark.board.boards.groups import Group, groups_of
 from earmark.board.boards.panels import (
     Columns,
     Line,
@@ -38,6 +38,7 @@ from earmark.board.refusals import NotFound
 from earmark.errors import UsageError, did_you_mean
 from earmark.report.metric_text import facts
 from earmark.scores import Scores
+from earmark.scores.spelling import is_single
 from earmark.submissions import Provenance, SystemCard
 from earmark.submissions.rules import blind_subsets
 
@@ -68,8 +69,8 @@ def made_once(
     """A function of a snapshot whose result is made once for each snapshot, and then kept with it."""
 
     @wraps(make)
-    def kept(snapshot: Snapshot, *args: Arguments.args, **options: Arguments.kwargs) -> Made:
-        return snapshot.once((make.__qualname__, args), lambda: make(snapshot, *args, **options))
+    def kept(snapshot: Snapshot, /, *args: Arguments.args, **options: Arguments.kwargs) -> Made:
+        return snapshot.once((make.__qualname__, args, *options.items()), lambda: make(snapshot, *args, **options))
 
     return kept
 
@@ -291,7 +292,8 @@ class Snapshot:
     def _field(self, metric: str, group: Group, protocol: str, setting: str) -> Field:
         panel, of = self.panel(metric), self.means(metric, group)
         better = 1.0 if facts(metric).higher_is_better else -1.0
-        measured = np.isfinite(panel.measured()[:, panel.columns(self.subsets(metric))]).any(axis=1)
+        single = panel.measured()[:, panel.columns(self.subsets(metric))]
+        measured = np.isfinite(single).sum(axis=1)
         chosen: dict[object, int] = {}
         for row, number in enumerate(panel.lines.tolist()):
             line = self.lines[number]

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark import published
-from earmark.board.boards.groups import codec_categories, is_single, subset_title
+from earmark.board.boards.groups import codec_categories, subset_title
 from earmark.board.boards.snapshot import BEST, Snapshot, made_once
 from earmark.board.boards.table import panel_cells
 from earmark.board.records import System
 from earmark.board.refusals import NotFound
 from earmark.errors import UsageError, did_you_mean
 from earmark.report.metric_text import facts, number, points
+from earmark.scores.spelling import is_single
 from earmark.wording import counted
 
 Floats = NDArray[np.float64]

@@ -193,5 +193,5 @@ def bibtex(system: System, address: str) -> str:
 
 def _bib(text: str) -> str:
     # Braces must balance in a BibTeX field, a backslash would start a command, and LaTeX reads the other marks.
-    plain_marks = plain(text).translate(str.maketrans({"\\": "/", "{": "(", "}": ")", "~": "-", "^": None}))
+    plain_marks = plain(text).translate(str.maketrans("\\{}~", "/()-", "^"))
     return re.sub(r"([%&#_$])", r"\\\1", plain_marks)

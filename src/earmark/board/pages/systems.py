@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from earmark.board.boards.groups import is_single, subset_title
+from earmark.board.boards.groups import subset_title
 from earmark.board.boards.pairs import cells_of
 from earmark.board.boards.panels import OK, PROVENANCES
 from earmark.board.boards.snapshot import BEST, NoSuchSystem, Snapshot
@@ -24,6 +24,7 @@ from earmark.board.web.caching import Page, packed
 from earmark.errors import UsageError
 from earmark.report.metric_text import facts, number
 from earmark.scores import COLUMNS
+from earmark.scores.spelling import is_single
 from earmark.tables import csv_text
 
 OwnRows = Mapping[str, Mapping[tuple[str, str], int]]

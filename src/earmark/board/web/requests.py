@@ -18,7 +18,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from earmark._version import __version__
-from earmark.board.boards.groups import is_single
 from earmark.board.boards.snapshot import NoSuchBoard, Snapshots
 from earmark.board.names import likeness
 from earmark.board.records import Submission, User
@@ -30,6 +29,7 @@ from earmark.board.web.logs import Meters
 from earmark.board.web.security import Signer, address_of_asker, bearer_of, visitor_of
 from earmark.board.web.throttle import Throttle
 from earmark.errors import quoted
+from earmark.scores.spelling import is_single
 from earmark.submissions import Document
 from earmark.wording import counted
 
