@@ -8,7 +8,7 @@ import numpy as np
 
 from earmark.analysis.pareto import pareto_front
 from earmark.board.boards.snapshot import BEST, Snapshot, made_once
-from earmark.board.boards.table import mean_cells
+from earmark.board.boards.table import Cell, mean_cells
 from earmark.board.records import System
 from earmark.errors import UsageError, did_you_mean
 from earmark.report.metric_text import facts
@@ -40,12 +40,15 @@ class Point(NamedTuple):
     system: System
     setting: str
     x: float
-    y: float
-    low: float | None
-    high: float | None
+    cell: Cell
     rank: int
     front: bool
     stated: bool
+
+    @property
+    def y(self) -> float:
+        assert self.cell.value is not None
+        return self.cell.value
 
 
 class Front(NamedTuple):
@@ -94,12 +97,8 @@ def pareto(
             without += 1
             continue
         stated = line.system not in _measured(snapshot, chosen.key)
-        points.append(
-            Point(
-                snapshot.systems[line.system], line.setting, cost, float(field.means.value[at]), mean.low, mean.high,
-                int(field.ranks.rank[at]), False, stated,
-            )
-        )  # fmt: skip
+        system, rank = snapshot.systems[line.system], int(field.ranks.rank[at])
+        points.append(Point(system, line.setting, cost, mean, rank, False, stated))
     points.sort(key=lambda point: (point.x, point.rank))
     axes = [[point.x for point in points], [point.y for point in points]]
     front = pareto_front(axes, (False, facts(metric).higher_is_better)).tolist()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from earmark import published
 from earmark.board.boards.groups import codec_categories, subset_title
 from earmark.board.boards.snapshot import BEST, Snapshot, made_once
-from earmark.board.boards.table import panel_cells
+from earmark.board.boards.table import Cell, panel_cells
 from earmark.board.records import System
 from earmark.board.refusals import NotFound
 from earmark.errors import UsageError, did_you_mean
@@ -32,11 +32,13 @@ class Standing(NamedTuple):
 
     system: System
     setting: str
-    value: float
-    low: float | None
-    high: float | None
-    lift: float | None
+    cell: Cell
     rank: int
+
+    @property
+    def value(self) -> float:
+        assert self.cell.value is not None
+        return self.cell.value
 
 
 class SubsetSummary(NamedTuple):
@@ -129,10 +131,8 @@ def _standings(snapshot: Snapshot, subset: str, metric: str, protocol: str, sett
     cells = panel_cells(panel, order, np.full(len(order), column))
     for number_of_line, cell in zip(panel.lines[order].tolist(), cells, strict=True):
         line = snapshot.lines[number_of_line]
-        assert cell.value is not None
         rank = standings[-1].rank if standings and standings[-1].value == cell.value else len(standings) + 1
-        system = snapshot.systems[line.system]
-        standings.append(Standing(system, line.setting, cell.value, cell.low, cell.high, cell.lift, rank))
+        standings.append(Standing(snapshot.systems[line.system], line.setting, cell._replace(reason=""), rank))
     return tuple(standings)
 
 

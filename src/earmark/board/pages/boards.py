@@ -13,13 +13,14 @@ from markupsafe import Markup
 
 from earmark.board.boards.analyses import Analysis
 from earmark.board.boards.costs import AXES
+from earmark.board.boards.groups import subset_title
 from earmark.board.boards.panels import PROVENANCES
 from earmark.board.boards.snapshot import BEST, EACH, Snapshot
 from earmark.board.boards.table import TablePage, facets, table
 from earmark.board.boards.view import SHOWN, SIZES, BoardView
 from earmark.board.pages import files
-from earmark.board.pages.assets import board_address
-from earmark.board.pages.cells import SWAPS, rank_interval, table_html
+from earmark.board.pages.assets import board_address, subset_address
+from earmark.board.pages.cells import SWAPS, lift_text, rank_cell, rank_interval, score_cell, table_html
 from earmark.board.records import Submission, System
 from earmark.board.web.caching import Page, packed
 from earmark.report.metric_text import facts, number
@@ -92,7 +93,11 @@ class Reader:
 
     def page(self, name: str, **values: Any) -> str:
         """A template with what all reading pages pass."""
-        shared = {"frozen": self.frozen, "provenance_words": PROVENANCE_WORDS, "base_url": self.base_url or "ADDRESS"}
+        shared = {
+            "frozen": self.frozen, "provenance_words": PROVENANCE_WORDS, "base_url": self.base_url or "ADDRESS",
+            "score_cell": score_cell, "rank_cell": rank_cell, "lift_text": lift_text, "subset_title": subset_title,
+            "subset_address": subset_address,
+        }  # fmt: skip
         return self._templates.get_template(name).render(**shared, **values)
 
     def boards(self) -> Page:

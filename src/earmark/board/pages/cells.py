@@ -113,10 +113,9 @@ def _line(page: TablePage, row: TableRow, links: bool) -> str:
     name = _name(card.name)
     intervals = "intervals" in view.show
     cells = [score_cell(cell, column.metric, intervals) for cell, column in zip(row.cells, page.columns, strict=True)]
-    lift_place, lift = _lift_place(page), row.cells[0].lift
+    lift_place = _lift_place(page)
     if lift_place is not None:
-        text = _DASH if lift is None else number(lift, view.metric, sign=True)
-        cells.insert(lift_place, f'<td class="n">{text}</td>')
+        cells.insert(lift_place, f'<td class="n">{lift_text(row.cells[0].lift, view.metric)}</td>')
     if "card" in view.show:
         cells += [_fact(read(card), _fact_class(key)) for key, _, read in _CARD]
     small = " · ".join([*filter(None, [row.setting.replace("+", " + ")]), *row.provenance])
@@ -144,6 +143,10 @@ def rank_cell(rank: int, low: int, high: int, unranked: str = "", of: int = 0) -
     if not low:
         return f'<td class="n rank" title="no interval: the rows tell no measurement error">{rank}{field}</td>'
     return f'<td class="n rank">{rank}{field}<small>{rank_interval(low, high)}</small></td>'
+
+
+def lift_text(lift: float | None, metric: str) -> str:
+    return _DASH if lift is None else number(lift, metric, sign=True)
 
 
 def rank_interval(low: int, high: int) -> str:

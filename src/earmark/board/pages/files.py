@@ -78,7 +78,7 @@ def pareto_records(front: Front) -> list[Record]:
             "system": point.system.card.name, "slug": point.system.slug, "setting": point.setting,
             "family": point.system.card.family, front.axis.key: point.x,
             "cost_from": "card" if point.stated else "rows", "metric": front.metric, "mean": point.y,
-            "low": point.low, "high": point.high, "rank": point.rank, "front": point.front,
+            "low": point.cell.low, "high": point.cell.high, "rank": point.rank, "front": point.front,
         }
         for point in front.points
     ]  # fmt: skip
@@ -89,7 +89,8 @@ def subset_records(summary: SubsetSummary) -> list[Record]:
     return [
         {
             "rank": one.rank, "system": one.system.card.name, "slug": one.system.slug, "setting": one.setting,
-            "metric": summary.metric, "value": one.value, "low": one.low, "high": one.high, "lift": one.lift,
+            "metric": summary.metric, "value": one.value, "low": one.cell.low, "high": one.cell.high,
+            "lift": one.cell.lift,
         }
         for one in summary.standings
     ]  # fmt: skip

@@ -6,23 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 
-from earmark.board.boards.groups import subset_title
 from earmark.board.boards.pairs import cells_of
 from earmark.board.boards.panels import OK, PROVENANCES
 from earmark.board.boards.snapshot import BEST, NoSuchSystem, Snapshot
 from earmark.board.boards.subsets import bests
 from earmark.board.boards.table import mean_cells
 from earmark.board.pages import files
-from earmark.board.pages.assets import subset_address, system_address
+from earmark.board.pages.assets import system_address
 from earmark.board.pages.boards import Items, Reader, as_file
-from earmark.board.pages.cells import rank_cell, score_cell
+from earmark.board.pages.cells import rank_cell
 from earmark.board.pages.figures import profile
 from earmark.board.records import System
 from earmark.board.web.caching import Page, packed
 from earmark.errors import UsageError
-from earmark.report.metric_text import facts, number
+from earmark.report.metric_text import facts
 from earmark.scores import COLUMNS
 from earmark.scores.spelling import is_single
 from earmark.tables import csv_text
@@ -119,9 +117,8 @@ def _standing(snapshot: Snapshot, own: OwnRows, metric: str) -> dict[str, Any] |
         "metric": metric,
         "over": field.group.title if len(field.group.subsets) > 1 else field.group.subsets[0] or "all clips",
         "setting": snapshot.lines[snapshot.panel(metric).lines[field.rows[at]]].setting,
-        "mean": Markup(score_cell(mean, metric)),
-        "lift": "—" if mean.lift is None else number(mean.lift, metric, sign=True),
-        "rank": Markup(rank_cell(rank, low, high, mean.reason, field.ranked)),
+        "mean": mean,
+        "rank": rank_cell(rank, low, high, mean.reason, field.ranked),
     }
 
 
@@ -133,9 +130,7 @@ def _lines(snapshot: Snapshot, own: OwnRows, setting: str, protocol: str) -> lis
     for subset in sorted(subsets, key=lambda name: not is_single(name)):
         cells = {metric: cells_of(snapshot, metric, row, [subset])[0] for metric, row in rows.items()}
         if any(cell.status for cell in cells.values()):
-            shown = {"subset": subset or "all clips", "title": subset_title(snapshot.board, subset)}
-            shown["address"] = subset_address(snapshot.board, subset) if is_single(subset) else ""
-            lines.append({**shown, "cells": Markup("".join(score_cell(cells[metric], metric) for metric in cells))})
+            lines.append({"subset": subset, "single": is_single(subset), "cells": cells})
     return lines
 
 
