@@ -11,7 +11,7 @@ from tests.board.hosted import document, hosted
 
 from earmark.board.settings import Settings
 from earmark.board.web.security import address_of_asker
-from earmark.board.web.throttle import Rate, Throttle
+from earmark.board.settings import Rate, Throttle
 from earmark.errors import UsageError
 
 

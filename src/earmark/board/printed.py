@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from earmark import published
 from earmark.board.records import Submission
@@ -14,19 +14,12 @@ from earmark.scores.rows import distinct
 from earmark.submissions import Document, SystemCard
 
 PUBLISHED_BOARDS = ("vocsim", "codec-superb")
-_PAPER = {"vocsim": PAPERS["VocSim"], "codec-superb": PAPERS["Codec-SUPERB"]}
-_YEAR = {"vocsim": 2025, "codec-superb": 2024}
+_PAPER = {"vocsim": (PAPERS["VocSim"], 2025), "codec-superb": (PAPERS["Codec-SUPERB"], 2024)}
 _COST_NAMES = {
-    "Whisper-L-v3": "Whisper",
-    "WavLM-Large": "WavLM",
-    "Wav2Vec2-Base": "Wav2Vec2",
-    "AudioMAE": "AudioMAE",
-    "CLAP": "CLAP",
-    "EnCodec (24kHz)": "EnCodec",
-    "Paper VAE (Custom)": "VAE",
-    "Paper AE (Custom)": "AE",
+    "Whisper-L-v3": "Whisper", "WavLM-Large": "WavLM", "Wav2Vec2-Base": "Wav2Vec2", "AudioMAE": "AudioMAE",
+    "CLAP": "CLAP", "EnCodec (24kHz)": "EnCodec", "Paper VAE (Custom)": "VAE", "Paper AE (Custom)": "AE",
     "Mel Spectrogram": "log-mel",
-}
+}  # fmt: skip
 """What Table 17 of VocSim calls each model."""
 _TRAINED_ON_THE_SUITE = ("VAE", "AE")
 _PCA = re.compile(r"(?P<code>.+) D(?P<size>\d+)")
@@ -51,7 +44,7 @@ def load_published(store: Store, *, with_repeats: bool = False) -> list[Loaded]:
     that a moderator withdrew stays withdrawn.
     """
     papers = store.papers()
-    found = []
+    loaded = []
     for board in PUBLISHED_BOARDS:
         document = published_document(board, with_repeats=with_repeats)
         key = f"published:{board}:{document.digest}"
@@ -59,8 +52,8 @@ def load_published(store: Store, *, with_repeats: bool = False) -> list[Loaded]:
         new = sent.state == "pending"
         if new:  # also after a load that was killed between the two
             sent = store.decide(sent.id, papers, accept=True)
-        found.append(Loaded(board, len(sent.systems), sent.rows, new, sent))
-    return found
+        loaded.append(Loaded(board, len(sent.systems), sent.rows, new, sent))
+    return loaded
 
 
 def published_document(board: str, *, with_repeats: bool = False) -> Document:
@@ -71,25 +64,22 @@ def published_document(board: str, *, with_repeats: bool = False) -> Document:
 
 
 def _vocsim_cards(scores: Scores) -> list[SystemCard]:
-    sizes = {
-        _COST_NAMES[cell["model"]]: float(cell["params_M"]) for cell in published.read("vocsim_table17_efficiency")
-    }
+    costs = published.read("vocsim_table17_efficiency")
+    sizes = {_COST_NAMES[cell["model"]]: float(cell["params_M"]) for cell in costs}
     cards = []
     for name in distinct(scores.rows, "system"):
         model = vocsim_family(name, "model")
         reduced = _PCA.fullmatch(name)
         code = reduced["code"] if reduced else name
         cards.append(
-            SystemCard(
+            _card(
+                "vocsim",
                 name,
                 title=f"{model} ({code})" + (f", PCA to {reduced['size']} dimensions" if reduced else ""),
                 family=model,
                 description="As printed in the paper; the code names the model and how its frames were pooled.",
                 training_free=model not in _TRAINED_ON_THE_SUITE,
                 parameters_m=sizes.get(model),
-                command="earmark published show vocsim",
-                citation=_cited("vocsim"),
-                year=_YEAR["vocsim"],
             )
         )
     return cards
@@ -99,27 +89,16 @@ def _codec_cards(scores: Scores) -> list[SystemCard]:
     printed = {cell["codec"]: cell for cell in published.read("codec_superb_table3")}
     cards = []
     for name in distinct(scores.rows, "system"):
-        cell = printed.get(name)
+        cell, family = printed.get(name), codec_family(name)
         kbps = float(cell["kbps"]) if cell and cell["kbps"] else None
-        title = f"{codec_family(name)} {cell['configuration']} at {kbps:g} kbps" if cell and kbps else "sound as it was"
-        cards.append(
-            SystemCard(
-                name,
-                kind="codec",
-                title=title,
-                family=codec_family(name) if cell else "",
-                description="As printed in the paper."
-                if cell
-                else "The applications on recordings that no codec touched.",
-                kbps=kbps,
-                command="earmark published show codec-superb",
-                citation=_cited("codec-superb"),
-                year=_YEAR["codec-superb"],
-            )
-        )
+        title = f"{family} {cell['configuration']} at {kbps:g} kbps" if cell and kbps else "sound as it was"
+        untouched = "The applications on recordings that no codec touched."
+        facts = {"family": family, "description": "As printed in the paper."} if cell else {"description": untouched}
+        cards.append(_card("codec-superb", name, kind="codec", title=title, kbps=kbps, **facts))
     return cards
 
 
-def _cited(board: str) -> str:
-    paper = _PAPER[board]
-    return f"{paper.title}. {paper.citation}"
+def _card(board: str, name: str, **facts: Any) -> SystemCard:
+    paper, year = _PAPER[board]
+    citation, command = f"{paper.title}. {paper.citation}", f"earmark published show {board}"
+    return SystemCard(name, **facts, command=command, citation=citation, year=year)

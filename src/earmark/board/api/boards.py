@@ -60,14 +60,10 @@ def board(board: Board, request: Request, context: Asked) -> Response:
 def _board(snapshot: Snapshot, base: str) -> BoardShape:
     names = rows_of(snapshot).names
     return BoardShape(
-        name=snapshot.board,
-        systems=snapshot.ranked_systems,
-        subsets=list(names["subset"]),
-        metrics=list(snapshot.metrics),
-        distances=list(names["distance"]),
-        generation=snapshot.generation,
+        name=snapshot.board, systems=snapshot.ranked_systems, subsets=list(names["subset"]),
+        metrics=list(snapshot.metrics), distances=list(names["distance"]), generation=snapshot.generation,
         page=f"{base}/b/{snapshot.board}",
-    )
+    )  # fmt: skip
 
 
 @router.get("/{board}/systems", response_model=PageShape[SystemShape])
@@ -158,16 +154,11 @@ def ranked(board: Board, request: Request, context: Asked) -> Response:
         view = BoardView.parse(snapshot, request.query_params.multi_items())
         page = table(snapshot, view)
         return TableShape(
-            board=board,
-            metric=view.metric,
-            over=view.over,
-            lines=page.total,
-            pages=page.pages,
-            page=page.view.page,
+            board=board, metric=view.metric, over=view.over, lines=page.total, pages=page.pages, page=page.view.page,
             columns=[ColumnShape.model_validate(column) for column in page.columns],
             items=[LineShape.model_validate(row) for row in page.rows],
             address=f"{address_of(request)}/b/{board}?{view.query()}".rstrip("?"),
-        )
+        )  # fmt: skip
 
     return kept(request, make)
 

@@ -66,19 +66,12 @@ class Rows(NamedTuple):
                 name: float(getattr(panel, name)[at]) for name in ("value", "low", "high", "baseline", "lift")
             }
             yield ScoreShape.model_construct(
-                system=system.card.name,
-                slug=system.slug,
-                subset=panel.subsets[at[1]],
-                distance=line.distance,
-                correction=line.correction,
-                protocol=line.protocol,
-                metric=panel.metric,
+                system=system.card.name, slug=system.slug, subset=panel.subsets[at[1]], distance=line.distance,
+                correction=line.correction, protocol=line.protocol, metric=panel.metric,
                 **{name: None if number != number else number for name, number in numbers.items()},
-                n=None if panel.n[at] < 0 else int(panel.n[at]),
-                status=STATUSES[panel.status[at]],
-                reason=panel.reasons.get(at, ""),
-                provenance=PROVENANCES[panel.provenance[at]],
-            )
+                n=None if panel.n[at] < 0 else int(panel.n[at]), status=STATUSES[panel.status[at]],
+                reason=panel.reasons.get(at, ""), provenance=PROVENANCES[panel.provenance[at]],
+            )  # fmt: skip
 
 
 @made_once
@@ -103,14 +96,11 @@ def rows_of(snapshot: Snapshot) -> Rows:
         row, column = (place.astype(np.int32) for place in np.nonzero(panel.status != ABSENT))
         line = panel.lines[row]
         here = {
-            "metric": np.full(len(row), code, np.int32),
-            "row": row,
-            "column": column,
+            "metric": np.full(len(row), code, np.int32), "row": row, "column": column,
             "subset": np.array([names["subset"][name] for name in panel.subsets], np.int32)[column],
-            "status": panel.status[row, column].astype(np.int32),
-            "line": line.astype(np.int32),
+            "status": panel.status[row, column].astype(np.int32), "line": line.astype(np.int32),
             **{name: codes[line] for name, codes in of_line.items()},
-        }
+        }  # fmt: skip
         for name, part in here.items():
             parts[name].append(part)
     columns = {name: np.concatenate(some or [np.zeros(0, np.int32)]) for name, some in parts.items()}

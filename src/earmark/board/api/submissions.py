@@ -44,12 +44,9 @@ Id = Annotated[str, Path(max_length=100)]
 Key = Annotated[str, Header(alias="Idempotency-Key", max_length=200, pattern=r"^[!-~]*$")]
 
 _FORMATS = {
-    "application/json": "document.json",
-    "text/csv": "scores.csv",
-    "application/x-ndjson": "scores.jsonl",
-    "application/jsonl": "scores.jsonl",
-    "application/vnd.apache.parquet": "scores.parquet",
-}
+    "application/json": "document.json", "text/csv": "scores.csv", "application/x-ndjson": "scores.jsonl",
+    "application/jsonl": "scores.jsonl", "application/vnd.apache.parquet": "scores.parquet",
+}  # fmt: skip
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -104,14 +101,11 @@ async def validate(request: Request, context: Asked, board: Text = "") -> Respon
         document = read_document(data, filename=filename, board=board, limits=limits)
         verdict = check(document, limits=limits)
         return VerdictShape(
-            accepted=not verdict.problems,
-            board=document.board,
-            systems=[card.name for card in document.cards],
-            rows=len(document.scores),
-            digest=document.digest,
+            accepted=not verdict.problems, board=document.board, systems=[card.name for card in document.cards],
+            rows=len(document.scores), digest=document.digest,
             problems=[ProblemShape(**plain_problem(problem)) for problem in verdict.problems],
             warnings=[*verdict.warnings, *new_subsets(context, document)],
-        )
+        )  # fmt: skip
 
     return sent(await read_apart(request, judge))
 

@@ -88,13 +88,10 @@ def matrix_of(snapshot: Snapshot) -> dict[str, Any]:
     values = panel.measured()[np.ix_(rows, panel.columns(subsets))]
     systems = [snapshot.systems[snapshot.lines[number].system] for number in panel.lines[rows].tolist()]
     return {
-        "board": snapshot.board,
-        "metric": metric,
-        "systems": [system.slug for system in systems],
-        "families": [system.card.family or system.slug for system in systems],
-        "subsets": subsets,
+        "board": snapshot.board, "metric": metric, "systems": [system.slug for system in systems],
+        "families": [system.card.family or system.slug for system in systems], "subsets": subsets,
         "values": [[None if value != value else value for value in line] for line in values.tolist()],
-    }
+    }  # fmt: skip
 
 
 def digest_of(matrix: Mapping[str, Any]) -> str:

@@ -180,9 +180,6 @@ def _order(subset: str) -> tuple[int, str]:
     return _KNOWN_ORDER.get(subset, len(_KNOWN_ORDER)), subset
 
 
-# --- means over subsets -----------------------------------------------------------------------------------------------
-
-
 class Means(NamedTuple):
     """Means over some subsets, [lines] each. NaN where a line has none of the subsets; `have` counts what it has."""
 

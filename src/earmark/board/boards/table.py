@@ -113,15 +113,10 @@ def table(snapshot: Snapshot, view: BoardView) -> TablePage:
     chosen = order if view.per else order[(page - 1) * PER_PAGE : page * PER_PAGE]
     columns = _columns(snapshot, view)
     return TablePage(
-        replace(view, page=page),
-        field,
-        columns,
-        _rows(snapshot, view, field, lines, chosen, columns),
-        len(order),
-        pages,
-        bool(np.isfinite(field.means.lift).any()),
+        replace(view, page=page), field, columns, _rows(snapshot, view, field, lines, chosen, columns), len(order),
+        pages, bool(np.isfinite(field.means.lift).any()),
         snapshot.ranked_systems - len({snapshot.lines[line].system for line in lines.tolist()}),
-    )
+    )  # fmt: skip
 
 
 # --- which lines, in which order ----------------------------------------------------------------------------------

@@ -18,13 +18,9 @@ from earmark.errors import UsageError, did_you_mean
 
 PER_PAGE = 100
 SHOWN = {
-    "domains": "domains",
-    "subsets": "subsets",
-    "metrics": "other metrics",
-    "card": "facts of the card",
-    "intervals": "intervals",
-    "lift": "lift over chance",
-}
+    "domains": "domains", "subsets": "subsets", "metrics": "other metrics", "card": "facts of the card",
+    "intervals": "intervals", "lift": "lift over chance",
+}  # fmt: skip
 """What a table may show beside the mean: key and words."""
 SIZES: dict[str, tuple[str, float, float]] = {
     "tiny": ("under 10 million", 0.0, 10.0),
@@ -35,12 +31,9 @@ SIZES: dict[str, tuple[str, float, float]] = {
 }
 """Parameters of a model, in millions: from, and below."""
 _CHOICES: Mapping[str, Iterable[str]] = {
-    "training": ("yes", "no", "unknown"),
-    "size": SIZES,
-    "provenance": PROVENANCES[1:],
-    "order": ("reversed",),
+    "training": ("yes", "no", "unknown"), "size": SIZES, "provenance": PROVENANCES[1:], "order": ("reversed",),
     "per": ("all",),
-}
+}  # fmt: skip
 _NO_SHOW = "none"  # of a form whose boxes are all empty: nothing is sent for a box that is not ticked
 _LONGEST = 200
 

@@ -73,12 +73,9 @@ def page_templates(title: str, **more: object) -> Jinja2Templates:
 
     environment = Environment(
         loader=PackageLoader("earmark.board", "templates"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
+        autoescape=select_autoescape(default=True, default_for_string=True), undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, auto_reload=False,
+    )  # fmt: skip
     shared = {"title": title, "version": __version__, "asset": asset, "here": "", "visitor": None, "frozen": ""}
     environment.globals |= {**shared, **more}
     return Jinja2Templates(env=environment)

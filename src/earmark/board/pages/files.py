@@ -96,9 +96,6 @@ def subset_records(summary: SubsetSummary) -> list[Record]:
     ]  # fmt: skip
 
 
-# --- formats ------------------------------------------------------------------------------------------------------
-
-
 def to_csv(records: Sequence[Record]) -> str:
     """CSV with one header; columns that are empty in every line are left out, except ranks."""
     names = _used(records)
@@ -168,9 +165,6 @@ def _cell_text(cell: Cell, metric: str) -> str:
     if cell.low is not None and cell.high is not None:
         text += f" [{number(cell.low, metric)}, {number(cell.high, metric)}]"
     return text
-
-
-# --- citing -------------------------------------------------------------------------------------------------------
 
 
 def bibtex(system: System, address: str) -> str:

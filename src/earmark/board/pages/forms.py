@@ -6,16 +6,19 @@ change ends in a redirect, and nothing here is kept by caches.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
+from fastapi import APIRouter
+from fastapi.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from earmark.board.records import User
 from earmark.board.refusals import Refusal
-from earmark.board.web.requests import context_of
+from earmark.board.web.requests import context_of, read_apart
 from earmark.board.web.security import check_form, form_token, keep_visit, visitor_of
 
 _DONE = {
@@ -52,6 +55,24 @@ async def posted_by(request: Request) -> Posted:
         filename = (file.filename or "") if file else ""
     check_form(request, texts.get("form_token", ""))
     return Posted(texts, data, filename)
+
+
+def on_post(
+    router: APIRouter, path: str, *, apart: bool = False
+) -> Callable[[Callable[[Request, Posted], Response]], None]:
+    """What answers a form that is sent to a path. The work is done off the event loop: the database may make it wait.
+
+    `apart`: it reads a document, after those that came before.
+    """
+
+    def register(work: Callable[[Request, Posted], Response]) -> None:
+        async def answer_form(request: Request) -> Response:
+            answer = partial(work, request, await posted_by(request))
+            return await read_apart(request, answer) if apart else await run_in_threadpool(answer)
+
+        router.add_api_route(path, answer_form, methods=["POST"], response_model=None)
+
+    return register
 
 
 def form_page(request: Request, template: str, status: int = 200, **values: Any) -> Response:

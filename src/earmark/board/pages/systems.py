@@ -146,18 +146,14 @@ def _facts(system: System) -> list[tuple[str, str]]:
     """What the card says; some facts are named although they are not stated."""
     card = system.card
     facts_of_card = [
-        ("Kind", card.kind, True),
-        ("Family", card.family, True),
-        ("Authors", ", ".join(card.authors), True),
-        ("Address", card.url, False),
-        ("Licence", card.licence, True),
+        ("Kind", card.kind, True), ("Family", card.family, True), ("Authors", ", ".join(card.authors), True),
+        ("Address", card.url, False), ("Licence", card.licence, True),
         ("Training-free", {True: "yes", False: "no", None: ""}[card.training_free], True),
         ("Parameters", "" if card.parameters_m is None else f"{card.parameters_m:g} million", True),
         ("Real-time factor", "" if card.real_time_factor is None else f"{card.real_time_factor:g}", False),
         ("Bit rate", "" if card.kbps is None else f"{card.kbps:g} kbps", False),
-        ("Trained on", ", ".join(card.pretraining), True),
-        ("Year", str(card.year or ""), False),
+        ("Trained on", ", ".join(card.pretraining), True), ("Year", str(card.year or ""), False),
         ("Citation", "" if card.citation.startswith("@") else card.citation, False),
         ("Sent first by", system.team or system.owner, True),
-    ]
+    ]  # fmt: skip
     return [(name, text or _NOT_STATED) for name, text, named in facts_of_card if text or named]

@@ -70,8 +70,6 @@ class Accounts:
 
     engine: Engine
 
-    # --- users --------------------------------------------------------------------------------------------------------
-
     def create_user(self, name: str, team: str = "", role: Role = "author", *, join: bool = False) -> User:
         """A new user. `join` lets them into a team that exists, whose systems are then theirs too: for hosts."""
         return writing(self.engine, lambda connection: _create_user(connection, name, team, role, join))
@@ -93,8 +91,6 @@ class Accounts:
             return there or _create_user(connection, PAPERS, "", "moderator", join=True, reserved=True)
 
         return writing(self.engine, work)
-
-    # --- tokens -------------------------------------------------------------------------------------------------------
 
     def create_token(self, user: User, label: str = "") -> tuple[str, Token]:
         """A new token, whole this once and kept nowhere, and what may be shown of it later."""
@@ -161,8 +157,6 @@ class Accounts:
             with contextlib.suppress(Busy):
                 writing(self.engine, lambda connection: connection.execute(used))
         return User(*row[: len(fields(User))])
-
-    # --- the trail, and facts about the board -------------------------------------------------------------------------
 
     def events(self, limit: int = 50, before: int | None = None) -> list[Event]:
         """The audit trail, the newest first."""

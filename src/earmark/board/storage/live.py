@@ -115,9 +115,6 @@ def _system(row: Any) -> System:
     return System(number, board, slug, card_from(json.loads(card)), owner, team, created)
 
 
-# --- the scores that count -------------------------------------------------------------------------------------------
-
-
 def live_scores(connection: Connection, board: str, system_ids: Sequence[int] | None) -> LiveScores:
     """The scores that count on a board, or of some of its systems, as one transaction sees them."""
     tables = live.join(scores).join(systems, systems.c.id == live.c.system_id)

@@ -152,12 +152,8 @@ submission_systems = Table(
 )  # fmt: skip
 
 measurements = Table(
-    "measurements",
-    metadata,
-    counter(),
-    *map(string, MEASURED),
-    UniqueConstraint(*MEASURED, name="uq_measurements"),
-)
+    "measurements", metadata, counter(), *map(string, MEASURED), UniqueConstraint(*MEASURED, name="uq_measurements"),
+)  # fmt: skip
 
 # One row of one document. Ids grow with time: of two scores, the one with the larger id is the newer.
 scores = Table(

@@ -59,18 +59,9 @@ class Meters:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "earmark_board_requests", "Requests answered", ["method", "route", "status"], registry=self.registry
-        )
-        self.seconds = Histogram(
-            "earmark_board_request_seconds", "Time to answer", ["route"], buckets=_BUCKETS, registry=self.registry
-        )
-        self.submissions = Counter(
-            "earmark_board_submissions", "Submissions by what became of them", ["outcome"], registry=self.registry
-        )
-        self.refused = Counter(
-            "earmark_board_refused", "Requests refused before they were read", ["why"], registry=self.registry
-        )
-        self.generation = Gauge(
-            "earmark_board_generation", "Grows with every visible change of the board", registry=self.registry
-        )
+        here, name = {"registry": self.registry}, "earmark_board_"
+        self.requests = Counter(f"{name}requests", "Requests answered", ["method", "route", "status"], **here)
+        self.seconds = Histogram(f"{name}request_seconds", "Time to answer", ["route"], buckets=_BUCKETS, **here)
+        self.submissions = Counter(f"{name}submissions", "Submissions by what became of them", ["outcome"], **here)
+        self.refused = Counter(f"{name}refused", "Requests refused before they were read", ["why"], **here)
+        self.generation = Gauge(f"{name}generation", "Grows with every visible change of the board", **here)

@@ -22,12 +22,11 @@ from earmark.board.boards.snapshot import NoSuchBoard, Snapshots
 from earmark.board.names import likeness
 from earmark.board.records import Submission, User
 from earmark.board.refusals import Refusal
-from earmark.board.settings import Settings
+from earmark.board.settings import Settings, Throttle
 from earmark.board.storage import Store
 from earmark.board.web.caching import PageCache, answer, packed
 from earmark.board.web.logs import Meters
 from earmark.board.web.security import Signer, address_of_asker, bearer_of, visitor_of
-from earmark.board.web.throttle import Throttle
 from earmark.errors import quoted
 from earmark.scores.spelling import is_single
 from earmark.submissions import Document
@@ -67,9 +66,6 @@ def context_of(request: Request) -> Context:
 def address_of(request: Request) -> str:
     """The address of the board as the world sees it, without a slash at the end."""
     return context_of(request).settings.base_url or str(request.base_url).rstrip("/")
-
-
-# --- who asks --------------------------------------------------------------------------------------------------------
 
 
 def _author(request: Request) -> User:
@@ -125,9 +121,6 @@ def new_account(request: Request, name: str, team: str) -> tuple[User, str]:
     return user, context.store.create_token(user, "registration")[0]
 
 
-# --- documents -------------------------------------------------------------------------------------------------------
-
-
 async def read_apart(request: Request, work: Callable[[], Result]) -> Result:
     """The work on a document, in a thread of its own, after those that came before: readers of pages do not wait."""
     return await anyio.to_thread.run_sync(work, limiter=request.app.state.readers)
@@ -176,9 +169,6 @@ def new_subsets(context: Context, document: Document) -> list[str]:
 def _joined(subset: str) -> str:
     """A name without what writers differ in: case, and blanks or what stands for them."""
     return likeness(subset).translate(_BLANKS)
-
-
-# --- answers ---------------------------------------------------------------------------------------------------------
 
 
 def sent(shape: BaseModel, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

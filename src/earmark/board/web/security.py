@@ -80,9 +80,6 @@ def _decoded(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
-# --- who asks -------------------------------------------------------------------------------------
-
-
 def bearer_of(request: Request) -> str | None:
     """The token of the `Authorization` header, or None when there is no such header."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
@@ -113,13 +110,10 @@ def open_session(context: Context, response: Response, user: User, token: str) -
     """Give the browser a session that lasts as long as the token, and `session_hours` at most."""
     prefix = next(kept.prefix for kept in context.store.tokens(user) if token.startswith(kept.prefix))
     response.set_cookie(
-        SESSION_COOKIE,
-        context.signer.seal("session", f"{user.name}{_SEPARATOR}{prefix}"),
-        max_age=int(context.settings.session_hours * 3600),
-        httponly=True,
-        samesite="lax",
+        SESSION_COOKIE, context.signer.seal("session", f"{user.name}{_SEPARATOR}{prefix}"),
+        max_age=int(context.settings.session_hours * 3600), httponly=True, samesite="lax",
         secure=context.settings.cookies_over_https_only,
-    )
+    )  # fmt: skip
 
 
 def address_of_asker(scope: Scope) -> str:
@@ -131,9 +125,6 @@ def address_of_asker(scope: Scope) -> str:
         return str(ipaddress.ip_network((host.partition("%")[0], 64), strict=False))
     except ValueError:
         return host
-
-
-# --- forms ----------------------------------------------------------------------------------------
 
 
 def visit_of(request: Request) -> str:
@@ -148,12 +139,9 @@ def keep_visit(request: Request, response: Response) -> None:
     """Give the browser the cookie that the form tokens of this page are bound to, if it has none."""
     if request.cookies.get(VISIT_COOKIE, "") != visit_of(request):
         response.set_cookie(
-            VISIT_COOKIE,
-            visit_of(request),
-            httponly=True,
-            samesite="lax",
+            VISIT_COOKIE, visit_of(request), httponly=True, samesite="lax",
             secure=request.app.state.context.settings.cookies_over_https_only,
-        )
+        )  # fmt: skip
 
 
 def form_token(request: Request) -> str:
