@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Engine, Select, and_, delete, func, insert, not_, or_, select, update
+from sqlalchemy import Connection, Select, and_, delete, func, insert, not_, or_, select, update
 
 from earmark.board.names import sought
 from earmark.board.records import System
-from earmark.board.storage.database import in_parts, reading
+from earmark.board.storage.database import Part, in_parts, reading
 from earmark.board.storage.tables import (
     CELLS,
     MEASURED,
@@ -69,10 +69,8 @@ class LiveScores:
             yield ScoreRow(suite=suite, system=names[system], **cells)
 
 
-class Live:
+class Live(Part):
     """The part of the store that says what readers see."""
-
-    engine: Engine
 
     def generation(self) -> int:
         """A number that grows whenever readers see something new: an acceptance, a withdrawal of what was accepted."""
@@ -82,8 +80,7 @@ class Live:
     def boards(self) -> list[str]:
         """The boards on which something was accepted, by name."""
         names = select(systems.c.board).where(systems.c.changed > 0).distinct().order_by(systems.c.board)
-        with reading(self.engine) as connection:
-            return list(connection.scalars(names))
+        return [name for (name,) in self._rows(names)]
 
     def systems(self, board: str, changed_since: int = 0) -> list[System]:
         """The systems that ever had an accepted submission and changed after a generation, by age.
@@ -92,17 +89,12 @@ class Live:
         their history stays.
         """
         changed = _SYSTEMS.where(systems.c.board == sought(board), systems.c.changed > changed_since)
-        with reading(self.engine) as connection:
-            return [_system(row) for row in connection.execute(changed.order_by(systems.c.id))]
+        return [_system(row) for row in self._rows(changed.order_by(systems.c.id))]
 
     def system(self, board: str, slug: str) -> System | None:
         """The system with that slug, once something of it was accepted."""
-        query = _SYSTEMS.where(
-            systems.c.board == sought(board), systems.c.slug == sought(slug), systems.c.changed > 0
-        )  # fmt: skip
-        with reading(self.engine) as connection:
-            row = connection.execute(query).first()
-        return _system(row) if row else None
+        named = _SYSTEMS.where(systems.c.board == sought(board), systems.c.slug == sought(slug))
+        return next((_system(row) for row in self._rows(named.where(systems.c.changed > 0))), None)
 
     def live_scores(self, board: str, system_ids: Sequence[int] | None = None) -> LiveScores:
         """The scores that count: for each measurement of a system the newest of an accepted submission."""

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, and_, exists, insert, or_, select, update
+from sqlalchemy import Connection, Row, and_, exists, insert, or_, select, update
 
 from earmark.board.names import likeness, slug_of, sought
 from earmark.board.records import State, Submission, User
 from earmark.board.refusals import Conflict, NotAllowed, NotFound
 from earmark.board.storage.accounts import current_user, list_limit, now, record
-from earmark.board.storage.database import in_parts, reading, writing
+from earmark.board.storage.database import Part, in_parts, reading
 from earmark.board.storage.live import recount
 from earmark.board.storage.tables import (
     CELLS,
@@ -47,10 +47,9 @@ _SUBMISSIONS = select(
 ).join(users)  # fmt: skip
 
 
-class Submissions:
+class Submissions(Part):
     """The part of the store that takes documents, decides about them and finds them."""
 
-    engine: Engine
     limits: Limits
 
     def submit(
@@ -70,7 +69,7 @@ class Submissions:
             public = _earlier(connection, document, sender, key)
             return _one(connection, public or _add(connection, document, sender, key, [*verdict.warnings, *notes]))
 
-        return writing(self.engine, work)
+        return self._write(work)
 
     def submission(self, id: str) -> Submission | None:
         """The submission with that id, in whatever state."""
@@ -133,19 +132,16 @@ class Submissions:
     def cards_of(self, submission_id: str) -> tuple[SystemCard, ...]:
         """The cards of one submission as they were sent, in its order."""
         query = select(submission_systems.c.card).join(submissions).order_by(submission_systems.c.place)
-        with reading(self.engine) as connection:
-            cards = connection.scalars(query.where(submissions.c.public == sought(submission_id)))
-            return tuple(card_from(json.loads(card)) for card in cards)
+        cards = self._rows(query.where(submissions.c.public == sought(submission_id)))
+        return tuple(card_from(json.loads(card)) for (card,) in cards)
 
     def document_of(self, submission_id: str) -> bytes:
         """The document of one submission in Earmark's own form, whose SHA-256 is the submission's digest."""
         public = sought(submission_id)
         query = select(documents.c.packed).join(submissions).where(submissions.c.public == public)
-        with reading(self.engine) as connection:
-            packed = connection.execute(query).scalar()
-        if packed is None:
-            raise _missing(public)
-        return zlib.decompress(packed)
+        for (packed,) in self._rows(query):
+            return zlib.decompress(packed)
+        raise _missing(public)
 
     def decide(
         self, id: str, moderator: User, accept: bool, reason: str = "", provenance: Provenance | None = None
@@ -172,7 +168,7 @@ class Submissions:
             record(connection, user.name, state, public, ": ".join(filter(None, (marked, kept_reason))))
             return _one(connection, public)
 
-        return writing(self.engine, work)
+        return self._write(work)
 
     def withdraw(self, id: str, user: User, reason: str = "") -> Submission:
         """Take a submission back, as its owner, their team, or a moderator: earlier accepted scores count again."""
@@ -192,7 +188,7 @@ class Submissions:
             record(connection, sender.name, "withdrew", public, kept_reason)
             return _one(connection, public)
 
-        return writing(self.engine, work)
+        return self._write(work)
 
 
 # --- finding ---------------------------------------------------------------------------------------------------------

@@ -59,7 +59,8 @@ class Meters:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        here, name = {"registry": self.registry}, "earmark_board_"
+        name = "earmark_board_"
+        here: dict[str, Any] = {"registry": self.registry}
         self.requests = Counter(f"{name}requests", "Requests answered", ["method", "route", "status"], **here)
         self.seconds = Histogram(f"{name}request_seconds", "Time to answer", ["route"], buckets=_BUCKETS, **here)
         self.submissions = Counter(f"{name}submissions", "Submissions by what became of them", ["outcome"], **here)
