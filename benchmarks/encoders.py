@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from earmark.corpora.manifest import read_manifest, write_manifest
-from earmark.pipeline import make_config, run
+from earmark.pipeline import make_config
+from earmark.representations import run
 from earmark.scores import Row
 
 BIRDS = ("rooster", "hen", "crow", "chirping_birds")

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
-from earmark.pipeline import run
+from earmark.representations import run
 
 RATE = 16000
 SECONDS = 0.25

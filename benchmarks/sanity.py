@@ -24,8 +24,8 @@ from earmark.fidelity.sanity import CHECKS, Sanity
 from earmark.fidelity.sanity.bench import Setup, Task, run, score, tasks
 from earmark.fidelity.sanity.columns import JUDGED, Column, choose
 from earmark.fidelity.sanity.rules import GROUPS
-from earmark.fidelity.sanity.store import Store
 from earmark.fidelity.sanity.table import judged
+from earmark.runs.journal import Journal
 
 BALLS = [name for name in JUDGED if name not in NETWORK]
 LITERALS = ["clipped_density_literal", "clipped_coverage_literal"]
@@ -107,8 +107,8 @@ def summary(result: Sanity) -> str:
     return "\n".join(lines)
 
 
-def store(into: Path, part: Part) -> Store:
-    return Store(into / part.folder, {"n": part.n, "seed": 0, "version": __version__})
+def store(into: Path, part: Part) -> Journal:
+    return Journal(into / part.folder, {"n": part.n, "seed": 0, "version": __version__})
 
 
 def collected(into: Path, work: Sequence[Part], checks: Sequence[str], repeats: int) -> Sanity:
@@ -118,7 +118,7 @@ def collected(into: Path, work: Sequence[Part], checks: Sequence[str], repeats: 
     for part in work:
         with store(into, part) as kept:
             mine = {column.key for column in part.columns}
-            found.update({place: score for place, score in kept.found.items() if place.metric in mine})
+            found.update({place: score for place, score in kept.scores.items() if place.metric in mine})
         columns.update({column.name: column for column in part.columns})
     order = [column.name for column in choose([*JUDGED, *LITERALS])]
     return judged([columns[name] for name in order], checks, found, grid="thin", repeats=repeats)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from earmark.analysis.study import analyze
     from earmark.codecs.catalogue import open_codec
     from earmark.codecs.runs.config import CodecConfig
+    from earmark.codecs.runs.runner import codec
     from earmark.corpora.clips import Clip, Corpus, CorpusCard
     from earmark.corpora.source import open_corpus
     from earmark.embed import embed_audio as embed
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from earmark.extractors.catalogue import open_extractor
     from earmark.fidelity.api import fidelity
     from earmark.fidelity.sanity import sanity
-    from earmark.pipeline import load_vectors, run
-    from earmark.pipeline.codec_runs import codec
+    from earmark.representations import load_vectors, run
     from earmark.representations.config import RunConfig
     from earmark.scores import Scores, load_scores
     from earmark.vectors import read_labelled, read_vectors
@@ -38,21 +38,21 @@ _HOME = {
     "RunConfig": "representations.config",
     "Scores": "scores",
     "analyze": "analysis.study",
-    "codec": "pipeline.codec_runs",
+    "codec": "codecs.runs.runner",
     "compare": "evaluation",
     "embed": "embed.embedding:embed_audio",
     "evaluate": "evaluation",
     "fidelity": "fidelity.api",
     "hubness": "evaluation",
     "load_scores": "scores",
-    "load_vectors": "pipeline",
+    "load_vectors": "representations",
     "open_codec": "codecs.catalogue",
     "open_corpus": "corpora.source",
     "open_extractor": "extractors.catalogue",
     "predict": "analysis.predict",
     "read_labelled": "vectors",
     "read_vectors": "vectors",
-    "run": "pipeline",
+    "run": "representations",
     "sanity": "fidelity.sanity",
 }
 """Where each name lives, and what it is called there if that is something else."""

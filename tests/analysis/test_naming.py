@@ -11,7 +11,7 @@ from earmark.analysis.matrix import Matrix
 from earmark.analysis.naming import families_of, model_of
 from earmark.analysis.sources import open_matrix
 from earmark.embed.pooling import ALIASES, POOLINGS
-from earmark.pipeline.layers import named
+from earmark.representations.layers import layer_name as named
 from earmark.scores import Row, Scores
 
 OWN = (

@@ -12,7 +12,7 @@ from tests.cli.verbs import runner
 from tests.pipeline import sounds
 
 from earmark.cli import compare as module
-from earmark.pipeline import run
+from earmark.representations import run
 from earmark.scores import load_scores
 
 Command = Callable[..., tuple[int, str, str]]

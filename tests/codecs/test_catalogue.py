@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from earmark import registry
 from earmark.codecs import catalogue
-from earmark.codecs.catalogue import availability, card_of, expand, families, open_codec, parse_spec, settings
+from earmark.codecs.catalogue import availability, card_of, expand, families, is_path, open_codec, parse_spec, settings
 from earmark.codecs.contract import Codec, Coded
 from earmark.codecs.harness import round_trip
 from earmark.errors import EarmarkError, InputError, UsageError
@@ -51,11 +52,11 @@ def test_families_expand_to_all_rates_once() -> None:
 
 
 def test_spellings_are_taken_apart() -> None:
-    assert parse_spec("opus@12")[:3] == ("opus", "", "12")
-    assert parse_spec("lyra:a/b@c@3.2")[:3] == ("lyra", "a/b@c", "3.2")
+    assert parse_spec("opus@12")[:4] == ("opus", None, {}, "12")
+    assert parse_spec("lyra:a/b@c@3.2")[:4] == ("lyra", "a/b@c", {}, "3.2")
     assert parse_spec("opus@12?vbr=off&frame_duration=20").options == {"vbr": False, "frame_duration": 20}
-    assert parse_spec("my.module:Codec")[:3] == ("my.module", "Codec", "")
-    assert parse_spec("my.module:Codec").is_path
+    assert parse_spec("my.module:Codec")[:4] == ("my.module", "Codec", {}, "")
+    assert is_path(parse_spec("my.module:Codec"))
 
 
 def test_numbers_may_be_spelt_in_any_way() -> None:
@@ -80,7 +81,7 @@ def test_wrong_names_are_told_in_a_sentence(spec: str, said: str) -> None:
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalogue, "_installed", lambda module: module != "av")
+    monkeypatch.setattr(registry, "_is_installed", lambda module: module != "av")
     assert availability(card_of("opus@12")) == 'It needs `pip install "earmark[codecs]"`.'
     assert availability(card_of("pcm")) == ""
     assert availability(card_of("codec2@0.7")) == ""

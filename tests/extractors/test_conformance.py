@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from earmark.extractors.conformance import CHECKS, Finding, Subject, check_extractor, table
+from earmark.conformance import CheckResult, check_table
+from earmark.extractors.conformance import CHECKS, Subject, check_extractor
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
 
 
@@ -173,8 +174,8 @@ def test_a_model_that_learns_is_fitted_first() -> None:
 
 
 def test_the_table_is_markdown() -> None:
-    findings = [Finding("card", "pass", "a|b."), Finding("shape", "fail", "No.")]
-    lines = table(findings, "earmark check x:Y").splitlines()
+    findings = [CheckResult("card", "pass", "a|b."), CheckResult("shape", "fail", "No.")]
+    lines = check_table(findings, "earmark check x:Y").splitlines()
     assert lines[0] == "earmark check x:Y: 1 pass, 1 fail"
     assert lines[2].startswith("| check | result |")
     assert "a\\|b." in lines[4]

@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 
 from earmark.extractors import conformance, efficientword, resemblyzer
-from earmark.extractors.availability import installed, weights_of
-from earmark.extractors.catalogue import CARDS, open_extractor
+from earmark.extractors.catalogue import CARDS, installed, open_extractor, weights_of
 from earmark.extractors.conformance import CHECKS, Subject
 from earmark.extractors.contract import Extractor
-from earmark.extractors.packaged_cards import ADAPTERS, PACKAGED, WEIGHTS
-from earmark.extractors.wheel_weights import path_of
+from earmark.extractors.model_cards import ADAPTERS, PACKAGED
+from earmark.extractors.wheel_weights import WEIGHTS, path_of
 
 ENCODERS = [card.name for card in PACKAGED if card.name not in ADAPTERS]
 

@@ -11,8 +11,9 @@ from tests.extractors import tiny_models
 from tests.extractors.tiny_models import load_file, save_file, sound, torch
 
 from earmark.errors import InputError, UsageError
-from earmark.extractors.catalogue import CARDS, Spec, open_extractor, parse_spec
+from earmark.extractors.catalogue import CARDS, open_extractor
 from earmark.extractors.pretrained import find
+from earmark.specs import parse_spec
 
 
 @pytest.fixture
@@ -150,14 +151,14 @@ def test_beats_reads_safetensors_with_a_config_beside_them(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "spec"),
     [
-        ("logmel", Spec("logmel", None, {})),
-        ("whisper:openai/whisper-tiny", Spec("whisper", "openai/whisper-tiny", {})),
-        ("wavlm?layer=9&device=cpu", Spec("wavlm", None, {"layer": 9, "device": "cpu"})),
-        ("beats:/a/B.pt?allow_pickle=true", Spec("beats", "/a/B.pt", {"allow_pickle": True})),
-        ("pack.module:Model?scale=2.5", Spec("pack.module", "Model", {"scale": 2.5})),
-        ("onnx:/odd?name.onnx", Spec("onnx", "/odd?name.onnx", {})),
-        ("onnx:/a?b/m.onnx?rate=8000", Spec("onnx", "/a?b/m.onnx", {"rate": 8000})),
+        ("logmel", ("logmel", None, {})),
+        ("whisper:openai/whisper-tiny", ("whisper", "openai/whisper-tiny", {})),
+        ("wavlm?layer=9&device=cpu", ("wavlm", None, {"layer": 9, "device": "cpu"})),
+        ("beats:/a/B.pt?allow_pickle=true", ("beats", "/a/B.pt", {"allow_pickle": True})),
+        ("pack.module:Model?scale=2.5", ("pack.module", "Model", {"scale": 2.5})),
+        ("onnx:/odd?name.onnx", ("onnx", "/odd?name.onnx", {})),
+        ("onnx:/a?b/m.onnx?rate=8000", ("onnx", "/a?b/m.onnx", {"rate": 8000})),
     ],
 )
-def test_a_spec_is_a_name_an_argument_and_parameters(text: str, spec: Spec) -> None:
-    assert parse_spec(text) == spec
+def test_a_spec_is_a_name_an_argument_and_parameters(text: str, spec: tuple[object, ...]) -> None:
+    assert parse_spec(text)[:3] == spec

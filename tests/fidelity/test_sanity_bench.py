@@ -18,8 +18,9 @@ from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.fidelity.sanity import CHECKS, draw_pair, sanity
 from earmark.fidelity.sanity.bench import Setup, batches, score, tasks
 from earmark.fidelity.sanity.columns import choose, expected_coverage_k, neighbours_of
-from earmark.fidelity.sanity.store import Place, Store, read
 from earmark.fidelity.sanity.table import Sanity
+from earmark.runs.journal import Journal, Trial, TrialScore
+from earmark.runs.journal import read_journal as read
 
 
 def always_one(real: np.ndarray, generated: np.ndarray) -> float:
@@ -234,7 +235,7 @@ def test_small_sets_shrink_gicdms_neighbourhoods_instead_of_failing() -> None:
 def test_a_pair_beyond_one_metric_leaves_the_others_their_score() -> None:
     columns = tuple(choose(["p_precision", "density"], ["none"]))
     first = tasks(Setup(("discrete",), grid="thin", repeats=1), columns)[0]
-    found = {item.place.metric: item for item in score(first._replace(n=30, value=1e-9))}
+    found = {item.trial.metric: item for item in score(first._replace(n=30, value=1e-9))}
     assert not np.isnan(found["density+none"].score) or found["density+none"].reason
     assert np.isnan(found["p_precision+none"].score)
     assert found["p_precision+none"].reason
@@ -307,7 +308,7 @@ def test_wrong_settings_are_refused(options: dict[str, object], message: str) ->
 
 
 def test_a_damaged_store_is_told(tmp_path: Path) -> None:
-    with Store(tmp_path, {"n": 1}):
+    with Journal(tmp_path, {"n": 1}):
         pass
     with (tmp_path / "scores.csv").open("a") as stream:
         stream.write("precision+none,mean,d=1,0,x,0.5,\n")
@@ -315,15 +316,15 @@ def test_a_damaged_store_is_told(tmp_path: Path) -> None:
         read(tmp_path / "scores.csv")
     (tmp_path / "settings.json").write_text("{")
     with pytest.raises(InputError, match="cannot be read as JSON"):
-        Store(tmp_path, {"n": 1})
+        Journal(tmp_path, {"n": 1})
 
 
 def test_no_number_survives_the_store_as_no_number(tmp_path: Path) -> None:
-    from earmark.fidelity.sanity.store import Score
-
-    place = Place("m", "mean", "d=1", "0.1", 3)
-    with Store(tmp_path, {}) as store:
-        store.add([Score(place, float("nan"), "all, balls\nempty"), Score(place._replace(repeat=4), 0.1 + 0.2)])
+    place = Trial("m", "mean", "d=1", "0.1", 3)
+    with Journal(tmp_path, {}) as store:
+        store.add(
+            [TrialScore(place, float("nan"), "all, balls\nempty"), TrialScore(place._replace(repeat=4), 0.1 + 0.2)]
+        )
     back = read(tmp_path / "scores.csv")
     assert np.isnan(back[place].score)
     assert back[place].reason == "all, balls\nempty"

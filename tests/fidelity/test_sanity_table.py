@@ -11,8 +11,9 @@ import pytest
 from earmark.fidelity.sanity import CHECKS, Sanity
 from earmark.fidelity.sanity.columns import COVERAGE, FIDELITY, Column, choose
 from earmark.fidelity.sanity.rules import subcases
-from earmark.fidelity.sanity.store import Place, Score
 from earmark.fidelity.sanity.table import judged
+from earmark.runs.journal import Trial as Place
+from earmark.runs.journal import TrialScore as Score
 
 Scores = dict[Place, Score]
 

@@ -114,6 +114,8 @@ def test_a_codec_is_measured_by_it_too() -> None:
     assert found["minemetrics:peak_error"].value == pytest.approx(20 * np.log10(np.abs(clean - heard).max()))
     assert found["si_sdr"].status == "not_applicable"
     assert catalogue.name_of("minemetrics:peak_error") == "peak_error"
+    assert catalogue.name_of("minemetrics:peak_error:p1") == "peak_error:p1"
+    assert catalogue.name_of("pesq:p1") == "pesq:p1"
     assert not metric_facts("minemetrics:peak_error").higher_is_better
     require_packages(["minemetrics:peak_error"])
     with pytest.raises(UsageError, match="takes 'neighbours'"):

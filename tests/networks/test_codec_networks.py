@@ -11,7 +11,7 @@ import pytest
 from tests.codecs.neural.tiny_codecs import funcodec_config, sound, torch
 
 from earmark.codecs.neural.checkpoints import Config
-from earmark.codecs.neural.seanet import design_of, network_of
+from earmark.codecs.neural.seanet import network_of
 from earmark.codecs.neural.snac import shape_of
 from earmark.extractors.pretrained import Checkpoint
 from earmark.networks.layers import Lstm, PaddedConvolution, PaddedTransposed, ResidualQuantiser, Snake
@@ -119,6 +119,6 @@ def test_whole_networks_have_the_sizes_that_are_printed() -> None:
     small |= {"encoder_dim": 48, "encoder_rates": [2, 4, 8, 8], "decoder_dim": 1024}
     small |= {"decoder_rates": [8, 8, 4, 2], "attn_window_size": None, "vq_strides": [4, 2, 1]}
     with torch.device("meta"):
-        assert _millions(network_of(design_of(_said(recipe)))) == pytest.approx(14.85, abs=0.01)
+        assert _millions(network_of(_said(recipe))) == pytest.approx(14.85, abs=0.01)
         assert _millions(SNAC(shape_of(_said(small)))) == pytest.approx(19.8, abs=0.05)
         assert _millions(SNAC(shape_of(_said(large)))) == pytest.approx(54.5, abs=0.05)

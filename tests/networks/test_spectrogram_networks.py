@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.extractors.tiny_models import audio_utils, sound, torch, transformers
 
-from earmark.extractors.pretrained_cards import PRETRAINED
+from earmark.extractors.model_cards import PRETRAINED
 from earmark.networks import beats, masked_norm, spectrograms, vision_transformer
 
 nn = torch.nn

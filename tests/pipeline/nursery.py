@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from earmark.evaluation import evaluate
-from earmark.pipeline import packs, run
-from earmark.pipeline.config import make_config
+from earmark.pipeline import make_config
+from earmark.representations import run
+from earmark.runs import packs
 
-packs.PACK_CLIPS = 8  # several packs even in a tiny corpus
+packs.PACK_ITEMS = 8  # several packs even in a tiny corpus
 
 
 def load() -> None:

@@ -64,6 +64,17 @@ class Fussy(Bands):
         return super().extract(waveforms)
 
 
+class Hanging(Bands):
+    """Never comes back from a clip of an odd number of samples."""
+
+    card = ExtractorCard(name="hanging", rate=RATE, dimension=8, frame_rate=125.0)
+
+    def extract(self, waveforms: Sequence[NDArray[np.float32]]) -> list[Frames]:
+        if any(len(waveform) % 2 for waveform in waveforms):
+            time.sleep(3600)
+        return super().extract(waveforms)
+
+
 class Learner(Bands):
     """Learns the mean level of a subset before it listens."""
 

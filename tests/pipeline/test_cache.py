@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from earmark.errors import InputError
-from earmark.pipeline import entries
-from earmark.pipeline.cache import Cache, default_url, open_cache
-from earmark.pipeline.entries import Damaged, Entry
+from earmark.runs import store as entries
+from earmark.runs.store import Cache, Damaged, Entry, default_url, open_cache
 
 ENTRY = Entry({"note": "ü", "n": 3}, {"values": np.arange(6, dtype=np.float32).reshape(2, 3), "none": np.empty((0, 4))})
 
@@ -30,8 +29,8 @@ def test_what_goes_in_comes_out(tmp_path: Path, url: str) -> None:
     peeked = cache.peek("kind", "key")
     assert peeked is not None
     assert peeked.arrays["values"]["shape"] == [2, 3]
-    assert [listed.key for listed in cache.listing("kind")] == ["key"]
-    assert cache.listing("other") == []
+    assert [listed.key for listed in cache.headers("kind")] == ["key"]
+    assert cache.headers("other") == []
 
 
 def test_every_damage_is_found() -> None:
@@ -50,7 +49,7 @@ def test_every_damage_is_found() -> None:
 def test_a_damaged_entry_is_removed_and_forgotten(tmp_path: Path) -> None:
     cache = Cache(str(tmp_path))
     cache.put("kind", "key", ENTRY)
-    path = Path(cache.place("kind", "key"))
+    path = Path(cache.path("kind", "key"))
     data = path.read_bytes()
     path.write_bytes(data[:-1] + bytes([data[-1] ^ 255]))
     assert cache.peek("kind", "key") is not None  # the header is whole; the arrays are checked when read
@@ -68,7 +67,7 @@ def test_parts_are_never_read_and_swept_when_old(tmp_path: Path) -> None:
         part.write_bytes(b"half")
     long_ago = time.time() - 2 * 24 * 3600
     os.utime(old, (long_ago, long_ago))
-    assert [listed.key for listed in cache.listing("kind")] == ["key"]
+    assert [listed.key for listed in cache.headers("kind")] == ["key"]
     assert young.exists()
     assert not old.exists()
 

@@ -21,18 +21,18 @@ from tests.pipeline.codec_toys import QUICK, memory, voiced
 
 import earmark
 from earmark.cli import main
-from earmark.codecs.processes import Died, Processes
+from earmark.codecs.runs.folder import read_cards, read_codec_record
+from earmark.codecs.runs.runner import plan_codecs, run_codecs
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.errors import InputError, UsageError
-from earmark.pipeline import codec_packs
-from earmark.pipeline.cache import Cache
-from earmark.pipeline.codec_compare import open_runs
-from earmark.pipeline.codec_folder import read_cards, read_codec_record
-from earmark.pipeline.codec_packs import Blobs, Packer, Records, read_records
-from earmark.pipeline.codec_report import gather
-from earmark.pipeline.codec_runs import plan_codecs, run_codecs
+from earmark.report.codecs.finished import open_runs
+from earmark.report.codecs.gathering import gather
 from earmark.report.codecs.page import render_codecs
 from earmark.report.codecs.text import run_text
+from earmark.runs import packs
+from earmark.runs.packs import Packer, read_records
+from earmark.runs.pool import Died, Processes
+from earmark.runs.store import Cache
 from earmark.scores import Scores, load_scores
 from earmark.submissions import Dataset, check, read_document
 from earmark.submissions import read_document as submitted
@@ -318,9 +318,9 @@ def test_retention_hears_the_coded_clips(tmp_path: Path) -> None:
 _SCRIPT = """
 import sys
 from tests.pipeline.codec_toys import QUICK, memory
-from earmark.pipeline import codec_packs
+from earmark.runs import packs
 import earmark
-codec_packs.PACK_SECONDS = 0.0
+packs.PACK_SECONDS = 0.0
 earmark.codec(["tests.pipeline.codec_toys:Counting"], memory(16, seconds=0.4), category="audio",
               cache={"url": sys.argv[1]}, into=sys.argv[2], **{**QUICK, "jobs": 1})
 """
@@ -380,20 +380,19 @@ def test_a_damaged_pack_is_coded_again(tmp_path: Path) -> None:
 
 
 def test_packs_hold_records_and_blobs_and_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codec_packs, "PACK_CLIPS", 3)
+    monkeypatch.setattr(packs, "PACK_ITEMS", 3)
     cache = Cache(str(tmp_path))
-    store = Records("kind/a")
-    packer = Packer(cache, store)
+    packer = Packer(read_records(cache, "kind/a"))
     for number in range(7):
-        packer.add(f"clip{number}", {"n": number}, bytes([number]) * number)
+        packer.add(f"clip{number}", {"n": number}, {"blob": bytes([number]) * number})
+        packer.flush_if_full()
     packer.flush()
     packer.add("clip2", {"more": 1})
     packer.flush()
     found = read_records(cache, "kind/a")
     assert found.records["clip2"] == {"n": 2, "more": 1}
     assert len(list((tmp_path / "kind" / "a").glob("*.entry"))) == 4
-    blobs = Blobs(cache)
-    assert [blobs.read(found.blobs[f"clip{n}"]) for n in range(7)] == [bytes([n]) * n for n in range(7)]
+    assert [found.payload(f"clip{n}", "blob") for n in range(7)] == [bytes([n]) * n for n in range(7)]
 
 
 def test_workers_answer_pass_errors_on_and_are_replaced() -> None:

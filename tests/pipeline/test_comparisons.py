@@ -17,14 +17,13 @@ import earmark
 from earmark import cli
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.extractors.contract import ExtractorCard, Frames
-from earmark.pipeline import run
-from earmark.pipeline.cache import Cache
-from earmark.pipeline.comparisons import clip_counts, differences, read_comparisons, shared_clips
-from earmark.pipeline.entries import Entry
-from earmark.pipeline.folder import load_vectors, read_record
-from earmark.pipeline.steps import SCORES_KIND, without_each
 from earmark.report.answer import findings
 from earmark.report.ranking import rank
+from earmark.representations import load_vectors, run
+from earmark.representations.comparisons import clip_counts, differences, read_comparisons, shared_clips
+from earmark.representations.evaluate import SCORES_KIND, without_each
+from earmark.runs.folder import read_record
+from earmark.runs.store import Cache, Entry
 from earmark.scores import Row, Scores, validate
 
 

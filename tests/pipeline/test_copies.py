@@ -15,7 +15,7 @@ from tests.pipeline import sounds
 from earmark import cli
 from earmark.errors import InputError, UsageError
 from earmark.pipeline import load_config, make_config, plan, run
-from earmark.pipeline.folder import load_vectors
+from earmark.representations import load_vectors
 
 
 def noise_twice(root: Path, suffix: str, classes: int = 3, per_class: int = 6) -> Path:

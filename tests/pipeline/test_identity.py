@@ -15,15 +15,16 @@ import pytest
 from tests.extractors import tiny_onnx as onnx
 from tests.pipeline import sounds
 
-from earmark.extractors.availability import is_ready
-from earmark.extractors.catalogue import CARDS
-from earmark.extractors.onnx_files import external_data
-from earmark.pipeline import keys, run
-from earmark.pipeline.codec_systems import open_systems
-from earmark.pipeline.config import make_config
-from earmark.pipeline.identity import files, later
-from earmark.pipeline.models import Model, describe_model
-from earmark.pipeline.packs import Packer
+from earmark.codecs.runs.systems import open_systems
+from earmark.extractors.catalogue import CARDS, is_ready
+from earmark.onnx_files import external_data
+from earmark.pipeline import make_config
+from earmark.representations import run
+from earmark.representations.systems import Model, describe_model
+from earmark.runs import identity as keys
+from earmark.runs import opened_files as files
+from earmark.runs import strangers as later
+from earmark.runs.packs import Packer
 
 BODY = """
     rate = 8000
@@ -443,7 +444,7 @@ def test_a_killed_run_leaves_no_vectors_without_what_they_rest_on(
     weights(project / "weights.npy", 1)
 
     def killed(packer: Packer) -> None:
-        assert list((project / "cache" / later.KIND).glob("*.entry"))
+        assert list((project / "cache" / later.LATER_KIND).glob("*.entry"))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Packer, "flush", killed)
@@ -454,7 +455,7 @@ def test_a_killed_run_leaves_no_vectors_without_what_they_rest_on(
 def test_sounds_that_are_decoded_are_no_files_of_the_model(project: Path) -> None:
     corpus = sounds.make_folder(project / "sounds")
     run(sounds.config(corpus, project))
-    assert not (project / "cache" / later.KIND).exists()
+    assert not (project / "cache" / later.LATER_KIND).exists()
 
 
 # --- codecs ----------------------------------------------------------------------------------------------------

@@ -11,9 +11,9 @@ from tests.pipeline import sounds
 from tests.pipeline.layered import Towers
 
 from earmark.errors import UsageError
-from earmark.pipeline import load_vectors, plan, read_record, run
-from earmark.pipeline.config import make_config
-from earmark.pipeline.layers import counted, layers_of, part_of, split
+from earmark.pipeline import load_vectors, make_config, plan, read_record, run
+from earmark.representations.layers import choose_layers as counted
+from earmark.representations.layers import layers_of, part_of, split
 
 SPEC = "tests.pipeline.layered:Towers"
 NAMES = ["towers@0 mean_time", "towers@1 mean_time", "towers@2 mean_time"]

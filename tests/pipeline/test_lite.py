@@ -10,8 +10,8 @@ from tests.pipeline import sounds
 
 from earmark.analysis.suite import LITE
 from earmark.errors import UsageError
-from earmark.pipeline.config import make_config
-from earmark.pipeline.runs import run
+from earmark.pipeline import make_config
+from earmark.representations import run
 
 CHOSEN = LITE["vocsim"]
 

@@ -17,9 +17,13 @@ from earmark.corpora.clips import Clip
 from earmark.embed.pca import reduce
 from earmark.errors import InputError
 from earmark.extractors.contract import Frames
-from earmark.pipeline import load_vectors, packs, run
 from earmark.probes.contract import Responses, align_widths
 from earmark.probes.encoding import encode_clips
+from earmark.representations import load_vectors, run
+from earmark.representations.evaluate import assemble
+from earmark.runs import packs
+from earmark.runs.packs import Records
+from earmark.runs.store import Cache
 
 SECONDS = (0.02, 0.11, 0.05, 0.2, 0.08, 0.03)
 
@@ -58,7 +62,7 @@ def reference(root: Path, extractor: Any) -> dict[str, NDArray[np.float32]]:
 
 
 def test_flatten_of_a_run_is_padded_in_time(ragged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packs, "PACK_CLIPS", 4)  # several packs, each with a longest clip of its own
+    monkeypatch.setattr(packs, "PACK_ITEMS", 4)  # several packs, each with a longest clip of its own
     run(sounds.config(ragged, tmp_path, pooling=["flatten", "flatten+mean_time"], pca=["none", 3]))
     expected = reference(ragged, sounds.Bands())
     found = load_vectors(tmp_path / "run", "sounds", "bands flatten")
@@ -107,10 +111,10 @@ def test_vectors_of_unlike_widths_that_say_nothing_are_refused() -> None:
         align_widths([one, other])
 
 
-def test_packs_of_two_widths_are_not_mixed() -> None:
-    index = packs.Index()
+def test_packs_of_two_widths_are_not_mixed(tmp_path: Path) -> None:
+    records = Records(Cache(str(tmp_path)), "vectors/key")
     for key, features in (("one", 2), ("two", 3)):
-        meta = {"clips": [key], "facts": [(1.0, 0, 0)], "lengths": {"flatten": [6]}, "features": features}
-        index.add(key, meta)
+        meta = {"items": [key], "records": [{}], "lengths": {"flatten": [6]}, "spent": 0.0}
+        records.add(key, {**meta, "about": {"features": features}})
     with pytest.raises(InputError, match="2 and 3 features"):
-        packs.assemble(None, "key", index, ["one", "two"], ["flatten"])  # type: ignore[arg-type]
+        assemble(records, ["one", "two"], ["flatten"])

@@ -16,7 +16,8 @@ import pytest
 from tests.pipeline import sounds
 
 from earmark.errors import InputError
-from earmark.pipeline import cache, run
+from earmark.representations import run
+from earmark.runs import store as cache
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -15,13 +15,14 @@ from tests.pipeline import sounds
 
 import earmark
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
+from earmark.corpora.subsets import clip_count
 from earmark.embed import hearing
 from earmark.errors import InputError, UsageError
-from earmark.pipeline import load_points, load_vectors, open_clips, packs, plan, read_record, run
-from earmark.pipeline.noise import flip_labels
-from earmark.pipeline.plan import plan_text
-from earmark.pipeline.prepare import clip_count
-from earmark.pipeline.reporting import report_run
+from earmark.pipeline import load_points, load_vectors, open_clips, plan, read_record, run
+from earmark.representations.evaluate import flip_labels
+from earmark.representations.report import report_run
+from earmark.runs import packs
+from earmark.runs.plan import plan_text
 from earmark.scores import load_scores, validate
 
 
@@ -108,11 +109,13 @@ def test_a_changed_label_costs_no_vector(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_changed_code_of_a_model_is_noticed(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from earmark.pipeline import keys
-    from earmark.pipeline.identity import reads
+    from earmark.runs import identity as keys
+    from earmark.runs import strangers as reads
 
     run(sounds.config(corpus, tmp_path))
-    monkeypatch.setattr(reads, "code_of_modules", lambda modules: reads.Code({"mine": "another"}, set(), set(), []))
+    monkeypatch.setattr(
+        reads, "code_of_modules", lambda modules, rooms: reads.Code({"mine": "another"}, set(), set(), [])
+    )
     assert counts(run(sounds.config(corpus, tmp_path)), "embed") == (18, 0)
     source = tmp_path / "code.py"
     source.write_text('"""Doc."""\n\ndef f(x):\n    """Doc."""\n    return x  # comment\n')
@@ -126,7 +129,7 @@ def test_changed_code_of_a_model_is_noticed(corpus: Path, tmp_path: Path, monkey
 
 
 def test_a_damaged_pack_is_computed_again(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packs, "PACK_CLIPS", 4)
+    monkeypatch.setattr(packs, "PACK_ITEMS", 4)
     monkeypatch.setattr(hearing, "WINDOW_BATCHES", 1)  # packs hold whole windows
     first = run(sounds.config(corpus, tmp_path))
     damaged = sorted((tmp_path / "cache" / "vectors").rglob("*.entry"))[0]

@@ -12,9 +12,12 @@ import argparse
 import json
 import sys
 
+from earmark.conformance import CheckResult, check_table
 from earmark.errors import UsageError
-from earmark.extractors.catalogue import EXTRACTORS, open_extractor, parse_spec
-from earmark.extractors.conformance import Finding, check_extractor, table
+from earmark.extractors.catalogue import EXTRACTORS, open_extractor
+from earmark.extractors.conformance import check_extractor
+from earmark.registry import load_path
+from earmark.specs import parse_spec
 
 EXAMPLES = """examples:
   earmark check mypackage.mymodule:MyModel
@@ -32,55 +35,50 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    findings = _findings(args.extractor)
-    shown = [finding for finding in findings if finding.status in ("warn", "fail")] if args.quiet else findings
+    results = _check(args.extractor)
+    shown = [result for result in results if result.status in ("warn", "fail")] if args.quiet else results
     if args.json:
-        sys.stdout.write(json.dumps([finding._asdict() for finding in shown], indent=1) + "\n")
+        sys.stdout.write(json.dumps([result._asdict() for result in shown], indent=1) + "\n")
     elif shown:
-        sys.stdout.write(table(shown, f"earmark check {args.extractor}"))
-    return int(any(finding.status == "fail" for finding in findings))
+        sys.stdout.write(check_table(shown, f"earmark check {args.extractor}"))
+    return int(any(result.status == "fail" for result in results))
 
 
-def _findings(spec: str) -> list[Finding]:
-    if _names_codec(spec):
-        from earmark.codecs.catalogue import parse_spec as parse_codec
-        from earmark.codecs.processes import Died, Processes
+def _check(spec: str) -> list[CheckResult]:
+    if not _is_codec(spec):
+        return check_extractor(open_extractor(spec))
+    from earmark.codecs import catalogue
+    from earmark.runs.pool import Died, Processes
 
-        if not parse_codec(spec).is_path:
-            return _codec_findings(spec)
-        try:
-            with Processes(_codec_findings, 1) as elsewhere:  # a stranger's code may end the process that it is in
-                findings: list[Finding] = elsewhere.call(spec)
-        except Died as error:
-            return [Finding("returns", "fail", f"While it was checked, {error}: encode and decode must return.")]
-        return findings
-    return check_extractor(open_extractor(spec))
+    if not catalogue.is_path(catalogue.parse_spec(spec)):
+        return _check_codec(spec)
+    try:
+        with Processes(_check_codec, 1) as elsewhere:  # a stranger's code may end the process that it is in
+            results: list[CheckResult] = elsewhere.call(spec)
+    except Died as error:
+        return [CheckResult("returns", "fail", f"While it was checked, {error}: encode and decode must return.")]
+    return results
 
 
-def _codec_findings(spec: str) -> list[Finding]:
+def _check_codec(spec: str) -> list[CheckResult]:
     from earmark.codecs.catalogue import open_codec
     from earmark.codecs.conformance import check_codec
 
     return check_codec(open_codec(spec), fresh=lambda: open_codec(spec))
 
 
-def _names_codec(spec: str) -> bool:
+def _is_codec(spec: str) -> bool:
     """Whether a spelling is a codec's: one of the list, or an import path to something that encodes and decodes."""
-    from earmark.codecs.catalogue import FAMILIES
-    from earmark.codecs.catalogue import parse_spec as parse_codec
-    from earmark.registry import load_path
+    from earmark.codecs import catalogue
 
-    head = parse_spec(spec).name
-    if "@" in spec and parse_codec(spec).family in FAMILIES:
+    parsed = parse_spec(spec)
+    if "@" in spec and catalogue.parse_spec(spec).name in catalogue.FAMILIES:
         return True
-    if head in EXTRACTORS:
+    if parsed.name in EXTRACTORS or parsed.name in catalogue.FAMILIES:
+        return parsed.name not in EXTRACTORS
+    if parsed.argument is None:
         return False
-    if head in FAMILIES:
-        return True
-    path = parse_spec(spec).path
-    if ":" not in path:
-        return False
-    thing = load_path(path, "extractor or codec")
+    thing = load_path(parsed.path, "extractor or codec")
     lacking = [name for name in ("encode", "decode") if not callable(getattr(thing, name, None))]
     if len(lacking) == 1 and not hasattr(thing, "extract"):
         raise UsageError(f"{spec} has no `{lacking[0]}`: a codec has `encode` and `decode`.")

@@ -37,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from earmark.pipeline.codec_compare import comparison_rows, differences, open_runs
-    from earmark.pipeline.codec_report import gather
+    from earmark.report.codecs.finished import comparison_rows, differences, open_runs
+    from earmark.report.codecs.gathering import gather
     from earmark.report.codecs.page import write_codecs
     from earmark.report.codecs.text import comparison_text
     from earmark.report.figures import save

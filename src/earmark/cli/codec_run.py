@@ -51,8 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from earmark.pipeline.codec_runs import plan_codecs, run_codecs
-    from earmark.pipeline.plan import plan_text
+    from earmark.codecs.runs.runner import plan_codecs, run_codecs
+    from earmark.runs.plan import plan_text
 
     options.check_out(args)
     config = flags.config_of(args, CodecConfig, "codec run")
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _table(scores: Any, place: Any) -> str:
-    from earmark.pipeline.codec_folder import read_cards, read_codec_record
+    from earmark.codecs.runs.folder import read_cards, read_codec_record
     from earmark.report.codecs.text import run_text
     from earmark.submissions import Dataset
 

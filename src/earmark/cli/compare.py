@@ -19,8 +19,8 @@ from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.evaluation import compare
 from earmark.evaluation.options import Options
 from earmark.metrics.catalogue import COMPARED
-from earmark.pipeline.comparisons import compare_runs
 from earmark.report import long_text
+from earmark.representations.comparisons import compare_runs
 from earmark.scores import Scores
 
 EXAMPLES = """examples:

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from earmark.cli.run import answer
-from earmark.extractors.availability import is_ready
-from earmark.extractors.catalogue import CARDS
+from earmark.extractors.catalogue import CARDS, is_ready
 from earmark.metrics.catalogue import STANDARD
-from earmark.pipeline import make_config
-from earmark.pipeline import run as run_pipeline
 from earmark.report import by_subset
+from earmark.representations import run as run_representations
+from earmark.representations.config import RunConfig
 
 EXAMPLES = """examples:
   earmark demo
@@ -55,7 +54,7 @@ def demo_config(size: str, into: str) -> dict[str, Any]:
 
 
 def run(args: argparse.Namespace) -> int:
-    result = run_pipeline(make_config(demo_config(args.size, args.into)), progress=not args.quiet)
+    result = run_representations(RunConfig.make(demo_config(args.size, args.into)), progress=not args.quiet)
     sys.stdout.write(by_subset(result.scores, "P@1"))
     print("", *answer(result), sep="\n")
     for note in result.notes:

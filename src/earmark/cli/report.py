@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from earmark.pipeline.codec_folder import is_codec_run
+from earmark.codecs.runs.folder import is_codec_run
 
 EXAMPLES = """example:
   earmark report run
@@ -25,11 +25,11 @@ def run(args: argparse.Namespace) -> int:
     if not args.quiet:
         print("drawing maps, figures and spectrograms ...", file=sys.stderr)
     if is_codec_run(args.run):
-        from earmark.pipeline.codec_report import report_codec_run
+        from earmark.report.codecs.gathering import report_codec_run
 
         print(report_codec_run(args.run))
     else:
-        from earmark.pipeline.reporting import report_run
+        from earmark.representations.report import report_run
 
         print(report_run(args.run))
     return 0

@@ -15,12 +15,12 @@ from dataclasses import asdict
 
 from earmark.cli import flags, options
 from earmark.metrics.catalogue import STANDARD
-from earmark.pipeline.plan import plan_text
-from earmark.pipeline.runs import Run, plan
-from earmark.pipeline.runs import run as run_pipeline
 from earmark.report import to_text
 from earmark.representations.config import RunConfig
+from earmark.representations.runner import Run, plan
+from earmark.representations.runner import run as run_representations
 from earmark.runs.config import CorpusEntry
+from earmark.runs.plan import plan_text
 from earmark.scores import Scores
 from earmark.wording import counted
 
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         text = plan_text(lines, url)
         sys.stdout.write((json.dumps([asdict(line) for line in lines], indent=1) if args.json else text) + "\n")
         return 0
-    result = run_pipeline(config, progress=not args.quiet)
+    result = run_representations(config, progress=not args.quiet)
     if result.scores.rows:
         options.deliver(args, result.scores, _table)
     for line in result.lost:  # also with --quiet: it is why the command fails

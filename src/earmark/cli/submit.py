@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from earmark.errors import InputError, UsageError
 from earmark.scores import Scores
+from earmark.tables import read_bytes
 from earmark.wording import counted
 
 if TYPE_CHECKING:
@@ -146,12 +147,7 @@ def _document(args: argparse.Namespace) -> Document:
     from earmark.submissions import SystemCard, combined, read_document
 
     path = Path(args.scores)
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist; check the path.") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{path} is a folder; give the score file inside it.") from error
+    data = read_bytes(path, "score file")
     cards = _cards(Path(args.card)) if args.card else []
     if not args.name:
         return read_document(data, filename=path.name, board=args.board, cards=cards)

@@ -6,58 +6,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.cards import Adapter
 from earmark.codecs.contract import CodecCard, CodecFailure, Coded, Waveform
-from earmark.errors import UsageError
+from earmark.extractors.contract import as_array
 
-__all__ = ["Adapted", "is_codec"]
-
-
-def is_codec(thing: Any) -> bool:
-    """Whether it has `encode` and `decode`."""
-    return callable(getattr(thing, "encode", None)) and callable(getattr(thing, "decode", None))
+__all__ = ["Adapted"]
 
 
-class Adapted:
+class Adapted(Adapter[CodecCard]):
     """Other attributes are the codec's own (`decode_with_losses`, `thread_safe`)."""
 
-    def __init__(self, codec: Any, name: str = "") -> None:
-        self.codec = codec
-        self.has_own_card = getattr(codec, "card", None) is not None
-        self.card = _card_of(codec, name or type(codec).__name__)
+    card_type = CodecCard
+
+    def __init__(self, model: Any, name: str = "") -> None:
+        super().__init__(model, name)
         self._kind: str | None = None
 
     def encode(self, waveform: Waveform) -> Coded:
-        answer = self.codec.encode(waveform)
+        answer = self.model.encode(waveform)
         self._kind = _kind_of(answer)
         return _as_coded(answer, self._kind, len(waveform), self.card.name)
 
     def decode(self, coded: Coded) -> Waveform:
-        return _waveform(self.codec.decode(_as_given(coded, self.kind)))
+        return _waveform(self.model.decode(_as_given(coded, self.kind)))
 
     @property
     def kind(self) -> str:
         """What the codec speaks: coded, bytes, packets, tokens, or a row of tokens."""
         if self._kind is None:
             noise = 0.1 * np.random.default_rng(0).standard_normal(self.card.rate)
-            self._kind = _kind_of(self.codec.encode(noise.astype(np.float32)))
+            self._kind = _kind_of(self.model.encode(noise.astype(np.float32)))
         return self._kind
 
     def __getattr__(self, name: str) -> Any:
-        if name == "codec":  # while unpickling, before __init__
-            raise AttributeError(name)
-        if name == "decode_with_losses" and hasattr(self.codec, name):
-            return self._decode_with_losses
-        return getattr(self.codec, name)
+        value = super().__getattr__(name)
+        return self._decode_with_losses if name == "decode_with_losses" else value
 
     def _decode_with_losses(self, coded: Coded, lost: NDArray[np.bool_]) -> Waveform:
-        return _waveform(self.codec.decode_with_losses(_as_given(coded, self.kind), lost))
+        return _waveform(self.model.decode_with_losses(_as_given(coded, self.kind), lost))
 
 
 def _kind_of(answer: Any) -> str:
@@ -82,9 +74,9 @@ def _as_coded(answer: Any, kind: str, samples: int, name: str) -> Coded:
         case "packets":
             return Coded(samples, tuple(answer))
         case "row":
-            return Coded(samples, tokens=_array(answer)[None, :])
+            return Coded(samples, tokens=as_array(answer)[None, :])
         case "tokens":
-            return Coded(samples, tokens=_array(answer))
+            return Coded(samples, tokens=as_array(answer))
     raise CodecFailure(
         f"{name}: encode returned {type(answer).__name__}: return Coded, bytes, a list of bytes, or an array of tokens "
         "[codebooks, frames]."
@@ -104,31 +96,7 @@ def _as_given(coded: Coded, kind: str) -> Any:
     return coded
 
 
-def _card_of(codec: Any, name: str) -> CodecCard:
-    """The codec's card, a mapping of its fields, or what its attributes say."""
-    given = getattr(codec, "card", None)
-    if isinstance(given, CodecCard):
-        return given
-    known = {field.name for field in fields(CodecCard)}
-    if isinstance(given, Mapping):
-        unknown = sorted(set(given) - known)
-        if unknown:
-            raise UsageError(f"The card of {name} has unknown fields: {', '.join(unknown)}.")
-        return replace(CodecCard(name=name, family=name.partition("@")[0]), **given)
-    plain = (str, int, float, tuple)
-    found = {field: getattr(codec, field) for field in known if isinstance(getattr(codec, field, None), plain)}
-    for spelling in ("sample_rate", "sampling_rate"):
-        stated = getattr(codec, spelling, None)
-        if "rate" not in found and isinstance(stated, int | float):
-            found["rate"] = int(stated)
-    return replace(CodecCard(name=name, family=name.partition("@")[0]), **found)
-
-
-def _waveform(heard: Any) -> Waveform:
+def _waveform(decoded: Any) -> Waveform:
     """What the codec returned, tensors as arrays; the harness says what is wrong with anything else."""
-    made: Waveform = _array(heard) if hasattr(heard, "detach") else heard
-    return made
-
-
-def _array(thing: Any) -> Any:
-    return np.asarray(thing.detach().cpu().numpy() if hasattr(thing, "detach") else thing)
+    waveform: Waveform = as_array(decoded) if hasattr(decoded, "detach") else decoded
+    return waveform

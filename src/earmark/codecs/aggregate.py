@@ -48,12 +48,8 @@ class Summary(NamedTuple):
 
 
 def summarise(
-    measured: Sequence[Measured],
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    groups: Sequence[Any] | None = None,
-) -> Summary:
+    measured: Sequence[Measured], *, resamples: int = RESAMPLES, seed: int = 0, groups: Sequence[Any] | None = None,
+) -> Summary:  # fmt: skip
     """Mean over the clips that have a value, with its 95 % bootstrap interval over clips, or over whole groups.
 
     One value, or values of one group, have no interval: nothing was seen of how clips differ. Without any value the
@@ -68,13 +64,8 @@ def summarise(
 
 
 def first_percentile(
-    clips: Sequence[str],
-    measured: Sequence[Measured],
-    metric: str,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Summary:
+    clips: Sequence[str], measured: Sequence[Measured], metric: str, *, resamples: int = RESAMPLES, seed: int = 0,
+) -> Summary:  # fmt: skip
     """The value that one clip in a hundred does not reach (passes, where lower is better), and who those clips are.
 
     Among fewer than a hundred clips that lies between the worst and the next one.

@@ -74,9 +74,9 @@ def calibrate(pairs: Sequence[tuple[Waveform, Waveform]], rate: int) -> Delay:
     if not usable:
         raise InputError("No clip is left to calibrate a delay on: all are silent; give clips with sound.")
     few = "" if len(usable) >= FEWEST_CLIPS else f"calibrated on {counted(len(usable), 'clip')} only"
-    waveform = [waveform_lag(clean, heard, rate) for clean, heard in usable]
-    lag, spread = _middle([found.seconds for found in waveform])
-    sharpness = float(np.median([found.sharpness for found in waveform]))
+    lags = [waveform_lag(clean, heard, rate) for clean, heard in usable]
+    lag, spread = _middle([lag.seconds for lag in lags])
+    sharpness = float(np.median([lag.sharpness for lag in lags]))
     agreed = (sharpness >= SHARP and spread <= AGREED) or (not few and spread <= SAME)
     if agreed and not _at_the_edge(lag):
         return Delay(_snapped(lag, rate), "waveform", spread, len(usable), few)

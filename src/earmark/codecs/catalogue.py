@@ -1,4 +1,4 @@
-"""Which codecs there are, and how one is opened from its name or an import path.
+"""Which codecs there are, which of them can run here, and how one is opened from its spelling.
 
 The cards are data: listing them imports neither FFmpeg nor torch. A family is a row that says where its maker is,
 `make(card, checkpoint, **options)`; a setting is a card. A stranger's codec needs no registration and no card:
@@ -10,52 +10,48 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import cache
-from importlib.util import find_spec
-from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import Any
 
-import yaml
-
-from earmark.codecs.adapted import Adapted, is_codec
+from earmark import specs
+from earmark.codecs.adapted import Adapted
 from earmark.codecs.classical import cards as classical
 from earmark.codecs.classical.lyra import FILES, weights_folder
 from earmark.codecs.contract import Codec, CodecCard
 from earmark.codecs.neural import cards as neural
 from earmark.codecs.neural.checkpoints import published_name, weights_name
-from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
-from earmark.registry import Registry
+from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.registry import EXTRA_MODULES, Registry, are_installed
+from earmark.specs import Spec
 
 __all__ = [
     "FAMILIES",
-    "Spec",
     "availability",
     "card_of",
     "expand",
     "families",
-    "is_family",
+    "is_path",
     "open_codec",
     "parse_spec",
     "settings",
 ]
 
 FAMILIES: Registry[Callable[..., Codec]] = Registry(
-    "codec", "earmark.codecs", {**classical.FACTORIES, **neural.FACTORIES}
+    "codec",
+    "earmark.codecs",
+    {**classical.FACTORIES, **neural.FACTORIES},
+    methods=("encode", "decode"),
+    shape="a codec with `encode` and `decode`",
+    remedy="`encode` and `decode`: give it both",
+    options="options",
 )
 """Makers of families; plug-ins add codecs of their own under the entry points `earmark.codecs`."""
 
-_MODULES_OF_EXTRA = {"codecs": ("av",), "models": ("torch", "transformers"), "torch": ("torch",)}
-_GROUPS = ("all", "classical", "neural")
+_KINDS = {"classical": classical.CARDS, "neural": neural.CARDS}
 
 
 def settings() -> tuple[CodecCard, ...]:
     """The card of every setting, anchors first, families together, rates rising."""
     return (*classical.CARDS, *neural.CARDS)
-
-
-def is_family(name: str) -> bool:
-    """Whether a family is registered, here or by a plug-in; plug-ins are only looked for when it is not ours."""
-    return name in classical.FACTORIES or name in neural.FACTORIES or name in FAMILIES
 
 
 def families() -> tuple[str, ...]:
@@ -66,83 +62,37 @@ def families() -> tuple[str, ...]:
 # --- names ---------------------------------------------------------------------------------------------------
 
 
-_SILENT = ("allow_pickle", "device", "local_files_only")
-
-
-class Spec(NamedTuple):
-    """A codec as it is spelled: `family:checkpoint@kbps?option=value`, or an import path."""
-
-    family: str  # or the module of an import path
-    checkpoint: str  # or the attribute of an import path
-    setting: str  # what follows @: "12", "*", or nothing
-    options: dict[str, Any]
-    query: str  # the options as they were written
-
-    @property
-    def is_path(self) -> bool:
-        return not is_family(self.family)
-
-    @property
-    def audible(self) -> str:
-        """The options that can change the sound, as a name says them: where and how weights load cannot."""
-        pairs = [pair.partition("=") for pair in self.query.split("&") if self.query]
-        return "&".join(f"{key}={_last_part(value)}" for key, _, value in pairs if key not in _SILENT)
-
-    def named(self, setting: str) -> str:
-        """The spelling with another setting."""
-        checkpoint = f":{self.checkpoint}" if self.checkpoint else ""
-        return f"{self.family}{checkpoint}{f'@{setting}' if setting else ''}{f'?{self.query}' if self.query else ''}"
-
-
 def parse_spec(spec: str) -> Spec:
-    """Take a spelling apart; option values are read as YAML reads them (9, true, text)."""
-    path, mark, query = spec.rpartition("?")
-    pairs = [pair.partition("=") for pair in query.split("&")] if mark else []
-    if not pairs or not all(key.isidentifier() and equals for key, equals, _ in pairs):
-        path, query, pairs = spec, "", []
-    head, colon, checkpoint = path.partition(":")
-    setting = ""
-    if colon and "@" in checkpoint and is_family(head):
-        checkpoint, _, setting = checkpoint.rpartition("@")
-    elif not colon:
-        head, _, setting = head.partition("@")
-    return Spec(head, checkpoint, setting, {key: _scalar(value) for key, _, value in pairs}, query)
+    """Take `family:checkpoint@kbps?option=value`, or an import path, apart."""
+    return specs.parse_spec(spec, FAMILIES.__contains__)
 
 
-def _last_part(value: str) -> str:
-    """What a name says of an option's value: of a path on this machine the last part alone."""
-    return PurePath(value).name if value.startswith(("/", "./", "../", "~")) else value
+def is_path(spec: Spec) -> bool:
+    """Whether a spelling is an import path: no family is registered under its name, here or by a plug-in."""
+    return spec.name not in FAMILIES
 
 
-def _scalar(text: str) -> Any:
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
-        return text
-
-
-def expand(specs: Iterable[str]) -> list[str]:
+def expand(spellings: Iterable[str]) -> list[str]:
     """Spellings of single settings, each once: `opus` and `opus@*` are all rates of a family.
 
     `classical` and `neural` are all settings of a kind, `all` every setting that can run on this machine. Import
     paths stay as they are. Raises UsageError for a name that is not known.
     """
-    found: dict[str, None] = {}
-    for spec in specs:
-        found.update(dict.fromkeys(_expanded(spec.strip())))
-    return list(found)
-
-
-def _expanded(spec: str) -> list[str]:
-    if spec == "all":
-        return [card.name for card in settings() if not availability(card)]
-    if spec in ("classical", "neural"):
-        return [card.name for card in (classical if spec == "classical" else neural).CARDS]
-    parsed = parse_spec(spec)
-    if parsed.family in families() and parsed.setting in ("", "*"):
-        return [parsed.named(card.name.partition("@")[2]) for card in settings() if card.family == parsed.family]
-    card_of(spec)
-    return [spec]
+    single: dict[str, None] = {}
+    for spec in map(str.strip, spellings):
+        parsed = parse_spec(spec)
+        if spec == "all":
+            names = [card.name for card in settings() if not availability(card)]
+        elif spec in _KINDS:
+            names = [card.name for card in _KINDS[spec]]
+        elif parsed.name in families() and parsed.setting in ("", "*"):
+            rates = [card.name.partition("@")[2] for card in settings() if card.family == parsed.name]
+            names = [parsed.with_setting(rate) for rate in rates]
+        else:
+            card_of(spec)
+            names = [spec]
+        single.update(dict.fromkeys(names))
+    return list(single)
 
 
 def card_of(spec: str) -> CodecCard:
@@ -150,41 +100,33 @@ def card_of(spec: str) -> CodecCard:
     rates: the same weights and options, but for the number of codebooks. An import path is imported and opened.
     """
     parsed = parse_spec(spec)
-    if parsed.is_path:
-        return _open_path(parsed, spec, {}).card
-    if parsed.family not in families():  # a plug-in
-        return _open_plug_in(parsed, spec, {}).card
+    if parsed.name not in families():
+        return open_codec(spec).card
     card = _setting(parsed)
     head, _, options = card.name.partition("?")
     kept = "&".join(pair for pair in options.split("&") if pair.partition("=")[0] not in ("", "codebooks"))
     family = head.partition("@")[0] + (f"?{kept}" if kept else "")
-    return replace(
-        card, family=family, checkpoint=published_name(parsed.checkpoint) if parsed.checkpoint else card.checkpoint
-    )
+    checkpoint = published_name(parsed.argument) if parsed.argument else card.checkpoint
+    return replace(card, family=family, checkpoint=checkpoint)
 
 
-def _setting(parsed: Spec) -> CodecCard:
-    """The row of a setting under the name that its spelling gives it."""
-    of_family = {card.name.partition("@")[2]: card for card in settings() if card.family == parsed.family}
-    wanted = parsed.setting or (next(iter(of_family)) if len(of_family) == 1 else "")
-    card = of_family.get(wanted) or of_family.get(_same_number(wanted, of_family))
-    if card is None:
-        rates = ", ".join(f"{parsed.family}@{rate}" for rate in of_family)
-        asked = f"no setting {wanted!r}" if wanted else "several settings"
-        raise UsageError(f"{parsed.family} has {asked}: choose from {rates}, or {parsed.family}@* for all.")
-    return replace(card, name=_name_of(card, parsed))
-
-
-def _name_of(card: CodecCard, parsed: Spec) -> str:
-    """The name of a setting, with what can change its sound: weights other than its own, and options.
+def _setting(spec: Spec) -> CodecCard:
+    """The row of a setting, named with what can change its sound: weights other than its own, and options.
 
     Where a family has no weights that are its own, those that are given are taken for the published ones.
     """
+    of_family = {card.name.partition("@")[2]: card for card in settings() if card.family == spec.name}
+    wanted = spec.setting or (next(iter(of_family)) if len(of_family) == 1 else "")
+    card = of_family.get(wanted) or of_family.get(_same_number(wanted, of_family))
+    if card is None:
+        rates = ", ".join(f"{spec.name}@{rate}" for rate in of_family)
+        problem = f"no setting {wanted!r}" if wanted else "several settings"
+        raise UsageError(f"{spec.name} has {problem}: choose from {rates}, or {spec.name}@* for all.")
     name = card.name
-    given = weights_name(parsed.checkpoint)
+    given = weights_name(spec.argument or "")
     if card.checkpoint and given and given != weights_name(card.checkpoint):
         name = name.replace(card.family, f"{card.family}:{given}", 1)
-    return f"{name}?{parsed.audible}" if parsed.audible else name
+    return replace(card, name=f"{name}?{spec.audible_options}" if spec.audible_options else name)
 
 
 def _same_number(wanted: str, known: Iterable[str]) -> str:
@@ -206,76 +148,42 @@ def open_codec(spec: str, **options: Any) -> Codec:
         `opus@12?vbr=off`             with options
         `lyra:FOLDER@3.2`             with weights of your own: a folder, a file, or a name on the hub
         `mypackage.mymodule:MyCodec`  an import path: a class, a function that makes a codec, or a codec
+        `my_codec.py:MyCodec`         the same in a Python file
 
     Args:
-        spec: How it is spelled, as above.
-        options: Options of the codec; they win over those in the spelling.
+        spec: the spelling.
+        options: of the codec; they win over those in the spelling.
     """
     parsed = parse_spec(spec)
-    if parsed.is_path:
-        return _open_path(parsed, spec, options)
-    if parsed.family not in families():
-        return _open_plug_in(parsed, spec, options)
-    card = _setting(parsed)
-    made = _construct(
-        FAMILIES.load(parsed.family), spec, (card, parsed.checkpoint or card.checkpoint), {**parsed.options, **options}
-    )
-    if not is_codec(made):
-        raise UsageError(f"{spec} has no `encode` and `decode`: its maker must return a codec.")
-    opened: Codec = made
-    return opened
-
-
-def _open_path(parsed: Spec, spec: str, options: dict[str, Any]) -> Codec:
-    if not parsed.checkpoint:
-        known = [*_GROUPS, *families(), *FAMILIES.names()]
-        raise UsageError(
-            f"There is no codec {spec!r}.{did_you_mean(parsed.family, known)} `earmark codecs` lists them; or give an "
-            "import path such as mypackage.mymodule:MyCodec."
-        )
-    try:
-        thing: Any = FAMILIES.load(f"{parsed.family}:{parsed.checkpoint}")
-    except InputError as error:
-        raise InputError(f"{error}{did_you_mean(parsed.family, families())}") from error
-    return _adapted(thing, spec, parsed.checkpoint.rpartition(".")[2], {**parsed.options, **options}, parsed.audible)
-
-
-def _open_plug_in(parsed: Spec, spec: str, options: dict[str, Any]) -> Codec:
-    name = f"{parsed.family}@{parsed.setting}" if parsed.setting else parsed.family
-    given = {**parsed.options, **options} | ({"kbps": _scalar(parsed.setting)} if parsed.setting else {})
-    return _adapted(FAMILIES.load(parsed.family), spec, name, given, parsed.audible)
-
-
-def _adapted(thing: Any, spec: str, name: str, options: dict[str, Any], said: str) -> Codec:
-    if is_codec(thing) and not isinstance(thing, type):
-        if options:
-            raise UsageError(f"{spec} is a finished object and takes no options ({', '.join(options)}).")
-        made = thing
-    else:
-        made = _construct(thing, spec, (), options)
-    if not is_codec(made):
-        raise UsageError(f"{spec} has no `encode` and `decode`: give it both.")
-    adapted = Adapted(made, name)
-    if said and "?" not in adapted.card.name:
-        adapted.card = replace(adapted.card, name=f"{adapted.card.name}?{said}")
+    options = {**parsed.options, **options}
+    if parsed.name in families():
+        card = _setting(parsed)
+        maker = FAMILIES.load(parsed.name)
+        codec: Codec = FAMILIES.make(maker, spec, (card, parsed.argument or card.checkpoint), options)
+        return codec
+    if is_path(parsed):
+        thing, name = _load_path(parsed, spec), str(parsed.argument).rpartition(".")[2]
+    else:  # a plug-in
+        thing, name = FAMILIES.load(parsed.name), parsed.name
+        if parsed.setting:
+            name, options = f"{name}@{parsed.setting}", {**options, "kbps": specs.scalar(parsed.setting)}
+    adapted = Adapted(FAMILIES.make(thing, spec, (), options), name)
+    if parsed.audible_options and "?" not in adapted.card.name:
+        adapted.card = replace(adapted.card, name=f"{adapted.card.name}?{parsed.audible_options}")
     return adapted
 
 
-def _construct(thing: Any, spec: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Call a maker; what goes wrong inside it becomes one sentence."""
-    if not callable(thing):
-        raise UsageError(f"{spec} is neither a codec with `encode` and `decode` nor something that makes one.")
+def _load_path(parsed: Spec, spec: str) -> Any:
+    if not parsed.argument:
+        known = ["all", *_KINDS, *families(), *FAMILIES]
+        raise UsageError(
+            f"There is no codec {spec!r}.{did_you_mean(parsed.name, known)} `earmark codecs` lists them; or give an "
+            "import path such as mypackage.mymodule:MyCodec."
+        )
     try:
-        return thing(*arguments, **options)
-    except EarmarkError:
-        raise
-    except TypeError as error:
-        raise UsageError(f"{spec} cannot be made with these options: {error}.") from error
-    except Exception as error:
-        raise InputError(f"{spec} cannot be made: {type(error).__name__}: {error}.") from error
-
-
-# --- what is here --------------------------------------------------------------------------------------------
+        return FAMILIES.load(parsed.path)
+    except InputError as error:
+        raise InputError(f"{error}{did_you_mean(parsed.name, families())}") from error
 
 
 def availability(card: CodecCard) -> str:
@@ -284,8 +192,7 @@ def availability(card: CodecCard) -> str:
     Only looked for, never imported. A checkpoint on the hub may be here or not: that is found out on opening.
     """
     family = re.split("[:?@]", card.name, maxsplit=1)[0]
-    modules = classical.MODULES.get(family, _MODULES_OF_EXTRA.get(card.extra, ()))
-    if not all(map(_installed, modules)):
+    if not are_installed(classical.MODULES.get(family, EXTRA_MODULES.get(card.extra, ()))):
         return f'It needs `pip install "earmark[{card.extra}]"`.'
     if family == "lyra":
         folder = weights_folder()
@@ -296,8 +203,3 @@ def availability(card: CodecCard) -> str:
     elif family in neural.FACTORIES:
         return f"It needs weights: {card.how_to_get or f'{card.checkpoint} from the Hugging Face hub'}."
     return ""
-
-
-@cache
-def _installed(module: str) -> bool:
-    return find_spec(module) is not None

@@ -1,4 +1,4 @@
-"""The public conformance suite for codecs: what every codec must do, as named checks with one sentence each.
+"""What every codec must do, as named checks with one sentence each.
 
 `earmark check mypackage.mymodule:MyCodec` runs them and prints a table to paste in a pull request. From pytest:
 
@@ -10,7 +10,6 @@
 
 Sounds are made here; nothing is read from disk. The check that matters most is `decodes_what_was_sent`: what is decoded
 may depend on what was encoded and on nothing that the codec remembers, in itself, in its module or in its process.
-"warn" is allowed but should be read.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from earmark.codecs.adapted import Adapted
 from earmark.codecs.alignment import aligned
 from earmark.codecs.contract import Codec, CodecCard, Coded, Waveform
 from earmark.codecs.harness import RoundTrip, check_length, check_waveform, pack, payload_bits, round_trip, unpack
-from earmark.codecs.processes import Processes
+from earmark.conformance import CheckResult, describe, failed, judge_card, passed, run_checks, warned
 from earmark.errors import EarmarkError
-from earmark.extractors.conformance import Finding, table
+from earmark.runs.pool import Processes
 
-__all__ = ["CHECKS", "Finding", "Subject", "check_codec", "table"]
+__all__ = ["CHECKS", "Subject", "check_codec"]
 
 LONG_SECONDS = 20.0
 NEAR_RATE = 0.15
@@ -80,104 +79,90 @@ class Subject:
 # --- the checks ----------------------------------------------------------------------------------------------
 
 
-def card(subject: Subject) -> Finding:
+def card(subject: Subject) -> CheckResult:
     """The card states a possible rate and a name, and what is needed to read the numbers."""
     stated = subject.card
-    if not isinstance(stated.rate, int) or not 1000 <= stated.rate <= 1_000_000:
-        return _fail("card", f"The rate is {stated.rate!r}; it must be a whole number of hertz from 1000 up.")
-    if not stated.name:
-        return _fail("card", "The card has no name.")
-    if isinstance(subject.codec, Adapted) and not subject.codec.has_own_card:
-        return _warn("card", f"There is no card: the name {stated.name!r} and {stated.rate} Hz are assumed.")
     missing = [field for field in ("licence", "title") if not getattr(stated, field)]
     if stated.kbps is None and not (stated.variable_rate or stated.lossless):
         missing.append("kbps")
-    if missing:
-        return _warn("card", f"The card does not state: {', '.join(missing)}.")
-    return _pass("card", f"{stated.name}, {stated.rate} Hz.")
+    return judge_card(stated, missing, own=not isinstance(subject.codec, Adapted) or subject.codec.has_own_card)
 
 
-def round_trips(subject: Subject) -> Finding:
+def round_trips(subject: Subject) -> CheckResult:
     """Two seconds go in and come out: a finite waveform of the right length, in which the sound can be heard."""
     made = subject.two_seconds
     if float(np.abs(made.samples).max()) < AUDIBLE:
-        return _fail("round_trips", "A sound went in and silence came back.")
+        return failed("A sound went in and silence came back.")
     if likeness(subject.sound(2.0), made.samples, subject.rate) < RELATED:
-        return _fail("round_trips", "What came back has nothing to do with the sound that went in.")
-    return _pass("round_trips", f"2 s came back with {len(made.samples) - 2 * subject.rate} samples of tail.")
+        return failed("What came back has nothing to do with the sound that went in.")
+    return passed(f"2 s came back with {len(made.samples) - 2 * subject.rate} samples of tail.")
 
 
-def rate_counted(subject: Subject) -> Finding:
+def rate_counted(subject: Subject) -> CheckResult:
     """The bits of the payload are counted, and a constant rate is the nominal one."""
     kbps, nominal = subject.two_seconds.kbps, subject.card.kbps
     if not subject.two_seconds.bits:
-        return _fail("rate_counted", "Nothing was sent: put what the decoder needs in packets or tokens.")
-    said = f"{kbps:.3g} kbps were sent"
+        return failed("Nothing was sent: put what the decoder needs in packets or tokens.")
+    sent = f"{kbps:.3g} kbps were sent"
     if nominal is None:
-        return _pass("rate_counted", f"{said}; the card states no rate.")
+        return passed(f"{sent}; the card states no rate.")
     if abs(kbps / nominal - 1.0) > NEAR_RATE and not subject.card.variable_rate:
-        return _warn(
-            "rate_counted", f"{said}, the card states {nominal:g}: correct kbps, or state variable_rate or packet_bits."
-        )
-    return _pass("rate_counted", f"{said}, the card states {nominal:g}.")
+        return warned(f"{sent}, the card states {nominal:g}: correct kbps, or state variable_rate or packet_bits.")
+    return passed(f"{sent}, the card states {nominal:g}.")
 
 
-def frames_as_stated(subject: Subject) -> Finding:
+def frames_as_stated(subject: Subject) -> CheckResult:
     """Packets or frames of tokens come as often as the card says."""
     coded, stated = subject.two_seconds.coded, subject.card.frame_rate
     count = len(coded.packets) if coded.tokens is None else int(coded.tokens.shape[1])
     if stated is None:
-        return _pass("frames_as_stated", f"{count} for 2 s; the card states no frame_rate.")
+        return passed(f"{count} for 2 s; the card states no frame_rate.")
     delay = (subject.card.delay or 0) / subject.rate
     if not 2.0 * stated - 1.0 <= count <= (2.0 + delay) * stated + 3.0:
-        return _warn(
-            "frames_as_stated", f"{count} for 2 s, but the card states {stated:g} a second: correct frame_rate."
-        )
-    return _pass("frames_as_stated", f"{count} for 2 s, {stated:g} a second stated.")
+        return warned(f"{count} for 2 s, but the card states {stated:g} a second: correct frame_rate.")
+    return passed(f"{count} for 2 s, {stated:g} a second stated.")
 
 
-def deterministic(subject: Subject) -> Finding:
+def deterministic(subject: Subject) -> CheckResult:
     """The same clip twice gives the same payload and the same waveform."""
     again = subject.pass_through(subject.sound(2.0))
     if pack(again.coded) != pack(subject.two_seconds.coded):
-        return _warn("deterministic", "Two runs send different payloads: seed what is left to chance, keep no state.")
+        return warned("Two runs send different payloads: seed what is left to chance, keep no state.")
     if not np.array_equal(again.samples, subject.two_seconds.samples):
-        return _warn("deterministic", "The same payload is decoded differently: seed what is left to chance.")
-    return _pass("deterministic", "Two runs agree bit for bit.")
+        return warned("The same payload is decoded differently: seed what is left to chance.")
+    return passed("Two runs agree bit for bit.")
 
 
-def decodes_what_was_sent(subject: Subject) -> Finding:
+def decodes_what_was_sent(subject: Subject) -> CheckResult:
     """What is decoded depends on Coded alone: not on what was encoded or decoded before, and not on the instance."""
-    name = "decodes_what_was_sent"
     first, second = subject.sound(1.0), subject.sound(1.0, 3)
     sent = subject.codec.encode(first.copy())
-    at_once = _heard(subject.codec, sent)
+    at_once = _decode(subject.codec, sent)
     other = subject.codec.encode(second.copy())
-    after = _heard(subject.codec, sent)
+    after = _decode(subject.codec, sent)
     if not np.array_equal(at_once, after):
-        return _fail(
-            name,
+        return failed(
             "Decoding a clip after encoding another gives something else: decode must use what it is given and keep "
-            "nothing from encode.",
+            "nothing from encode."
         )
-    _heard(subject.codec, other)
-    if not np.array_equal(at_once, _heard(subject.codec, sent)):
-        return _fail(name, "Decoding a clip after decoding another gives something else: start from a cleared state.")
+    _decode(subject.codec, other)
+    if not np.array_equal(at_once, _decode(subject.codec, sent)):
+        return failed("Decoding a clip after decoding another gives something else: start from a cleared state.")
     if subject.fresh is None:
-        return _pass(name, "It does not depend on what went before (no other instance was at hand).")
+        return passed("It does not depend on what went before (no other instance was at hand).")
     try:
-        elsewhere = _heard(_adapted(subject.fresh()), unpack(pack(sent)))
+        elsewhere = _decode(_adapted(subject.fresh()), unpack(pack(sent)))
     except Exception as error:
-        return _fail(name, f"Another instance cannot decode it ({_said(error)}): put all that is needed into Coded.")
+        return failed(f"Another instance cannot decode it ({describe(error)}): put all that is needed into Coded.")
     if not _same(elsewhere, at_once):
-        return _fail(name, "Another instance decodes it to something else: put all that is needed into Coded.")
-    return _decoded_by_another_process(name, subject.fresh(), sent, at_once)
+        return failed("Another instance decodes it to something else: put all that is needed into Coded.")
+    return _decoded_by_another_process(subject.fresh(), sent, at_once)
 
 
-def _decoded_by_another_process(name: str, codec: Any, sent: Coded, at_once: Waveform) -> Finding:
+def _decoded_by_another_process(codec: Any, sent: Coded, at_once: Waveform) -> CheckResult:
     """What a codec keeps in its class or module outlives its instances; a process has seen nothing."""
-    if _is_ours(codec.codec if isinstance(codec, Adapted) else codec):
-        return _pass(name, "Another instance decodes the same from the bytes alone.")
+    if _is_ours(codec.model if isinstance(codec, Adapted) else codec):
+        return passed("Another instance decodes the same from the bytes alone.")
     heard = None
     try:
         task = pickle.dumps(codec), pack(sent)
@@ -188,12 +173,12 @@ def _decoded_by_another_process(name: str, codec: Any, sent: Coded, at_once: Wav
             with Processes(_decoded_there, 1) as elsewhere:
                 heard = elsewhere.call(task)
     except EarmarkError as error:
-        return _fail(name, f"Another process cannot decode it ({_said(error)}): put all that is needed into Coded.")
+        return failed(f"Another process cannot decode it ({describe(error)}): put all that is needed into Coded.")
     if heard is None:
-        return _pass(name, "Another instance decodes the same from the bytes alone (it cannot go to another process).")
+        return passed("Another instance decodes the same from the bytes alone (it cannot go to another process).")
     if not _same(heard, at_once):
-        return _fail(name, "Another process decodes it to something else: put all that is needed into Coded.")
-    return _pass(name, "Another process decodes the same from the bytes alone.")
+        return failed("Another process decodes it to something else: put all that is needed into Coded.")
+    return passed("Another process decodes the same from the bytes alone.")
 
 
 def _decoded_there(task: tuple[bytes, bytes]) -> Waveform | None:
@@ -202,146 +187,116 @@ def _decoded_there(task: tuple[bytes, bytes]) -> Waveform | None:
         codec = pickle.loads(task[0])
     except Exception:
         return None
-    return _heard(_adapted(codec), unpack(task[1]))
+    return _decode(_adapted(codec), unpack(task[1]))
 
 
-def _same(one: Waveform, other: Waveform) -> bool:
-    return one.shape == other.shape and bool(np.allclose(one, other, atol=1e-4))
+def _same(ours: Waveform, theirs: Waveform) -> bool:
+    return ours.shape == theirs.shape and bool(np.allclose(ours, theirs, atol=1e-4))
 
 
-def header_is_set_up(subject: Subject) -> Finding:
+def header_is_set_up(subject: Subject) -> CheckResult:
     """The header, which is no part of the rate, tells of the stream and not of the sound."""
-    name = "header_is_set_up"
-    one, other = (subject.codec.encode(subject.sound(1.0, seed)) for seed in (0, 3))
-    bits = 8 * max(len(one.header), len(other.header))
-    if one.header == other.header or bits <= HEADER_BITS:
-        return _pass(name, f"A header of {bits} bits." if bits else "There is no header.")
-    if bits > HEADER_SHARE * payload_bits(one, subject.card):
-        return _fail(name, f"The header holds {bits} bits that change with the sound: send them as payload.")
-    return _pass(name, f"A header of {bits} bits, few beside the payload.")
+    first, second = (subject.codec.encode(subject.sound(1.0, seed)) for seed in (0, 3))
+    bits = 8 * max(len(first.header), len(second.header))
+    if first.header == second.header or bits <= HEADER_BITS:
+        return passed(f"A header of {bits} bits." if bits else "There is no header.")
+    if bits > HEADER_SHARE * payload_bits(first, subject.card):
+        return failed(f"The header holds {bits} bits that change with the sound: send them as payload.")
+    return passed(f"A header of {bits} bits, few beside the payload.")
 
 
-def keeps_the_end(subject: Subject) -> Finding:
+def keeps_the_end(subject: Subject) -> CheckResult:
     """What the delay pushes past the end of the clip comes back too."""
-    name = "keeps_the_end"
     if subject.card.delay is None:
-        return _pass(name, "The card states no delay: it is calibrated on clips.")
+        return passed("The card states no delay: it is calibrated on clips.")
     clip = subject.sound(1.0)
     heard = aligned(subject.pass_through(clip).samples, subject.card.delay / subject.rate, subject.rate, len(clip))
     tail = slice(len(clip) - round(END_SECONDS * subject.rate), None)
     kept = float(np.square(heard[tail]).sum() / np.square(clip[tail]).sum())
     if kept < END_KEPT:
-        return _warn(
-            name, f"{1 - kept:.0%} of the energy of the last {1000 * END_SECONDS:.0f} ms is lost: flush the encoder, "
+        return warned(
+            f"{1 - kept:.0%} of the energy of the last {1000 * END_SECONDS:.0f} ms is lost: flush the encoder, "
             "return as many samples more as the delay, and check the delay."
-        )  # fmt: skip
-    return _pass(name, f"The last {1000 * END_SECONDS:.0f} ms come back.")
+        )
+    return passed(f"The last {1000 * END_SECONDS:.0f} ms come back.")
 
 
-def tells_sounds_apart(subject: Subject) -> Finding:
+def tells_sounds_apart(subject: Subject) -> CheckResult:
     """Different sounds send different payloads."""
-    one, other = (subject.codec.encode(subject.sound(1.0, seed)) for seed in (0, 3))
-    if pack(one) == pack(other):
-        return _fail("tells_sounds_apart", "Two different sounds send the same payload.")
-    return _pass("tells_sounds_apart", "Different sounds send different payloads.")
+    first, second = (subject.codec.encode(subject.sound(1.0, seed)) for seed in (0, 3))
+    if pack(first) == pack(second):
+        return failed("Two different sounds send the same payload.")
+    return passed("Different sounds send different payloads.")
 
 
-def short_clips(subject: Subject) -> Finding:
+def short_clips(subject: Subject) -> CheckResult:
     """10 ms and a single sample come back."""
     for seconds in (0.01, 0.0):
         subject.pass_through(subject.sound(seconds))
-    return _pass("short_clips", "10 ms and one sample come back.")
+    return passed("10 ms and one sample come back.")
 
 
-def odd_lengths(subject: Subject) -> Finding:
+def odd_lengths(subject: Subject) -> CheckResult:
     """Lengths that fill no frame come back, within a frame."""
     for count in (997, 1601, 4099):
         subject.pass_through(subject.sound(1.0)[:count])
-    return _pass("odd_lengths", "997, 1601 and 4099 samples come back.")
+    return passed("997, 1601 and 4099 samples come back.")
 
 
-def long_clip(subject: Subject) -> Finding:
+def long_clip(subject: Subject) -> CheckResult:
     """Twenty seconds come back."""
     made = subject.pass_through(np.tile(subject.sound(1.0), int(LONG_SECONDS)))
-    return _pass("long_clip", f"{LONG_SECONDS:.0f} s come back at {made.kbps:.3g} kbps.")
+    return passed(f"{LONG_SECONDS:.0f} s come back at {made.kbps:.3g} kbps.")
 
 
-def silence(subject: Subject) -> Finding:
+def silence(subject: Subject) -> CheckResult:
     """Digital silence comes back finite."""
     made = subject.pass_through(np.zeros(subject.rate, np.float32))
     loudest = float(np.abs(made.samples).max())
     if loudest > 0.1:
-        return _warn("silence", f"Silence comes back as loud as {loudest:.2f} of full scale.")
-    return _pass("silence", f"A second of silence comes back (peak {loudest:.1e}).")
+        return warned(f"Silence comes back as loud as {loudest:.2f} of full scale.")
+    return passed(f"A second of silence comes back (peak {loudest:.1e}).")
 
 
-def full_scale(subject: Subject) -> Finding:
+def full_scale(subject: Subject) -> CheckResult:
     """Samples at and slightly above full scale come back finite and without wrapping."""
     loud = np.float32(1.5) * subject.sound(1.0)
     made = subject.pass_through(loud)
     loudest = float(np.abs(made.samples).max())
     if loudest > 4.0:
-        return _warn("full_scale", f"A clip that peaks at 1.05 comes back at {loudest:.1f}.")
-    return _pass("full_scale", f"A clip that peaks at 1.05 comes back at {loudest:.2f}.")
+        return warned(f"A clip that peaks at 1.05 comes back at {loudest:.1f}.")
+    return passed(f"A clip that peaks at 1.05 comes back at {loudest:.2f}.")
 
 
-def other_rates(subject: Subject) -> Finding:
+def other_rates(subject: Subject) -> CheckResult:
     """Clips at 8, 16 and 44.1 kHz pass, resampled in and out."""
     for rate in (8000, 16000, 44100):
         clip = np.interp(np.arange(rate) / rate, np.arange(subject.rate) / subject.rate, subject.sound(1.0))
         subject.playing = f"1 s at {rate} Hz"
         round_trip(subject.codec, clip.astype(np.float32), rate)
-    return _pass("other_rates", "Clips at 8, 16 and 44.1 kHz come back.")
+    return passed("Clips at 8, 16 and 44.1 kHz come back.")
 
 
-def input_untouched(subject: Subject) -> Finding:
+def input_untouched(subject: Subject) -> CheckResult:
     """The waveform is not modified."""
     given = subject.sound(1.0)
     before = given.copy()
     subject.codec.encode(given)
     if not np.array_equal(given, before):
-        return _fail("input_untouched", "encode changes the waveform it is given: work on a copy.")
-    return _pass("input_untouched", "The waveform is as it was.")
+        return failed("encode changes the waveform it is given: work on a copy.")
+    return passed("The waveform is as it was.")
 
 
-CHECKS: tuple[Callable[[Subject], Finding], ...] = (
-    card,
-    round_trips,
-    rate_counted,
-    frames_as_stated,
-    deterministic,
-    decodes_what_was_sent,
-    header_is_set_up,
-    keeps_the_end,
-    tells_sounds_apart,
-    short_clips,
-    odd_lengths,
-    long_clip,
-    silence,
-    full_scale,
-    other_rates,
+CHECKS: tuple[Callable[[Subject], CheckResult], ...] = (
+    card, round_trips, rate_counted, frames_as_stated, deterministic, decodes_what_was_sent, header_is_set_up,
+    keeps_the_end, tells_sounds_apart, short_clips, odd_lengths, long_clip, silence, full_scale, other_rates,
     input_untouched,
-)
+)  # fmt: skip
 
 
-def check_codec(codec: Any, fresh: Callable[[], Any] | None = None) -> list[Finding]:
-    """Run every check; an exception is a failure of that check, in one sentence.
-
-    When an ordinary sound does not come back at all (`round_trips` raised), the checks after it are skipped.
-    """
-    subject = Subject(codec, fresh)
-    findings: list[Finding] = []
-    hopeless = False
-    for check in CHECKS:
-        if hopeless:
-            findings.append(Finding(check.__name__, "skip", "No sound came back: see `round_trips`."))
-            continue
-        try:
-            findings.append(check(subject))
-        except (Exception, SystemExit) as error:
-            findings.append(_fail(check.__name__, f"{_said(error)} (on {subject.playing})."))
-            hopeless = check is round_trips
-    return findings
+def check_codec(codec: Any, fresh: Callable[[], Any] | None = None) -> list[CheckResult]:
+    """Run every check; when a sound does not come back at all (`round_trips` raised), those after it are skipped."""
+    return run_checks(CHECKS, Subject(codec, fresh), round_trips, "No sound came back: see `round_trips`.")
 
 
 # --- is it the same sound ---------------------------------------------------------------------------------------
@@ -387,27 +342,10 @@ def _is_ours(codec: Any) -> bool:
     return type(codec).__module__.startswith("earmark.codecs.")
 
 
-def _heard(codec: Codec, coded: Coded) -> Waveform:
+def _decode(codec: Codec, coded: Coded) -> Waveform:
     """What the codec decodes, with the harness's checks."""
     payload_bits(coded, codec.card)
     decoded = codec.decode(coded)
     check_waveform(codec.card, decoded)
     check_length(codec.card, len(decoded), coded.samples, codec.card.rate)
     return decoded.copy()
-
-
-def _said(error: BaseException) -> str:
-    text = (" ".join(str(error).split()) or "no message").removesuffix(".")
-    return text if isinstance(error, EarmarkError) else f"It raised {type(error).__name__}: {text}"
-
-
-def _pass(name: str, sentence: str) -> Finding:
-    return Finding(name, "pass", sentence)
-
-
-def _warn(name: str, sentence: str) -> Finding:
-    return Finding(name, "warn", sentence)
-
-
-def _fail(name: str, sentence: str) -> Finding:
-    return Finding(name, "fail", sentence)

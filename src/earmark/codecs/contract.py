@@ -9,11 +9,12 @@ another instance of the codec. Resampling, counting bits, timing and alignment a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.cards import Card
 from earmark.errors import InputError
 from earmark.scores import Measurement as Measured
 
@@ -49,7 +50,7 @@ class Coded:
 
 
 @dataclass(frozen=True)
-class CodecCard:
+class CodecCard(Card):
     """Facts about one setting of a codec that listing, planning and reports need without loading it."""
 
     name: str  # family@kbps, as on the command line
@@ -73,6 +74,12 @@ class CodecCard:
     paper_code: str = ""  # its letter and number in Codec-SUPERB, e.g. E3
     version: str = "1"  # part of the cache key: raise it when the output changes
     notes: str = ""
+
+    attribute_types = (str, int, float, tuple)
+
+    @classmethod
+    def blank(cls, name: str) -> Self:
+        return cls(name=name, family=name.partition("@")[0])
 
 
 @runtime_checkable

@@ -83,13 +83,13 @@ class RoundTrip(NamedTuple):
 
 def round_trip(codec: Codec, samples: ArrayLike, rate: int) -> RoundTrip:
     """Encode and decode one clip. Raises InputError for a clip that cannot be coded, CodecFailure for the codec."""
-    clip = _checked_clip(samples)
-    coded, bits, header_bits, seconds, encode_seconds = encode(codec, clip, rate)
+    clip = _check_clip(samples)
+    encoded = encode(codec, clip, rate)
     started = time.perf_counter()
-    decoded = _decoded(codec, coded)
+    decoded = _decode(codec, encoded.coded)
     decode_seconds = time.perf_counter() - started
-    heard = _brought_back(codec.card, decoded, coded, rate, len(clip))
-    return RoundTrip(heard, coded, bits, header_bits, seconds, encode_seconds, decode_seconds)
+    heard = _bring_back(codec.card, decoded, encoded.coded, rate, len(clip))
+    return RoundTrip(heard, *encoded, decode_seconds)
 
 
 def encode(codec: Codec, samples: ArrayLike, rate: int) -> Encoded:
@@ -97,7 +97,7 @@ def encode(codec: Codec, samples: ArrayLike, rate: int) -> Encoded:
 
     A codec that opens its weights when they are first needed does so in a method `prepare`, which is called before.
     """
-    clip = _checked_clip(samples)
+    clip = _check_clip(samples)
     given = np.array(resample(clip, rate, coding_rate(codec.card, rate)))  # a codec may not reach the caller's array
     prepare = getattr(codec, "prepare", None)
     if callable(prepare):
@@ -108,7 +108,7 @@ def encode(codec: Codec, samples: ArrayLike, rate: int) -> Encoded:
     except EarmarkError:
         raise
     except Exception as error:
-        raise CodecFailure(f"{codec.card.name}: encode raised {_said(error)}.") from error
+        raise CodecFailure(f"{codec.card.name}: encode raised {_describe(error)}.") from error
     seconds = time.perf_counter() - started
     _check_coded(codec.card, coded, len(given))
     coded = unpack(pack(coded))  # what a subclass carries beside its fields is not sent
@@ -117,7 +117,7 @@ def encode(codec: Codec, samples: ArrayLike, rate: int) -> Encoded:
 
 def decode(codec: Codec, coded: Coded, rate: int, length: int) -> Waveform:
     """The second half: what was coded, at `rate`, for a clip that had `length` samples. Not aligned."""
-    return _brought_back(codec.card, _decoded(codec, coded), coded, rate, length)
+    return _bring_back(codec.card, _decode(codec, coded), coded, rate, length)
 
 
 def coding_rate(card: CodecCard, rate: int) -> int:
@@ -179,28 +179,28 @@ def pack(coded: Coded) -> bytes:
 def unpack(data: bytes) -> Coded:
     """What `pack` was given. Raises InputError for anything else."""
     try:
-        return _unpacked(data)
+        return _unpack(data)
     except (struct.error, ValueError) as error:
         raise InputError(
             "A cached clip of a codec is damaged: remove it from the cache, or run with --cache refresh."
         ) from error
 
 
-def _unpacked(data: bytes) -> Coded:
+def _unpack(data: bytes) -> Coded:
     if data[:4] != _MAGIC:
         raise ValueError("not made by pack")
     samples, header_size = struct.unpack_from("<QI", data, 4)
-    place = 16 + header_size
-    header = data[16:place]
-    (kind,) = struct.unpack_from("<B", data, place)
+    start = 16 + header_size
+    header = data[16:start]
+    (kind,) = struct.unpack_from("<B", data, start)
     if kind == 1:
-        codebooks, frames = struct.unpack_from("<II", data, place + 1)
-        tokens = np.frombuffer(data, "<i8", offset=place + 9).reshape(codebooks, frames).astype(np.int64)
+        codebooks, frames = struct.unpack_from("<II", data, start + 1)
+        tokens = np.frombuffer(data, "<i8", offset=start + 9).reshape(codebooks, frames).astype(np.int64)
         return Coded(samples, tokens=tokens, header=header)
-    (count,) = struct.unpack_from("<I", data, place + 1)
-    sizes = np.frombuffer(data, "<u4", count, place + 5)
-    ends = place + 5 + 4 * count + np.cumsum(sizes, dtype=np.int64)
-    if len(data) != (int(ends[-1]) if count else place + 5):
+    (count,) = struct.unpack_from("<I", data, start + 1)
+    sizes = np.frombuffer(data, "<u4", count, start + 5)
+    ends = start + 5 + 4 * count + np.cumsum(sizes, dtype=np.int64)
+    if len(data) != (int(ends[-1]) if count else start + 5):
         raise ValueError("cut short")
     packets = tuple(data[int(end) - int(size) : int(end)] for end, size in zip(ends, sizes, strict=True))
     return Coded(samples, packets, header=header)
@@ -243,7 +243,7 @@ def in_threads(codec: Codec) -> Codec:
 # --- checks --------------------------------------------------------------------------------------------------
 
 
-def _checked_clip(samples: ArrayLike) -> Waveform:
+def _check_clip(samples: ArrayLike) -> Waveform:
     clip = np.asarray(samples, dtype=np.float32)
     if clip.ndim != 1:
         raise InputError(f"A clip of shape {clip.shape} cannot be coded: give one channel.")
@@ -271,13 +271,13 @@ def _check_coded(card: CodecCard, coded: object, length: int) -> None:
         raise CodecFailure(f"{card.name}: tokens must be an array of whole numbers [codebooks, frames].")
 
 
-def _decoded(codec: Codec, coded: Coded) -> Waveform:
+def _decode(codec: Codec, coded: Coded) -> Waveform:
     try:
         decoded = codec.decode(coded)
     except EarmarkError:
         raise
     except Exception as error:
-        raise CodecFailure(f"{codec.card.name}: decode raised {_said(error)}.") from error
+        raise CodecFailure(f"{codec.card.name}: decode raised {_describe(error)}.") from error
     check_waveform(codec.card, decoded)
     return decoded
 
@@ -304,25 +304,25 @@ def allowed_lengths(card: CodecCard, samples: int, rate: int) -> tuple[int, int]
     return max(0, samples - frame), samples + max(delay, 0) + 2 * frame
 
 
-def check_length(card: CodecCard, found: int, samples: int, rate: int) -> None:
+def check_length(card: CodecCard, length: int, samples: int, rate: int) -> None:
     """Raise CodecFailure unless so many samples may come out when so many went in."""
     least, most = allowed_lengths(card, samples, rate)
-    if least <= found <= most:
+    if least <= length <= most:
         return
     for other in RATES:
         fewest, longest = allowed_lengths(card, round(samples * other / rate), rate)
-        if other != rate and fewest <= found <= longest:
+        if other != rate and fewest <= length <= longest:
             raise CodecFailure(
-                f"{card.name}: {samples} samples went in and {found} came out, as many as at {other} Hz: decode must "
+                f"{card.name}: {samples} samples went in and {length} came out, as many as at {other} Hz: decode must "
                 f"return {rate} Hz, the rate on the card."
             )
     raise CodecFailure(
-        f"{card.name}: {samples} samples went in and {found} came out; {least} to {most} are allowed (a frame less; "
+        f"{card.name}: {samples} samples went in and {length} came out; {least} to {most} are allowed (a frame less; "
         "delay and two frames more): cut what was padded, or state frame_rate and delay on the card."
     )
 
 
-def _brought_back(card: CodecCard, decoded: Waveform, coded: Coded, rate: int, length: int) -> Waveform:
+def _bring_back(card: CodecCard, decoded: Waveform, coded: Coded, rate: int, length: int) -> Waveform:
     """Check the length and go back to the clip's rate; at least `length` samples, with the delay's tail."""
     coded_rate = coding_rate(card, rate)
     check_length(card, len(decoded), coded.samples, coded_rate)
@@ -330,6 +330,6 @@ def _brought_back(card: CodecCard, decoded: Waveform, coded: Coded, rate: int, l
     return np.pad(heard, (0, length - len(heard))) if len(heard) < length else heard
 
 
-def _said(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     text = " ".join(str(error).split()).rstrip(".")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

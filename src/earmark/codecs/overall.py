@@ -160,13 +160,9 @@ def cells_of(rows: Iterable[Row], protocol: str = "all") -> dict[tuple[str, str]
 
 
 def metric_correlations(
-    cells: Cells,
-    categories: Mapping[str, Category],
-    *,
-    against: str = "overall",
-    metrics: Iterable[str] | None = None,
-    method: Literal["pearson", "spearman"] = "pearson",
-) -> list[Correlation]:
+    cells: Cells, categories: Mapping[str, Category], *, against: str = "overall",
+    metrics: Iterable[str] | None = None, method: Literal["pearson", "spearman"] = "pearson",
+) -> list[Correlation]:  # fmt: skip
     """Table 4 of Codec-SUPERB for any run: which metrics the overall score, or any other, goes with.
 
     On each dataset, over codecs, the correlation of a metric with `against` and its two-sided p-value; then their means

@@ -36,9 +36,9 @@ def lose(n: int, percent: float, seed: int, burst: float = 1.0) -> NDArray[np.bo
     draws = np.random.default_rng([seed, 0x10_55]).random(n + 1)
     lost = np.empty(n, np.bool_)
     state = bool(draws[0] < share)
-    for place in range(n):
-        lost[place] = state
-        state = bool(draws[place + 1] >= leave) if state else bool(draws[place + 1] < enter)
+    for packet in range(n):
+        lost[packet] = state
+        state = bool(draws[packet + 1] >= leave) if state else bool(draws[packet + 1] < enter)
     return lost
 
 

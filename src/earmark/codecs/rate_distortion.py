@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import PchipInterpolator
 
+from earmark.analysis.pareto import pareto_front
 from earmark.codecs.contract import Measured
 from earmark.errors import InputError
 
-__all__ = ["Curve", "Monotonicity", "Point", "Step", "bd_rate", "curves", "monotonicity", "shared_range"]
+__all__ = ["Curve", "Monotonicity", "Point", "Step", "bd_rate", "curves", "monotonicity", "pareto", "shared_range"]
 
 Floats = NDArray[np.float64]
 
@@ -130,6 +131,11 @@ def shared_range(scores_a: ArrayLike, scores_b: ArrayLike) -> tuple[float, float
     return float(max(a.min(), b.min())), float(min(a.max(), b.max()))
 
 
+def pareto(rates: ArrayLike, scores: ArrayLike, higher_is_better: bool) -> NDArray[np.bool_]:
+    """Which points no other beats with at most their rate and at least their score, one of the two being better."""
+    return pareto_front([rates, scores], [False, higher_is_better])
+
+
 def _log_rate_of_score(name: str, rates: Floats, scores: Floats) -> PchipInterpolator | Measured:
     if rates.shape != scores.shape or rates.ndim != 1:
         raise InputError(f"Rates and scores must be lists of one length, not {rates.shape} and {scores.shape}.")
@@ -143,16 +149,11 @@ def _log_rate_of_score(name: str, rates: Floats, scores: Floats) -> PchipInterpo
     if (np.diff(rates) == 0).any():
         return Measured.not_applicable(f"the {name} curve has two points with the same rate")
     if not ((steps > 0).all() or (steps < 0).all()):
-        wrong = _turning(steps)
+        direction = 1.0 if steps.sum() >= 0 else -1.0
+        wrong = int(np.flatnonzero(direction * steps <= 0)[0])  # the first step against that of the whole curve
         return Measured.not_applicable(
             f"the {name} curve is not monotone: {scores[wrong]:.4g} at {rates[wrong]:.3g} kbps and "
             f"{scores[wrong + 1]:.4g} at {rates[wrong + 1]:.3g} kbps"
         )
     up = slice(None) if steps[0] > 0 else slice(None, None, -1)
     return PchipInterpolator(scores[up], np.log(rates[up]))
-
-
-def _turning(steps: Floats) -> int:
-    """The first step against the direction of the whole curve."""
-    direction = 1.0 if steps.sum() >= 0 else -1.0
-    return int(np.flatnonzero(direction * steps <= 0)[0])

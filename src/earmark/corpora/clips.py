@@ -165,3 +165,17 @@ def groups_of(clips: Sequence[Clip]) -> list[str | None] | None:
     """Groups of the clips, or None when no clip has one."""
     groups: list[Any] = [clip.group for clip in clips]
     return groups if any(group is not None for group in groups) else None
+
+
+def length_of(clip: Clip) -> float:
+    """Seconds of a clip as its header or samples say; 0 where only decoding would tell."""
+    if clip.samples is not None and clip.rate:
+        return len(clip.samples) / clip.rate
+    if clip.path is None:
+        return 0.0
+    if clip.start is not None and clip.end is not None:
+        return max(0.0, clip.end - clip.start)
+    try:
+        return clip.seconds()
+    except Exception:  # decoding it will tell what is wrong
+        return 0.0

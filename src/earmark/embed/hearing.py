@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from earmark import audio
-from earmark.corpora.clips import Clip
+from earmark.corpora.clips import Clip, length_of
 from earmark.errors import EarmarkError, InputError, MissingExtra, UsageError
 from earmark.extractors.catalogue import as_frames
 from earmark.extractors.contract import Extractor, Frames, Waveform
@@ -97,20 +97,6 @@ def windows(seconds: Sequence[float], batch: int = BATCH_CLIPS) -> list[slice]:
     if start < len(seconds):
         cuts.append(slice(start, len(seconds)))
     return cuts
-
-
-def length_of(clip: Clip) -> float:
-    """Seconds of a clip as its header or samples say; 0 where only decoding would tell."""
-    if clip.samples is not None and clip.rate:
-        return len(clip.samples) / clip.rate
-    if clip.path is None:
-        return 0.0
-    if clip.start is not None and clip.end is not None:
-        return max(0.0, clip.end - clip.start)
-    try:
-        return clip.seconds()
-    except Exception:  # decoding it will tell what is wrong
-        return 0.0
 
 
 def listen(clip: Clip, rate: int) -> Sound | Exception:

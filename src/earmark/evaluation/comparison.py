@@ -22,30 +22,13 @@ from earmark.scores.spelling import refuse_reserved
 
 
 def compare(
-    a: Any,
-    b: Any = None,
-    labels: Any = None,
-    *,
-    distance: str | Sequence[str] = "cosine",
-    metrics: str | Sequence[str] | None = None,
-    k: int | Sequence[int] = (1, 5),
-    groups: Any = None,
-    across_groups: bool = False,
-    reference: str | None = None,
-    min_class_size: int = 2,
-    ties: spaces.Ties = "average",
-    correct: str = "none",
-    device: str = "auto",
-    memory: str | int = "2GB",
-    threads: int | None = None,
-    names: tuple[str, str] = ("A", "B"),
-    subset: str = "",
-    suite: str = "",
-    progress: bool = False,
-    bootstrap: int | None = None,
-    permutations: int | None = None,
-    seed: int = 0,
-) -> Scores:
+    a: Any, b: Any = None, labels: Any = None, *, distance: str | Sequence[str] = "cosine",
+    metrics: str | Sequence[str] | None = None, k: int | Sequence[int] = (1, 5), groups: Any = None,
+    across_groups: bool = False, reference: str | None = None, min_class_size: int = 2, ties: spaces.Ties = "average",
+    correct: str = "none", device: str = "auto", memory: str | int = "2GB", threads: int | None = None,
+    names: tuple[str, str] = ("A", "B"), subset: str = "", suite: str = "", progress: bool = False,
+    bootstrap: int | None = None, permutations: int | None = None, seed: int = 0,
+) -> Scores:  # fmt: skip
     """Compare embeddings of the same clips: rows "P@1:difference" (the first minus the second) and so on.
 
     Interval and two-sided p-value come from leaving out each clip (each group, when `groups` are given) of both systems

@@ -88,7 +88,7 @@ def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequenc
     """Check vectors, labels and groups together; drop and count unlabelled rows and small classes."""
     values = check_vectors(vectors)
     n = len(values)
-    names = _label_names(labels, n)
+    names = np.array([text or "" for text in _texts(labels, n, "Labels", "labels")], dtype=str)
     if options.across_groups and groups is None:
         raise UsageError("across_groups needs groups: give the group (speaker, bird, recording) of each row.")
     numbered = None if groups is None else group_codes(groups, n)
@@ -127,10 +127,10 @@ def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequenc
     if numbered is not None:
         kept_groups = np.unique(numbered[kept], return_inverse=True)[1]
     layout = lay_out(codes, kept_groups)
-    digest = _hash(
+    digest = digest_of(
         values, np.frombuffer("\x1f".join(names.tolist()).encode("utf-8", "surrogatepass"), np.uint8), numbered
     )
-    return Data(values, layout, kept, n, _ids(ids, n), tuple(notes), digest, classes)
+    return Data(values, layout, kept, n, check_ids(ids, n), tuple(notes), digest, classes)
 
 
 def _with_groups(groups: Any, n: int, usable: NDArray[np.bool_], across: bool) -> tuple[NDArray[np.bool_], list[str]]:
@@ -158,11 +158,6 @@ def _doubtful_words(names: NDArray[Any], what: str) -> list[str]:
     if not count:
         return []
     return [f"{counted(count, 'row')} with the word nan or None for a {what}: give None where that means missing"]
-
-
-def _label_names(labels: Any, n: int) -> NDArray[Any]:
-    """Labels as text, "" where there is none."""
-    return np.array([text or "" for text in _texts(labels, n, "Labels", "labels")], dtype=str)
 
 
 def kept_for_reading(given: Any) -> Any:
@@ -193,18 +188,20 @@ def group_codes(groups: Any, n: int) -> NDArray[np.int64]:
     return np.asarray(np.unique(unique, return_inverse=True)[1], np.int64)
 
 
-def _ids(ids: Sequence[str] | None, n: int) -> tuple[str, ...] | None:
+def check_ids(ids: Sequence[str] | None, n: int, which: str = "") -> tuple[str, ...] | None:
+    """Names of n rows, as text."""
     if ids is None:
         return None
     if isinstance(ids, str) or not isinstance(ids, Iterable):
         raise InputError(f"Ids must be a sequence with one entry per row, not {ids!r}.")
     names = tuple(str(name) for name in ids)
     if len(names) != n:
-        raise InputError(f"There are {n} vectors and {len(names)} ids: they must pair up one to one.")
+        raise InputError(f"There are {n} {which}vectors and {len(names)} ids: they must pair up one to one.")
     return names
 
 
-def _hash(*arrays: Array | None) -> str:
+def digest_of(*arrays: Array | None) -> str:
+    """A hash of types, shapes and values."""
     digest = hashlib.sha256()
     for array in arrays:
         if array is not None:
@@ -217,4 +214,4 @@ def unlabelled(vectors: Any, ids: Sequence[str] | None) -> Data:
     """Checked vectors without labels."""
     values = check_vectors(vectors)
     n = len(values)
-    return Data(values, one_class(n), np.arange(n), n, _ids(ids, n), (), _hash(values))
+    return Data(values, one_class(n), np.arange(n), n, check_ids(ids, n), (), digest_of(values))

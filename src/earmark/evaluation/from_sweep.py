@@ -80,16 +80,9 @@ def quantity(swept: Swept, name: str, k: int) -> Any:
 
 
 def from_sweep(
-    swept: Swept,
-    pairs: ClassPairs,
-    protocol: str,
-    names: tuple[str, ...],
-    ks: tuple[int, ...],
-    layout: Layout,
-    counts: resampling.Counts | None,
-    hub_k: int,
-    refused: Mapping[str, str],
-) -> Iterator[Evaluated | Row]:
+    swept: Swept, pairs: ClassPairs, protocol: str, names: tuple[str, ...], ks: tuple[int, ...], layout: Layout,
+    counts: resampling.Counts | None, hub_k: int, refused: Mapping[str, str],
+) -> Iterator[Evaluated | Row]:  # fmt: skip
     """Every metric of Earmark's own that the sweep's quantities decide, in catalogue order."""
     places = swept.neighbours.places
     answerable = _partners(layout, protocol) > 0
@@ -138,15 +131,10 @@ def from_sweep(
                 item = _by_class(record, near, wide, layout, counts, excluded)
             else:
                 item = mean_of(name, record.compute(near, wide))
-            yield _noted(item, separation.epsilon_note(near, wide) if "nearest_other" in record.needs else "")
-
-
-def _noted(item: Evaluated | Row, note: str) -> Evaluated | Row:
-    return (
-        item
-        if not note or isinstance(item, Row)
-        else replace(item, reason="; ".join(filter(None, [item.reason, note])))
-    )
+            note = separation.epsilon_note(near, wide) if "nearest_other" in record.needs else ""
+            if note and isinstance(item, Evaluated):
+                item = replace(item, reason="; ".join(filter(None, [item.reason, note])))
+            yield item
 
 
 def _partners(layout: Layout, protocol: str) -> NDArray[np.int64]:
@@ -185,13 +173,8 @@ def _hubness(record: Metric, swept: Swept, n: int, k: int) -> Evaluated | Row:
 
 
 def clusters_of(
-    space: Space,
-    layout: Layout,
-    names: tuple[str, ...],
-    options: Options,
-    title: str,
-    refused: Mapping[str, str],
-) -> Iterator[Evaluated | Row]:
+    space: Space, layout: Layout, names: tuple[str, ...], options: Options, title: str, refused: Mapping[str, str],
+) -> Iterator[Evaluated | Row]:  # fmt: skip
     """The metrics of clusters: k-means of several seeds, and UMAP with HDBSCAN."""
     clustered = [name for name in names if name in catalogue.CLUSTERED]
     yield from (not_applicable(name, refused[name]) for name in clustered if name in refused)

@@ -30,7 +30,6 @@ from earmark.evaluation.own_metrics import own_metrics
 from earmark.geometry import spaces
 from earmark.geometry.corrections import Correction, Neighbourhoods, factors_of, on_sphere
 from earmark.geometry.factors import Factors
-from earmark.geometry.layout import Layout
 from earmark.geometry.spaces import Space
 from earmark.geometry.sweep import Swept, Wanted, sweep
 from earmark.metrics import catalogue
@@ -102,13 +101,9 @@ def _flat_notes(space: Space) -> list[str]:
 
 
 def _measure(
-    data: Data,
-    setting: _Setting,
-    options: Options,
-    where: dict[str, str],
-    started: float,
+    data: Data, setting: _Setting, options: Options, where: dict[str, str], started: float,
     keep_lists: KeepLists | None,
-) -> Scores:
+) -> Scores:  # fmt: skip
     names, ks = catalogue.plan(options.metrics, options.k)
     layout, threads, space = data.layout, options.threads, setting.space
     refused = not_under(setting.correction, names)
@@ -124,8 +119,11 @@ def _measure(
     usable = tuple(name for name in names if name not in refused)
     intervals = plan_intervals(layout, usable, len(protocols), options)
     pairs = ClassPairs(protocols, layout.classes, options.bootstrap)
+    depth = intervals.depth(max((*ks, options.hub_k if "occurrences" in needed else 1)))
+    if options.permutations:
+        depth = max(depth, permutation.neighbours_needed(layout))
     wanted = Wanted(
-        neighbours=_neighbours(layout, ks, needed, options, intervals),
+        neighbours=depth,
         farthest="farthest_same" in needed,
         class_sums=bool(needed & CLASS_SUMS),
         across_groups=options.across_groups,
@@ -152,10 +150,9 @@ def _measure(
     found: dict[str, list[Evaluated | Row]] = {name: [] for name in protocols}
     for name in protocols:
         if swept:
-            found[name] += [
-                _with_deletions(item, without.get(name, {}))
-                for item in from_sweep(swept[name], pairs, name, names, ks, layout, counts, options.hub_k, refused)
-            ]
+            left = without.get(name, {})
+            for item in from_sweep(swept[name], pairs, name, names, ks, layout, counts, options.hub_k, refused):
+                found[name].append(item if isinstance(item, Row) else replace(item, without=left.get(item.metric)))
         else:
             found[name] += [not_applicable(metric, why) for metric, why in refused.items() if from_pairs(metric)]
         found[name] += own_metrics(data, swept.get(name), names, options.hub_k, refused, counts, name)
@@ -192,10 +189,6 @@ def _measure(
     return Scores(rows=tuple(rows), per_point=per_point, per_unit=per_unit)
 
 
-def _with_deletions(item: Evaluated | Row, without: dict[str, Floats]) -> Evaluated | Row:
-    return item if isinstance(item, Row) else replace(item, without=without.get(item.metric))
-
-
 def _protocols(options: Options) -> tuple[str, ...]:
     return ("all", "across_groups") if options.across_groups else ("all",)
 
@@ -204,9 +197,11 @@ def _base(
     data: Data, distance: str, correction: Correction, options: Options, where: dict[str, str], seconds: float
 ) -> dict[str, Any]:
     """The cells that all rows of one distance and correction share."""
+    measure = distance if correction.name == "none" else f"{distance} {correction}"
+    text = f"{data.digest} {measure} {options.fingerprint()} {__version__}"
     return {
         **where, "distance": distance, "correction": str(correction), "seconds": seconds, "version": __version__,
-        "inputs": _inputs(data, distance, correction, options),
+        "inputs": hashlib.sha256(text.encode()).hexdigest(),
     }  # fmt: skip
 
 
@@ -233,25 +228,10 @@ def _nearest_rows(data: Data, swept: Swept) -> Floats:
     return rows
 
 
-def _neighbours(
-    layout: Layout, ks: tuple[int, ...], needed: frozenset[str], options: Options, intervals: IntervalPlan
-) -> int:
-    depth = intervals.depth(max((*ks, options.hub_k if "occurrences" in needed else 1)))
-    if options.permutations:
-        depth = max(depth, permutation.neighbours_needed(layout))
-    return depth
-
-
 def _row(
-    item: Evaluated | Row,
-    protocol: str,
-    base: dict[str, Any],
-    nulls: dict[str, Floats],
-    notes: Iterable[str],
-    intervals: IntervalPlan | None,
-    scheme: permutation.Scheme | None = None,
-    permutations: int = 0,
-) -> Row:
+    item: Evaluated | Row, protocol: str, base: dict[str, Any], nulls: dict[str, Floats], notes: Iterable[str],
+    intervals: IntervalPlan | None, scheme: permutation.Scheme | None = None, permutations: int = 0,
+) -> Row:  # fmt: skip
     if catalogue.is_own(item.metric):
         known = f"{base['inputs']} {catalogue.digest([item.metric])}"
         base = base | {"inputs": hashlib.sha256(known.encode()).hexdigest()}
@@ -272,9 +252,3 @@ def _row(
         notes = [*notes, *scheme.notes(permutations)]
     reason = "; ".join(filter(None, [*notes, item.reason, remark]))
     return Row(metric=item.metric, protocol=protocol, value=item.value, n=item.n, reason=reason, **cells, **base)
-
-
-def _inputs(data: Data, distance: str, correction: Correction, options: Options) -> str:
-    measure = distance if correction.name == "none" else f"{distance} {correction}"
-    text = f"{data.digest} {measure} {options.fingerprint()} {__version__}"
-    return hashlib.sha256(text.encode()).hexdigest()

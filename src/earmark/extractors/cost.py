@@ -124,7 +124,7 @@ def _modules(thing: Any, depth: int = 3, seen: set[int] | None = None) -> Iterat
 
 
 def _parameters(modules: list[Any]) -> int:
-    unique = {id(one): one.numel() for module in modules for one in module.parameters()}
+    unique = {id(weights): weights.numel() for module in modules for weights in module.parameters()}
     return sum(unique.values())
 
 

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import UsageError, require
-from earmark.extractors.catalogue import CARDS
 from earmark.extractors.contract import Frames, Waveform
-from earmark.extractors.packaged_cards import WEIGHTS
-from earmark.extractors.wheel_weights import path_of
+from earmark.extractors.model_cards import CARDS
+from earmark.extractors.wheel_weights import paths_of
+from earmark.extractors.windows import clip_by_clip
 
 __all__ = ["Crepe"]
 
@@ -45,13 +45,11 @@ class Crepe:
         torch = require("torch", "CREPE embeddings", "torch")
         self.hop = max(1, round(hop * RATE))
         self._torch, self._device = torch, device
-        file = path_of(WEIGHTS[self.card.name][0], self.card.name)
-        state = torch.load(file, map_location=device, weights_only=True)
+        state = torch.load(paths_of(self.card.name)[0], map_location=device, weights_only=True)
         self._layers = [_layer(state, number) for number in range(1, LAYERS + 1)]
 
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
-        found = [self._clip(waveform) for waveform in waveforms]
-        return [Frames(values, len(values)) for values in found]
+        return clip_by_clip(self._clip, waveforms)
 
     def _clip(self, waveform: Waveform) -> Floats:
         torch = self._torch

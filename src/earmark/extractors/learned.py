@@ -28,10 +28,11 @@ from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip
 from earmark.errors import EarmarkError, InputError, UsageError, require
-from earmark.extractors.catalogue import CARDS
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
-from earmark.extractors.logmel import BANDS, RANGE_DB, log_mel, map_clips
+from earmark.extractors.logmel import BANDS, RANGE_DB, log_mel
+from earmark.extractors.model_cards import CARDS
 from earmark.extractors.training import Recipe, resume, torch_of, train
+from earmark.extractors.windows import clip_by_clip, map_clips
 from earmark.progress import Progress, progress_bar
 from earmark.workers import thread_count
 
@@ -97,17 +98,17 @@ class _Learned:
         killed training goes on where it stopped; a finished one is only loaded."""
         items: list[Any] = list(clips)
         fingerprint = self._fingerprint(items)
-        place = None if checkpoint is None else Path(checkpoint)
-        saved = resume(place, fingerprint)
+        file = None if checkpoint is None else Path(checkpoint)
+        saved = resume(file, fingerprint)
         if saved is not None and saved["finished"]:
             self.network.load_state_dict(saved["best"])
             self.history, self._examples = saved["history"], saved["extras"]["shown"].numpy()
             self.fitted = True
             return
-        spectrograms = [found for found in map_clips(_spectrogram, items, self.threads) if found is not None]
+        spectrograms = [values for values in map_clips(_spectrogram, items, self.threads) if values is not None]
         if not spectrograms:
             raise InputError(f"{self.card.name} has no readable clip to learn from.")
-        spots = [(clip, start) for clip, found in enumerate(spectrograms) for start in self._starts(len(found))]
+        spots = [(clip, start) for clip, values in enumerate(spectrograms) for start in self._starts(len(values))]
         torch = torch_of()
 
         def load(indices: list[int]) -> Any:
@@ -119,17 +120,17 @@ class _Learned:
         with progress_bar(progress, self.recipe.epochs, f"train {self.card.name}", "epoch") as bar:
             trained = train(
                 self.network, self._loss, load, len(spots), self.recipe,
-                checkpoint=place, fingerprint=fingerprint, extras={"shown": shown}, tell=bar.reach,
+                checkpoint=file, fingerprint=fingerprint, extras={"shown": shown}, tell=bar.reach,
             )  # fmt: skip
         self.history, self._examples = trained.history, shown.numpy()
         self.fitted = True
 
     def _fingerprint(self, items: Sequence[Any]) -> str:
         """A hash of everything the weights depend on."""
-        found = hashlib.sha256(f"{self.card.name} {self.card.version} {self.recipe}".encode())
+        digest = hashlib.sha256(f"{self.card.name} {self.card.version} {self.recipe}".encode())
         for item in items:
-            found.update(_digest(item))
-        return found.hexdigest()
+            digest.update(_digest(item))
+        return digest.hexdigest()
 
     def _starts(self, frames: int) -> range:
         """Where examples begin: every `step` frames, the last one reaching the end."""
@@ -148,9 +149,7 @@ class _Learned:
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
         if not self.fitted:
             raise UsageError(f"{self.card.name} learns from the sounds it is used on: call fit(clips) first.")
-        spectrograms = map_clips(_scaled, list(waveforms), self.threads)
-        values = [self._encode_clip(spectrogram) for spectrogram in spectrograms]
-        return [Frames(value, len(value)) for value in values]
+        return clip_by_clip(self._encode_clip, map_clips(_scaled, list(waveforms), self.threads))
 
     def _encode_clip(self, spectrogram: Array) -> Array:
         """One clip at a time, so that a clip's numbers do not depend on its company."""

@@ -26,9 +26,11 @@ import scipy.fft
 from numba import njit
 from numpy.typing import NDArray
 
-from earmark.extractors.catalogue import CARDS
 from earmark.extractors.contract import Frames, Waveform
-from earmark.workers import Workers, thread_count
+from earmark.extractors.mel_front_end import mel_filters
+from earmark.extractors.model_cards import CARDS
+from earmark.extractors.windows import clip_by_clip
+from earmark.workers import thread_count
 
 __all__ = ["BANDS", "HOP", "RANGE_DB", "RATE", "WINDOW", "LogMel", "log_mel", "mel_bank"]
 
@@ -36,7 +38,6 @@ RATE = 16000
 WINDOW = 512
 HOP = 256
 BANDS = 128
-BINS = WINDOW // 2 + 1
 SMALLEST_POWER = 1e-10
 RANGE_DB = 80.0
 BLOCK = 128  # frames: 256 KiB of windowed samples
@@ -55,17 +56,7 @@ class LogMel:
         self.threads = thread_count(threads)
 
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
-        spectrograms = map_clips(log_mel, waveforms, self.threads)
-        return [Frames(values, len(values)) for values in spectrograms]
-
-
-def map_clips(work: Any, waveforms: Sequence[Waveform], threads: int) -> list[Any]:
-    """`work` on every waveform, over threads when there is more than one of both; results in order."""
-    threads = min(threads, len(waveforms))
-    if threads <= 1:
-        return [work(waveform) for waveform in waveforms]
-    with Workers(threads) as workers:
-        return list(workers.map(work, waveforms))
+        return clip_by_clip(log_mel, waveforms, self.threads)
 
 
 def log_mel(waveform: Waveform) -> Floats:
@@ -85,11 +76,7 @@ def log_mel(waveform: Waveform) -> Floats:
 
 def mel_bank() -> NDArray[np.float64]:
     """The bank [128, 257]: triangles of height 1 between neighbouring points, equally spaced in HTK mels."""
-    bins = np.arange(BINS) * (RATE / WINDOW)
-    top = 2595.0 * math.log10(1.0 + (RATE / 2) / 700.0)
-    points = 700.0 * (10.0 ** (np.linspace(0.0, top, BANDS + 2) / 2595.0) - 1.0)
-    low, peak, high = points[:-2, None], points[1:-1, None], points[2:, None]
-    return np.maximum(0.0, np.minimum((bins - low) / (peak - low), (high - bins) / (high - peak)))
+    return mel_filters(RATE, WINDOW, BANDS)
 
 
 class _Banded(NamedTuple):

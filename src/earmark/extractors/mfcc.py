@@ -18,9 +18,10 @@ import numpy as np
 import scipy.fft
 from numpy.typing import NDArray
 
-from earmark.extractors.catalogue import CARDS
 from earmark.extractors.contract import Frames, Waveform
-from earmark.extractors.logmel import BANDS, log_mel, map_clips
+from earmark.extractors.logmel import BANDS, log_mel
+from earmark.extractors.model_cards import CARDS
+from earmark.extractors.windows import map_clips
 from earmark.workers import thread_count
 
 __all__ = ["COEFFICIENTS", "MFCC", "mfcc", "slopes", "statistics"]
@@ -40,7 +41,7 @@ class MFCC:
         self.threads = thread_count(threads)
 
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
-        vectors = map_clips(_clip_vector, waveforms, self.threads)
+        vectors = map_clips(lambda waveform: statistics(mfcc(waveform)), waveforms, self.threads)
         return [Frames(vector[None, :], 1) for vector in vectors]
 
 
@@ -63,10 +64,6 @@ def statistics(coefficients: Floats) -> NDArray[np.float32]:
     """[mean c, std c, mean d, std d] of coefficients [T, C] and their slopes."""
     parts = [reduce(axis=0) for series in (coefficients, slopes(coefficients)) for reduce in (series.mean, series.std)]
     return np.concatenate(parts).astype(np.float32)
-
-
-def _clip_vector(waveform: Waveform) -> NDArray[np.float32]:
-    return statistics(mfcc(waveform))
 
 
 @cache

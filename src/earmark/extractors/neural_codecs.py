@@ -17,66 +17,43 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.errors import UsageError, require
-from earmark.extractors.catalogue import CARDS
+from earmark.errors import UsageError
 from earmark.extractors.contract import Waveform
-from earmark.extractors.pretrained import config_of, find, load_model, versioned
-from earmark.extractors.torch_models import Batch, Settings, TorchExtractor, parameters_of
+from earmark.extractors.torch_models import Batch, TransformersExtractor
 
 __all__ = ["DAC", "DACCodes", "EnCodec", "EnCodecCodes", "Mimi", "MimiCodes"]
 
 
-class Codec(TorchExtractor):
+class CodecEncoder(TransformersExtractor):
     """What the three share; `codes` says whether frames are numbers of codebook entries or latents."""
 
-    names: ClassVar[tuple[str, str]]  # of the extractor with latents and of the one with codes
-    classes: ClassVar[tuple[str, str]]
-    codes = False
-    codebooks: int
+    codes: ClassVar[bool] = False
+    codebooks: int  # how many are used
 
     def __init__(self, checkpoint: str = "", **options: Any) -> None:
-        super().__init__(Settings(**options))
-        card = CARDS[self.names[self.codes]]
-        self._checkpoint = find(checkpoint or card.checkpoint, card, **self.settings.loading)
-        library = require("transformers", "These models", "models")
-        self._kind = getattr(library, self.classes[1])
-        self._config = config = config_of(getattr(library, self.classes[0]), self._checkpoint)
+        super().__init__(checkpoint, **options)
+        config = self._config
         if int(getattr(config, "audio_channels", 1) or 1) != 1:
             raise UsageError(f"{self._checkpoint.name} hears two channels: give a checkpoint for one.")
         self._hop = self.hop()
-        self._choose()
-        with self._torch.device("meta"):
-            parameters = parameters_of(self.encoder(self._kind(config)))
-        self.card = versioned(
-            card,
-            self._checkpoint,
-            "torch",
-            "transformers",
-            rate=int(config.sampling_rate),
-            dimension=self.codebooks if self.codes else self.width(),
-            frame_rate=config.sampling_rate / self._hop,
-            parameters=parameters,
-        )
-
-    def _choose(self) -> None:
-        """Settle how many codebooks are used."""
-        self.codebooks = self.most()
+        self.codebooks = self.count_codebooks()
         if not self.codes and self.settings.dtype == "float16":
             raise UsageError("Codecs overflow in float16: choose float32 or bfloat16.")
+        self.complete_card(
+            rate=int(config.sampling_rate),
+            dimension=self.codebooks if self.codes else int(config.hidden_size),
+            frame_rate=config.sampling_rate / self._hop,
+        )
+
+    def build(self) -> Any:
+        """The part of the network that hears, which is what the card counts."""
+        return super().build().encoder
 
     def hop(self) -> int:
         return int(self._config.hop_length)
 
-    def width(self) -> int:
-        return int(self._config.hidden_size)
-
-    def most(self) -> int:
-        """How many codebooks are used."""
+    def count_codebooks(self) -> int:
         raise NotImplementedError
-
-    def encoder(self, network: Any) -> Any:
-        """The part of the network that hears, which is what the card counts."""
-        return network.encoder
 
     def latents(self, network: Any, sounds: Any) -> Any:
         """Latents [B, D, T] of sounds [B, 1, S]."""
@@ -85,9 +62,6 @@ class Codec(TorchExtractor):
     def quantised(self, network: Any, latents: Any) -> Any:
         """Codes [B, codebooks, T]."""
         raise NotImplementedError
-
-    def load(self) -> Any:
-        return load_model(self._kind, self._checkpoint)
 
     def prepare(self, waveform: Waveform) -> NDArray[np.float32]:
         return np.pad(waveform, (0, max(0, self._hop - len(waveform))))
@@ -101,19 +75,18 @@ class Codec(TorchExtractor):
         return math.ceil(samples / self._hop)
 
 
-class EnCodec(Codec):
+class EnCodec(CodecEncoder):
     """Latents of 128 numbers, 75 a second."""
 
-    names = ("encodec", "encodec_codes")
-    classes = ("EncodecConfig", "EncodecModel")
+    name, classes = "encodec", ("EncodecConfig", "EncodecModel")
 
     def __init__(self, checkpoint: str = "", *, bandwidth: float = 6.0, **options: Any) -> None:
         self.bandwidth = float(bandwidth)
         super().__init__(checkpoint, **options)
 
-    def most(self) -> int:
+    def count_codebooks(self) -> int:
         """Codebooks at the bandwidth asked for (kbit/s); 8 of them at 6."""
-        known = [float(one) for one in self._config.target_bandwidths]
+        known = [float(bandwidth) for bandwidth in self._config.target_bandwidths]
         if self.bandwidth not in known:
             raise UsageError(f"{self._checkpoint.name} has no bandwidth {self.bandwidth:g}: choose from {known}.")
         bits = math.log2(self._config.codebook_size) * self._config.frame_rate
@@ -126,16 +99,15 @@ class EnCodec(Codec):
 class EnCodecCodes(EnCodec):
     """Numbers of codebook entries, 8 of them 75 times a second."""
 
-    codes = True
+    name, codes = "encodec_codes", True
 
 
-class DAC(Codec):
+class DAC(CodecEncoder):
     """Latents of the Descript Audio Codec: 1024 numbers, 86 a second at 44.1 kHz."""
 
-    names = ("dac", "dac_codes")
-    classes = ("DacConfig", "DacModel")
+    name, classes = "dac", ("DacConfig", "DacModel")
 
-    def most(self) -> int:
+    def count_codebooks(self) -> int:
         return int(self._config.n_codebooks)
 
     def prepare(self, waveform: Waveform) -> NDArray[np.float32]:
@@ -149,14 +121,13 @@ class DAC(Codec):
 class DACCodes(DAC):
     """Numbers of codebook entries of the Descript Audio Codec."""
 
-    codes = True
+    name, codes = "dac_codes", True
 
 
-class Mimi(Codec):
+class Mimi(CodecEncoder):
     """Latents of Mimi: 512 numbers, 12.5 a second, from convolutions and a causal transformer."""
 
-    names = ("mimi", "mimi_codes")
-    classes = ("MimiConfig", "MimiModel")
+    name, classes = "mimi", ("MimiConfig", "MimiModel")
 
     def __init__(self, checkpoint: str = "", *, codebooks: int = 8, **options: Any) -> None:
         self.codebooks = int(codebooks)
@@ -166,7 +137,7 @@ class Mimi(Codec):
         samples: int = round(self._config.sampling_rate / self._config.frame_rate)
         return samples
 
-    def most(self) -> int:
+    def count_codebooks(self) -> int:
         most = int(self._config.num_quantizers)
         if not 1 <= self.codebooks <= most:
             raise UsageError(f"{self._checkpoint.name} has {most} codebooks: {self.codebooks} are not possible.")
@@ -182,4 +153,4 @@ class Mimi(Codec):
 class MimiCodes(Mimi):
     """Numbers of codebook entries of Mimi, of which the first is the most about words."""
 
-    codes = True
+    name, codes = "mimi_codes", True

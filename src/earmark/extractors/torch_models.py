@@ -13,15 +13,17 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import InputError, UsageError, require
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
+from earmark.extractors.model_cards import CARDS
+from earmark.extractors.pretrained import config_of, find, load_model, versioned
 
-__all__ = ["Batch", "Settings", "TorchExtractor", "parameters_of"]
+__all__ = ["Batch", "Settings", "TorchExtractor", "TransformersExtractor", "device_of"]
 
 log = logging.getLogger("earmark.extractors")
 
@@ -63,24 +65,44 @@ class Batch:
 
 
 class TorchExtractor:
-    """What the families share. A family says how to `prepare`, `load`, run (`forward`) and count (`valid`).
+    """What the families share: the checkpoint, the card, batches, layers.
 
-    `layers` is the number of blocks, or None when the model gives one answer and no hidden layers.
+    A family says how large its network is (`build`), how to `prepare` a clip, `load` weights, run (`forward`) and count
+    (`valid`). `layers` is the number of blocks, or None when the model gives one answer and no hidden layers.
     """
 
+    name: ClassVar[str]  # as it is registered
+    packages: ClassVar[tuple[str, ...]] = ("torch",)  # whose versions decide the numbers
     card: ExtractorCard
     layers: int | None = None
     pads = False
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, checkpoint: str = "", *, find_options: Mapping[str, Any] | None = None, **options: Any) -> None:
+        self.settings = settings = Settings(**options)
         self._torch = require("torch", "These models", "torch")
         self._device = device_of(self._torch, settings.device)
         self._dtype = getattr(self._torch, settings.dtype)
         self._network: Any = None
         self._most = settings.batch or (64 if self._device.type == "cuda" else 8)
+        self.card = CARDS[self.name]
+        where = {**(find_options or {}), **settings.loading}
+        self._checkpoint = find(checkpoint or self.card.checkpoint, self.card, **where)
+
+    def complete_card(self, **facts: Any) -> None:
+        """State on the card what the checkpoint says: these facts, the number of parameters, and the version."""
+        parameters = sum(int(parameter.numel()) for parameter in self.empty().parameters())
+        self.card = versioned(self.card, self._checkpoint, *self.packages, parameters=parameters, **facts)
 
     # --- what a family says ---
+
+    def build(self) -> Any:
+        """The network without its weights."""
+        raise NotImplementedError
+
+    def empty(self) -> Any:
+        """The network without memory: to count its parameters, or to be filled."""
+        with self._torch.device("meta"):
+            return self.build()
 
     def load(self) -> Any:
         """The network with its weights, on the CPU."""
@@ -98,31 +120,33 @@ class TorchExtractor:
         """How many of the frames heard sound of a clip of so many samples."""
         return frames
 
+    def frames_of(self, samples: int, frames: int) -> int:
+        """How many of a batch's frames are a clip's own: all, unless clips were padded to one length."""
+        return frames
+
     # --- what an extractor does ---
 
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
-        layer = self.settings.layer
-        found: list[Frames | None] = [None] * len(waveforms)
-        for place, frames in self._run(waveforms, [self.counted(layer)]):
-            (found[place],) = frames.values()
-        return [one for one in found if one is not None]
+        layer = self.counted(self.settings.layer)
+        by_clip = {clip: frames[layer] for clip, frames in self._run(waveforms, [layer])}
+        return [by_clip[clip] for clip in range(len(waveforms))]
 
     def extract_layers(
         self, waveforms: Sequence[Waveform], layers: Sequence[int]
     ) -> Iterator[tuple[int, Mapping[int, Frames]]]:
         """Frames of several layers from one pass, clip by clip as batches are done; keys are as they were asked."""
-        asked = {layer: self.counted(layer) for layer in layers}
-        for place, frames in self._run(waveforms, sorted(set(asked.values()))):
-            yield place, {layer: frames[counted] for layer, counted in asked.items()}
+        counted = {layer: self.counted(layer) for layer in layers}
+        for clip, frames in self._run(waveforms, sorted(set(counted.values()))):
+            yield clip, {layer: frames[number] for layer, number in counted.items()}
 
     def counted(self, layer: int) -> int:
         """A layer counted from 0; -1 is the last."""
         last = self.layers or 0
-        found = layer if layer >= 0 else last + 1 + layer
-        if not 0 <= found <= last or (self.layers is None and layer not in (0, -1)):
+        number = layer if layer >= 0 else last + 1 + layer
+        if not 0 <= number <= last or (self.layers is None and layer not in (0, -1)):
             known = "one answer and no hidden layers" if self.layers is None else f"layers 0 to {last}"
             raise UsageError(f"{self.card.name} has {known}: there is no layer {layer}.")
-        return found
+        return number
 
     @property
     def device(self) -> str:
@@ -149,22 +173,22 @@ class TorchExtractor:
         arrays = [self.prepare(waveform) for waveform in heard]
         waiting = list(_grouped(arrays, self.pads))
         while waiting:
-            places = waiting.pop(0)
-            if len(places) > self._most:
-                waiting.insert(0, places[self._most :])
-                places = places[: self._most]
-            chosen = [arrays[place] for place in places]
-            samples = tuple(len(heard[place]) for place in places)
+            clips = waiting.pop(0)
+            if len(clips) > self._most:
+                waiting.insert(0, clips[self._most :])
+                clips = clips[: self._most]
+            chosen = [arrays[clip] for clip in clips]
+            samples = tuple(len(heard[clip]) for clip in clips)
             try:
-                found = self._forward(chosen, samples, layers)
+                answers = self._forward(chosen, samples, layers)
             except self._torch.OutOfMemoryError as error:
-                self._less(len(places), chosen[0], error)
-                waiting.insert(0, places)
+                self._less(len(clips), chosen[0], error)
+                waiting.insert(0, clips)
                 continue
             if len(layers) == 1:  # one way back for the batch; many layers would not fit at once
-                found = {layer: self._brought_back(found[layer]) for layer in layers}
-            for row, place in enumerate(places):
-                yield place, {layer: self._frames(found[layer][row], samples[row]) for layer in layers}
+                answers = {layer: self._brought_back(answers[layer]) for layer in layers}
+            for row, clip in enumerate(clips):
+                yield clip, {layer: self._frames(answers[layer][row], samples[row]) for layer in layers}
 
     def _cut(self, waveform: Waveform) -> Waveform:
         context = self.card.context_seconds
@@ -186,17 +210,13 @@ class TorchExtractor:
         """A tensor on the CPU; from a GPU by way of pinned memory, several times as fast, and as float32 already."""
         if self._device.type != "cuda" or not values.is_floating_point():
             return values.detach().cpu()
-        place = self._torch.empty(values.shape, dtype=self._torch.float32, pin_memory=True)
-        return place.copy_(values.detach().float())
+        pinned = self._torch.empty(values.shape, dtype=self._torch.float32, pin_memory=True)
+        return pinned.copy_(values.detach().float())
 
     def _frames(self, values: Any, samples: int) -> Frames:
         kept = values[: self.frames_of(samples, len(values))].detach().cpu()
         array = kept.float().numpy() if kept.is_floating_point() else kept.numpy()
         return Frames(array, max(1, min(self.valid(samples, len(array)), len(array))))
-
-    def frames_of(self, samples: int, frames: int) -> int:
-        """How many of a batch's frames are a clip's own: all, unless clips were padded to one length."""
-        return frames
 
     def _less(self, clips: int, array: NDArray[np.float32], error: BaseException) -> None:
         if clips == 1:
@@ -210,9 +230,32 @@ class TorchExtractor:
             self._torch.cuda.empty_cache()
 
 
-def parameters_of(network: Any) -> int:
-    """How many numbers a network has learnt, or holds instead of learning (positions)."""
-    return sum(int(parameter.numel()) for parameter in network.parameters())
+class TransformersExtractor(TorchExtractor):
+    """A family whose config and network are classes of transformers."""
+
+    classes: ClassVar[tuple[str, str]]  # names of the config and of the network
+    config_part: ClassVar[str] = ""  # the section of config.json that describes the network, where it has one
+    packages = ("torch", "transformers")
+
+    def __init__(self, checkpoint: str = "", **options: Any) -> None:
+        super().__init__(checkpoint, **options)
+        library = require("transformers", "These models", "models")
+        config, self._kind = (getattr(library, name) for name in self.classes)
+        self._config = config_of(config, self._checkpoint, self.config_part)
+
+    def build(self) -> Any:
+        return self._kind(self._config)
+
+    def load(self) -> Any:
+        return load_model(self._kind, self._checkpoint)
+
+    def hidden(self, network: Any, inputs: Any, layers: Sequence[int], **arguments: Any) -> dict[int, Any]:
+        """Tensors of the layers, or of the last one alone where no other is asked for."""
+        assert self.layers is not None
+        only_last = list(layers) == [self.layers]
+        answer = network(inputs, output_hidden_states=not only_last, **arguments)
+        earlier = {} if only_last else dict(enumerate(answer.hidden_states[: self.layers]))
+        return {**earlier, self.layers: answer.last_hidden_state}
 
 
 def device_of(torch: Any, name: str) -> Any:
@@ -229,14 +272,14 @@ def device_of(torch: Any, name: str) -> Any:
 
 
 def _grouped(arrays: Sequence[NDArray[np.float32]], pads: bool) -> Iterator[list[int]]:
-    """Places of arrays that may share a batch: those of one shape, or all in order of length."""
+    """Numbers of arrays that may share a batch: those of one shape, or all in order of length."""
     if pads:
         if arrays:
-            yield sorted(range(len(arrays)), key=lambda place: len(arrays[place]))
+            yield sorted(range(len(arrays)), key=lambda clip: len(arrays[clip]))
         return
     by_shape: dict[tuple[int, ...], list[int]] = {}
-    for place, array in enumerate(arrays):
-        by_shape.setdefault(array.shape, []).append(place)
+    for clip, array in enumerate(arrays):
+        by_shape.setdefault(array.shape, []).append(clip)
     yield from by_shape.values()
 
 

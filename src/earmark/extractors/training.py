@@ -135,7 +135,7 @@ def _epoch(network: Any, optimiser: Any, loss: Any, load: Any, indices: list[int
     """One pass in random order; the mean loss over examples."""
     torch = torch_of()
     network.train()
-    order = [indices[place] for place in torch.randperm(len(indices), generator=generator).tolist()]
+    order = [indices[number] for number in torch.randperm(len(indices), generator=generator).tolist()]
     total = 0.0
     for start in range(0, len(order), batch):
         chosen = order[start : start + batch]

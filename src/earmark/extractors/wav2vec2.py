@@ -14,48 +14,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.errors import UsageError, require
-from earmark.extractors.catalogue import CARDS
+from earmark.errors import UsageError
 from earmark.extractors.contract import Waveform
-from earmark.extractors.pretrained import config_of, find, load_model, versioned
-from earmark.extractors.torch_models import Batch, Settings, TorchExtractor, parameters_of
+from earmark.extractors.pretrained import load_model
+from earmark.extractors.torch_models import Batch, TransformersExtractor
 
 __all__ = ["HuBERT", "Wav2Vec2", "WavLM", "convolved"]
 
 
-class Wav2Vec2(TorchExtractor):
+class Wav2Vec2(TransformersExtractor):
     """Frames of the transformer over 20 ms of waveform each."""
 
     name, classes = "wav2vec2", ("Wav2Vec2Config", "Wav2Vec2Model")
     pads = True
 
     def __init__(self, checkpoint: str = "", **options: Any) -> None:
-        super().__init__(Settings(**options))
-        card = CARDS[self.name]
-        self._checkpoint = find(checkpoint or card.checkpoint, card, **self.settings.loading)
-        library = require("transformers", "These models", "models")
-        config = config_of(getattr(library, self.classes[0]), self._checkpoint)
+        super().__init__(checkpoint, **options)
+        config = self._config
         if getattr(config, "add_adapter", False):
-            raise UsageError(f"{checkpoint} has an adapter behind its layers: give the model it was made from.")
-        self._config, self._kind = config, getattr(library, self.classes[1])
-        said = self._checkpoint.json("preprocessor_config.json")
-        self._normalises = bool(said.get("do_normalize", True))
+            raise UsageError(
+                f"{self._checkpoint.name} has an adapter behind its layers: give the model it was made from."
+            )
+        front_end = self._checkpoint.json("preprocessor_config.json")
+        self._normalises = bool(front_end.get("do_normalize", True))
         self._norm: Any = None
-        rate = int(said.get("sampling_rate", 16000))
+        rate = int(front_end.get("sampling_rate", 16000))
         self.layers = int(config.num_hidden_layers)
-        with self._torch.device("meta"):
-            parameters = parameters_of(self._kind(config))
-        self.card = versioned(
-            card,
-            self._checkpoint,
-            "torch",
-            "transformers",
-            rate=rate,
-            dimension=config.hidden_size,
-            frame_rate=rate / int(np.prod(config.conv_stride)),
-            parameters=parameters,
-        )
-        self._shortest = _receptive(config.conv_kernel, config.conv_stride)
+        self.complete_card(rate=rate, dimension=config.hidden_size, frame_rate=rate / int(np.prod(config.conv_stride)))
+        self._shortest = 1  # samples that the convolutions need for one frame
+        for kernel, stride in reversed(list(zip(config.conv_kernel, config.conv_stride, strict=True))):
+            self._shortest = (self._shortest - 1) * stride + kernel
 
     def load(self) -> Any:
         from earmark.networks.masked_norm import mask_group_norm
@@ -78,13 +66,9 @@ class Wav2Vec2(TorchExtractor):
         mask = None
         if len(set(batch.lengths)) > 1:
             mask = (torch.arange(batch.sounds.shape[1], device=batch.sounds.device) < lengths[:, None]).long()
-        only_last = list(layers) == [self.layers]
         with warnings.catch_warnings():  # WavLM mixes a mask of truths with one of numbers; torch takes both
             warnings.filterwarnings("ignore", message="Support for mismatched key_padding_mask")
-            found = network(batch.sounds.to(self._dtype), attention_mask=mask, output_hidden_states=not only_last)
-        assert self.layers is not None
-        hidden = {} if only_last else dict(enumerate(found.hidden_states[: self.layers]))
-        return {**hidden, self.layers: found.last_hidden_state}
+            return self.hidden(network, batch.sounds.to(self._dtype), layers, attention_mask=mask)
 
     def frames_of(self, samples: int, frames: int) -> int:
         return convolved(max(samples, self._shortest), self._config.conv_kernel, self._config.conv_stride)
@@ -107,11 +91,3 @@ def convolved(samples: int, kernels: Sequence[int], strides: Sequence[int]) -> i
     for kernel, stride in zip(kernels, strides, strict=True):
         samples = (samples - kernel) // stride + 1
     return samples
-
-
-def _receptive(kernels: Sequence[int], strides: Sequence[int]) -> int:
-    """How many samples the convolutions need for one frame."""
-    needed = 1
-    for kernel, stride in reversed(list(zip(kernels, strides, strict=True))):
-        needed = (needed - 1) * stride + kernel
-    return needed

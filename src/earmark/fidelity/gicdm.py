@@ -18,7 +18,7 @@ Paper: GICDM, arXiv 2602.16449; ICDM: Jégou et al., IEEE TPAMI 32(1), 2010.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -110,14 +110,9 @@ def refuse_identical(real: NDArray[Any]) -> None:
 
 
 def fit_scale(
-    base: Space,
-    k: int,
-    *,
-    iterations: int = ITERATIONS,
-    quantile: float = QUANTILE,
-    work: Work = ALONE,
+    base: Space, k: int, *, iterations: int = ITERATIONS, quantile: float = QUANTILE, work: Work = ALONE,
     start: Neighbours | None = None,
-) -> Scale:
+) -> Scale:  # fmt: skip
     """Factors of the base for neighbourhoods of k, and the discrepancy that all but a few base points stay under."""
     found = icdm(base, k, iterations, start=start, **work.options())
     around = found.factors[found.neighbours.places[:, :k]].mean(axis=1)
@@ -163,6 +158,7 @@ def _discrepancy(own: Floats, around: Floats) -> Floats:
     return np.asarray(np.abs(own - around) / around)
 
 
+@dataclass(repr=False, eq=False)
 class GICDM:
     """Generated points judged against real ones, in scikit-learn's manner.
 
@@ -174,25 +170,14 @@ class GICDM:
     >>> judged.kept  # the generated points that fit in with the real ones
     """
 
-    def __init__(
-        self,
-        k: int = 5,
-        scales: Sequence[int] | None = None,
-        iterations: int = ITERATIONS,
-        quantile: float = QUANTILE,
-        distance: str = "euclidean",
-        device: str = "cpu",
-        threads: int | None = None,
-        memory: str | int = "2GB",
-    ) -> None:
-        self.k = k
-        self.scales = scales
-        self.iterations = iterations
-        self.quantile = quantile
-        self.distance = distance
-        self.device = device
-        self.threads = threads
-        self.memory = memory
+    k: int = 5
+    scales: Sequence[int] | None = None
+    iterations: int = ITERATIONS
+    quantile: float = QUANTILE
+    distance: str = "euclidean"
+    device: str = "cpu"
+    threads: int | None = None
+    memory: str | int = "2GB"
 
     def fit(self, real: Any, y: Any = None) -> Self:
         """Learn the factors of the real points [N, D]; y is not used."""
@@ -234,13 +219,14 @@ class GICDM:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments of the constructor."""
-        return {name: getattr(self, name) for name in _PARAMETERS}
+        return {part.name: getattr(self, part.name) for part in fields(self)}
 
     def set_params(self, **parameters: Any) -> Self:
         """Change arguments of the constructor; they count from the next `fit`."""
+        known = self.get_params()
         for name, value in parameters.items():
-            if name not in _PARAMETERS:
-                raise UsageError(f"GICDM has no parameter {name!r}.{did_you_mean(name, _PARAMETERS)}")
+            if name not in known:
+                raise UsageError(f"GICDM has no parameter {name!r}.{did_you_mean(name, known)}")
             setattr(self, name, value)
         return self
 
@@ -249,6 +235,3 @@ class GICDM:
 
     def _work(self) -> Work:
         return Work(thread_count(self.threads), byte_count(self.memory), self.device)
-
-
-_PARAMETERS = ("k", "scales", "iterations", "quantile", "distance", "device", "threads", "memory")

@@ -43,22 +43,11 @@ class Missing:
 
 
 def measure(
-    real: Any,
-    generated: Any,
-    *,
-    metrics: str | Iterable[str] | None = None,
-    k: int | Mapping[str, int] = 5,
-    gicdm: bool = False,
-    reading: Reading = "corrected",
-    distance: str = "euclidean",
-    ties: spaces.Ties = "average",
-    threads: int | None = 1,
-    memory: str | int = MEMORY,
-    device: str = "cpu",
-    cap: bool = True,
-    shrink: bool = False,
+    real: Any, generated: Any, *, metrics: str | Iterable[str] | None = None, k: int | Mapping[str, int] = 5,
+    gicdm: bool = False, reading: Reading = "corrected", distance: str = "euclidean", ties: spaces.Ties = "average",
+    threads: int | None = 1, memory: str | int = MEMORY, device: str = "cpu", cap: bool = True, shrink: bool = False,
     seed: int = 0,
-) -> dict[str, float]:
+) -> dict[str, float]:  # fmt: skip
     """The metrics of `generated` [M, D] against `real` [N, D] as plain numbers, without rows and intervals.
 
     `real` may be a `Reference`, which remembers its own neighbourhoods from one call to the next.
@@ -100,20 +89,10 @@ class Meter:
     """One pair of sets under one distance, and every metric of it; searches are shared and made when first needed."""
 
     def __init__(
-        self,
-        real: Reference,
-        generated: Array,
-        names: Iterable[str],
-        k: int | Mapping[str, int],
-        distance: str,
-        work: Work,
-        *,
-        correct: bool,
-        ties: spaces.Ties = "average",
-        cap: bool = True,
-        shrink: bool = False,
+        self, real: Reference, generated: Array, names: Iterable[str], k: int | Mapping[str, int], distance: str,
+        work: Work, *, correct: bool, ties: spaces.Ties = "average", cap: bool = True, shrink: bool = False,
         seed: int = 0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         names = tuple(names)
         self.k = rules.neighbours_of(k, names)
         self._sets = real.vectors, generated

@@ -102,8 +102,9 @@ def find(name: str, offered: Sequence[str] = ()) -> Metric:
 
 
 def name_of(name: str) -> str:
-    """How a metric is spelled in score tables: its name, whether it was given so or by an import path."""
-    return find(name).name if is_path(name) else name
+    """How a metric is spelled in score tables: by its name, also where it was given by an import path."""
+    base, statistic = split_metric(name)
+    return ":".join(filter(None, [find(base).name, statistic])) if is_path(base) else name
 
 
 def digest(names: str | Iterable[str]) -> str:

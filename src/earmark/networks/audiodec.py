@@ -20,32 +20,32 @@ from earmark.networks.layers import DilatedBlock, ResidualQuantiser, chain, resi
 __all__ = ["AutoEncoder", "AutoEncoderShape", "Vocoder", "VocoderShape"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AutoEncoderShape:
+    bias: bool = True
     encode_channels: int
-    decode_channels: int
+    enc_ratios: tuple[int, ...]
+    enc_strides: tuple[int, ...]
     code_dim: int
     codebook_num: int
     codebook_size: int
-    enc_ratios: tuple[int, ...]
+    decode_channels: int
     dec_ratios: tuple[int, ...]
-    enc_strides: tuple[int, ...]
     dec_strides: tuple[int, ...]
-    bias: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class VocoderShape:
     in_channels: int
     channels: int
     kernel_size: int
+    bias: bool = True
+    slope: float = 0.1
+    groups: int = 1
     upsample_scales: tuple[int, ...]
     resblock_kernel_sizes: tuple[int, ...]
-    resblock_dilations: tuple[tuple[int, ...], ...]
-    groups: int = 1
-    bias: bool = True
     use_additional_convs: bool = True  # a second convolution behind each dilated one
-    slope: float = 0.1
+    resblock_dilations: tuple[tuple[int, ...], ...]
     normalised: bool = False  # codes are brought to mean 0 and scale 1 first
 
 

@@ -113,10 +113,10 @@ class PaddedTransposed(nn.Module):  # type: ignore[misc]
 
     def __init__(
         self, inputs: int, outputs: int, kernel: Sequence[int], stride: Sequence[int], *, groups: int = 1,
-        causal: bool = False, trim_right_ratio: float = 1.0, norm: str = "", kept: Sequence[Sequence[int]] = (),
+        causal: bool = False, norm: str = "", kept: Sequence[Sequence[int]] = (),
     ) -> None:  # fmt: skip
         super().__init__()
-        self.causal, self.trim_right_ratio = causal, trim_right_ratio
+        self.causal = causal
         self.totals = [width - step for width, step in zip(kernel, stride, strict=True)]
         self.kept = [tuple(pair) for pair in kept] or [(0, 0)] * len(self.totals)
         kind = nn.ConvTranspose1d if len(kernel) == 1 else nn.ConvTranspose2d
@@ -127,9 +127,7 @@ class PaddedTransposed(nn.Module):  # type: ignore[misc]
         values = self.convtr(values)
         axes = len(self.totals)
         for axis, (total, (before, after)) in enumerate(zip(self.totals, self.kept, strict=True)):
-            right = total // 2
-            if self.causal and axis == axes - 1:
-                right = math.ceil(total * self.trim_right_ratio)
+            right = total if self.causal and axis == axes - 1 else total // 2
             left, right = max(total - right - before, 0), max(right - after, 0)
             dimension = values.dim() - axes + axis
             values = values.narrow(dimension, left, values.shape[dimension] - left - right)

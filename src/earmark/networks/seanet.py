@@ -30,23 +30,26 @@ class SeanetShape:
     channels: int = 1
     dimension: int = 128
     n_filters: int = 32
-    n_residual_layers: int = 1
+    activation: str = "ELU"
+    # convolutions
     kernel_size: int = 7
     last_kernel_size: int = 7
-    residual_kernel_size: int = 3
-    dilation_base: int = 2
-    compress: int = 2
-    seq_layer_num: int = 2  # layers of the LSTM; 0: none
-    bidirectional: bool = False
-    res_seq: bool = True  # the input of the LSTM is added to its output
-    true_skip: bool = False
     causal: bool = False
     norm: str = "weight_norm"
     pad_mode: str = "reflect"
-    activation: str = "ELU"
     conv_group_ratio: int = -1  # channels of a group of convolutions, halved; -1: one group
     tr_conv_group_ratio: int = -1
     last_out_padding: tuple[tuple[int, ...], ...] = ()  # edges of the last upsampling that are not cut off
+    # residual blocks
+    true_skip: bool = False
+    n_residual_layers: int = 1
+    residual_kernel_size: int = 3
+    dilation_base: int = 2
+    compress: int = 2
+    # the LSTM
+    seq_layer_num: int = 2  # 0: none
+    bidirectional: bool = False
+    res_seq: bool = True  # its input is added to its output
 
     @property
     def axes(self) -> int:

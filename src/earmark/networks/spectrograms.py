@@ -34,14 +34,7 @@ def mel_bank(bins: int, bands: int, low: float, high: float, rate: int, norm: st
     with warnings.catch_warnings():  # the lowest of 128 bands are narrower than a bin: the models know them so
         warnings.filterwarnings("ignore", message="At least one mel filter has all zero values")
         bank = tools.mel_filter_bank(
-            num_frequency_bins=bins,
-            num_mel_filters=bands,
-            min_frequency=low,
-            max_frequency=high,
-            sampling_rate=rate,
-            norm=norm,
-            mel_scale=scale,
-            triangularize_in_mel_space=scale == "kaldi",
+            bins, bands, low, high, rate, norm=norm, mel_scale=scale, triangularize_in_mel_space=scale == "kaldi"
         )
     return torch.from_numpy(bank).float()
 

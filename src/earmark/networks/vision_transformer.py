@@ -29,11 +29,11 @@ class TransformerShape:
     depth: int = 12
     heads: int = 12
     hidden: int = 3072
+    eps: float = 1e-6
+    norm_first: bool = True
     patch: int = 16
     frames: int = 1024
     bands: int = 128
-    eps: float = 1e-6
-    norm_first: bool = True
 
     @property
     def grid(self) -> tuple[int, int]:

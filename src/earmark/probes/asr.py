@@ -28,19 +28,11 @@ from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip
 from earmark.errors import UsageError, did_you_mean, require
-from earmark.extractors.catalogue import parse_spec
-from earmark.probes.contract import (
-    RESAMPLES,
-    Finding,
-    Responses,
-    draw_clips,
-    join_notes,
-    pair_clips,
-    ratio_interval,
-)
+from earmark.probes.contract import RESAMPLES, Finding, Responses, draw_clips, join_notes, pair_clips, ratio_interval
 from earmark.probes.tasks import CARDS
 from earmark.progress import Progress
 from earmark.registry import Registry
+from earmark.specs import parse_spec
 from earmark.wording import counted
 
 __all__ = ["RECOGNISERS", "Recogniser", "Recognition", "WordErrors", "count_errors", "normalise"]
@@ -129,16 +121,15 @@ def _texts(responses: Responses, rows: NDArray[np.int64]) -> list[str]:
 
 
 def _open_recogniser(spec: str, options: Mapping[str, object]) -> Recogniser:
-    name, argument, given = parse_spec(spec)
+    parsed = parse_spec(spec)
+    name = parsed.name
     if "." not in name and name not in RECOGNISERS:
         raise UsageError(
             f"There is no recogniser {name!r}.{did_you_mean(name, RECOGNISERS)} Known: {', '.join(RECOGNISERS)}; or "
             "give an import path such as mypackage.mymodule:Recogniser."
         )
-    if "." in name:
-        return RECOGNISERS.load(f"{name}:{argument}")(**{**given, **options})
-    arguments = () if argument is None else (argument,)
-    return RECOGNISERS.load(name)(*arguments, **{**given, **options})
+    maker, arguments = RECOGNISERS.find(parsed)
+    return maker(*arguments, **{**parsed.options, **options})
 
 
 # --- words -----------------------------------------------------------------------------------------------------

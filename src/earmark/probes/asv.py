@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from earmark.calibrate.bootstrap import interval
 from earmark.corpora.clips import Clip
 from earmark.errors import InputError, require
-from earmark.extractors.catalogue import parse_spec
 from earmark.extractors.contract import Extractor, ExtractorCard, Frames, Waveform
 from earmark.extractors.pretrained import fill, find, read_state, stripped, versioned
 from earmark.extractors.torch_models import Settings, device_of
@@ -31,6 +30,7 @@ from earmark.probes.contract import Finding, Responses, draw_clips, join_notes, 
 from earmark.probes.encoding import EncoderTask, codes_of, unit_vectors
 from earmark.probes.tasks import CARDS
 from earmark.probes.verification import Trials
+from earmark.specs import parse_spec
 from earmark.wording import counted
 
 __all__ = ["ECAPA_CARD", "MOST_CLIPS", "Ecapa", "Verification", "read_trials"]
@@ -69,9 +69,9 @@ class Verification(EncoderTask):
 
     def open_model(self, model: str | Extractor, options: Mapping[str, Any]) -> Extractor:
         if isinstance(model, str):
-            name, argument, given = parse_spec(model)
-            if name == "ecapa":
-                return Ecapa(argument or "", **{**given, **options})
+            spec = parse_spec(model)
+            if spec.name == "ecapa":
+                return Ecapa(spec.argument or "", **{**spec.options, **options})
         return super().open_model(model, options)
 
     def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Finding]:

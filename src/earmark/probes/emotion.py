@@ -21,15 +21,7 @@ from numpy.typing import NDArray
 from earmark.corpora.clips import Clip
 from earmark.errors import InputError, UsageError
 from earmark.extractors.contract import Extractor, LayeredExtractor
-from earmark.probes.contract import (
-    Finding,
-    Responses,
-    draw_clips,
-    group_codes,
-    join_notes,
-    mean_interval,
-    pair_clips,
-)
+from earmark.probes.contract import Finding, Responses, draw_clips, group_codes, join_notes, mean_interval, pair_clips
 from earmark.probes.encoding import EncoderTask, LayerMean
 from earmark.probes.tasks import CARDS
 from earmark.wording import counted

@@ -22,29 +22,19 @@ from numpy.typing import NDArray
 from earmark.calibrate.bootstrap import interval
 from earmark.corpora.clips import Clip
 from earmark.errors import InputError, require
-from earmark.extractors.catalogue import parse_spec
 from earmark.extractors.contract import Extractor
 from earmark.extractors.pretrained import load_model
 from earmark.extractors.spectrogram_transformer import AST
 from earmark.extractors.torch_models import Batch
 from earmark.probes.contract import Finding, Responses, Task, draw_clips, join_notes, mean_interval, pair_clips
-from earmark.probes.encoding import EncoderTask, codes_of
-from earmark.probes.retrieval import answers, chance
+from earmark.probes.encoding import EncoderTask
+from earmark.probes.retrieval import RetrievalTask, answers, chance, label_codes
 from earmark.probes.tasks import CARDS
 from earmark.progress import Progress
+from earmark.specs import parse_spec
 from earmark.wording import counted
 
-__all__ = [
-    "PERMUTATIONS",
-    "AstLabels",
-    "EventLabels",
-    "EventRetrieval",
-    "average_precision",
-    "label_codes",
-    "open_events",
-]
-
-PERMUTATIONS = 200
+__all__ = ["AstLabels", "EventLabels", "EventRetrieval", "average_precision", "open_events"]
 
 
 def open_events(model: str | Extractor = "", **parameters: Any) -> Task:
@@ -53,14 +43,10 @@ def open_events(model: str | Extractor = "", **parameters: Any) -> Task:
     return (EventLabels if is_classifier else EventRetrieval)(model, **parameters)
 
 
-class EventRetrieval(EncoderTask):
+class EventRetrieval(RetrievalTask):
     """`events`, `events:speech_embedding`, `events:` and any extractor."""
 
     card = CARDS["events"]
-
-    def __init__(self, model: str | Extractor = "", *, permutations: int = PERMUTATIONS, **options: Any) -> None:
-        super().__init__(model, **options)
-        self.permutations = permutations
 
     def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Finding]:
         """Scores `accuracy`, `aec_map` and `aec_map:difference`, protocol `clean_enrol`."""
@@ -95,11 +81,12 @@ class EventRetrieval(EncoderTask):
 class AstLabels(AST):
     """AST as the classifier it was trained to be. Frames [1, labels]: the sigmoid of its answers for `names`."""
 
-    def __init__(self, checkpoint: str = "MIT/ast-finetuned-audioset-10-10-0.4593", **options: Any) -> None:
+    def __init__(self, checkpoint: str = "", **options: Any) -> None:
         super().__init__(checkpoint, **options)
         labels = self._checkpoint.json("config.json").get("id2label") or {}
         if not labels:
-            raise InputError(f"{checkpoint} names no labels (id2label in config.json): give a fine-tuned classifier.")
+            name = self._checkpoint.name
+            raise InputError(f"{name} names no labels (id2label in config.json): give a fine-tuned classifier.")
         self.names = tuple(str(labels[key]) for key in sorted(labels, key=int))
 
     def load(self) -> Any:
@@ -121,8 +108,8 @@ class EventLabels(EncoderTask):
         super().__init__(model, **options, pool="mean_time")
 
     def open_model(self, model: str | Extractor, options: Mapping[str, Any]) -> Extractor:
-        _, argument, given = parse_spec(str(model))
-        return AstLabels(*(() if argument is None else (argument,)), **{**given, **options})
+        spec = parse_spec(str(model))
+        return AstLabels(spec.argument or "", **{**spec.options, **options})
 
     def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Responses:
         return replace(super().listen(clips, progress=progress), names=self.extractor.names, blocks=())
@@ -144,11 +131,6 @@ class EventLabels(EncoderTask):
             Finding.measured(metric, "all", float(means[0]), interval(means[1:]), n=len(pairs.clips), reason=reason)
             for metric, means in (("aec_map", with_codec), ("aec_map:difference", with_codec - without))
         ]
-
-
-def label_codes(clips: Sequence[Clip]) -> NDArray[np.int64]:
-    """A number for each label; -1 for a clip without one."""
-    return codes_of([clip.label or None for clip in clips])
 
 
 def average_precision(

@@ -31,8 +31,7 @@ from earmark.extractors.contract import Extractor
 from earmark.fidelity.api import fidelity
 from earmark.probes.contract import RESAMPLES, Finding, Responses, group_codes, join_notes, pair_clips
 from earmark.probes.encoding import EncoderTask
-from earmark.probes.events import PERMUTATIONS, label_codes
-from earmark.probes.retrieval import answers, answers_without, chance
+from earmark.probes.retrieval import PERMUTATIONS, RetrievalTask, answers, answers_without, chance, label_codes
 from earmark.probes.tasks import CARDS
 from earmark.scores import Row
 
@@ -75,14 +74,10 @@ def coded_fidelity(
     return [_from_row(row, row.protocol) for row in scores.rows]
 
 
-class Content(EncoderTask):
+class Content(RetrievalTask):
     """The task `content`: `content:speech_embedding` and so on. Nothing is drawn: it has no use for `bootstrap`."""
 
     card = CARDS["content"]
-
-    def __init__(self, model: str | Extractor = "", *, permutations: int = PERMUTATIONS, **options: Any) -> None:
-        super().__init__(model, **options)
-        self.permutations = permutations
 
     def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Finding]:
         pairs = pair_clips(clips, clean, coded)

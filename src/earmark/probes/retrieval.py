@@ -22,16 +22,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.calibrate.permutation import Null, against_null
+from earmark.corpora.clips import Clip
+from earmark.extractors.contract import Extractor
 from earmark.metrics.separation import gsr
-from earmark.probes.encoding import unit_vectors
+from earmark.probes.encoding import EncoderTask, codes_of, unit_vectors
 
-__all__ = ["QUANTITIES", "Floats", "answers", "answers_without", "chance"]
+__all__ = ["PERMUTATIONS", "RetrievalTask", "answers", "answers_without", "chance", "label_codes"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 QUANTITIES = ("hit", "ap", "gsr")
 BLOCK = 256  # queries at once
+PERMUTATIONS = 200  # shuffles behind a baseline
+
+
+class RetrievalTask(EncoderTask):
+    """A task whose baseline comes from so many shuffles of the labels; the rest is `EncoderTask`'s."""
+
+    def __init__(self, model: str | Extractor = "", *, permutations: int = PERMUTATIONS, **options: Any) -> None:
+        super().__init__(model, **options)
+        self.permutations = permutations
+
+
+def label_codes(clips: Sequence[Clip]) -> Codes:
+    """A number for each label; -1 for a clip without one."""
+    return codes_of([clip.label or None for clip in clips])
 
 
 def answers(queries: Floats, index: Floats, labels: Codes, wanted: Sequence[str] = QUANTITIES) -> dict[str, Floats]:

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from earmark.errors import EarmarkError, InputError, UsageError
-from earmark.extractors.catalogue import parse_spec
+from earmark.errors import InputError
 from earmark.probes.contract import Task, TaskCard
 from earmark.registry import Registry
+from earmark.specs import parse_spec
 
 __all__ = ["CARDS", "TASKS", "open_task", "task_cards"]
 
@@ -82,16 +82,9 @@ def task_cards() -> list[TaskCard]:
 
 def open_task(spec: str, **parameters: Any) -> Task:
     """Make the task that `spec` names; the model is opened, not yet run."""
-    name, argument, given = parse_spec(spec)
-    registered = "." not in name and name in TASKS
-    make = TASKS.load(name if registered or argument is None else f"{name}:{argument}")
-    arguments = (argument,) if registered and argument is not None else ()
-    try:
-        task = make(*arguments, **{**given, **parameters})
-    except EarmarkError:
-        raise
-    except TypeError as error:
-        raise UsageError(f"{spec} cannot be made with these parameters: {error}.") from error
+    parsed = parse_spec(spec)
+    maker, arguments = TASKS.find(parsed)
+    task = TASKS.make(maker, spec, arguments, {**parsed.options, **parameters})
     if not isinstance(task, Task):
         raise InputError(f"{spec} is no task: it needs a card and the methods `listen` and `score`.")
     return task

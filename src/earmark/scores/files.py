@@ -15,7 +15,7 @@ from typing import Any
 from earmark.atomic import write_whole
 from earmark.errors import InputError, UsageError, did_you_mean, quoted, require
 from earmark.scores.rows import COLUMNS, COUNTS, DEFAULTS, NUMBERS, Row, checked
-from earmark.tables import csv_text, decode_text, parquet_bytes, read_csv
+from earmark.tables import csv_text, decode_text, parquet_bytes, read_bytes, read_csv
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 
@@ -24,14 +24,7 @@ def read_rows(path: str | os.PathLike[str]) -> list[Row]:
     """The rows of a .csv, .jsonl, .json or .parquet score table; errors say where."""
     source = Path(path)
     decode = _READERS.get(source.suffix.lower())
-    try:
-        data = source.read_bytes()
-    except FileNotFoundError as error:
-        raise InputError(f"{source} does not exist; check the path.") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{source} is a folder; give the score file inside it.") from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"{source} cannot be read ({getattr(error, 'strerror', error)}).") from error
+    data = read_bytes(source, "score file")
     if decode is None:
         raise InputError(f'{source}: a score table is one of {", ".join(_READERS)}, not "{source.suffix}".')
     if not data.strip():

@@ -17,9 +17,7 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, fields
-from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,9 +29,11 @@ from earmark.calibrate.jackknife import standard_error
 from earmark.errors import UsageError
 from earmark.evaluation import evaluate
 from earmark.evaluation.comparison import differences
-from earmark.fidelity.sanity.store import Place, Score, Store
 from earmark.metrics.catalogue import STANDARD as STANDARD_METRICS
 from earmark.progress import progress_bar
+from earmark.runs.engine import work_through
+from earmark.runs.journal import Journal, Trial, TrialScore
+from earmark.runs.pool import make_pool
 from earmark.scores import Row, Scores
 from earmark.simulation.designs import DESIGNS, Sample, design_named, draw
 from earmark.simulation.former import swap_p_value
@@ -113,17 +113,25 @@ def study(
         raise UsageError(f"repeats must be at least 2, not {repeats}.")
     chosen = [design_named(name) for name in designs]
     settings = {"study": "calibrate", "seed": seed, "permutations": permutations, "version": __version__}
-    with Store(into, settings) as store:
-        done = {(place.check, place.repeat) for place in store.found if place.value == "finished"}
+    with Journal(into, settings) as journal:
+        done = {(trial.check, trial.repeat) for trial in journal.scores if trial.value == "finished"}
         tasks = [
             Task(design.name, repeat, tuple(metrics), permutations, former, seed)
             for repeat in range(repeats)
             for design in chosen
             if (design.name, repeat) not in done
         ]
-        for task, scores in zip(tasks, _results(tasks, jobs, progress), strict=True):
-            store.add([*scores, Score(Place("", task.design, "", "finished", task.repeat), 1.0)])
-        return list(_lines(store, [design.name for design in chosen], metrics, repeats))
+
+        def keep(task: Task, scores: list[TrialScore] | Exception) -> None:
+            if isinstance(scores, Exception):
+                raise scores
+            journal.add([*scores, TrialScore(Trial("", task.design, "", "finished", task.repeat), 1.0)])
+
+        processes = jobs if jobs > 1 and len(tasks) >= 4 else 0
+        pool = make_pool(simulate_all, processes, fatal=(Exception,))
+        with progress_bar(progress, len(tasks), "simulate", "set") as tick, pool:
+            work_through(([task] for task in tasks), pool.map, keep=keep, tick=tick)
+        return list(_lines(journal, [design.name for design in chosen], metrics, repeats))
 
 
 def to_csv(lines: Iterable[Line]) -> str:
@@ -135,30 +143,21 @@ def to_csv(lines: Iterable[Line]) -> str:
     return stream.getvalue()
 
 
-def _results(tasks: list[Task], jobs: int, progress: bool) -> Iterator[list[Score]]:
-    with progress_bar(progress, len(tasks), "simulate", "set") as tick:
-        if jobs == 1 or len(tasks) < 4:
-            for task in tasks:
-                yield simulate(task)
-                tick()
-            return
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-            for scores in pool.map(simulate, tasks, chunksize=4):
-                yield scores
-                tick()
+def simulate_all(tasks: Sequence[Task]) -> list[list[TrialScore]]:
+    return [simulate(task) for task in tasks]
 
 
-def simulate(task: Task) -> list[Score]:
+def simulate(task: Task) -> list[TrialScore]:
     """Everything that one repeat of a design says."""
     design = DESIGNS[task.design]
     equal = draw(design, task.seed, task.repeat)
     worse = draw(design, task.seed, task.repeat, separation_b=WORSE * design.separation)
     a, b, c = (_evaluate(equal, vectors, task) for vectors in (equal.a, equal.b, worse.b))
-    found: list[Score] = []
+    found: list[TrialScore] = []
 
     def keep(row: Row, quantity: str, value: float | None) -> None:
-        place = Place(row.metric.removesuffix(":difference"), task.design, row.protocol, quantity, task.repeat)
-        found.append(Score(place, math.nan if value is None else float(value)))
+        trial = Trial(row.metric.removesuffix(":difference"), task.design, row.protocol, quantity, task.repeat)
+        found.append(TrialScore(trial, math.nan if value is None else float(value)))
 
     for row in a.rows:
         for quantity in ("value", "low", "high", "units"):
@@ -197,12 +196,12 @@ def _error(without: Floats | None) -> float | None:
     return None if without is None or not np.isfinite(without).all() else standard_error(without)
 
 
-def _lines(store: Store, designs: Sequence[str], metrics: Sequence[str], repeats: int) -> Iterator[Line]:
+def _lines(journal: Journal, designs: Sequence[str], metrics: Sequence[str], repeats: int) -> Iterator[Line]:
     table: dict[tuple[str, str, str, str], Floats] = {}
-    for place, score in store.found.items():
-        if place.repeat < repeats:
-            key = (place.check, place.subcase, place.metric, place.value)
-            table.setdefault(key, np.full(repeats, np.nan))[place.repeat] = score.score
+    for trial, score in journal.scores.items():
+        if trial.repeat < repeats:
+            key = (trial.check, trial.subcase, trial.metric, trial.value)
+            table.setdefault(key, np.full(repeats, np.nan))[trial.repeat] = score.score
     for design in designs:
         for protocol in ("all", "across_groups"):
             for metric in metrics:

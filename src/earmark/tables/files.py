@@ -84,17 +84,21 @@ def write_columns(path: Path, columns: Mapping[str, Sequence[Any]], what: str, *
         raise UsageError(f"{path}: {what} are written as .csv or .parquet; choose one of these suffixes.")
 
 
-def read_text(source: Path, kind: str = "file") -> str:
-    """The text of a UTF-8 file, without a byte-order mark; `kind` says in a message what the file should be."""
+def read_bytes(source: Path, kind: str = "file") -> bytes:
+    """What a file holds; `kind` says in a message what the file should be."""
     try:
-        data = source.read_bytes()
+        return source.read_bytes()
     except FileNotFoundError as error:
         raise InputError(f"{source} does not exist; check the path.") from error
     except IsADirectoryError as error:
         raise InputError(f"{source} is a folder; give the {kind} inside it.") from error
-    except OSError as error:
-        raise InputError(f"{source} cannot be read ({error.strerror}).") from error
-    return decode_text(data, source)
+    except (OSError, ValueError) as error:  # a path may hold what no path can
+        raise InputError(f"{source} cannot be read ({getattr(error, 'strerror', error)}).") from error
+
+
+def read_text(source: Path, kind: str = "file") -> str:
+    """The text of a UTF-8 file, without a byte-order mark; `kind` says in a message what the file should be."""
+    return decode_text(read_bytes(source, kind), source)
 
 
 def decode_text(data: bytes, source: object) -> str:

@@ -287,7 +287,7 @@ FUNCODEC = {
 
 def funcodec(name: str) -> Callable[[Path], Path]:
     def write(folder: Path) -> Path:
-        state = published(seanet_family.network_of(seanet_family.design_of(_said(FUNCODEC[name]))))
+        state = published(seanet_family.network_of(_said(FUNCODEC[name])))
         root = "quantizer.rq.model."
         entries = [state.pop(f"{root}layers.{number}._codebook.embed") for number in range(32)]
         state = with_training(state | {f"{root}embed": torch.stack(entries)}, (32, 1))

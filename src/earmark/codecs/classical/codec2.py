@@ -55,8 +55,8 @@ class Codec2:
             check=False,
         )
         if done.returncode:
-            said = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-            raise CodecFailure(f"{self.card.name}: the decoder's process failed (status {done.returncode}: {said}).")
+            message = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+            raise CodecFailure(f"{self.card.name}: the decoder's process failed (status {done.returncode}: {message}).")
         return (np.frombuffer(done.stdout, np.int16) / 32768.0).astype(np.float32)
 
     def decode_with_losses(self, coded: Coded, lost: NDArray[np.bool_]) -> Waveform:

@@ -21,17 +21,16 @@ from earmark.codecs.classical.packets import (
     Recipe,
     Stream,
     as_int16,
-    bit_rate_of,
     check_coders,
     decode_packets,
     no_options,
     pyav,
 )
-from earmark.codecs.classical.speech import Amr
+from earmark.codecs.classical.telephone import Amr
 from earmark.codecs.contract import CodecCard, CodecFailure, Coded, Waveform
 from earmark.errors import require
 
-__all__ = ["AmrWide", "ProgramCodec", "Speex", "make_amr_wb", "make_speex", "make_vorbis"]
+__all__ = ["AmrWide", "ProgramCodec", "Speex", "make"]
 
 _PATIENCE = 600.0
 
@@ -39,32 +38,26 @@ _PATIENCE = 600.0
 class ProgramCodec(PacketCodec):
     """A codec whose encoder is a program."""
 
-    def __init__(self, card: CodecCard, recipe: Recipe, container: str) -> None:
-        self.card, self.recipe, self.container = card, recipe, container
+    container = "ogg"
+
+    def __init__(self, card: CodecCard, recipe: Recipe) -> None:
+        self.card, self.recipe = card, recipe
         self.program = str(require("imageio_ffmpeg", f"{card.family} encoders", "codecs").get_ffmpeg_exe())
         check_coders(card.name, "flac", recipe.decoder)
 
-    def encode(self, waveform: Waveform) -> Coded:
-        stream = self._stream(waveform)
-        return Coded(len(waveform), stream.packets, header=stream.header)
-
     def _stream(self, waveform: Waveform) -> Stream:
-        sound = np.pad(waveform, (0, self.recipe.flush + self._missing(len(waveform) + self.recipe.flush)))
-        rate = ["-b:a", str(self.recipe.bit_rate)]
-        return taken_apart(
-            run_program(self.program, sound, self.card.rate, ["-c:a", self.recipe.encoder, *rate], self.container),
-            self.container,
-        )
-
-    def _missing(self, length: int) -> int:
-        """Samples of silence that complete the last frame."""
-        return -length % self.recipe.block if self.recipe.block else 0
+        recipe = self.recipe
+        length = len(waveform) + recipe.flush
+        missing = -length % recipe.block if recipe.block else 0  # samples of silence that complete the last frame
+        sound = np.pad(waveform, (0, recipe.flush + missing))
+        arguments = ["-c:a", recipe.encoder, "-b:a", str(recipe.bit_rate)]
+        return taken_apart(run_program(self.program, sound, self.card.rate, arguments, self.container), self.container)
 
 
 class AmrWide(ProgramCodec, Amr):
     """AMR-WB: frames without their mode bytes. FFmpeg's decoder has no concealment: a lost frame is silence."""
 
-    encode = Amr.encode
+    container = "amr"
 
     def decode(self, coded: Coded) -> Waveform:
         sent = (coded.header + bits for bits in coded.packets)
@@ -73,10 +66,6 @@ class AmrWide(ProgramCodec, Amr):
 
 class Speex(ProgramCodec, Muting):
     """Speex; FFmpeg's decoder conceals nothing: a lost frame is silence."""
-
-    def __init__(self, card: CodecCard, recipe: Recipe) -> None:
-        ProgramCodec.__init__(self, card, recipe, "ogg")
-        self.frame = recipe.block or 0
 
 
 def run_program(program: str, waveform: Waveform, rate: int, arguments: Sequence[str], container: str) -> bytes:
@@ -87,8 +76,8 @@ def run_program(program: str, waveform: Waveform, rate: int, arguments: Sequence
         command, input=as_int16(waveform).astype("<i2").tobytes(), capture_output=True, timeout=_PATIENCE, check=False
     )
     if done.returncode != 0:
-        said = " ".join(done.stderr.decode(errors="replace").split())[-200:]
-        raise CodecFailure(f"ffmpeg could not encode a clip ({said}).")
+        message = " ".join(done.stderr.decode(errors="replace").split())[-200:]
+        raise CodecFailure(f"ffmpeg could not encode a clip ({message}).")
     return done.stdout
 
 
@@ -100,18 +89,12 @@ def taken_apart(data: bytes, container: str) -> Stream:
         return Stream(packets, bytes(stream.codec_context.extradata or b""))
 
 
-def make_amr_wb(card: CodecCard, checkpoint: str = "", **options: object) -> AmrWide:
+def make(card: CodecCard, checkpoint: str = "", **options: object) -> ProgramCodec:
     no_options(card, checkpoint, options)
-    recipe = Recipe("libvo_amrwbenc", "amrwb", bit_rate=bit_rate_of(card), flush=95, block=320)
-    return AmrWide(card, recipe, "amr")
-
-
-def make_speex(card: CodecCard, checkpoint: str = "", **options: object) -> Speex:
-    no_options(card, checkpoint, options)
-    flush, frame = card.delay or 0, card.rate // 50
-    return Speex(card, Recipe("libspeex", "speex", bit_rate=bit_rate_of(card), flush=flush, block=frame))
-
-
-def make_vorbis(card: CodecCard, checkpoint: str = "", **options: object) -> ProgramCodec:
-    no_options(card, checkpoint, options)
-    return ProgramCodec(card, Recipe("libvorbis", "vorbis", bit_rate=bit_rate_of(card)), "ogg")
+    match card.family:
+        case "amr_wb":
+            return AmrWide(card, Recipe("libvo_amrwbenc", "amrwb", flush=95, block=320).at(card))
+        case "vorbis":
+            return ProgramCodec(card, Recipe("libvorbis", "vorbis").at(card))
+    frame = card.rate // 50
+    return Speex(card, Recipe("libspeex", "speex", flush=card.delay or 0, block=frame, muted=frame).at(card))

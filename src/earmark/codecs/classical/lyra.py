@@ -43,10 +43,10 @@ class Lyra:
         frames = np.pad(waveform, (0, -len(waveform) % FRAME)).reshape(-1, 1, FRAME).astype(np.float32)
         codebooks = self.card.codebooks or STAGES
         tokens = np.empty((codebooks, len(frames)), np.int64)
-        for place, frame in enumerate(frames):
+        for number, frame in enumerate(frames):
             features = features_of(input_audio=frame)["output_0"]
             made = quantise(input_frames=features, num_quantizers=np.int32(codebooks))["output_0"]
-            tokens[:, place] = made[:codebooks, 0, 0]
+            tokens[:, number] = made[:codebooks, 0, 0]
         return Coded(len(waveform), tokens=tokens)
 
     def decode(self, coded: Coded) -> Waveform:
@@ -56,10 +56,10 @@ class Lyra:
         frames = int(coded.tokens.shape[1])
         indices = np.full((STAGES, 1, 1), _UNUSED, np.int32)
         heard = np.empty((frames, FRAME), np.float32)
-        for place in range(frames):
-            indices[: len(coded.tokens), 0, 0] = coded.tokens[:, place]
+        for number in range(frames):
+            indices[: len(coded.tokens), 0, 0] = coded.tokens[:, number]
             features = restore(encoding_indices=indices)["output_0"]
-            heard[place] = sound_of(input_audio=features)["output_0"][0]
+            heard[number] = sound_of(input_audio=features)["output_0"][0]
         return heard.reshape(-1)[: coded.samples]
 
     def _network(self, name: str, signature: str | None = None) -> Any:
@@ -70,8 +70,8 @@ class Lyra:
 
 def weights_folder(named: str = "") -> Path | None:
     """The folder that was named, or that EARMARK_LYRA names."""
-    found = named or os.environ.get("EARMARK_LYRA", "")
-    return Path(found).expanduser() if found else None
+    folder = named or os.environ.get("EARMARK_LYRA", "")
+    return Path(folder).expanduser() if folder else None
 
 
 def make(card: CodecCard, checkpoint: str = "", **options: object) -> Lyra:

@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.codecs.classical.packets import PacketCodec, Recipe, bit_rate_of, decode_packets
+from earmark.codecs.classical.packets import PacketCodec, Recipe, decode_packets
 from earmark.codecs.contract import CodecCard, Coded, Waveform
 from earmark.errors import UsageError
 
@@ -50,11 +50,11 @@ def make(card: CodecCard, checkpoint: str = "", **options: object) -> Opus:
     chosen = {"vbr": "constrained", "application": "audio", "frame_duration": "20"}
     for name, value in options.items():
         # YAML reads on and off as true and false.
-        said = {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)
-        if said not in _CHOICES.get(name, ()):
+        choice = {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+        if choice not in _CHOICES.get(name, ()):
             known = "; ".join(f"{option}={'|'.join(values)}" for option, values in _CHOICES.items())
             raise UsageError(f"{card.name} has no option {name}={value}: there are {known}.")
-        chosen[name] = said
+        chosen[name] = choice
     frame_rate = 1000.0 / float(chosen["frame_duration"])
     card = replace(card, frame_rate=frame_rate, variable_rate=chosen["vbr"] != "off")
-    return Opus(card, Recipe("libopus", "libopus", "flt", bit_rate_of(card), options=chosen))
+    return Opus(card, Recipe("libopus", "libopus", "flt", options=chosen).at(card))

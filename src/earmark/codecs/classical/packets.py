@@ -10,7 +10,7 @@ PyAV lets go of the interpreter while FFmpeg works, and every call makes its own
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from earmark.codecs.contract import CodecCard, Coded, Waveform
 from earmark.errors import InputError, UsageError, require
 
-__all__ = ["PacketCodec", "Recipe", "Stream", "as_int16", "decode_packets", "encode_packets", "no_options", "pyav"]
+__all__ = ["Muting", "PacketCodec", "Recipe", "Stream", "as_int16", "decode_packets", "encode_packets", "make", "pyav"]
 
 
 class Stream(NamedTuple):
@@ -43,6 +43,11 @@ class Recipe:
     flush: int = 0  # samples of silence behind the clip
     block: int | None = None  # samples at a time, where the encoder does not say
     fill_last: bool = False  # complete the last block with silence
+    muted: int = 0  # samples of silence that stand for a lost packet, where that is all the concealment there is
+
+    def at(self, card: CodecCard) -> Recipe:
+        """The recipe at the rate of a setting."""
+        return replace(self, bit_rate=bit_rate_of(card))
 
 
 class PacketCodec:
@@ -55,11 +60,14 @@ class PacketCodec:
         check_coders(card.name, recipe.encoder, recipe.decoder)
 
     def encode(self, waveform: Waveform) -> Coded:
-        stream = encode_packets(waveform, self.card.rate, self.recipe)
+        stream = self._stream(waveform)
         return Coded(len(waveform), stream.packets, header=stream.header)
 
     def decode(self, coded: Coded) -> Waveform:
         return self._cut(decode_packets(coded.packets, self.card.rate, self.recipe, coded.header), coded)
+
+    def _stream(self, waveform: Waveform) -> Stream:
+        return encode_packets(waveform, self.card.rate, self.recipe)
 
     def _cut(self, heard: Waveform, coded: Coded) -> Waveform:
         """Without what filled the last frame; the delay's tail stays."""
@@ -103,7 +111,8 @@ def encode_packets(waveform: Waveform, rate: int, recipe: Recipe) -> Stream:
     extra = recipe.flush
     if recipe.fill_last:
         extra += -(len(waveform) + recipe.flush) % block
-    values = as_format(np.pad(waveform, (0, extra)) if extra else waveform, recipe.sample_format)
+    sound = np.pad(waveform, (0, extra)) if extra else waveform
+    values = as_int16(sound) if recipe.sample_format.startswith("s16") else np.ascontiguousarray(sound, np.float32)
     packets: list[Any] = []
     for start in range(0, len(values), block):
         frame = av.AudioFrame.from_ndarray(values[None, start : start + block], recipe.sample_format, "mono")
@@ -139,13 +148,6 @@ def as_int16(waveform: Waveform) -> NDArray[np.int16]:
     return np.clip(np.rint(waveform.astype(np.float64) * 32768.0), -32768, 32767).astype(np.int16)
 
 
-def as_format(waveform: Waveform, sample_format: str) -> NDArray[Any]:
-    """Samples as an encoder wants them: s16(p) or flt(p)."""
-    if sample_format.startswith("s16"):
-        return as_int16(waveform)
-    return np.ascontiguousarray(waveform, dtype=np.float32)
-
-
 def _mono(frame: Any) -> Waveform:
     values = frame.to_ndarray().reshape(-1)
     if values.dtype.kind == "f":
@@ -161,56 +163,57 @@ def no_options(card: CodecCard, checkpoint: str, options: Mapping[str, object]) 
         raise UsageError(f"{card.name} has no option {', '.join(map(repr, options))}: leave it out.")
 
 
-# --- families that need nothing more -------------------------------------------------------------------------
-
-
-def make_mp3(card: CodecCard, checkpoint: str = "", **options: object) -> PacketCodec:
-    no_options(card, checkpoint, options)
-    return PacketCodec(card, Recipe("libmp3lame", "mp3float", "fltp", bit_rate_of(card)))
-
-
-def make_aac(card: CodecCard, checkpoint: str = "", **options: object) -> Muting:
-    no_options(card, checkpoint, options)
-    return Muting(card, Recipe("aac", "aac", "fltp", bit_rate_of(card)), 1024)
-
-
-def make_ac3(card: CodecCard, checkpoint: str = "", **options: object) -> Muting:
-    no_options(card, checkpoint, options)
-    return Muting(card, Recipe("ac3", "ac3", "fltp", bit_rate_of(card), flush=256, fill_last=True), 1536)
-
-
-def make_sbc(card: CodecCard, checkpoint: str = "", **options: object) -> Muting:
-    no_options(card, checkpoint, options)
-    return Muting(card, Recipe("sbc", "sbc", "s16", bit_rate_of(card), flush=73, fill_last=True), 128)
-
-
-def make_flac(card: CodecCard, checkpoint: str = "", **options: object) -> PacketCodec:
-    no_options(card, checkpoint, options)
-    return PacketCodec(card, Recipe("flac", "flac", "s16"))
-
-
-def bit_rate_of(card: CodecCard) -> int:
-    return round((card.kbps or 0.0) * 1000)
+def bit_rate_of(card: CodecCard) -> int | None:
+    """Bits a second, or None for a codec that has no rate of its own."""
+    return None if card.kbps is None else round(card.kbps * 1000)
 
 
 class Muting(PacketCodec):
     """A codec whose lost frames are silence; the decoder goes on with the next packet as if nothing had been sent."""
 
-    def __init__(self, card: CodecCard, recipe: Recipe, frame: int) -> None:
-        super().__init__(card, recipe)
-        self.frame = frame
-
     def decode_with_losses(self, coded: Coded, lost: NDArray[np.bool_]) -> Waveform:
         arrived = [packet for packet, gone in zip(coded.packets, lost, strict=True) if not gone]
         heard = decode_packets(arrived, self.card.rate, self.recipe, coded.header)
-        return self._cut(spread(heard, lost, self.frame), coded)
+        return self._cut(spread(heard, lost, self.recipe.muted), coded)
 
 
 def spread(heard: Waveform, lost: NDArray[np.bool_] | Sequence[bool], frame: int) -> Waveform:
     """Put frames that were decoded one after the other in their places, with silence where one was lost."""
-    lost = np.asarray(lost, np.bool_)
+    arrived = np.flatnonzero(np.repeat(~np.asarray(lost, np.bool_), frame))[: len(heard)]
     made = np.zeros(len(lost) * frame, np.float32)
-    places = np.repeat(~lost, frame)
-    count = min(int(places.sum()), len(heard))
-    made[np.flatnonzero(places)[:count]] = heard[:count]
+    made[arrived] = heard[: len(arrived)]
     return made
+
+
+# --- families that need nothing more -------------------------------------------------------------------------
+
+_RECIPES = {
+    "aac": Recipe("aac", "aac", "fltp", muted=1024),
+    "ac3": Recipe("ac3", "ac3", "fltp", flush=256, fill_last=True, muted=1536),
+    "flac": Recipe("flac", "flac", "s16"),
+    "mp3": Recipe("libmp3lame", "mp3float", "fltp"),
+    "sbc": Recipe("sbc", "sbc", "s16", flush=73, fill_last=True, muted=128),
+}
+
+
+class Pcm:
+    """The identity: 16-bit samples as they are, in one packet. What it scores is the ceiling of every metric."""
+
+    thread_safe = True
+
+    def __init__(self, card: CodecCard) -> None:
+        self.card = card
+
+    def encode(self, waveform: Waveform) -> Coded:
+        return Coded(len(waveform), (as_int16(waveform).astype("<i2").tobytes(),))
+
+    def decode(self, coded: Coded) -> Waveform:
+        return (np.frombuffer(coded.packets[0], "<i2") / 32768.0).astype(np.float32)
+
+
+def make(card: CodecCard, checkpoint: str = "", **options: object) -> PacketCodec | Pcm:
+    no_options(card, checkpoint, options)
+    if card.family == "pcm":
+        return Pcm(card)
+    recipe = _RECIPES[card.family].at(card)
+    return (Muting if recipe.muted else PacketCodec)(card, recipe)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from earmark.codecs.contract import CodecCard, CodecFailure
@@ -23,7 +22,7 @@ from earmark.errors import InputError
 if TYPE_CHECKING:
     from earmark.networks.seanet import SeanetShape
 
-__all__ = ["FUNCODEC", "SPEECH_TOKENIZER", "FunCodec", "SpeechTokenizer", "design_of", "network_of", "tokenizer_of"]
+__all__ = ["FUNCODEC", "SPEECH_TOKENIZER", "FunCodec", "SpeechTokenizer", "network_of", "tokenizer_of"]
 
 # --- SpeechTokenizer -----------------------------------------------------------------------------------------
 
@@ -96,34 +95,21 @@ SOUNDS, SPECTROGRAMS = (8, 5, 4, 2), ((4, 1), (4, 1), (4, 2), (4, 1))
 CHANNELS = {"mag_phase": 3, "mag_angle": 2}
 
 
-@dataclass(frozen=True)
-class FunCodecDesign:
-    """What a config says about the network."""
-
-    encoder: SeanetShape
-    decoder: SeanetShape
-    domain: str  # of the spectrogram; empty for waveforms
-    window: int
-    step: int
-    codebooks: int
-    size: int
-    rate: int
-    normalised: bool  # clips are brought to one loudness first
-
-    @property
-    def hop(self) -> int:
-        return (self.step if self.domain else 1) * math.prod(ratio[-1] for ratio in self.encoder.ratios)
-
-
 class FunCodec(TokenCodec):
     layout = Layout(("config.yaml",), ("model.pth",))
 
     def describe(self, config: Config) -> TokenFormat:
-        self.design = design = design_of(config)
-        return TokenFormat(design.rate, design.hop, (design.size,) * design.codebooks)
+        self.config = config
+        model, quantiser = config.part("model_conf"), config.part("quantizer_conf")
+        encoder, _, spectrogram = parts_of(config)
+        # Clips are brought to one loudness first.
+        self.normalised = model.get("audio_normalize", bool, spectrogram is None)
+        hop = math.prod(ratio[-1] for ratio in encoder.ratios) * (spectrogram[2] if spectrogram else 1)
+        sizes = (quantiser.get("codebook_size", int, 1024),) * quantiser.get("num_quantizers", int, 8)
+        return TokenFormat(model.get("target_sample_hz", int, 24000), hop, sizes)
 
     def empty(self) -> Any:
-        return network_of(self.design)
+        return network_of(self.config)
 
     def tensors(self) -> dict[str, Any]:
         """Codebooks that lie in one tensor [codebooks, size, D] get a name each."""
@@ -133,24 +119,38 @@ class FunCodec(TokenCodec):
         return tensors | {f"{root}layers.{row}._codebook.embed": table.clone() for row, table in enumerate(stacked)}
 
     def tokens_of(self, network: Any, sound: Any) -> tuple[Any, bytes]:
-        if not self.design.normalised:
+        if not self.normalised:
             return super().tokens_of(network, sound)
         loudness = sound.square().mean().sqrt() + 1e-8
         return network.encode(sound / loudness, self.codebooks), struct.pack("<f", float(loudness))
 
     def sound_of(self, network: Any, tokens: Any, header: bytes) -> Any:
-        if not self.design.normalised:
+        if not self.normalised:
             return network.decode(tokens)
         if len(header) != 4:
             raise CodecFailure(f"{self.card.name} needs the loudness that its encoder put in the header.")
         return network.decode(tokens) * struct.unpack("<f", header)[0]
 
 
-def design_of(config: Config) -> FunCodecDesign:
-    """Read a config.yaml; what it may ask for and is not here is refused."""
-    model, quantiser = config.part("model_conf"), config.part("quantizer_conf")
+def network_of(config: Config) -> Any:
+    """The FunCodec that a config describes, without its weights."""
+    from earmark.networks.seanet import SeanetCodec, Spectrogram
+
+    encoder, decoder, spectrogram = parts_of(config)
+    quantiser = config.part("quantizer_conf")
+    codebooks, size = quantiser.get("num_quantizers", int, 8), quantiser.get("codebook_size", int, 1024)
+    front = Spectrogram(*spectrogram) if spectrogram else None
+    return SeanetCodec(encoder, decoder, codebooks, size, "rq.model", front)
+
+
+def parts_of(config: Config) -> tuple[SeanetShape, SeanetShape, tuple[str, int, int] | None]:
+    """The encoder, the decoder and, where there is one, the spectrogram (domain, window, step) of a config.yaml.
+
+    What it may ask for and is not here is refused.
+    """
+    model = config.part("model_conf")
     in_frequency = config.get("model", str, "encodec", known=("encodec", "freq_codec")) == "freq_codec"
-    _check(config, model, quantiser, in_frequency)
+    _check(config, model, config.part("quantizer_conf"), in_frequency)
     domain = _domain(model) if in_frequency else ""
     encoder, decoder = config.part("encoder_conf"), config.part("decoder_conf")
     ends, axes, dimension = CHANNELS.get(domain, 1), 1 + in_frequency, encoder.get("dimension", int, 128)
@@ -159,25 +159,9 @@ def design_of(config: Config) -> FunCodecDesign:
             f"The config of {config.checkpoint.name} does not have {ends} channels at both ends, as its domain needs."
         )
     transform = model.part("domain_conf")
-    return FunCodecDesign(
-        encoder=_shape(encoder, axes, ends, dimension),
-        decoder=_shape(decoder, axes, ends, dimension),
-        domain=domain,
-        window=transform.get("n_fft", int, 512),
-        step=transform.get("hop_length", int, 160),
-        codebooks=quantiser.get("num_quantizers", int, 8),
-        size=quantiser.get("codebook_size", int, 1024),
-        rate=model.get("target_sample_hz", int, 24000),
-        normalised=model.get("audio_normalize", bool, not in_frequency),
-    )
-
-
-def network_of(design: FunCodecDesign) -> Any:
-    """The network of a design, without its weights."""
-    from earmark.networks.seanet import SeanetCodec, Spectrogram
-
-    spectrogram = Spectrogram(design.domain, design.window, design.step) if design.domain else None
-    return SeanetCodec(design.encoder, design.decoder, design.codebooks, design.size, "rq.model", spectrogram)
+    spectrogram = domain, transform.get("n_fft", int, 512), transform.get("hop_length", int, 160)
+    shapes = (_shape(half, axes, ends, dimension) for half in (encoder, decoder))
+    return (*shapes, spectrogram if domain else None)  # type: ignore[return-value]
 
 
 def _check(config: Config, model: Config, quantiser: Config, in_frequency: bool) -> None:

@@ -22,7 +22,10 @@ class LibraryCodec(TokenCodec):
 
     layout = Layout(weights=("pytorch_model.bin", "pytorch_model.bin.index.json"))
     packages = ("torch", "transformers")
-    classes: ClassVar[tuple[str, str]]
+    classes: ClassVar[tuple[str, str]]  # names of the config and of the model
+    rate_name: ClassVar[str] = "sampling_rate"  # of the config
+    count_name: ClassVar[str] = "num_quantizers"
+    encode_option: ClassVar[str] = ""  # the keyword of the model's `encode` that limits the codebooks, if it has one
 
     def open_config(self, card: CodecCard, checkpoint: Checkpoint) -> TokenFormat:
         kind = getattr(require("transformers", "These codecs", "models"), self.classes[0])
@@ -35,19 +38,25 @@ class LibraryCodec(TokenCodec):
         if int(getattr(config, "audio_channels", 1) or 1) != 1:
             raise UsageError(f"{checkpoint.name} codes two channels: give a checkpoint for one.")
         self.check(config, checkpoint.name)
-        rate, hop, codebooks = map(int, self.numbers(config))
-        return TokenFormat(rate, hop, (int(config.codebook_size),) * codebooks, whole=hop)
+        rate, hop = int(getattr(config, self.rate_name)), self.hop_of(config)
+        return TokenFormat(rate, hop, (int(config.codebook_size),) * int(getattr(config, self.count_name)), whole=hop)
 
     def check(self, config: Any, name: str) -> None:
         """Refuse what the config asks for and tokens alone cannot carry."""
 
-    def numbers(self, config: Any) -> tuple[float, float, float]:
-        """The rate, the hop and the number of codebooks of a config."""
-        return config.sampling_rate, config.hop_length, config.num_quantizers
+    def hop_of(self, config: Any) -> int:
+        return int(config.hop_length)
 
     def load(self) -> Any:
         kind = getattr(require("transformers", "These codecs", "models"), self.classes[1])
         return load_model(kind, self.checkpoint).float()
+
+    def tokens_of(self, network: Any, sound: Any) -> tuple[Any, bytes]:
+        chosen = {self.encode_option: self.codebooks} if self.encode_option else {}
+        return network.encode(sound, **chosen).audio_codes[0, : self.codebooks], b""
+
+    def sound_of(self, network: Any, tokens: Any, header: bytes) -> Any:
+        return network.decode(audio_codes=tokens[None]).audio_values.reshape(-1)
 
 
 ENCODEC = tuple(
@@ -94,16 +103,7 @@ DAC_CARDS = tuple(
 
 
 class DAC(LibraryCodec):
-    classes = ("DacConfig", "DacModel")
-
-    def numbers(self, config: Any) -> tuple[float, float, float]:
-        return config.sampling_rate, config.hop_length, config.n_codebooks
-
-    def tokens_of(self, network: Any, sound: Any) -> tuple[Any, bytes]:
-        return network.encode(sound, n_quantizers=self.codebooks).audio_codes[0], b""
-
-    def sound_of(self, network: Any, tokens: Any, header: bytes) -> Any:
-        return network.decode(audio_codes=tokens[None]).audio_values.reshape(-1)
+    classes, count_name, encode_option = ("DacConfig", "DacModel"), "n_codebooks", "n_quantizers"
 
 
 MIMI = tuple(
@@ -118,16 +118,11 @@ MIMI = tuple(
 
 
 class Mimi(LibraryCodec):
-    classes = ("MimiConfig", "MimiModel")
+    classes, encode_option = ("MimiConfig", "MimiModel"), "num_quantizers"
 
-    def numbers(self, config: Any) -> tuple[float, float, float]:
-        return config.sampling_rate, round(config.sampling_rate / config.frame_rate), config.num_quantizers
-
-    def tokens_of(self, network: Any, sound: Any) -> tuple[Any, bytes]:
-        return network.encode(sound, num_quantizers=self.codebooks).audio_codes[0], b""
-
-    def sound_of(self, network: Any, tokens: Any, header: bytes) -> Any:
-        return network.decode(tokens[None]).audio_values[0, 0]
+    def hop_of(self, config: Any) -> int:
+        hop: int = round(config.sampling_rate / config.frame_rate)
+        return hop
 
 
 XCODEC = tuple(
@@ -142,13 +137,4 @@ XCODEC = tuple(
 
 
 class XCodec(LibraryCodec):
-    classes = ("XcodecConfig", "XcodecModel")
-
-    def numbers(self, config: Any) -> tuple[float, float, float]:
-        return config.sample_rate, config.hop_length, config.num_quantizers
-
-    def tokens_of(self, network: Any, sound: Any) -> tuple[Any, bytes]:
-        return network.encode(sound).audio_codes[0, : self.codebooks], b""
-
-    def sound_of(self, network: Any, tokens: Any, header: bytes) -> Any:
-        return network.decode(tokens[None]).audio_values[0, 0]
+    classes, rate_name = ("XcodecConfig", "XcodecModel"), "sample_rate"

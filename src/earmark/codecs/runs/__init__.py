@@ -1,1 +1,1 @@
-"""Runs of codecs: sounds coded, decoded, measured and reported."""
+"""Codec runs: clips through codecs to rates, scores and a report, as stages on `earmark.runs`."""

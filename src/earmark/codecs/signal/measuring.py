@@ -40,15 +40,9 @@ OFFERED = ("reference", "decoded", "rate", "category")
 
 
 def measure(
-    reference: ArrayLike | Sound,
-    decoded: ArrayLike,
-    rate: int,
-    metrics: str | Sequence[str] = CORE,
-    *,
-    definitions: Definitions = "mended",
-    gain_match: bool = False,
-    category: Category = "speech",
-) -> dict[str, Measured]:
+    reference: ArrayLike | Sound, decoded: ArrayLike, rate: int, metrics: str | Sequence[str] = CORE, *,
+    definitions: Definitions = "mended", gain_match: bool = False, category: Category = "speech",
+) -> dict[str, Measured]:  # fmt: skip
     """Every metric of one decoded clip, {spelling: Measured}; an import path is a metric of one's own.
 
     `reference` may be a `Sound`, so that its share of the work is done once for many codecs. `definitions="reference"`
@@ -58,7 +52,10 @@ def measure(
     """
     metrics = named(metrics)
     functions = {name: _function(name) for name in metrics}
-    _check_choices(definitions, category)
+    if definitions not in get_args(Definitions):
+        raise UsageError(f'definitions is "mended" or "reference", not {definitions!r}.')
+    if category not in CATEGORIES:
+        raise UsageError(f"A category is {', '.join(CATEGORIES)}, not {category!r}.")
     clean = reference if isinstance(reference, Sound) else Sound(reference, rate)
     if clean.rate != rate:
         raise UsageError(f"The reference is at {clean.rate} Hz and the decoded clip at {rate} Hz; resample one.")
@@ -99,13 +96,6 @@ def _function(name: str) -> Callable[[Pair], Measured]:
         return value if isinstance(value, Measured) else Measured(float(value))
 
     return measured
-
-
-def _check_choices(definitions: str, category: str) -> None:
-    if definitions not in get_args(Definitions):
-        raise UsageError(f'definitions is "mended" or "reference", not {definitions!r}.')
-    if category not in CATEGORIES:
-        raise UsageError(f"A category is {', '.join(CATEGORIES)}, not {category!r}.")
 
 
 def _padded(clean: Sound, heard: np.ndarray[Any, Any]) -> tuple[Sound, np.ndarray[Any, Any]]:

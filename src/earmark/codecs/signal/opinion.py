@@ -7,16 +7,16 @@ only the decoded clip, was made for noise suppression, and its overall score doe
 from __future__ import annotations
 
 import warnings
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from earmark.codecs.contract import Measured, Waveform
-from earmark.codecs.signal.sound import Pair, Sound
+from earmark.codecs.signal.sound import Pair
 from earmark.errors import require
-from earmark.extractors.onnx_session import open_session
+from earmark.onnx_files import open_session
 from earmark.scores.metrics import metric
 
 __all__ = ["dnsmos", "dnsmos_p808", "visqol", "zimtohrli"]
@@ -51,28 +51,27 @@ def zimtohrli(pair: Pair) -> Measured:
     return _opinion(package.mos_from_signals(pair.reference.at(48_000), pair.decoded.at(48_000)))
 
 
-@metric(
-    range=MOS, package=("speechmos.dnsmos", "DNSMOS scores"), paper="Reddy et al., ICASSP 2022",
-    words="DNSMOS of the decoded clip alone, overall",
-)  # fmt: skip
+_dnsmos_metric = partial(metric, range=MOS, package=("speechmos.dnsmos", "DNSMOS scores"))
+
+
+@_dnsmos_metric(paper="Reddy et al., ICASSP 2022", words="DNSMOS of the decoded clip alone, overall")
 def dnsmos(pair: Pair) -> Measured:
     """DNSMOS, overall quality of the decoded clip at 16 kHz. Reddy et al., ICASSP 2022."""
-    return _opinion(_dnsmos(pair.decoded)["ovrl_mos"]) if pair.reference.seconds >= SHORTEST else _too_short()
+    return _dnsmos(pair, "ovrl_mos")
 
 
-@metric(
-    range=MOS, package=("speechmos.dnsmos", "DNSMOS scores"), paper="Reddy et al., ICASSP 2021",
-    words="DNSMOS of the decoded clip alone, P.808",
-)  # fmt: skip
+@_dnsmos_metric(paper="Reddy et al., ICASSP 2021", words="DNSMOS of the decoded clip alone, P.808")
 def dnsmos_p808(pair: Pair) -> Measured:
     """DNSMOS, the model trained on ITU-T P.808 ratings. Reddy et al., ICASSP 2021."""
-    return _opinion(_dnsmos(pair.decoded)["p808_mos"]) if pair.reference.seconds >= SHORTEST else _too_short()
+    return _dnsmos(pair, "p808_mos")
 
 
-def _dnsmos(sound: Sound) -> Any:
-    """Both scores of a clip. Samples beyond full scale, which the package refuses, are clipped."""
-    clipped: Waveform = np.clip(sound.at(16_000), -1.0, 1.0)
-    return sound.once("dnsmos", lambda: _dnsmos_models()(clipped, 16_000, False))
+def _dnsmos(pair: Pair, score: str) -> Measured:
+    """One of the scores of a clip. Samples beyond full scale, which the package refuses, are clipped."""
+    if pair.reference.seconds < SHORTEST:
+        return _too_short()
+    clipped: Waveform = np.clip(pair.decoded.at(16_000), -1.0, 1.0)
+    return _opinion(pair.decoded.once("dnsmos", lambda: _dnsmos_models()(clipped, 16_000, False))[score])
 
 
 @lru_cache(maxsize=1)

@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from earmark.errors import UsageError
-from earmark.extractors.catalogue import as_frames
-from earmark.extractors.contract import ExtractorCard, Frames, Waveform
+from earmark.extractors.contract import ExtractorCard, Frames, Waveform, as_frames
 
 __all__ = ["Function", "wants_sound"]
 
@@ -43,7 +42,7 @@ class Function:
         given = getattr(function, "card", None)
         card = ExtractorCard(name=function.__name__, title="Python function", rate=rate)
         self.has_own_card = given is not None
-        self.card = card if given is None else ExtractorCard(**{"name": card.name, "rate": rate, **dict(given)})
+        self.card = card if given is None else ExtractorCard.read(card.name, {"rate": rate, **dict(given)})
 
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
         return [as_frames([self._function(waveform, *self._rate, **self._parameters)], 1)[0] for waveform in waveforms]
@@ -59,11 +58,11 @@ def _required(function: Callable[..., Any], parameters: Mapping[str, Any]) -> li
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return [
         name
-        for name, one in inspect.signature(function).parameters.items()
-        if one.kind in kinds and one.default is one.empty and name not in parameters
+        for name, argument in inspect.signature(function).parameters.items()
+        if argument.kind in kinds and argument.default is argument.empty and name not in parameters
     ]
 
 
 def _takes(function: Callable[..., Any], name: str) -> bool:
-    found = inspect.signature(function).parameters
-    return name in found or any(one.kind is inspect.Parameter.VAR_KEYWORD for one in found.values())
+    known = inspect.signature(function).parameters
+    return name in known or any(argument.kind is argument.VAR_KEYWORD for argument in known.values())

@@ -21,8 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from earmark.errors import InputError, UsageError, require
-from earmark.extractors.catalogue import as_frames
-from earmark.extractors.contract import ExtractorCard, Frames, Waveform
+from earmark.extractors.contract import ExtractorCard, Frames, Waveform, as_frames
 from earmark.extractors.windows import SHORTEST, cover
 from earmark.registry import load_path
 

@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from earmark.errors import EarmarkError, InputError, UsageError, require
-from earmark.extractors.contract import ExtractorCard, Frames, Waveform
+from earmark.extractors.contract import ExtractorCard, Frames, Waveform, as_array
 from earmark.extractors.windows import SHORTEST, cover
 from earmark.registry import load_path
 
@@ -63,17 +61,17 @@ class MtebEncoder:
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
         data = require("torch.utils.data", "mteb encoders", "torch")
         loader = data.DataLoader(
-            _Clips([cover(one, self._shortest, 1) for one in waveforms], self.card.rate),
+            _Clips([cover(waveform, self._shortest, 1) for waveform in waveforms], self.card.rate),
             batch_size=1,
             collate_fn=_in_lists,
         )
         try:
-            found = self._encoder.encode(
+            answer = self._encoder.encode(
                 loader, task_metadata=self._task, hf_split="test", hf_subset="default", show_progress_bar=False
             )
         except ImportError as error:  # some are asked for on first use
             raise _missing(self.card.name, error) from error
-        vectors = found.detach().cpu().float().numpy() if hasattr(found, "detach") else np.asarray(found)
+        vectors = as_array(answer.float() if hasattr(answer, "detach") else answer)
         if vectors.ndim != 2 or len(vectors) != len(waveforms):
             raise InputError(f"{self.card.name} returned an array {vectors.shape} for {len(waveforms)} clips.")
         return [Frames(vector[None, :], 1) for vector in vectors]
@@ -84,8 +82,8 @@ def _load(mteb: Any, name: str, revision: str | None, device: str) -> Any:
     try:
         if ":" not in name:
             return mteb.get_model(name, revision=revision, device=device)
-        found: Any = load_path(name, "mteb encoder")
-        return found(name, revision, device=device) if isinstance(found, type) else found
+        encoder: Any = load_path(name, "mteb encoder")
+        return encoder(name, revision, device=device) if isinstance(encoder, type) else encoder
     except EarmarkError:
         raise
     except ImportError as error:
@@ -110,9 +108,9 @@ class _Clips:
     def __len__(self) -> int:
         return len(self._waveforms)
 
-    def __getitem__(self, place: int) -> dict[str, Any]:
+    def __getitem__(self, number: int) -> dict[str, Any]:
         # mteb's collators write into rows, so every row is a new one.
-        return {"audio": {"array": self._waveforms[place].copy(), "sampling_rate": self._rate}}
+        return {"audio": {"array": self._waveforms[number].copy(), "sampling_rate": self._rate}}
 
 
 def _in_lists(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:

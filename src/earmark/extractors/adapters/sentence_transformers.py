@@ -57,7 +57,7 @@ class SentenceTransformersModel:
             title=f"sentence-transformers model {Path(name).name}",
             rate=stated,
             dimension=self._model.get_embedding_dimension(),
-            parameters=sum(one.numel() for one in self._model.parameters()),
+            parameters=sum(weights.numel() for weights in self._model.parameters()),
             version=f"1 {revision or ''}",
         )
 

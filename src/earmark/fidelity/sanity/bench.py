@@ -1,4 +1,4 @@
-"""The sanity bench at work: pairs are drawn, every metric scores them, and scores go to a store that survives a kill.
+"""The sanity bench: a stage that draws pairs and has every metric score them, into a journal that survives a kill.
 
 Work is cut into tasks, one for a pair and a group of columns that share their neighbour searches, each in a process
 with one thread. A task's numbers depend on nothing but the task.
@@ -6,19 +6,11 @@ with one thread. A task's numbers depend on nothing but the task.
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
-import os
-import signal
 import time
-from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from threadpoolctl import threadpool_limits
 
 from earmark._version import __version__
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
@@ -27,12 +19,14 @@ from earmark.fidelity.measure import measure
 from earmark.fidelity.metrics import NETWORK
 from earmark.fidelity.sanity import rules
 from earmark.fidelity.sanity.columns import Column, choose, neighbours_of, own_values
-from earmark.fidelity.sanity.data import CHECKS, DEFAULT_N, Floats, Grid, Pair, draw_pair
+from earmark.fidelity.sanity.data import CHECKS, DEFAULT_N, Floats, Grid, Pair, draw_pair, value_text
 from earmark.fidelity.sanity.rules import Edition, Kind
-from earmark.fidelity.sanity.store import Place, Score, Store
 from earmark.fidelity.sanity.table import Sanity, judged
 from earmark.progress import progress_bar
 from earmark.registry import load_path
+from earmark.runs.engine import work_through
+from earmark.runs.journal import Journal, Trial, TrialScore
+from earmark.runs.pool import ITEM_SECONDS, Died, make_pool
 
 REPEATS = 10
 BATCH = 8
@@ -64,17 +58,13 @@ class Task(NamedTuple):
     seed: int
     device: str = "cpu"
 
-    def place(self, column: Column) -> Place:
-        return Place(column.key, self.check, self.subcase, value_text(self.value), self.repeat)
+    def trial(self, column: Column) -> Trial:
+        return Trial(column.key, self.check, self.subcase, value_text(self.value), self.repeat)
 
     @property
     def size(self) -> float:
         """How many points the check puts beyond n, for the order of work."""
         return self.value if CHECKS[self.check].sized else 0.0
-
-
-def value_text(value: float) -> str:
-    return format(value, ".12g")
 
 
 def sanity(
@@ -120,23 +110,40 @@ def sanity(
     setup = _checked(Setup(_known_checks(checks), edition, grid, repeats, n, seed, device), least, jobs, minutes)
     if jobs > 1 and any(column.function for column in columns):
         raise UsageError("A function given as an object runs with jobs=1: give its import path to use more processes.")
-    with Store(into, {"n": n, "seed": seed, "version": __version__}) as store:
-        run(setup, columns, store, jobs=jobs, minutes=minutes, progress=progress)
-        return judged(columns, setup.checks, store.found, edition=edition, grid=grid, repeats=repeats)
+    with Journal(into, {"n": n, "seed": seed, "version": __version__}) as journal:
+        run(setup, columns, journal, jobs=jobs, minutes=minutes, progress=progress)
+        return judged(columns, setup.checks, journal.scores, edition=edition, grid=grid, repeats=repeats)
 
 
 def run(
-    setup: Setup, columns: Sequence[Column], store: Store, *, jobs: int = 1, minutes: float | None = None,
+    setup: Setup, columns: Sequence[Column], journal: Journal, *, jobs: int = 1, minutes: float | None = None,
     progress: bool = False,
 ) -> None:  # fmt: skip
-    """Score what the store does not have yet, cheapest and most telling first, until all is done or time is up."""
-    waiting = unfinished(tasks(setup, columns), store)
+    """Score what the journal does not have yet, cheapest and most telling first, until all is done or time is up."""
+    waiting = unfinished(tasks(setup, columns), journal)
     deadline = None if minutes is None else time.monotonic() + 60.0 * minutes
-    bar = progress_bar(progress, len(waiting), "sanity", "pair")
-    with bar as tick, contextlib.closing(_scored(batches(waiting), jobs, deadline)) as results:
-        for done, scores in results:
-            store.add(scores)
-            tick(done)
+    cut = batches(waiting)
+    processes = min(jobs, len(cut)) if jobs > 1 and len(cut) > 1 else 0
+
+    def begun() -> Iterator[list[Task]]:
+        for batch in cut if processes else ([task] for task in waiting):
+            if deadline is not None and time.monotonic() > deadline:
+                return
+            yield [travelling(task) for task in batch] if processes else batch
+
+    def keep(task: Task, scores: list[TrialScore] | Exception) -> None:
+        if isinstance(scores, Died):
+            raise InputError(
+                "A worker process of the sanity run died, most likely for want of memory: give fewer jobs; with a "
+                "folder the run continues where it stopped."
+            )
+        if isinstance(scores, Exception):
+            scores = [TrialScore(task.trial(column), float("nan"), str(scores)) for column in task.columns]
+        journal.add(scores)
+
+    pool = make_pool(score_all, processes, limit=6 * ITEM_SECONDS, fatal=(Exception,))
+    with progress_bar(progress, len(waiting), "sanity", "pair") as tick, pool:
+        work_through(begun(), pool.map, keep=keep, tick=tick)
 
 
 def tasks(setup: Setup, columns: Sequence[Column]) -> list[Task]:
@@ -169,13 +176,12 @@ def _group(column: Column) -> tuple[int, str]:
     return (1, "") if column.correction == "none" else (2, "")
 
 
-def unfinished(all_tasks: Sequence[Task], store: Store) -> list[Task]:
-    found = []
-    for task in all_tasks:
-        left = tuple(column for column in task.columns if task.place(column) not in store.found)
-        if left:
-            found.append(task._replace(columns=left))
-    return found
+def unfinished(all_tasks: Sequence[Task], journal: Journal) -> list[Task]:
+    left = [
+        task._replace(columns=tuple(column for column in task.columns if task.trial(column) not in journal.scores))
+        for task in all_tasks
+    ]
+    return [task for task in left if task.columns]
 
 
 def batches(waiting: Sequence[Task]) -> list[list[Task]]:
@@ -197,7 +203,7 @@ def _shared(task: Task, other: Task) -> bool:
 # --- one task ---------------------------------------------------------------------------------------------
 
 
-def score(task: Task) -> list[Score]:
+def score(task: Task) -> list[TrialScore]:
     """The scores of one task; where a metric has none, NaN and the reason."""
     check = CHECKS[task.check]
     subcase = check.subcase(task.subcase)
@@ -208,11 +214,16 @@ def score(task: Task) -> list[Score]:
     if built_in:
         name = (task.check, task.subcase, task.repeat, task.n, task.seed) if check.fixed else None
         found |= _score_built_in(built_in, _reference(pair.real, name), pair.generated, task.device)
-    return [Score(task.place(column), *found[column.key]) for column in task.columns]
+    return [TrialScore(task.trial(column), *found[column.key]) for column in task.columns]
 
 
-def score_all(tasks: Sequence[Task]) -> list[Score]:
-    return [found for task in tasks for found in score(task)]
+def score_all(tasks: Sequence[Task]) -> list[list[TrialScore]]:
+    return [score(task) for task in tasks]
+
+
+def travelling(task: Task) -> Task:
+    """The task as it can travel to another process: columns there load their function by its path."""
+    return task._replace(columns=tuple(replace(column, function=None) for column in task.columns))
 
 
 _known: dict[Any, Reference] = {}  # the real set this process saw last, with what is known of its neighbourhoods
@@ -273,70 +284,6 @@ def _measured(columns: Sequence[Column], real: Reference, generated: Floats, dev
         device=device,
     )
     return [float(values[name]) for name in names]
-
-
-# --- processes --------------------------------------------------------------------------------------------
-
-
-def _scored(waiting: Sequence[Sequence[Task]], jobs: int, deadline: float | None) -> Generator[tuple[int, list[Score]]]:
-    """How many tasks were done and their scores, as they come; nothing new is begun after the deadline."""
-    if jobs == 1 or len(waiting) < 2:
-        with threadpool_limits(1, user_api="blas"):
-            for task in (task for batch in waiting for task in batch):
-                if _late(deadline):
-                    return
-                yield 1, score(task)
-        return
-    # Not forked: a copy of a process with BLAS and numba threads can wait for ever on a lock one of them held.
-    context = multiprocessing.get_context("spawn")
-    left = iter(waiting)
-    running: dict[Future[list[Score]], int] = {}
-    with _one_thread_each(), ProcessPoolExecutor(min(jobs, len(waiting)), context, initializer=_begin) as pool:
-        try:
-            while True:
-                while len(running) < 2 * jobs and not _late(deadline) and (batch := next(left, None)):
-                    running[pool.submit(score_all, [travelling(task) for task in batch])] = len(batch)
-                if not running:
-                    return
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    yield running.pop(future), future.result()
-        except BrokenProcessPool:
-            raise InputError(
-                "A worker process of the sanity run died, most likely for want of memory: give fewer jobs; with a "
-                "folder the run continues where it stopped."
-            ) from None
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-
-
-def travelling(task: Task) -> Task:
-    """The task as it can travel to another process: columns there load their function by its path."""
-    return task._replace(columns=tuple(replace(column, function=None) for column in task.columns))
-
-
-def _late(deadline: float | None) -> bool:
-    return deadline is not None and time.monotonic() > deadline
-
-
-@contextlib.contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Libraries of the processes begun inside see one core each."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-
-def _begin() -> None:
-    # The parent answers an interrupt, once.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 # --- what was asked for -----------------------------------------------------------------------------------

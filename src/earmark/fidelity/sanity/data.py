@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from earmark.geometry.spaces import mean_and_spread
 
 Floats = NDArray[np.float64]
-Draw = Callable[["Subcase", float, int, np.random.Generator], Floats]
+Rng = np.random.Generator
+Draw = Callable[["Subcase", float, int, Rng], Floats]
 Grid = Literal["full", "thin"]
 
 DEFAULT_N = 1000
@@ -81,10 +82,10 @@ class Check:
 
 def draw_pair(check: Check, subcase: Subcase, value: float, repeat: int, *, n: int = DEFAULT_N, seed: int = 0) -> Pair:
     """The standardised pair of one grid value and repeat; the same arguments give the same pair everywhere."""
-    part = "fixed" if check.fixed else _text(value)
+    part = "fixed" if check.fixed else value_text(value)
     names = (check.name, subcase.stream, str(repeat))
     real = check.real(subcase, value, n, generator(seed, *names, "real", part))
-    generated = check.generated(subcase, value, n, generator(seed, *names, "generated", _text(value)))
+    generated = check.generated(subcase, value, n, generator(seed, *names, "generated", value_text(value)))
     return standardised(real, generated)
 
 
@@ -100,15 +101,12 @@ def standardised(real: Floats, generated: Floats) -> Pair:
     return Pair((real - mean) / spread, (generated - mean) / spread)
 
 
-def _text(value: float) -> str:
+def value_text(value: float) -> str:
+    """A value of a grid as draws and scores are named by it."""
     return format(value, ".12g")
 
 
-# --- grids ----------------------------------------------------------------------------------------
-
-
-def linear(low: float, high: float, count: int) -> Floats:
-    return np.linspace(low, high, count)
+# --- grids ------------------------------------------------------------------------------------------------
 
 
 def logarithmic(low: float, high: float, count: int) -> Floats:
@@ -126,16 +124,8 @@ def whole(values: Floats) -> Floats:
 # How many values the GICDM paper kept of the benchmark's 51, 50 and 20 is lost. A value in the middle needs an odd
 # number. Some ten instead of 50 are likely: only then is the value nearest to the 0.95-quantile of "Simultaneous Mode
 # Dropping" the last one, and only there is Recall, which passes in the published table, lower than at the start.
-
-
-def _many(grid: Grid) -> int:
-    return 51 if grid == "full" else 11
-
-
-def _few(grid: Grid) -> int:
-    return 20 if grid == "full" else 10
-
-
+_MANY = {"full": 51, "thin": 11}
+_FEW = {"full": 20, "thin": 10}
 MEAN_ENDS = {1: 6.0, 8: 3.0, 64: 1.0}
 STD_ENDS = {1: 3.0, 8: 1.0, 64: 0.5}
 MODE_SPREAD = {1: 1 / 6, 8: 1 / 3, 64: 1.0}
@@ -143,156 +133,96 @@ MODE_SPREAD = {1: 1 / 6, 8: 1 / 3, 64: 1.0}
 
 def _mean_grid(case: Subcase, grid: Grid) -> Floats:
     end = MEAN_ENDS.get(case.d, 6.0)
-    return linear(-end, end, _many(grid))
-
-
-def _std_grid(case: Subcase, grid: Grid) -> Floats:
-    return logarithmic(-STD_ENDS[case.d], STD_ENDS[case.d], _many(grid))
+    return np.linspace(-end, end, _MANY[grid])
 
 
 def _size_grid(case: Subcase, grid: Grid) -> Floats:
-    return whole(logarithmic(2, 4, _few(grid)))
+    return whole(logarithmic(2, 4, _FEW[grid]))
 
 
-# --- draws: (sub-case, grid value, n, generator) -> points [n, d] -------------------------------------
+# --- draws: (sub-case, grid value, n, generator) -> points [n, d] -----------------------------------------
 
 
-def _gaussian(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
+def _gaussian(case: Subcase, value: float, n: int, rng: Rng) -> Floats:
     return rng.standard_normal((n, case.d))
 
 
-def _shifted(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
+def _shifted(case: Subcase, value: float, n: int, rng: Rng) -> Floats:
     return rng.standard_normal((n, case.d)) + value
 
 
 def _with_outlier(draw: Draw, role: str) -> Draw:
     """One more point, at the largest mean of the grid, when the scenario puts the outlier into this set."""
 
-    def drawn(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
+    def with_outlier(case: Subcase, value: float, n: int, rng: Rng) -> Floats:
         points = draw(case, value, n, rng)
-        if case.scenario != role:
-            return points
-        return np.vstack([points, np.full(case.d, MEAN_ENDS[case.d])])
+        return points if case.scenario != role else np.vstack([points, np.full(case.d, MEAN_ENDS[case.d])])
 
-    return drawn
+    return with_outlier
 
 
-def _with_pareto(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
+def _with_pareto(case: Subcase, value: float, n: int, rng: Rng) -> Floats:
     return np.column_stack([rng.standard_normal(n) + value, 1.0 + rng.pareto(1.01, n)])
 
 
-def _scaled(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
-    return rng.standard_normal((n, case.d)) * value
-
-
 def _second_scaled(shift: float) -> Draw:
-    def drawn(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
-        points = rng.standard_normal((n, 2))
-        points[:, 0] += shift
-        points[:, 1] *= value
-        return points
-
-    return drawn
+    return lambda case, value, n, rng: rng.standard_normal((n, 2)) * [1.0, value] + [shift, 0.0]
 
 
 def _one_disjoint(shift: float) -> Draw:
-    def drawn(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
+    def disjoint(case: Subcase, value: float, n: int, rng: Rng) -> Floats:
         points = rng.standard_normal((n, int(value) + 1))
         points[:, 0] += shift
         return points
 
-    return drawn
+    return disjoint
 
 
 def _rounded(role: str) -> Draw:
-    def drawn(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
+    def rounded(case: Subcase, value: float, n: int, rng: Rng) -> Floats:
         points = rng.standard_normal((n, 1)) * value
         return np.round(points) if case.scenario == role else points
 
-    return drawn
+    return rounded
 
 
-def _cube(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
-    return rng.random((n, case.d))
-
-
-def _cube_of_size(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
-    return rng.random((int(value), case.d))
-
-
-def _moved_cube(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
+def _moved_cube(case: Subcase, value: float, n: int, rng: Rng) -> Floats:
     """Moved along the diagonal until a fifth of the volume is shared."""
-    moved = 1.0 - float(0.2 ** (1.0 / case.d))
-    return rng.random((int(value), case.d)) + moved
+    return rng.random((int(value), case.d)) + (1.0 - float(0.2 ** (1.0 / case.d)))
 
 
-def _thousand(draw: Draw) -> Draw:
-    """The real set of a check whose generated set grows: always of the size in the paper."""
-
-    def drawn(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
-        return draw(case, value, DEFAULT_N, rng)
-
-    return drawn
-
-
-def on_sphere(d: int, n: int, rng: np.random.Generator) -> Floats:
+def on_sphere(d: int, n: int, rng: Rng) -> Floats:
     """n points on the unit sphere of R^d."""
     points = rng.standard_normal((n, d))
     return np.asarray(points / np.linalg.norm(points, axis=1, keepdims=True), np.float64)
 
 
-def _sphere(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
-    return on_sphere(case.d, n, rng)
-
-
-def _sphere_of_radius(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
-    return np.asarray(value * on_sphere(case.d, n, rng), np.float64)
-
-
-def _two_modes(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
+def _two_modes(case: Subcase, value: float, n: int, rng: Rng) -> Floats:
     side = rng.integers(0, 2, n)[:, None] - 0.5
     return np.asarray(rng.standard_normal((n, case.d)) + value * side, np.float64)
 
 
-def _one_wide_mode(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
-    return rng.standard_normal((n, case.d)) * float(np.sqrt(1.0 + value**2))
-
-
-def _ten_modes(case: Subcase, weights: Floats, n: int, rng: np.random.Generator) -> Floats:
+def _ten_modes(weights: Callable[[float], Floats]) -> Draw:
     """Ten modes along the diagonal; how many points each gets is drawn too."""
-    mode = rng.choice(10, n, p=weights / weights.sum())
-    points = rng.standard_normal((n, case.d)) * MODE_SPREAD[case.d]
-    return np.asarray(points + (10.0 * mode / 9.0)[:, None], np.float64)
+
+    def modes(case: Subcase, value: float, n: int, rng: Rng) -> Floats:
+        chances = weights(value)
+        mode = rng.choice(10, n, p=chances / chances.sum())
+        points = rng.standard_normal((n, case.d)) * MODE_SPREAD[case.d]
+        return np.asarray(points + (10.0 * mode / 9.0)[:, None], np.float64)
+
+    return modes
 
 
-def _all_modes(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
-    return _ten_modes(case, np.ones(10), n, rng)
+_ALL_MODES = _ten_modes(lambda _: np.ones(10))
 
 
-def _last_modes_dropped(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
-    return _ten_modes(case, (np.arange(10) < 10 - int(value)).astype(np.float64), n, rng)
-
-
-def _other_modes_fading(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
-    weights = np.full(10, max(1.0 - value, 0.0))
-    weights[0] = 1.0
-    return _ten_modes(case, weights, n, rng)
-
-
-def _first_centres(count: int, n: int, rng: np.random.Generator) -> Floats:
+def _first_centres(count: int, n: int, rng: Rng) -> Floats:
     mode = rng.integers(0, count, n)
     return np.asarray(INVENTION_CENTRES[mode] + 0.25 * rng.standard_normal((n, 2)), np.float64)
 
 
-def _five_centres(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
-    return _first_centres(5, n, rng)
-
-
-def _so_many_centres(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
-    return _first_centres(int(value), n, rng)
-
-
-def _in_ball(d: int, radius: float, n: int, rng: np.random.Generator) -> Floats:
+def _in_ball(d: int, radius: float, n: int, rng: Rng) -> Floats:
     """Uniform in a ball, by rejection in its cube."""
     kept = np.empty((0, d))
     while len(kept) < n:
@@ -301,7 +231,7 @@ def _in_ball(d: int, radius: float, n: int, rng: np.random.Generator) -> Floats:
     return kept[:n]
 
 
-def _in_torus(n: int, rng: np.random.Generator) -> Floats:
+def _in_torus(n: int, rng: Rng) -> Floats:
     """A ring of radius 1 in the x-y plane with a tube of radius 0.1: uniform in angle and tube, not in volume."""
     angle = rng.uniform(0.0, 2.0 * np.pi, n)
     tube = _in_ball(2, 0.1, n, rng)
@@ -311,15 +241,15 @@ def _in_torus(n: int, rng: np.random.Generator) -> Floats:
 def _ball_or_torus(role: str) -> Draw:
     """The scenario names the body that is real; the generated set, as large as the grid says, is the other."""
 
-    def drawn(case: Subcase, value: float, n: int, rng: np.random.Generator) -> Floats:
+    def body(case: Subcase, value: float, n: int, rng: Rng) -> Floats:
         count = DEFAULT_N if role == "real" else int(value)
         ball = (case.scenario == "ball") == (role == "real")
         return _in_ball(3, 0.8, count, rng) if ball else _in_torus(count, rng)
 
-    return drawn
+    return body
 
 
-# --- the fifteen checks -------------------------------------------------------------------------------
+# --- the fifteen checks -----------------------------------------------------------------------------------
 
 
 def _by_dimension(*dimensions: int) -> tuple[Subcase, ...]:
@@ -347,52 +277,63 @@ CHECKS = {
             lambda case, value, n, rng: _with_pareto(case, 0.0, n, rng), _with_pareto,
         ),
         Check(
-            "std", "Gaussian Std. Deviation Difference", "standard deviation", _by_dimension(1, 8, 64), _std_grid,
-            _gaussian, _scaled, logarithmic=True,
+            "std", "Gaussian Std. Deviation Difference", "standard deviation", _by_dimension(1, 8, 64),
+            lambda case, grid: logarithmic(-STD_ENDS[case.d], STD_ENDS[case.d], _MANY[grid]),
+            _gaussian, lambda case, value, n, rng: rng.standard_normal((n, case.d)) * value, logarithmic=True,
         ),
         Check(
             "scaling", "Scaling One Dimension", "scale of the second coordinate", _one_case(2),
-            lambda case, grid: logarithmic(-3, 3, _few(grid)), _second_scaled(0.0), _second_scaled(6.0), fixed=False,
+            lambda case, grid: logarithmic(-3, 3, _FEW[grid]), _second_scaled(0.0), _second_scaled(6.0), fixed=False,
             logarithmic=True,
         ),
         Check(
             "one_disjoint", "One Disjoint Dim. + Many Identical Dim.", "identical dimensions", _one_case(0),
-            lambda case, grid: whole(logarithmic(0, 3, _few(grid))), _one_disjoint(0.0), _one_disjoint(6.0),
+            lambda case, grid: whole(logarithmic(0, 3, _FEW[grid])), _one_disjoint(0.0), _one_disjoint(6.0),
             fixed=False, logarithmic=True,
         ),
         Check(
             "discrete", "Discrete Num. vs. Continuous Num.", "scale before rounding",
             tuple(Subcase(f"{role} rounded", 1, f"{role} rounded", role) for role in ("real", "generated")),
-            lambda case, grid: logarithmic(0, 3, _few(grid)), _rounded("real"), _rounded("generated"), fixed=False,
+            lambda case, grid: logarithmic(0, 3, _FEW[grid]), _rounded("real"), _rounded("generated"), fixed=False,
             logarithmic=True,
         ),
         Check(
             "cube_size", "Hypercube, Varying Sample Size", "points in each set", _by_dimension(1, 8, 64), _size_grid,
-            _cube_of_size, _moved_cube, fixed=False, sized=True, logarithmic=True,
+            lambda case, value, n, rng: rng.random((int(value), case.d)), _moved_cube, fixed=False, sized=True,
+            logarithmic=True,
         ),
         Check(
             "cube_generated_size", "Hypercube, Varying Syn. Size", "generated points", _by_dimension(1, 8, 64),
-            _size_grid, _thousand(_cube), _moved_cube, sized=True, logarithmic=True,
+            # The real set of a check whose generated set grows is always of the size in the paper.
+            _size_grid, lambda case, value, n, rng: rng.random((DEFAULT_N, case.d)), _moved_cube, sized=True,
+            logarithmic=True,
         ),
         Check(
             "sphere", "Hypersphere Surface", "radius", _by_dimension(2, 16, 128),
-            lambda case, grid: linear(0.1, 1.9, _many(grid)), _sphere, _sphere_of_radius,
+            lambda case, grid: np.linspace(0.1, 1.9, _MANY[grid]),
+            lambda case, value, n, rng: on_sphere(case.d, n, rng),
+            lambda case, value, n, rng: np.asarray(value * on_sphere(case.d, n, rng), np.float64),
         ),
         Check(
             "mode_collapse", "Mode Collapse", "distance of the modes", _by_dimension(1, 8, 64),
-            lambda case, grid: linear(0.0, 5.0, _few(grid)), _two_modes, _one_wide_mode, fixed=False,
+            lambda case, grid: np.linspace(0.0, 5.0, _FEW[grid]), _two_modes,
+            lambda case, value, n, rng: rng.standard_normal((n, case.d)) * float(np.sqrt(1.0 + value**2)), fixed=False,
         ),
         Check(
             "modes_one_by_one", "Sequential Mode Dropping", "modes dropped", _by_dimension(1, 8, 64),
-            lambda case, grid: linear(0.0, 9.0, 10), _all_modes, _last_modes_dropped,
+            lambda case, grid: np.linspace(0.0, 9.0, 10), _ALL_MODES,
+            _ten_modes(lambda value: (np.arange(10) < 10 - int(value)).astype(np.float64)),
         ),
         Check(
             "modes_together", "Simultaneous Mode Dropping", "weight taken from nine modes", _by_dimension(1, 8, 64),
-            lambda case, grid: linear(0.0, 1.0, 50 if grid == "full" else 10), _all_modes, _other_modes_fading,
+            lambda case, grid: np.linspace(0.0, 1.0, 50 if grid == "full" else 10), _ALL_MODES,
+            _ten_modes(lambda value: np.array([1.0, *[max(1.0 - value, 0.0)] * 9])),
         ),
         Check(
             "invention", "Mode Dropping + Invention", "generated modes", _one_case(2),
-            lambda case, grid: linear(1.0, 10.0, 10), _five_centres, _so_many_centres,
+            lambda case, grid: np.linspace(1.0, 10.0, 10),
+            lambda case, value, n, rng: _first_centres(5, n, rng),
+            lambda case, value, n, rng: _first_centres(int(value), n, rng),
         ),
         Check(
             "torus", "Sphere vs. Torus", "generated points",

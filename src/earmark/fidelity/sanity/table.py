@@ -17,10 +17,10 @@ import numpy as np
 from earmark.fidelity.sanity import rules
 from earmark.fidelity.sanity.columns import Column
 from earmark.fidelity.sanity.criteria import PASSED, Curve, Outcome, merge
-from earmark.fidelity.sanity.data import CHECKS, Grid
+from earmark.fidelity.sanity.data import CHECKS, Grid, value_text
 from earmark.fidelity.sanity.rules import GROUPS, CellName, Edition, Line
-from earmark.fidelity.sanity.store import Place, Score
 from earmark.published import read
+from earmark.runs.journal import Trial, TrialScore
 
 TABLES = {"fidelity": "gicdm_table6_fidelity", "coverage": "gicdm_table7_coverage"}
 HEADER = (
@@ -120,7 +120,7 @@ class Sanity:
 def judged(
     columns: Sequence[Column],
     checks: Sequence[str],
-    scores: Mapping[Place, Score],
+    scores: Mapping[Trial, TrialScore],
     *,
     edition: Edition = "amended",
     grid: Grid = "full",
@@ -143,13 +143,13 @@ def judged(
 
 
 def _mean_curve(
-    column: Column, check: str, subcase: str, scores: Mapping[Place, Score], grid: Grid, repeats: int
+    column: Column, check: str, subcase: str, scores: Mapping[Trial, TrialScore], grid: Grid, repeats: int
 ) -> MeanCurve:
     values = CHECKS[check].grid(CHECKS[check].subcase(subcase), grid)
     means, counts = np.full(len(values), np.nan), np.zeros(len(values), np.int64)
     for at, value in enumerate(values):
-        places = [Place(column.key, check, subcase, format(value, ".12g"), repeat) for repeat in range(repeats)]
-        found = [scores[place].score for place in places if place in scores]
+        trials = [Trial(column.key, check, subcase, value_text(value), repeat) for repeat in range(repeats)]
+        found = [scores[trial].score for trial in trials if trial in scores]
         counts[at] = len(found)
         if found:
             means[at] = float(np.mean(found))  # NaN when a repeat has no score: then neither has the mean

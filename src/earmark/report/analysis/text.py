@@ -11,6 +11,7 @@ from earmark.report.analysis.page import order_cells
 from earmark.report.metric_text import facts, interval, number
 from earmark.report.score_index import representation
 from earmark.scores import STATUS_MARKS, Row, Scores
+from earmark.scores.spelling import is_single
 from earmark.tables import MISSING, aligned, plain
 
 _PROTOCOLS = {"all": "", "across_groups": " · across groups"}
@@ -63,7 +64,7 @@ def _filled_block(metric: str, rows: list[Row]) -> str:
         value = STATUS_MARKS.get(row.status, "") + number(row.value or 0.0, metric)
         cells[row.subset, name] = f"{value} {interval(row)}".rstrip() if row.status == "predicted" else value
     names = list(dict.fromkeys(name for _, name in cells))
-    subsets = sorted(dict.fromkeys(subset for subset, _ in cells), key=lambda subset: subset.startswith("mean"))
+    subsets = sorted(dict.fromkeys(subset for subset, _ in cells), key=lambda subset: not is_single(subset))
     lines = [["subset", *names]]
     lines += [[subset or "all clips", *(cells.get((subset, name), MISSING) for name in names)] for subset in subsets]
     unit = " (%)" if facts(metric).percent else ""

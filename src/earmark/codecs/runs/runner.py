@@ -1,0 +1,238 @@
+"""A codec run: clips through codecs, delays taken out, metrics, tasks, and a folder of results.
+
+    clips ── code (payload, bits, times) ── delay of each codec ── metrics of each clip ── rows ── report, submission
+                  cached by clip                  cached               cached by clip
+
+Every arrow is found again by the hash of all it depends on, so a killed run continues where it stopped, and a codec,
+a metric or a clip that is added costs what is new.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from earmark._version import __version__
+from earmark.codecs.adapted import Adapted
+from earmark.codecs.clip_work import MOST_SECONDS
+from earmark.codecs.contract import CATEGORIES, Category, Codec, CodecCard
+from earmark.codecs.runs.aggregate import mean_rows, subset_rows
+from earmark.codecs.runs.calibrate import choose_samples, known_delay
+from earmark.codecs.runs.code import code_and_measure
+from earmark.codecs.runs.config import CodecConfig
+from earmark.codecs.runs.folder import write_results
+from earmark.codecs.runs.listen import open_tasks, task_rows
+from earmark.codecs.runs.state import CodecWork
+from earmark.codecs.runs.systems import open_systems
+from earmark.codecs.signal import CORE, require_packages
+from earmark.corpora.clips import Clip, Corpus, length_of
+from earmark.corpora.subsets import PreparedSubset, clip_count, open_corpora, prepare
+from earmark.errors import EarmarkError, UsageError
+from earmark.progress import progress_bar
+from earmark.runs import folder
+from earmark.runs.plan import PlannedStep
+from earmark.runs.store import Cache, open_cache
+from earmark.scores import Row, Scores
+from earmark.wording import counted
+from earmark.workers import thread_count
+
+__all__ = ["CodecRun", "codec", "plan_codecs", "run_codecs"]
+
+log = logging.getLogger("earmark.runs")
+
+Config = CodecConfig | Mapping[str, Any] | str | Path
+
+
+@dataclass(frozen=True)
+class CodecRun:
+    """What a codec run came to. `counts` says, per step, how much was computed, found in the cache, and failed."""
+
+    scores: Scores
+    folder: Path
+    counts: dict[str, dict[str, float]]
+    report: Path | None
+    notes: tuple[str, ...] = ()
+
+
+def codec(
+    codecs: str | Codec | Sequence[str | Codec],
+    corpus: str | Path | Corpus,
+    *,
+    category: Category | None = None,
+    into: str | Path = "codec-run",
+    progress: bool = False,
+    **options: Any,
+) -> CodecRun:
+    """Measure codecs on a corpus: what they keep, at what rate. The scores lie in the folder `into` too.
+
+    Args:
+        codecs: Names as on the command line (`opus@12`, `mp3`, `mypackage.mymodule:MyCodec`) or objects with `card`,
+            `encode` and `decode`.
+        corpus: A folder, a manifest, the name of a corpus, or a Corpus.
+        category: What the sounds are (speech, audio, music); None is what each corpus's card says.
+        into: The folder for the results.
+        progress: Whether bars on stderr show how far the work is.
+        options: Other keys of `CodecConfig`: metrics, extras, tasks, tandem, loss, limit, jobs …
+
+    >>> earmark.codec(["opus@12", "mp3@32"], "sounds/", category="audio").scores.value("pesq", system="opus@12")
+    """
+    given = codecs if isinstance(codecs, Sequence) and not isinstance(codecs, str) else [codecs]
+    settings = [
+        setting if isinstance(setting, str) or isinstance(getattr(setting, "card", None), CodecCard)
+        else Adapted(setting)
+        for setting in given
+    ]  # fmt: skip
+    names = [setting if isinstance(setting, str) else setting.card.name for setting in settings]
+    spec = corpus.name if isinstance(corpus, Corpus) else str(corpus)
+    values = {"codecs": names, "corpus": [spec], "category": category, "into": str(into), **options}
+    corpora = [corpus] if isinstance(corpus, Corpus) else None
+    return run_codecs(CodecConfig.make(values, "codec"), codecs=settings, corpora=corpora, progress=progress)
+
+
+def run_codecs(
+    config: Config,
+    *,
+    codecs: Sequence[str | Codec] | None = None,
+    corpora: Sequence[Corpus] | None = None,
+    progress: bool = False,
+) -> CodecRun:
+    """Do what a config says (a CodecConfig, a mapping or a YAML file) and return the scores and where they lie.
+
+    `codecs` and `corpora` stand in for those the config names, when they exist only in memory.
+    """
+    config = CodecConfig.resolve(config)
+    tasks = open_tasks(config.tasks, config.retention)
+    path = folder.make_folder(config.into)
+    with folder.logging_to(path), open_cache(config.cache.url, config.cache.policy) as cache:
+        folder.write_text(path / "config.yaml", config.portable().to_yaml())
+        log.info("earmark %s: codecs into %s, cache %s", __version__, path, cache.url)
+        try:
+            work = _prepare(config, cache, codecs, corpora, progress)
+            code_and_measure(work)
+            scores = Scores((*_aggregate(work), *task_rows(work, tasks)))
+            write_results(work, path, scores)
+        except EarmarkError as error:
+            log.error("stopped: %s", error)
+            raise
+        report = _report(work, path, scores) if config.report else None
+        log.info("finished: %d rows", len(scores))
+    return CodecRun(scores, path, work.counts, report, tuple(work.notes))
+
+
+def plan_codecs(
+    config: Config, *, codecs: Sequence[str | Codec] | None = None, corpora: Sequence[Corpus] | None = None
+) -> tuple[list[PlannedStep], str]:
+    """What there is to do and about how long it takes; nothing is coded. Also the cache's URL."""
+    config = CodecConfig.resolve(config)
+    with open_cache(config.cache.url, config.cache.policy) as cache:
+        return _plan(_prepare(config, cache, codecs, corpora, False)), cache.url
+
+
+def _prepare(
+    config: CodecConfig,
+    cache: Cache,
+    codecs: Sequence[str | Codec] | None,
+    corpora: Sequence[Corpus] | None,
+    progress: bool,
+) -> CodecWork:
+    """Codecs and corpora opened, every clip known by the hash of its sound."""
+    metrics = tuple(dict.fromkeys([*(config.metrics or CORE), *config.extras]))
+    require_packages(metrics)
+    if config.gain_match and config.definitions == "reference":
+        raise UsageError("The published definitions know no gain matching: leave out one of the two.")
+    systems, notes = open_systems(config.codecs if codecs is None else codecs)
+    limited = [_limited(corpus, config.limit) for corpus in corpora or open_corpora(config.corpus)]
+    jobs = thread_count(None) if config.jobs is None else config.jobs
+    work = CodecWork(
+        config=config, cache=cache, corpora=limited, systems=systems, metrics=metrics, jobs=jobs, progress=progress,
+        notes=notes,
+    )  # fmt: skip
+    wanted = [entry.subsets for entry in config.corpus]
+    with progress_bar(progress, clip_count(limited, wanted), "prepare") as tick:
+        work.subsets = prepare(limited, wanted, workers=max(1, jobs), tick=tick)
+    for subset in work.subsets:
+        if subset.name in work.categories:
+            raise UsageError(f"Two corpora have a subset {subset.name!r}: measure them in two runs, or rename one.")
+        work.categories[subset.name] = _category(config, subset)
+    unreadable = sum(len(subset.failures) for subset in work.subsets)
+    if unreadable:
+        work.notes.append(f"{counted(unreadable, 'clip')} cannot be read; clips.csv says why")
+    work.count("prepare", clips=sum(len(subset.clips) for subset in work.subsets), failed=unreadable)
+    return work
+
+
+def _category(config: CodecConfig, subset: PreparedSubset) -> Category:
+    known = [category for category in CATEGORIES if subset.card.domain == category]
+    if config.category is None and not known:
+        raise UsageError(
+            f"Nothing says what {subset.name} holds, and the overall score depends on it: give the category "
+            f"({', '.join(CATEGORIES)})."
+        )
+    return config.category or known[0]
+
+
+def _limited(corpus: Corpus, limit: int | None) -> Corpus:
+    """The corpus with at most so many clips of each subset, evenly from its beginning to its end."""
+    if limit is None:
+        return corpus
+    kept: list[Clip] = []
+    for clips in corpus.subsets().values():
+        rows = np.linspace(0, len(clips) - 1, min(limit, len(clips))).round().astype(int)
+        kept += [clips[row] for row in rows]
+    return replace(corpus, clips=kept)
+
+
+# Measured on one core for the core metrics, to the right order of magnitude: a plan says minutes or hours.
+_SECONDS_PER_SECOND = 0.08
+_CODING_PER_SECOND = 0.03
+
+
+def _plan(work: CodecWork) -> list[PlannedStep]:
+    """Two steps for each codec; where a delay is not known yet nothing is measured yet."""
+    samples = [sample for sample in work.samples.values() if length_of(sample.clip) <= MOST_SECONDS]
+    seconds = sum(length for subset in work.subsets for length in subset.seconds)
+    pace = seconds / max(1, len(samples)) / max(1, work.jobs)
+    suitable = choose_samples(samples) if any(system.card.delay is None for system in work.systems) else []
+    steps: list[PlannedStep] = []
+    for system in work.systems:
+        work.read_coded(system)
+        known = work.coded[system.name].records
+        todo = sum(sample.digest not in known for sample in samples)
+        left = len(samples)
+        delay = known_delay(work.cache, system, suitable)
+        if delay is not None:
+            work.delays[system.name] = delay
+            work.read_measured(system)
+            left = sum(bool(work.missing_names(system, sample.digest)) for sample in samples)
+        for step, count, cost in (("code", todo, _CODING_PER_SECOND), ("measure", left, _SECONDS_PER_SECOND)):
+            steps.append(PlannedStep(step, "", system.name, count, len(samples), "clips", count * pace * cost))
+    return steps
+
+
+def _aggregate(work: CodecWork) -> list[Row]:
+    rows: list[Row] = []
+    with progress_bar(work.progress, len(work.subsets) * len(work.systems), "aggregate") as tick:
+        for subset in work.subsets:
+            for system in work.systems:
+                rows += subset_rows(work, subset, system)
+                tick(1)
+    return rows + mean_rows(work, rows)
+
+
+def _report(work: CodecWork, path: Path, scores: Scores) -> Path | None:
+    """RUN/report.html; one that cannot be written costs no scores."""
+    gathering = import_module("earmark.report.codecs.gathering")  # the room above this one
+    try:
+        page: Path = gathering.report_codec_run(path, scores=scores, cache=work.cache, corpora=work.corpora)
+        return page
+    except EarmarkError as error:
+        note = f"The report was not written: {error}"
+        log.warning(note)
+        work.notes.append(note)
+        return None

@@ -1,0 +1,125 @@
+"""A codec run in progress: what its stages share, and what they have come to so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from earmark.codecs.alignment import Delay
+from earmark.codecs.clip_work import Known
+from earmark.codecs.contract import Category, Measured
+from earmark.codecs.runs.config import CodecConfig
+from earmark.codecs.runs.systems import CodecSystem
+from earmark.corpora.clips import Clip, Corpus
+from earmark.corpora.subsets import PreparedSubset
+from earmark.runs.engine import Ledger
+from earmark.runs.packs import Records, read_records
+from earmark.runs.store import Cache
+
+__all__ = ["BLOB", "DELAY_METRICS", "ClipResult", "CodecWork", "Sample"]
+
+BLOB = "blob"
+"""The part of a pack that holds what a codec sent."""
+TANDEM_METRICS = ("pesq", "stoi", "mel_distance")
+DELAY_METRICS = ("stft_distance", "mel_distance", "stoi")
+"""Measured once more without the delay taken out, for codecs that have one: what a benchmark without alignment sees."""
+
+
+class Sample(NamedTuple):
+    """A clip by the hash of its sound, and the category it is measured under: that of the first subset with it."""
+
+    clip: Clip
+    digest: str
+    category: Category
+
+
+class ClipResult(NamedTuple):
+    """One clip through one codec. `refused` is why it was not coded; values are by "protocol metric"."""
+
+    clip: Clip
+    digest: str | None
+    known: Known | None
+    values: dict[str, Measured]
+    refused: Measured | None
+
+
+@dataclass(kw_only=True)
+class CodecWork(Ledger):
+    """A run in progress. Systems go by their names, clips by the hash of their sound."""
+
+    config: CodecConfig
+    cache: Cache
+    corpora: list[Corpus]
+    systems: list[CodecSystem]
+    metrics: tuple[str, ...]
+    jobs: int
+    subsets: list[PreparedSubset] = field(default_factory=list)
+    categories: dict[str, Category] = field(default_factory=dict)  # by subset
+    delays: dict[str, Delay] = field(default_factory=dict)
+    coded: dict[str, Records] = field(default_factory=dict)
+    measured: dict[tuple[str, Category], Records] = field(default_factory=dict)
+    refused: dict[tuple[str, str], Measured] = field(default_factory=dict)
+
+    @property
+    def protocol(self) -> str:
+        """What the main measurements are called."""
+        if self.config.definitions == "reference":
+            return "reference"
+        return "gain_matched" if self.config.gain_match else "all"
+
+    @cached_property
+    def samples(self) -> dict[str, Sample]:
+        """Every readable sound once, in the order of the subsets; known once these are prepared."""
+        samples: dict[str, Sample] = {}
+        for subset in self.subsets:
+            for clip, digest in subset.readable:
+                samples.setdefault(digest, Sample(clip, digest, self.categories[subset.name]))
+        return samples
+
+    def read_coded(self, system: CodecSystem) -> None:
+        """Know what the cache holds of a codec's output."""
+        self.coded[system.name] = read_records(self.cache, system.coded_kind)
+
+    def read_measured(self, system: CodecSystem) -> None:
+        """Know what the cache holds of measurements made with the codec's delay taken out."""
+        for category in dict.fromkeys(self.categories.values()):
+            kind = system.measured_kind(self.delays[system.name].seconds, category)
+            self.measured[system.name, category] = read_records(self.cache, kind)
+
+    def names_wanted(self, system: CodecSystem) -> tuple[str, ...]:
+        """Every measurement of a clip through a codec."""
+        config, metrics = self.config, self.metrics
+        names = [f"{self.protocol} {metric}" for metric in metrics]
+        if config.unaligned and self.delays[system.name].seconds and self.protocol != "reference":
+            names += [f"unaligned {metric}" for metric in DELAY_METRICS if metric in metrics]
+        few = [metric for metric in TANDEM_METRICS if metric in metrics] or list(metrics[:3])
+        names += [f"tandem:{number} {metric}" for number in range(1, config.tandem + 1) for metric in few]
+        names += [f"loss:{percent:g}#{config.seed} {metric}" for percent in config.loss for metric in few]
+        return tuple(names)
+
+    def missing_names(self, system: CodecSystem, digest: str) -> tuple[str, ...]:
+        """Measurements of a clip that are not in the cache."""
+        wanted = self.names_wanted(system)
+        if digest not in self.coded[system.name].records:
+            return wanted
+        known = self.measured[system.name, self.samples[digest].category].records.get(digest, {})
+        return tuple(name for name in wanted if name not in known)
+
+    def results(self, subset: PreparedSubset, system: CodecSystem) -> Iterator[ClipResult]:
+        """What came of every clip of a subset, in its order."""
+        unreadable = {failure.id: failure.reason for failure in subset.failures}
+        for clip, digest in zip(subset.clips, subset.digests, strict=True):
+            if digest is None:
+                failed = Measured.failed(unreadable.get(clip.id, "it cannot be read"))
+                yield ClipResult(clip, None, None, {}, failed)
+                continue
+            record = self.coded[system.name].records.get(digest) if system.name in self.coded else None
+            if record is None:
+                why = self.refused.get((system.name, digest), Measured.failed("it was not tried"))
+                yield ClipResult(clip, digest, None, {}, why)
+                continue
+            measured = self.measured[system.name, self.samples[digest].category].records.get(digest, {})
+            values = {name: Measured(*value) for name, value in measured.items()}
+            yield ClipResult(clip, digest, Known(**record), values, None)

@@ -1,0 +1,98 @@
+"""ONNX files: opened for deterministic work, and the files that they read beside themselves.
+
+Weights that tensors keep elsewhere are called "external data": torch's exporter writes `model.onnx.data` beside
+`model.onnx` as a matter of course, and any tensor may name any file. Only the names are read: a protocol buffer is a
+run of (field number << 3 | kind, value), and of every message below only the fields that lead to a tensor are entered.
+Numbers of fields are those of onnx.proto.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from earmark.errors import InputError, require
+
+__all__ = ["external_data", "open_session"]
+
+_EXTERNAL, _KEY, _VALUE = 13, 1, 2
+_FIELDS: dict[str, dict[int, str]] = {
+    "model": {7: "graph", 20: "training", 25: "function"},
+    "training": {1: "graph", 2: "graph"},
+    "function": {7: "node", 11: "attribute"},
+    "graph": {1: "node", 5: "tensor", 15: "sparse"},
+    "node": {5: "attribute"},
+    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
+    "sparse": {1: "tensor", 2: "tensor"},
+    "tensor": {_EXTERNAL: "entry"},
+}
+
+
+def open_session(path: str | PathLike[str], thing: str = "ONNX models", extra: str = "onnx") -> Any:
+    """An onnxruntime session on the CPU: one thread for each call, and it may be called from several at once."""
+    require("onnxruntime", thing, extra)
+    import onnxruntime  # an import statement, so that its version is part of the cache key
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's errors share no type of their own
+        text = " ".join(str(error).split())
+        raise InputError(f"{path} cannot be opened as an ONNX model: {text}.") from error
+
+
+def external_data(model: Path) -> list[Path]:
+    """The files that tensors of a model name, in order, each once. Empty for what is not an ONNX file."""
+    try:
+        with model.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            names = list(dict.fromkeys(_names(data, 0, len(data), "model")))
+    except (OSError, ValueError, IndexError):  # empty, cut short, or no protocol buffer at all
+        return []
+    return [model.parent / name for name in names]
+
+
+def _names(data: mmap.mmap, start: int, end: int, message: str) -> Iterator[str]:
+    for field, low, high in _parts(data, start, end):
+        kind = _FIELDS[message].get(field)
+        if kind == "entry":
+            entry = {number: data[at:to] for number, at, to in _parts(data, low, high)}
+            if entry.get(_KEY) == b"location":
+                yield entry.get(_VALUE, b"").decode()
+        elif kind is not None:
+            yield from _names(data, low, high, kind)
+
+
+def _parts(data: mmap.mmap, at: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Fields of a message that have a length, as (number, start, end); those that have none are passed over."""
+    while at < end:
+        tag, at = _varint(data, at)
+        kind = tag & 7
+        if kind == 0:
+            _, at = _varint(data, at)
+        elif kind in (1, 5):
+            at += 8 if kind == 1 else 4
+        elif kind == 2:
+            size, at = _varint(data, at)
+            if at + size > end:
+                raise ValueError("a field is longer than its message")
+            yield tag >> 3, at, at + size
+            at += size
+        else:
+            raise ValueError(f"there is no wire type {kind}")
+
+
+def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
+        if shift > 63:
+            raise ValueError("a number is too long")

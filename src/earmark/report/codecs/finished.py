@@ -1,0 +1,180 @@
+"""Finished codec runs put side by side: rates and scores of all settings, and pairs at like rates on the same clips."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from earmark._version import __version__
+from earmark.codecs.aggregate import compare
+from earmark.codecs.contract import CodecCard, Measured
+from earmark.codecs.runs.folder import clip_values, read_cards, read_codec_record
+from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.report.codecs.comparison import (
+    Comparison,
+    Failures,
+    compare_settings,
+    compared_metrics,
+    failing,
+    value_rows,
+)
+from earmark.report.codecs.content import Difference
+from earmark.report.codecs.text import shared_text
+from earmark.report.reading import is_mean
+from earmark.scores import Row, Scores, load_scores, merge
+from earmark.submissions import Dataset
+
+__all__ = ["Runs", "comparison_rows", "differences", "open_runs"]
+
+LIKE = 1.25
+"""Rates within this factor are alike."""
+METRICS = ("pesq", "stoi", "mel_distance", "stft_distance")
+
+
+class Runs(NamedTuple):
+    """One or several runs on the same sounds."""
+
+    places: tuple[Path, ...]
+    scores: Scores
+    cards: dict[str, CodecCard]
+    datasets: tuple[Dataset, ...]
+    protocol: str
+    metrics: tuple[str, ...]
+    records: tuple[dict[str, Any], ...]
+    failed: Failures = MappingProxyType({})
+
+    def subsets(self) -> list[str]:
+        return list(dict.fromkeys(row.subset for row in self.scores if not is_mean(row)))
+
+    def compared(self, metrics: Sequence[str] | None, anchor: str | None) -> list[Comparison]:
+        """Every metric (or those named) of every subset that has settings to compare; UsageError for a wrong name."""
+        known = dict.fromkeys(name for subset in self.subsets() for name, _ in compared_metrics(self.scores, subset))
+        for name in metrics or ():
+            if name not in known:
+                raise UsageError(
+                    f"There is no {name} to compare by: two settings must have a value.{did_you_mean(name, known)} "
+                    f"Known here: {', '.join(known) or 'none'}."
+                )
+        found = []
+        described = {dataset.subset: dataset for dataset in self.datasets}
+        for subset in self.subsets():
+            wanted = compared_metrics(self.scores, subset)
+            if metrics is not None:
+                wanted = [(metric, protocol) for metric, protocol in wanted if metric in metrics]
+            found += [
+                compare_settings(
+                    self.scores,
+                    self.cards,
+                    subset,
+                    metric,
+                    protocol=protocol,
+                    anchor=anchor,
+                    left_out=failing(self.failed, described[subset], metric) if subset in described else {},
+                )
+                for metric, protocol in wanted
+            ]
+        return found
+
+
+def open_runs(places: Sequence[str | Path], scores: Scores | None = None) -> Runs:
+    """The runs in these folders; refused when they measured one subset on different sounds or in different ways.
+
+    `scores` are theirs, where they are at hand.
+    """
+    folders = tuple(Path(place) for place in places)
+    records = tuple(read_codec_record(place) for place in folders)
+    protocols = {record["protocol"] for record in records}
+    if len(protocols) > 1:
+        raise UsageError(
+            f"The runs were measured in different ways ({', '.join(sorted(protocols))}): compare like runs."
+        )
+    datasets: dict[str, Dataset] = {}
+    cards: dict[str, CodecCard] = {}
+    failed: dict[str, dict[str, Any]] = {}
+    for place, record in zip(folders, records, strict=True):
+        for given in record["datasets"]:
+            dataset = Dataset(**given)
+            if datasets.setdefault(dataset.subset, dataset).digest != dataset.digest:
+                raise InputError(f"{place}: its {dataset.subset} holds other sounds than that of the runs before it.")
+        cards |= read_cards(record)
+        for subset, codecs in record.get("failed", {}).items():
+            failed.setdefault(subset, {}).update(codecs)
+    if scores is None:
+        scores = merge(*(load_scores(place / "scores.csv") for place in folders), on_conflict="last")
+    metrics = tuple(dict.fromkeys(metric for record in records for metric in record["metrics"]))
+    return Runs(folders, scores, cards, tuple(datasets.values()), protocols.pop(), metrics, records, failed)
+
+
+def differences(runs: Runs, metrics: Sequence[str] | None = None) -> list[Difference]:
+    """Each setting against the setting of another family whose rate is nearest, where that is alike, clip by clip."""
+    found: list[Difference] = []
+    for metric in metrics or METRICS:
+        if metric not in runs.metrics:
+            continue
+        values: dict[str, dict[str, dict[str, Measured]]] = {}
+        for place in runs.places:
+            for subset, system, clip, value in clip_values(place, metric):
+                values.setdefault(subset, {}).setdefault(system, {})[clip] = value
+        for subset, systems in values.items():
+            rates = {name: row.value or 0.0 for name, row in value_rows(runs.scores, subset, "kbps", "all").items()}
+            for one, other in _alike(rates, runs.cards):
+                pair = _difference(subset, metric, one, other, rates, systems)
+                found += [pair] if pair is not None else []
+    return found
+
+
+def _alike(rates: Mapping[str, float], cards: Mapping[str, CodecCard]) -> list[tuple[str, str]]:
+    """Pairs of settings of different families with like rates: for each setting the nearest one, each pair once."""
+    lossy = {name: rate for name, rate in rates.items() if rate > 0 and name in cards and not cards[name].lossless}
+    pairs: dict[tuple[str, str], None] = {}
+    for name, rate in lossy.items():
+        others = {
+            other: abs(math.log(lossy[other] / rate)) for other in lossy if cards[other].family != cards[name].family
+        }
+        nearest = min(others, key=lambda other: (others[other], other), default=None)
+        if nearest is not None and others[nearest] <= math.log(LIKE):
+            first, second = sorted((name, nearest), key=lambda one: list(lossy).index(one))
+            pairs[first, second] = None
+    return list(pairs)
+
+
+def _difference(
+    subset: str,
+    metric: str,
+    one: str,
+    other: str,
+    rates: Mapping[str, float],
+    systems: Mapping[str, Mapping[str, Measured]],
+) -> Difference | None:
+    if one not in systems or other not in systems:
+        return None
+    clips = [clip for clip in systems[one] if clip in systems[other]]
+    a, b = [systems[one][clip] for clip in clips], [systems[other][clip] for clip in clips]
+    found = compare(a, b)
+    if found is None:
+        return None
+    return Difference(
+        subset, metric, one, other, rates[one], rates[other], found.value, found.low, found.high, found.p_value, found.n
+    )
+
+
+def comparison_rows(found: Sequence[Comparison], pairs: Sequence[Difference], suite: str) -> Scores:
+    """BD-rates and differences as score rows: the system is "A - B"."""
+    rows: list[Row] = []
+    for one in found:
+        for pair in one.bd_rates:
+            rows.append(Row(
+                suite=suite, subset=f"{one.subset}:{one.metric}", system=f"{pair.family} - {pair.anchor}",
+                metric="bd_rate", protocol=one.protocol, value=pair.change.value, status=pair.change.status,
+                reason=pair.change.reason or shared_text(one, pair), version=__version__,
+            ))  # fmt: skip
+    for difference in pairs:
+        rows.append(Row(
+            suite=suite, subset=difference.subset, system=f"{difference.system} - {difference.other}",
+            metric=f"{difference.metric}:difference", value=difference.value, low=difference.low, high=difference.high,
+            p_value=difference.p_value, n=difference.n, version=__version__,
+        ))  # fmt: skip
+    return Scores(tuple(rows))

@@ -1,0 +1,294 @@
+"""Systems of a run against each other, on the clips they share.
+
+    scores.csv        every system on the clips it has
+    comparisons.csv   where systems of a subset differ in their clips: each of them on the clips that all have;
+                      and the differences between the best representation and each other one
+
+A system that lost more than half of its clips is left out, and where the others share fewer than half of them nothing
+is measured again: `earmark.report.ranking` has the rule, and makes the ranking from both files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.calibrate import jackknife
+from earmark.corpora.subsets import PreparedSubset
+from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.evaluation import compare
+from earmark.report import reading
+from earmark.report.answer import lead
+from earmark.report.ranking import ClipCount, Ranking, SharedClips, lost_said, rank
+from earmark.representations import evaluate as measuring
+from earmark.representations.folder import load_vectors
+from earmark.representations.systems import System
+from earmark.runs.folder import read_clips, read_record
+from earmark.runs.store import Cache
+from earmark.scores import KEY, Row, Scores, load_scores, metric_facts
+
+FILE = "comparisons.csv"
+
+Measure = Callable[[PreparedSubset, System, tuple[int, ...]], list[Row]]
+"""Rows of a system over some clips of a subset, given by their places."""
+
+
+def rows_on_shared_clips(
+    subset: PreparedSubset, systems: Mapping[str, tuple[System, tuple[int, ...]]], measure: Measure
+) -> list[Row]:
+    """The rows of every ranked system on the clips that all have; none where the ranked ones have the same clips.
+
+    `systems` gives each system and the places of its clips.
+    """
+    counts = {name: ClipCount(subset.suite, subset.name, name, len(rows), len(subset.clips))
+              for name, (_, rows) in systems.items()}  # fmt: skip
+    ranked = [found for name, found in systems.items() if not counts[name].lost_most]
+    if len({rows for _, rows in ranked}) < 2:
+        return []
+    shared = tuple(sorted(set.intersection(*(set(rows) for _, rows in ranked))))
+    if not SharedClips(subset.suite, subset.name, len(shared), len(subset.clips), len(ranked)).enough:
+        return []
+    return [row for system, _ in ranked for row in measure(subset, system, shared)]
+
+
+def differences(ranking: Ranking, evaluations: Sequence[Mapping[str, Any]], cache: Cache) -> list[Row]:
+    """The best representation of each subset and protocol against each other one, on the same clips.
+
+    Rows `P@1:difference` stand under the other representation's name (system, distance, correction): the value of the
+    best minus its own, paired unit by unit. `evaluations` says under which key each measurement lies in the cache,
+    those of shared clips first; one that holds no values without each unit has no row, and the report then decides by
+    intervals. The best was picked among all, so interval and p-value are corrected for the number of all pairs.
+    """
+    metric = reading.headline(ranking.scores)
+    keys: dict[tuple[str, ...], str] = {}
+    for one in evaluations:
+        keys.setdefault(tuple(one[name] for name in KEY[:5]), one["key"])
+    # A row names its unit only where it has an interval; all rows of a subset have the same.
+    units = {reading.subset(row): row.unit for row in ranking.scores if row.unit}
+    rows: list[Row] = []
+    for protocol in reading.protocols(ranking.scores):
+        for place, found in reading.values(ranking.scores, metric, protocol).items():
+            if len(found) < 2 or ranking.hindrance(place, list(found.values())):
+                continue
+            (best, first), *others = reading.ranked(found)
+            without = _without(first, keys, cache)
+            for line, row in others if without is not None else []:
+                name = f"{best.label} minus {line.label}"
+                others_without = _without(row, keys, cache)
+                rows += _difference(
+                    first, row, without, others_without, comb(len(found), 2), name, units.get(place, "")
+                )
+    return rows
+
+
+def _without(row: Row, keys: Mapping[tuple[str, ...], str], cache: Cache) -> NDArray[np.float64] | None:
+    """The value of a row without each unit, as its evaluation left it in the cache."""
+    key = keys.get(row.key[:5])
+    entry = cache.get(measuring.SCORES_KIND, key) if key else None
+    values = None if entry is None else entry.arrays.get(measuring.without_each(row.protocol, row.metric))
+    return None if values is None else np.asarray(values, np.float64)
+
+
+def _difference(
+    best: Row,
+    other: Row,
+    without: NDArray[np.float64] | None,
+    others: NDArray[np.float64] | None,
+    comparisons: int,
+    name: str,
+    unit: str,
+) -> list[Row]:
+    if without is None or others is None or len(without) != len(others):
+        return []
+    if best.value is None or other.value is None:
+        return []
+    unit = unit or "clip"
+    found = jackknife.difference(
+        best.value, other.value, without, others, metric_facts(best.metric).range, unit=unit, comparisons=comparisons
+    )
+    tested = found.p_value is not None
+    return [
+        replace(
+            other,
+            metric=f"{other.metric}:difference",
+            value=found.value,
+            low=found.low,
+            high=found.high,
+            baseline=None,
+            lift=None,
+            p_value=found.p_value,
+            baseline_low=None,
+            baseline_high=None,
+            baseline_error=None,
+            shuffle="",
+            interval="jackknife" if tested else "",
+            unit=unit if tested else "",
+            units=found.units if tested else None,
+            comparisons=comparisons if tested else None,
+            reason="; ".join(filter(None, [name, found.reason])),
+        )
+    ]
+
+
+# --- what a run folder says -----------------------------------------------------------------------------------------
+
+
+def clip_counts(record: Mapping[str, Any]) -> list[ClipCount]:
+    """On how many clips of each subset each system was scored; empty when the record knows no vectors."""
+    vectors = {(one["suite"], one["subset"], one["system"]): one for one in record["vectors"]}
+    if not vectors:
+        return []
+    found = []
+    for subset in record["subsets"]:
+        for system in record["systems"]:
+            key = subset["suite"], subset["subset"], system["system"]
+            scored = vectors[key]["clips"] if key in vectors else 0
+            found.append(ClipCount(*key, scored, subset["clips"]))
+    return found
+
+
+def shared_clips(record: Mapping[str, Any]) -> list[SharedClips]:
+    """How many clips the ranked systems share, of every subset where they differ in their clips."""
+    ranked = {count[:3]: count for count in clip_counts(record) if not count.lost_most}
+    found = []
+    for subset in record["subsets"]:
+        place = subset["suite"], subset["subset"]
+        left_out = [
+            frozenset(one["left_out"])
+            for one in record["vectors"]
+            if (one["suite"], one["subset"]) == place and (*place, one["system"]) in ranked
+        ]
+        if len(set(left_out)) > 1:
+            copies = subset.get("copies", {}).get("left_out", 0)
+            shared = subset["clips"] + copies - len(frozenset().union(*left_out))
+            found.append(SharedClips(*place, shared, subset["clips"], len(left_out)))
+    return found
+
+
+def ranking_of(record: Mapping[str, Any], scores: Scores, compared: Scores) -> Ranking:
+    """The ranking of a run, from what its folder holds."""
+    return rank(scores, compared, clip_counts(record), shared_clips(record))
+
+
+def answer_of(record: Mapping[str, Any], scores: Scores, compared: Scores) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The answer of a run in sentences, and those about systems that lost most of their clips."""
+    ranking = ranking_of(record, scores, compared)
+    return tuple(lead(ranking)), tuple(lost_said(ranking.counts))
+
+
+def read_comparisons(folder: Path) -> Scores:
+    """RUN/comparisons.csv; an empty table when the run has none."""
+    path = folder / FILE
+    return load_scores(path) if path.exists() else Scores()
+
+
+def write_comparisons(folder: Path, compared: Scores) -> None:
+    """RUN/comparisons.csv; a file of an earlier run goes when there is nothing to compare."""
+    if compared.rows:
+        compared.write(folder / FILE)
+    else:
+        (folder / FILE).unlink(missing_ok=True)
+
+
+# --- any systems of one run, or of several --------------------------------------------------------------------------
+
+
+def compare_runs(
+    folders: Sequence[str | Path],
+    *,
+    subset: str | None = None,
+    systems: Sequence[str] = (),
+    across_groups: bool | None = None,
+    **options: Any,
+) -> Scores:
+    """Compare the systems of one run folder, or of several, subset by subset on the clips that all of them have.
+
+    `systems` chooses some by name; `options` are those of `earmark.compare`. Both protocols are compared where one of
+    the runs measured across groups, unless `across_groups` says otherwise. Where two runs have a system of one name,
+    the folder's name goes in front. Clips are the same when they have the same id, label, group and sound.
+    """
+    if across_groups is None:
+        across_groups = any(_measured_across(Path(folder)) for folder in folders)
+    tables: list[Scores] = []
+    refused: list[str] = []
+    for place, found in _vectors_by_subset(folders).items():
+        if subset not in (None, place[1]):
+            continue
+        try:
+            tables.append(_compare_subset(place, found, systems, across_groups, options))
+        except InputError as error:  # one subset that cannot be compared costs no other one
+            refused.append(f"{place[1]} was not compared: {error}")
+    if not tables:
+        nothing = f"No run has a subset {subset!r}." if subset else "These runs hold no vectors to compare."
+        raise InputError(refused[0] if refused else nothing)
+    notes = (*dict.fromkeys(note for table in tables for note in table.notes), *refused)
+    return Scores(tuple(row for table in tables for row in table.rows), notes=notes)
+
+
+def _measured_across(folder: Path) -> bool:
+    path = folder / "scores.csv"
+    return path.exists() and any(row.protocol == "across_groups" for row in load_scores(path))
+
+
+def _vectors_by_subset(folders: Sequence[str | Path]) -> dict[tuple[str, str], dict[str, tuple[Path, str]]]:
+    """Where the vectors of every system lie: {(suite, subset): {name: (folder, system)}}."""
+    found: dict[tuple[str, str], dict[str, tuple[Path, str]]] = {}
+    everything = [(Path(folder), read_record(folder)["vectors"]) for folder in folders]
+    names = [one["system"] for _, vectors in everything for one in {one["system"]: one for one in vectors}.values()]
+    for folder, vectors in everything:
+        for one in vectors:
+            name = one["system"] if names.count(one["system"]) == 1 else f"{folder.name}/{one['system']}"
+            of_subset = found.setdefault((one["suite"], one["subset"]), {})
+            if name in of_subset:
+                raise UsageError(f"Two of the runs are in a folder called {folder.name}: rename one of them.")
+            of_subset[name] = folder, one["system"]
+    return found
+
+
+def _compare_subset(
+    place: tuple[str, str],
+    found: Mapping[str, tuple[Path, str]],
+    systems: Sequence[str],
+    across_groups: bool,
+    options: Mapping[str, Any],
+) -> Scores:
+    suite, subset = place
+    for name in systems:
+        if name not in found:
+            raise UsageError(f"There is no system {name!r} on {subset}.{did_you_mean(name, found)}")
+    chosen = {name: where for name, where in found.items() if not systems or name in systems}
+    if len(chosen) < 2:
+        raise InputError(f"Only {', '.join(chosen)} was measured on {subset}: there is nothing to compare it with.")
+    loaded = {name: load_vectors(folder, subset, system, suite) for name, (folder, system) in chosen.items()}
+    digests = {folder: {line["id"]: line["digest"] for line in read_clips(folder)
+                        if (line["suite"], line["subset"]) == place} for folder, _ in chosen.values()}  # fmt: skip
+    about = {
+        name: {
+            clip: (label, group, digests[chosen[name][0]][clip])
+            for clip, label, group in zip(of.ids, of.labels, of.groups, strict=True)
+        }
+        for name, of in loaded.items()
+    }
+    first, *others = about.values()
+    shared = [clip for clip, known in first.items() if all(other.get(clip) == known for other in others)]
+    if not shared:
+        raise InputError(f"{', '.join(chosen)} have no clip of {subset} in common: same id, label, group and sound.")
+    vectors = {}
+    for name, of in loaded.items():
+        rows = {clip: row for row, clip in enumerate(of.ids)}
+        vectors[name] = of.values[[rows[clip] for clip in shared]]
+    labels, groups = [first[clip][0] for clip in shared], [first[clip][1] for clip in shared]
+    known_groups = groups if any(group is not None for group in groups) else None
+    across = across_groups and known_groups is not None
+    table = compare(
+        vectors, labels, groups=known_groups, across_groups=across, suite=suite, subset=subset, **options
+    )  # fmt: skip
+    most = max(len(of.ids) for of in loaded.values())
+    note = f"{subset}: compared on the {len(shared)} clips, of {most}, that all systems have"
+    return replace(table, notes=(*table.notes, note)) if len(shared) < most else table

@@ -1,0 +1,302 @@
+"""From a run folder to its report: read what the run left, and hand it to the report as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.corpora.clips import Clip, CorpusCard
+from earmark.errors import EarmarkError, InputError, UsageError
+from earmark.evaluation.options import kind_of_intervals
+from earmark.extractors.contract import ExtractorCard
+from earmark.extractors.overlap import audit
+from earmark.report import to_latex, to_markdown
+from earmark.report.content import CloseUp, CopyNote, Durations, FileNote, OverlapNote, ReportData, SubsetFacts, Timing
+from earmark.report.correlations import metric_correlations
+from earmark.report.html import write_report
+from earmark.report.reading import listed, values
+from earmark.representations import comparisons, sequences
+from earmark.representations.config import RunConfig
+from earmark.representations.folder import load_points, load_vectors, open_clips
+from earmark.runs import folder
+from earmark.scores import Row, Scores, load_scores
+
+CLOSE_UPS = 6
+"""Subsets shown clip by clip: their best representation each. More would make the page long, not clearer."""
+
+CONVERTED = 100
+"""More conversions than this are the rule in a corpus, not something that happened to a file."""
+
+SETTINGS = (
+    "distances", "correct", "ties", "permutations", "intervals", "bootstrap", "across_groups", "min_class_size",
+    "copies", "k", "seed",
+)  # fmt: skip
+
+Clips = Mapping[tuple[str, str], Mapping[str, Clip]]
+Fetch = Callable[[int], tuple[NDArray[Any], int]]
+
+
+def report_run(path: str | Path, *, scores: Scores | None = None, compared: Scores | None = None) -> Path:
+    """Write RUN/report.html and RUN/tables/; returns the page.
+
+    Args:
+        path: the run folder.
+        scores: what its scores.csv holds, where that is at hand.
+        compared: what its comparisons.csv holds, where that is at hand.
+    """
+    path = Path(path)
+    record = folder.read_record(path)
+    if scores is None:
+        if not (path / "scores.csv").exists():
+            raise InputError(f"{path} has no scores.csv yet: let `earmark run` finish the step evaluate first.")
+        scores = load_scores(path / "scores.csv")
+    if not scores.rows:
+        raise InputError(f"{path / 'scores.csv'} holds no scores: there is nothing to report.")
+    if compared is None:
+        compared = comparisons.read_comparisons(path)
+    tables = _write_tables(scores, path / "tables")
+    page = path / "report.html"
+    write_report(gather(path, record, scores, compared, tables), page)
+    return page
+
+
+def gather(
+    path: Path, record: Mapping[str, Any], scores: Scores, compared: Scores, tables: Mapping[str, str]
+) -> ReportData:
+    """Everything the report says of a run."""
+    config = RunConfig.load(path / "config.yaml")
+    ranking = comparisons.ranking_of(record, scores, compared)
+    close_ups, missing = _close_ups(path, ranking.scores, config)
+    names = [corpus["title"] or corpus["name"] for corpus in record["corpora"]]
+    remarks = {system["extractor"]: system.get("remark", "") for system in record["systems"]}
+    figures = {title: file for title, file in record.get("figures", {}).items() if (path / file).exists()}
+    lines = folder.read_clips(path)
+    return ReportData(
+        title=" + ".join(dict.fromkeys(names)) or "Earmark report",
+        scores=scores,
+        generated=record["finished"][:10],
+        version=record["earmark"],
+        cards=[_from_record(CorpusCard, corpus) for corpus in record["corpora"]],
+        subsets=[_facts(subset) for subset in record["subsets"]],
+        files=[*_file_notes(path, lines), *_converted(lines, record)],
+        notes=[*(note for corpus in record["corpora"] for note in corpus["remarks"]), *missing],
+        timings=[
+            Timing(stage=name, seconds=float(counts.get("seconds", 0.0)), detail=_detail(counts))
+            for name, counts in record["steps"].items()
+        ],
+        unsteady=[f"{name}: {remark}" for name, remark in remarks.items() if remark],
+        config=(path / "config.yaml").read_text("utf-8"),
+        settings=_settings(config),
+        versions={"Earmark": record["earmark"], **record["versions"]},
+        tables={**tables, **figures},
+        close_ups=close_ups,
+        overlaps=_overlaps(record),
+        compared=compared,
+        counts=ranking.counts,
+        shared=ranking.shared,
+        copies=[_copy_note(subset) for subset in record["subsets"] if subset.get("copies")],
+        seed=config.seed,
+    )
+
+
+def _copy_note(subset: Mapping[str, Any]) -> CopyNote:
+    copies = subset["copies"]
+    return CopyNote(
+        subset=subset["subset"],
+        examples=[(example["ids"], example["labels"]) for example in copies["examples"]],
+        **{name: copies[name] for name in ("policy", "sounds", "clips", "left_out", "under_several_labels")},
+    )
+
+
+def _overlaps(record: Mapping[str, Any]) -> list[OverlapNote]:
+    """What each pretrained model may have heard of each subset before; models that were never trained are left out."""
+    cards = {system["extractor"]: _from_record(ExtractorCard, system["card"]) for system in record["systems"]}
+    notes = []
+    for name, card in cards.items():
+        for subset in record["subsets"] if card.parameters != 0 else []:
+            corpus = CorpusCard(
+                name=subset["subset"],
+                domain=subset["domain"],
+                drawn_from=subset.get("drawn_from", ""),
+                status=subset["status"],
+            )
+            verdict, why = audit(card, corpus)
+            notes.append(OverlapNote(model=name, subset=subset["subset"], verdict=verdict, why=why))
+    return notes
+
+
+def _from_record(card: Any, stored: Mapping[str, Any]) -> Any:
+    """A card as a record keeps it, lists and fields of other versions included."""
+    known = {name: stored[name] for name in card.__dataclass_fields__ if name in stored}
+    return card(**{name: tuple(value) if isinstance(value, list) else value for name, value in known.items()})
+
+
+def _facts(subset: Mapping[str, Any]) -> SubsetFacts:
+    seconds = subset.get("seconds")
+    names = ("min", "median", "mean", "max", "total")
+    return SubsetFacts(
+        subset=subset["subset"],
+        suite=subset["suite"],
+        title=subset.get("title", ""),
+        domain=subset["domain"],
+        status=subset["status"],
+        clips=subset["clips"],
+        classes=subset["classes"],
+        per_class=tuple(subset["clips_per_class"]) if subset["clips_per_class"] else None,
+        groups=subset["groups"] or None,
+        durations=Durations(*(seconds[name] for name in names)) if seconds else None,
+    )
+
+
+def _file_note(line: Mapping[str, str], kind: Any, reason: str, outcome: str) -> FileNote:
+    return FileNote(
+        clip=line["id"], kind=kind, reason=reason, outcome=outcome, subset=line["subset"], label=line["label"],
+        path=line["path"],
+    )  # fmt: skip
+
+
+def _file_notes(path: Path, lines: list[dict[str, str]]) -> Iterator[FileNote]:
+    """One note for each clip that was not simply used, in the words of clips.csv."""
+    reasons = {
+        (failure.suite, failure.subset, failure.id): failure.reason for failure in folder.read_failures(path)
+    }  # fmt: skip
+    for line in lines:
+        outcome = line["outcome"]
+        if outcome.startswith("failed"):
+            reason = reasons.get((line["suite"], line["subset"], line["id"]), outcome)
+            yield _file_note(line, "failed", reason, "left out")
+        elif outcome not in ("", "used"):
+            yield _file_note(line, "truncated" if outcome.startswith("truncated") else "dropped", outcome, "")
+
+
+def _converted(lines: list[dict[str, str]], record: Mapping[str, Any]) -> list[FileNote]:
+    """Clips that were mixed down or resampled before a model heard them; where they are many, nobody wants a list."""
+    rates = sorted({system["card"]["rate"] for system in record["systems"]})
+    outcome = f"heard as one channel at {' and '.join(f'{rate} Hz' for rate in rates)}"
+    notes = []
+    for line in lines:
+        rate, channels = int(line["rate"] or 0), int(line["channels"] or 1)
+        if line["outcome"] == "used" and rate and (channels > 1 or rates != [rate]):
+            reason = f"{channels} channel{'s' * (channels > 1)} at {rate} Hz"
+            notes.append(_file_note(line, "converted", reason, outcome))
+    return notes if len(notes) <= CONVERTED else []
+
+
+def _detail(counts: Mapping[str, float]) -> str:
+    return ", ".join(f"{amount:g} {name}" for name, amount in counts.items() if name != "seconds" and amount)
+
+
+def _settings(config: RunConfig) -> dict[str, str]:
+    settings = config.model_dump(mode="json")
+    settings["intervals"], settings["bootstrap"] = kind_of_intervals(config.intervals, config.bootstrap)
+    if not settings["bootstrap"]:
+        del settings["bootstrap"]
+    return {
+        name.replace("_", " "): _in_words(settings[name]) for name in SETTINGS if settings.get(name) is not None
+    }  # fmt: skip
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+# --- the best representation of each subset, clip by clip ----------------------------------------------------
+
+
+def _close_ups(path: Path, scores: Scores, config: RunConfig) -> tuple[list[CloseUp], list[str]]:
+    """The close-ups, and sentences about those that cannot be had."""
+    best: dict[tuple[str, str], Row] = {}
+    for row in [row for rows in values(scores, "P@1").values() for row in rows.values()]:
+        subset = row.suite, row.subset
+        if row.distance.endswith(sequences.SUFFIX):
+            continue  # an ablation: it has no neighbours of its own to show
+        if subset not in best or _worth(row) > _worth(best[subset]):
+            best[subset] = row
+    try:
+        clips: Clips = open_clips(path)
+    except EarmarkError:
+        clips = {}  # the recordings have moved: the report goes without sounds
+    close_ups: list[CloseUp] = []
+    missing: dict[str, list[str]] = {}
+    for row in list(best.values())[:CLOSE_UPS]:
+        try:
+            close_ups.append(_close_up(path, row, clips, config))
+        except UsageError:
+            why = f"The record of {path} no longer says where its vectors lie: run it again with the step evaluate."
+            missing.setdefault(why, []).append(row.subset)
+        except EarmarkError as error:  # its vectors are not in the cache
+            missing.setdefault(str(error), []).append(row.subset)
+    return close_ups, [f"There is no closer look at {listed(names)}. {why}" for why, names in missing.items()]
+
+
+def _worth(row: Row) -> tuple[bool, float]:
+    """What makes a row worth a close-up: distances between points that can be drawn, then a high value."""
+    return row.correction == "none", row.value or 0.0
+
+
+def _close_up(path: Path, best: Row, clips: Clips, config: RunConfig) -> CloseUp:
+    vectors = load_vectors(path, best.subset, best.system, best.suite)
+    points = load_points(path, best.subset, best.system, best.distance, best.suite, best.correction)
+    own = {metric: values for (protocol, metric), values in points.items() if protocol == best.protocol}
+    nearest = own.pop("nearest_row", np.full(len(vectors.ids), np.nan))
+    return CloseUp(
+        subset=best.subset,
+        system=best.system,
+        distance=best.distance,
+        correction=best.correction,
+        suite=best.suite,
+        protocol=best.protocol,
+        labels=vectors.labels,
+        ids=vectors.ids,
+        groups=vectors.groups if any(vectors.groups) else None,
+        nearest=nearest,
+        vectors=vectors.values if best.correction == "none" else None,  # no points lie at corrected distances
+        per_point=own,
+        ties=config.ties,
+        hub_k=config.hub_k,
+        fetch=_fetcher(clips.get((best.suite, best.subset), {}), vectors.ids),
+    )
+
+
+def _fetcher(clips: Mapping[str, Clip], ids: list[str]) -> Fetch | None:
+    return (lambda row: clips[ids[row]].read()) if clips else None
+
+
+# --- tables for papers and notebooks -------------------------------------------------------------------------
+
+
+def _write_tables(scores: Scores, path: Path) -> dict[str, str]:
+    """One pair of files for each subset; returns titles and addresses."""
+    path.mkdir(exist_ok=True)
+    tables = {"all scores (CSV)": "scores.csv"}
+    if (path.parent / comparisons.FILE).exists():
+        tables["systems on the clips they share, and differences between them (CSV)"] = comparisons.FILE
+    tables |= {"every clip and what happened to it (CSV)": "clips.csv"}
+    for subset in dict.fromkeys(row.subset for row in scores):
+        rows = scores.select(subset=subset)
+        stem = folder.file_stem(subset) or "scores"
+        for suffix, name, render in ((".md", "Markdown", to_markdown), (".tex", "LaTeX", to_latex)):
+            folder.write_text(path / f"{stem}{suffix}", render(rows))
+            tables[f"{subset or 'scores'} ({name})"] = f"tables/{stem}{suffix}"
+    return tables | _write_correlations(scores, path)
+
+
+def _write_correlations(scores: Scores, path: Path) -> dict[str, str]:
+    """How metrics correlate, where there is enough to correlate; files of an earlier run go otherwise."""
+    table, text = path / "metric_correlations.csv", path / "metric_correlations.md"
+    try:
+        correlations = metric_correlations(scores)
+    except InputError:
+        table.unlink(missing_ok=True)
+        text.unlink(missing_ok=True)
+        return {}
+    folder.write_csv(table, ["metric", *correlations.metrics], correlations.lines())
+    folder.write_text(text, correlations.to_markdown())
+    title = "correlations of the metrics"
+    return {f"{title} (CSV)": f"tables/{table.name}", f"{title} (Markdown)": f"tables/{text.name}"}

@@ -1,0 +1,137 @@
+"""The folder of a run: what every kind of run leaves there, and how it is written and read.
+
+    config.yaml    the config as resolved; running it does the same again
+    scores.csv     the score table
+    clips.csv      every clip and what happened to it
+    failures.csv   items that could not be used, with the reason
+    run.json       what was measured, where it lies, times, versions
+    run.log        what was done when
+    report.html    the report
+
+Every file is replaced as a whole: a reader never sees half of one.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, fields
+from pathlib import Path
+from typing import Any
+
+from earmark.atomic import write_whole
+from earmark.errors import InputError
+from earmark.runs.engine import Failure
+
+__all__ = [
+    "FORMAT",
+    "file_stem",
+    "logging_to",
+    "make_folder",
+    "read_clips",
+    "read_failures",
+    "read_record",
+    "write_csv",
+    "write_failures",
+    "write_record",
+    "write_text",
+]
+
+FORMAT = 1
+
+
+def make_folder(into: str | Path) -> Path:
+    folder = Path(into).expanduser()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise InputError(f"{folder} is not a folder: give another place with --into.") from None
+    except OSError as error:
+        raise InputError(f"{folder} cannot be made ({error.strerror}): give another place with --into.") from error
+    return folder
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file as a whole; what cannot be written as UTF-8 is escaped."""
+    try:
+        write_whole(path, text.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be written ({error.strerror}): free some space or choose another place."
+        ) from error
+
+
+def write_csv(path: Path, header: Sequence[str], lines: Iterable[Sequence[object]]) -> None:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([["" if cell is None else cell for cell in line] for line in lines])
+    write_text(path, stream.getvalue())
+
+
+def file_stem(name: str) -> str:
+    """A name as part of a file's."""
+    return "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)
+
+
+def write_failures(folder: Path, failures: Iterable[Failure]) -> None:
+    write_csv(folder / "failures.csv", [field.name for field in fields(Failure)], map(astuple, failures))
+
+
+def read_failures(folder: Path) -> list[Failure]:
+    path = folder / "failures.csv"
+    return [Failure(**line) for line in _read_csv(path)] if path.exists() else []
+
+
+def read_clips(folder: str | Path) -> list[dict[str, str]]:
+    """The lines of clips.csv; an empty cell is an empty text."""
+    return _read_csv(Path(folder) / "clips.csv")
+
+
+def _read_csv(path: Path) -> list[dict[str, Any]]:
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def write_record(folder: Path, record: Mapping[str, Any]) -> None:
+    write_text(folder / "run.json", json.dumps(record, ensure_ascii=False, indent=1, default=str) + "\n")
+
+
+def read_record(folder: str | Path) -> dict[str, Any]:
+    """What run.json says."""
+    path = Path(folder) / "run.json"
+    try:
+        record: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise InputError(
+            f"{folder} is not a run folder: it has no run.json; give the folder of an `earmark run`."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read ({error}).") from error
+    return record
+
+
+@contextmanager
+def logging_to(folder: Path) -> Iterator[None]:
+    """Send the log of runs to RUN/run.log while a run lasts."""
+    log = logging.getLogger("earmark.runs")
+    try:
+        handler: logging.Handler = logging.FileHandler(folder / "run.log", encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise InputError(f"{folder / 'run.log'} cannot be written ({error.strerror}): choose another place.") from error
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    before, spread = log.level, log.propagate
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
+        log.propagate = spread
+        handler.close()

@@ -1,0 +1,72 @@
+"""The examples of a stranger's model and codec: short files that check and run without touching Earmark's source."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from earmark.cli import main
+from earmark.codecs import open_codec
+from earmark.errors import InputError
+from earmark.extractors.catalogue import open_extractor
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with both files below it and a few sounds, as somebody else would have them."""
+    (tmp_path / "mine").mkdir()
+    for name in ("my_extractor.py", "my_codec.py"):
+        shutil.copy(EXAMPLES / name, tmp_path / "mine" / name)
+        monkeypatch.delitem(sys.modules, name.removesuffix(".py"), raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    random = np.random.default_rng(0)
+    for label in ("tone", "noise"):
+        (tmp_path / "sounds" / label).mkdir(parents=True)
+        for number in range(3):
+            tone = np.sin(2 * np.pi * (200 + 5 * number) * np.arange(8000) / 8000)
+            samples = 0.5 * tone if label == "tone" else 0.1 * random.standard_normal(8000)
+            soundfile.write(tmp_path / "sounds" / label / f"{number}.wav", samples, 8000)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["my_extractor.py", "my_codec.py"])
+def test_an_example_is_short(name: str) -> None:
+    assert len((EXAMPLES / name).read_text("utf-8").splitlines()) < 30
+
+
+@pytest.mark.parametrize("spec", ["mine/my_extractor.py:BandEnergies", "mine/my_codec.py:EightBits"])
+def test_an_example_passes_every_check(folder: Path, spec: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", spec, "--json"]) == 0
+    assert {result["status"] for result in json.loads(capsys.readouterr().out)} == {"pass"}
+
+
+def test_a_model_runs_from_its_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--corpus", "sounds", "--metrics", "P@1", "--into", "run", "--quiet"]
+    assert main(["run", "--extractor", "mine/my_extractor.py:BandEnergies", *words]) == 0
+    with (folder / "run" / "scores.csv").open(newline="") as stream:
+        rows = [row for row in csv.DictReader(stream) if row["metric"] == "P@1" and row["subset"] != "mean"]
+    assert {float(row["value"]) for row in rows} == {1.0}
+
+
+def test_a_codec_runs_from_its_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--corpus", "sounds", "--category", "audio", "--metrics", "si_sdr", "--into", "run", "--quiet"]
+    assert main(["codec", "run", "--codecs", "mine/my_codec.py:EightBits", *words]) == 0
+    assert "eight_bits@64" in capsys.readouterr().out
+
+
+def test_a_file_that_another_module_hides_is_told(folder: Path) -> None:
+    (folder / "mine" / "json.py").write_text("class Mine:\n    pass\n")
+    with pytest.raises(InputError, match="another module is called json; rename it"):
+        open_extractor("mine/json.py:Mine")
+    with pytest.raises(InputError, match="cannot be imported"):
+        open_codec("mine/nothing.py:Mine")
