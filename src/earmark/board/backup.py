@@ -45,7 +45,7 @@ class BackedUp(NamedTuple):
     earmark: str
 
 
-def backup(engine: Engine, target: Path, progress: Progress | None = None) -> BackedUp:
+def backup(engine: Engine, target: Path, progress: Progress = lambda rows: None) -> BackedUp:
     """Write the whole database to a file, whole or not at all; `progress` hears of every few rows written."""
     own = Path(engine.url.database or "").resolve()
     if engine.dialect.name == "sqlite" and target.resolve() in [Path(f"{own}{end}") for end in _OWN_ENDS]:
@@ -83,14 +83,13 @@ def _tables(connection: Connection) -> dict[str, Table]:
     return {table.name: table for table in metadata.sorted_tables if table.name != "alembic_version"}
 
 
-def _plain_rows(connection: Connection, tables: Iterable[Table], progress: Progress | None) -> Iterator[Any]:
+def _plain_rows(connection: Connection, tables: Iterable[Table], progress: Progress) -> Iterator[Any]:
     for table in tables:
         yield {"table": table.name, "columns": [column.name for column in table.columns]}
         rows = select(table).order_by(*table.primary_key.columns)
         for some in connection.execution_options(yield_per=_AT_ONCE).execute(rows).partitions(_AT_ONCE):
             yield from ([_plain_cell(cell) for cell in row] for row in some)
-            if progress:
-                progress(len(some))
+            progress(len(some))
 
 
 def _line(plain: Any) -> bytes:
@@ -109,7 +108,7 @@ def _cell(plain: Any, kind: TypeEngine[Any]) -> Any:
     return base64.b64decode(plain) if isinstance(kind, LargeBinary) and plain is not None else plain
 
 
-def restore(source: Path, url: str, progress: Progress | None = None) -> BackedUp:
+def restore(source: Path, url: str, progress: Progress = lambda rows: None) -> BackedUp:
     """Put a backup into a database that is new or empty, all of it or nothing, and bring it up to this version."""
     header = _header(next(_read(source), b""), source)  # before the database is made: a wrong file leaves nothing
     engine = connect(url)
@@ -173,7 +172,7 @@ def _refuse_full(connection: Connection, revision: str) -> None:
         raise InputError(f"The database has newer tables ({there}) than the backup ({revision}); name a new one.")
 
 
-def _fill(connection: Connection, source: Path, header: dict[str, Any], progress: Progress | None) -> None:
+def _fill(connection: Connection, source: Path, header: dict[str, Any], progress: Progress) -> None:
     tables = _tables(connection)
     counts = dict.fromkeys(header["tables"], 0)
     plain_lines = map(json.loads, islice(_read(source), 1, None))
@@ -189,8 +188,7 @@ def _fill(connection: Connection, source: Path, header: dict[str, Any], progress
             if len(rows) >= _AT_ONCE or not isinstance(line, list):
                 connection.execute(insert(table), rows)
                 counts[table.name] += len(rows)
-                if progress:
-                    progress(len(rows))
+                progress(len(rows))
                 rows = []
     if counts != header["tables"]:
         raise InputError(f"{source} does not hold the rows that its first line counts; nothing was restored.")

@@ -170,7 +170,7 @@ def _events(args: argparse.Namespace, store: Store) -> None:
 
 
 def _load_published(args: argparse.Namespace, store: Store) -> None:
-    from earmark.board.printed import load_published
+    from earmark.board.papers import load_published
 
     loaded = load_published(store, with_repeats=args.with_repeats)
     lines = []

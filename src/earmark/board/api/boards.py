@@ -48,7 +48,7 @@ def board(board: Board, request: Request, context: Asked) -> Response:
 def _board(snapshot: Snapshot, base: str) -> shapes.BoardShape:
     names = rows_of(snapshot).names
     return shapes.BoardShape(
-        name=snapshot.board, systems=snapshot.ranked_systems, subsets=list(names["subset"]),
+        name=snapshot.board, systems=len(snapshot.lines_of), subsets=list(names["subset"]),
         metrics=list(snapshot.metrics), distances=list(names["distance"]), generation=snapshot.generation,
         page=f"{base}/b/{snapshot.board}",
     )  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.board.api.shapes import ScoreShape
-from earmark.board.boards.panels import ABSENT, PROVENANCES, STATUSES
+from earmark.board.boards.panels import ABSENT, NUMBERS, PROVENANCES, STATUSES
 from earmark.board.boards.snapshot import Snapshot, made_once
 
 FILTERS = ("system", "subset", "metric", "distance", "correction", "protocol", "status")
@@ -62,9 +62,7 @@ class Rows(NamedTuple):
             at = int(self.row[place]), int(self.column[place])
             line = snapshot.lines[int(panel.lines[at[0]])]
             system = snapshot.systems[line.system]
-            numbers: dict[str, Any] = {
-                name: float(getattr(panel, name)[at]) for name in ("value", "low", "high", "baseline", "lift")
-            }
+            numbers: dict[str, Any] = {name: float(getattr(panel, name)[at]) for name in NUMBERS}
             yield ScoreShape.model_construct(
                 system=system.card.name, slug=system.slug, subset=panel.subsets[at[1]], distance=line.distance,
                 correction=line.correction, protocol=line.protocol, metric=panel.metric,
@@ -80,11 +78,9 @@ def rows_of(snapshot: Snapshot) -> Rows:
     metrics = sorted(snapshot.panels)
     subsets = sorted({name for panel in snapshot.panels.values() for name in panel.subsets})
     names: dict[str, Mapping[str, int]] = {
-        "system": snapshot.places,
-        "metric": _numbered(metrics),
-        "subset": _numbered(subsets),
+        "system": snapshot.places, "metric": _numbered(metrics), "subset": _numbered(subsets),
         "status": _numbered(STATUSES),
-    }
+    }  # fmt: skip
     of_line: dict[str, _Codes] = {"system": np.array([line.system for line in snapshot.lines], np.int32)}
     for name in ("distance", "correction", "protocol"):
         texts = [getattr(line, name) for line in snapshot.lines]

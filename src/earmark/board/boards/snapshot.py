@@ -32,8 +32,7 @@ from earmark.board.boards.panels import (
     means,
     without_claims,
 )
-from earmark.board.names import slug_of
-from earmark.board.records import System
+from earmark.board.records import System, slug_of
 from earmark.board.refusals import NotFound
 from earmark.errors import UsageError, did_you_mean
 from earmark.report.metric_text import facts
@@ -88,6 +87,11 @@ class Field(NamedTuple):
     def ranked(self) -> int:
         return int((self.ranks.rank > 0).sum())
 
+    def rank_at(self, place: int) -> tuple[int, int, int]:
+        """The rank of a line and its interval; 0 is none."""
+        rank, low, high = (int(part[place]) for part in self.ranks[:3])
+        return rank, low, high
+
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
@@ -104,26 +108,20 @@ class Snapshot:
 
     @classmethod
     def of_scores(
-        cls,
-        board: str,
-        scores: Scores,
-        cards: Mapping[str, SystemCard] | None = None,
-        *,
+        cls, board: str, scores: Scores, cards: Mapping[str, SystemCard] | None = None, *,
         provenance: Provenance = "self-reported",
-        owner: str = "",
-        generation: int = 0,
-    ) -> Snapshot:
+    ) -> Snapshot:  # fmt: skip
         """A snapshot of a score table without a store; systems without a card have one with their name."""
         names: dict[str, str] = {}
         for name in dict.fromkeys(row.system for row in scores):
             names[slug_of(name, names)] = name
         known, made = cards or {}, datetime.now(UTC)
         systems = [
-            System(place, board, slug, known.get(name) or SystemCard(name), owner, "", made)
+            System(place, board, slug, known.get(name) or SystemCard(name), "", "", made)
             for place, (slug, name) in enumerate(names.items())
         ]
         places = {name: place for place, name in enumerate(names.values())}
-        return cls.of_columns(board, generation, systems, columns_of(scores, places, provenance))
+        return cls.of_columns(board, 0, systems, columns_of(scores, places, provenance))
 
     @classmethod
     def of_columns(cls, board: str, generation: int, systems: Sequence[System], columns: Columns) -> Snapshot:
@@ -157,8 +155,6 @@ class Snapshot:
             panels[metric] = joined(panels[metric], below) if metric in panels else below
         return Snapshot(self.board, generation, tuple(everyone), tuple(lines), panels)
 
-    # --- what there is --------------------------------------------------------------------------------------------
-
     @cached_property
     def places(self) -> dict[str, int]:
         """The place of each system by its slug."""
@@ -182,11 +178,6 @@ class Snapshot:
         }
         leading = [name for name in LEADING_METRICS if size.get(name)]
         return (*leading, *sorted((name for name in size if name not in leading), key=lambda name: -size[name]))
-
-    @cached_property
-    def ranked_systems(self) -> int:
-        """How many systems have a line."""
-        return len(self.lines_of)
 
     def system(self, slug: str) -> System:
         """The system of that slug, or NoSuchSystem."""
@@ -241,8 +232,6 @@ class Snapshot:
     def _most_common(names: Iterable[str]) -> tuple[str, ...]:
         counts = Counter(names)
         return tuple(sorted(counts, key=lambda name: (-counts[name], name)))
-
-    # --- what follows from it -------------------------------------------------------------------------------------
 
     def once(self, key: object, make: Callable[[], Made]) -> Made:
         """What `make` returns, made once for this snapshot. Other things can be made meanwhile."""

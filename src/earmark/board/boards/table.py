@@ -115,11 +115,8 @@ def table(snapshot: Snapshot, view: BoardView) -> TablePage:
     return TablePage(
         replace(view, page=page), field, columns, _rows(snapshot, view, field, lines, chosen, columns), len(order),
         pages, bool(np.isfinite(field.means.lift).any()),
-        snapshot.ranked_systems - len({snapshot.lines[line].system for line in lines.tolist()}),
+        len(snapshot.lines_of) - len({snapshot.lines[line].system for line in lines.tolist()}),
     )  # fmt: skip
-
-
-# --- which lines, in which order ----------------------------------------------------------------------------------
 
 
 def _kept(snapshot: Snapshot, view: BoardView, field: Field, lines: Whole) -> Whole:
@@ -209,9 +206,6 @@ def _means_of(snapshot: Snapshot, metric: str, lines: Whole) -> Means:
     return snapshot.means(metric, snapshot.group(metric)).take(snapshot.rows_of_lines(metric)[lines])
 
 
-# --- columns and cells --------------------------------------------------------------------------------------------
-
-
 def _columns(snapshot: Snapshot, view: BoardView) -> tuple[Column, ...]:
     metric, board = view.metric, snapshot.board
     group = snapshot.group(metric, view.over)
@@ -246,7 +240,7 @@ def _rows(
     rows = []
     for place, scored in zip(chosen.tolist(), by_line, strict=True):
         line = snapshot.lines[lines[place]]
-        rank, low, high = (int(part[place]) for part in field.ranks[:3])
+        rank, low, high = field.rank_at(place)
         unranked = "" if rank else _lacking(snapshot, field, place)
         system, number = snapshot.systems[line.system], int(lines[place])
         rows.append(

@@ -23,12 +23,10 @@ SHOWN = {
 }  # fmt: skip
 """What a table may show beside the mean: key and words."""
 SIZES: dict[str, tuple[str, float, float]] = {
-    "tiny": ("under 10 million", 0.0, 10.0),
-    "small": ("10 to 100 million", 10.0, 100.0),
-    "medium": ("100 to 500 million", 100.0, 500.0),
-    "large": ("500 million or more", 500.0, float("inf")),
+    "tiny": ("under 10 million", 0.0, 10.0), "small": ("10 to 100 million", 10.0, 100.0),
+    "medium": ("100 to 500 million", 100.0, 500.0), "large": ("500 million or more", 500.0, float("inf")),
     "unknown": ("not stated", float("nan"), float("nan")),
-}
+}  # fmt: skip
 """Parameters of a model, in millions: from, and below."""
 _CHOICES: Mapping[str, Iterable[str]] = {
     "training": ("yes", "no", "unknown"), "size": SIZES, "provenance": PROVENANCES[1:], "order": ("reversed",),

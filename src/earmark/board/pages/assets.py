@@ -27,11 +27,9 @@ if TYPE_CHECKING:
     from fastapi.templating import Jinja2Templates
 
 _TYPES = {
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
+    ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
-}
+}  # fmt: skip
 _PLOTLY = "plotly.min.js"
 STATIC = (
     "board.css", "board.js", "figures.js", "mark.svg", "theme.js", "vendor/htmx-2.0.10.min.js",

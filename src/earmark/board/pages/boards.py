@@ -40,11 +40,9 @@ PROVENANCE_WORDS = {name: name for name in PROVENANCES} | {
     "reproduced": "reproduced here",
 }
 TYPES = {
-    "csv": "text/csv; charset=utf-8",
-    "json": "application/json",
-    "tex": "application/x-tex; charset=utf-8",
+    "csv": "text/csv; charset=utf-8", "json": "application/json", "tex": "application/x-tex; charset=utf-8",
     "bib": "application/x-bibtex; charset=utf-8",
-}
+}  # fmt: skip
 
 
 class Boards(Protocol):
@@ -203,7 +201,7 @@ def _counts(snapshot: Snapshot) -> str:
     if not snapshot.metrics:
         return "No accepted scores."
     subsets = counted(len(snapshot.subsets(snapshot.metrics[0])), "subset")
-    return f"{counted(snapshot.ranked_systems, 'system')}, {subsets}, {counted(len(snapshot.metrics), 'metric')}."
+    return f"{counted(len(snapshot.lines_of), 'system')}, {subsets}, {counted(len(snapshot.metrics), 'metric')}."
 
 
 def _summary(shown: TablePage) -> str:

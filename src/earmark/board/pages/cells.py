@@ -24,14 +24,14 @@ SWAPS = 'hx-boost="true" hx-target="#board" hx-select="#board" hx-swap="outerHTM
 _DASH = "—"
 _STATUS_WORDS = {"": "not measured", "not_applicable": "not applicable", "failed": "failed"}
 _GROUPS = {"mean": "Means", "subset": "Subsets", "metric": "Other metrics"}
-_CARD: tuple[tuple[str, str, Callable[[SystemCard], object]], ...] = (
-    ("family", "Family", lambda card: card.family),
-    ("parameters", "Parameters (M)", lambda card: card.parameters_m),
-    ("rtf", "Real-time factor", lambda card: card.real_time_factor),
-    ("kbps", "kbps", lambda card: card.kbps),
-    ("", "Licence", lambda card: card.licence),
-    ("", "Training-free", lambda card: {True: "yes", False: "no", None: ""}[card.training_free]),
-    ("year", "Year", lambda card: card.year),
+_CARD: tuple[tuple[str, str, str, Callable[[SystemCard], object]], ...] = (
+    ("family", "Family", "", lambda card: card.family),
+    ("parameters", "Parameters (M)", "n", lambda card: card.parameters_m),
+    ("rtf", "Real-time factor", "n", lambda card: card.real_time_factor),
+    ("kbps", "kbps", "n", lambda card: card.kbps),
+    ("", "Licence", "", lambda card: card.licence),
+    ("", "Training-free", "", lambda card: {True: "yes", False: "no", None: ""}[card.training_free]),
+    ("year", "Year", "n", lambda card: card.year),
 )
 
 
@@ -79,14 +79,10 @@ def _head(page: TablePage, links: bool) -> str:
     if lift_place is not None:
         lift = _heading(page, "lift", "Lift", "Mean minus what chance reaches", links, "n", down=True)
         cells.insert(3 + lift_place, lift)
-    for key, title, _ in _CARD if with_card else ():
-        sortable = _heading(page, key, title, title, links, _fact_class(key), down=False)
+    for key, title, kind, _ in _CARD if with_card else ():
+        sortable = _heading(page, key, title, title, links, kind, down=False)
         cells.append(sortable if key else f'<th scope="col">{escape(title)}</th>')
     return f"{upper}<tr>{''.join(cells)}</tr>"
-
-
-def _fact_class(key: str) -> str:
-    return "n" if key and key != "family" else ""
 
 
 def _heading(page: TablePage, key: str, title: str, words: str, links: bool, kind: str, *, down: bool) -> str:
@@ -117,7 +113,7 @@ def _line(page: TablePage, row: TableRow, links: bool) -> str:
     if lift_place is not None:
         cells.insert(lift_place, f'<td class="n">{lift_text(row.cells[0].lift, view.metric)}</td>')
     if "card" in view.show:
-        cells += [_fact(read(card), _fact_class(key)) for key, _, read in _CARD]
+        cells += [_fact(read(card), kind) for _, _, kind, read in _CARD]
     small = " · ".join([*filter(None, [row.setting.replace("+", " + ")]), *row.provenance])
     # Phones have no room for it: the style sheet leaves it out there.
     title = (

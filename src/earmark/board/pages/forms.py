@@ -24,11 +24,9 @@ from earmark.board.web.security import check_form, form_token, keep_visit, visit
 _DONE = {
     "sent": "Sent. A moderator will look at it; this page says what became of it.",
     "withdrawn": "Withdrawn. Its scores have left the board; that it was there stays on record.",
-    "accepted": "Accepted. Its scores are on the board.",
-    "rejected": "Rejected, with the reason below.",
-    "revoked": "The token was revoked.",
-    "signed-out": "You are signed out.",
-}
+    "accepted": "Accepted. Its scores are on the board.", "rejected": "Rejected, with the reason below.",
+    "revoked": "The token was revoked.", "signed-out": "You are signed out.",
+}  # fmt: skip
 """What a page says after a redirect, by the word in its address: no text of an address is ever shown."""
 
 
@@ -78,11 +76,9 @@ def on_post(
 def form_page(request: Request, template: str, status: int = 200, **values: Any) -> Response:
     """A page that is made for one reader, with a token for its forms."""
     shown = {
-        "form_token": form_token(request),
-        "done": _DONE.get(request.query_params.get("done", ""), ""),
-        **values,
+        "form_token": form_token(request), "done": _DONE.get(request.query_params.get("done", ""), ""), **values,
         "visitor": values.get("visitor") or visitor_of(request),
-    }
+    }  # fmt: skip
     templates = context_of(request).templates
     response: Response = templates.TemplateResponse(request, f"writing/{template}.html", shown, status)
     response.headers["Cache-Control"] = "no-store"

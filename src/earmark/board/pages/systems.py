@@ -112,13 +112,12 @@ def _standing(snapshot: Snapshot, own: OwnRows, metric: str) -> dict[str, Any] |
         return None
     at = int(places[0])
     (mean,) = mean_cells(field.means, places[:1])
-    rank, low, high = (int(part[at]) for part in field.ranks[:3])
     return {
         "metric": metric,
         "over": field.group.title if len(field.group.subsets) > 1 else field.group.subsets[0] or "all clips",
         "setting": snapshot.lines[snapshot.panel(metric).lines[field.rows[at]]].setting,
         "mean": mean,
-        "rank": rank_cell(rank, low, high, mean.reason, field.ranked),
+        "rank": rank_cell(*field.rank_at(at), mean.reason, field.ranked),
     }
 
 

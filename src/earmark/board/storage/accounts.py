@@ -12,8 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, insert, select, update
 
-from earmark.board.names import likeness, sought
-from earmark.board.records import Event, Role, Token, User
+from earmark.board.records import Event, Role, Token, User, likeness, sought
 from earmark.board.refusals import Busy, Conflict, NotAllowed, NotFound
 from earmark.board.storage.database import Part
 from earmark.board.storage.tables import events, meta, tokens, users

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Select, and_, delete, func, insert, not_, or_, select, update
 
-from earmark.board.names import sought
-from earmark.board.records import System
+from earmark.board.records import System, sought
 from earmark.board.storage.database import Part, in_parts, reading
 from earmark.board.storage.tables import (
     CELLS,

@@ -11,8 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, exists, insert, or_, select, update
 
-from earmark.board.names import likeness, slug_of, sought
-from earmark.board.records import State, Submission, User
+from earmark.board.records import State, Submission, User, likeness, slug_of, sought
 from earmark.board.refusals import Conflict, NotAllowed, NotFound
 from earmark.board.storage.accounts import current_user, list_limit, now, record
 from earmark.board.storage.database import Part, in_parts, reading

@@ -31,11 +31,9 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
+            "level": record.levelname.lower(), "logger": record.name, "message": record.getMessage(),
             **getattr(record, "fields", {}),
-        }
+        }  # fmt: skip
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         return struck_out(json.dumps(line, ensure_ascii=False, default=str))

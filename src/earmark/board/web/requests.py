@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import binascii
 import hashlib
 import json
@@ -19,14 +18,13 @@ from starlette.responses import Response
 
 from earmark._version import __version__
 from earmark.board.boards.snapshot import NoSuchBoard, Snapshots
-from earmark.board.names import likeness
-from earmark.board.records import Submission, User
+from earmark.board.records import Submission, User, likeness
 from earmark.board.refusals import Refusal
 from earmark.board.settings import Settings, Throttle
 from earmark.board.storage import Store
 from earmark.board.web.caching import PageCache, answer, packed
 from earmark.board.web.logs import Meters
-from earmark.board.web.security import Signer, address_of_asker, bearer_of, visitor_of
+from earmark.board.web.security import Signer, address_of_asker, bearer_of, decoded, encoded, visitor_of
 from earmark.errors import quoted
 from earmark.scores.spelling import is_single
 from earmark.submissions import Document
@@ -193,13 +191,13 @@ def kept(request: Request, make: Callable[[], BaseModel]) -> Response:
 
 def cursor_after(place: list[str | int]) -> str:
     """Where a page ended, as text for the next request."""
-    return base64.urlsafe_b64encode(json.dumps(place).encode()).rstrip(b"=").decode()
+    return encoded(json.dumps(place).encode())
 
 
 def cursor_of(text: str, *kinds: type) -> list[str | int]:
     """What `cursor_after` was given: as many parts of such kinds, or 422."""
     try:
-        place = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        place = json.loads(decoded(text))
     except (ValueError, binascii.Error, RecursionError):
         place = None
     fits = isinstance(place, list) and [type(part) for part in place] == list(kinds)

@@ -55,7 +55,7 @@ class Signer:
 
     def seal(self, purpose: str, text: str) -> str:
         """The text with the time and a signature, in letters that a cookie and an address may hold."""
-        stamped = _encoded(f"{int(self.clock())}{_SEPARATOR}{text}".encode())
+        stamped = encoded(f"{int(self.clock())}{_SEPARATOR}{text}".encode())
         return f"{stamped}.{self.mark(purpose, stamped)}"
 
     def unseal(self, purpose: str, sealed: str, *, seconds: float) -> str | None:
@@ -63,20 +63,21 @@ class Signer:
         stamped, _, mark = sealed.partition(".")
         if not hmac.compare_digest(mark.encode(), self.mark(purpose, stamped).encode()):
             return None
-        stamp, _, text = _decoded(stamped).decode().partition(_SEPARATOR)
+        stamp, _, text = decoded(stamped).decode().partition(_SEPARATOR)
         return text if 0 <= self.clock() - int(stamp) <= seconds else None
 
     def mark(self, purpose: str, text: str) -> str:
         """The signature of a text for a purpose."""
         message = purpose.encode() + b"\0" + text.encode("utf-8", "surrogatepass")
-        return _encoded(hmac.new(self.secret, message, hashlib.sha256).digest())
+        return encoded(hmac.new(self.secret, message, hashlib.sha256).digest())
 
 
-def _encoded(data: bytes) -> str:
+def encoded(data: bytes) -> str:
+    """Bytes in letters that a cookie and an address may hold."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def _decoded(text: str) -> bytes:
+def decoded(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 

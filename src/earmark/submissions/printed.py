@@ -1,17 +1,18 @@
-"""The first rows of a board: what the VocSim and Codec-SUPERB papers print, marked as printed."""
+"""What the VocSim and Codec-SUPERB papers print, as documents: the first rows of their boards."""
 
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from earmark import published
-from earmark.board.records import Submission
-from earmark.board.storage import Store
 from earmark.published import PAPERS, codec_family, vocsim_family
 from earmark.scores import Scores
 from earmark.scores.rows import distinct
-from earmark.submissions import Document, SystemCard
+from earmark.submissions.cards import SystemCard
+from earmark.submissions.documents import Document
+
+__all__ = ["PUBLISHED_BOARDS", "published_document"]
 
 PUBLISHED_BOARDS = ("vocsim", "codec-superb")
 _PAPER = {"vocsim": (PAPERS["VocSim"], 2025), "codec-superb": (PAPERS["Codec-SUPERB"], 2024)}
@@ -23,37 +24,6 @@ _COST_NAMES = {
 """What Table 17 of VocSim calls each model."""
 _TRAINED_ON_THE_SUITE = ("VAE", "AE")
 _PCA = re.compile(r"(?P<code>.+) D(?P<size>\d+)")
-
-
-class Loaded(NamedTuple):
-    """What became of one printed set. `new`: it was not on the board before."""
-
-    board: str
-    systems: int
-    rows: int
-    new: bool
-    submission: Submission
-
-
-def load_published(store: Store, *, with_repeats: bool = False) -> list[Loaded]:
-    """Put the printed results on the board, accepted and marked as printed. A second time changes nothing.
-
-    Values that repeat another system's are shown and not ranked, unless `with_repeats` counts them as measurements.
-
-    When a later version of Earmark reads a printed table better, its rows take the place of the earlier ones. A set
-    that a moderator withdrew stays withdrawn.
-    """
-    papers = store.papers()
-    loaded = []
-    for board in PUBLISHED_BOARDS:
-        document = published_document(board, with_repeats=with_repeats)
-        key = f"published:{board}:{document.digest}"
-        sent = store.submit(document, papers, idempotency_key=key)
-        new = sent.state == "pending"
-        if new:  # also after a load that was killed between the two
-            sent = store.decide(sent.id, papers, accept=True)
-        loaded.append(Loaded(board, len(sent.systems), sent.rows, new, sent))
-    return loaded
 
 
 def published_document(board: str, *, with_repeats: bool = False) -> Document:
