@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from earmark.fidelity.sanity.data import Floats
-from earmark.fidelity.sanity.studies import Components, Convergence, Corrections, Crossover, Dimension, Hypersphere
+from earmark.generated.sanity.data import Floats
+from earmark.generated.sanity.studies import Components, Convergence, Corrections, Crossover, Dimension, Hypersphere
 
 Study = Hypersphere | Components | Dimension | Convergence | Crossover | Corrections
 
