@@ -17,10 +17,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from earmark.generated.catalogue import NETWORK
-
 from earmark._version import __version__
 from earmark.cli.fidelity_sanity import text
+from earmark.generated.metrics import NETWORK
 from earmark.generated.sanity import CHECKS, Sanity
 from earmark.generated.sanity.bench import Setup, Task, run, score, tasks
 from earmark.generated.sanity.columns import JUDGED, Column, choose

@@ -157,7 +157,7 @@ def _read_file(args: argparse.Namespace, source: str) -> Vectors:
 
 
 def _embed(args: argparse.Namespace, source: str, model: Extractor, pool: str | None) -> Vectors:
-    from earmark.embed.embedding import embed_audio
+    from earmark.embedding.embed import embed_audio
 
     if _holds_vectors(source):
         return _read_file(args, source)
@@ -191,7 +191,7 @@ def _holds_vectors(source: str) -> bool:
 
 def _pooling(args: argparse.Namespace, model: Extractor) -> str | None:
     """The pooling asked for, or one whose length is the same for both sets of sounds; None is the extractor's own."""
-    from earmark.embed import pooling
+    from earmark.embedding import pooling
 
     if args.pool is not None:
         if pooling.parse(args.pool).pca is not None:
