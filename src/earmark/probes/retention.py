@@ -28,7 +28,7 @@ from earmark.corpora.clips import Clip
 from earmark.errors import EarmarkError, InputError
 from earmark.evaluation import compare, evaluate
 from earmark.extractors.contract import Extractor
-from earmark.fidelity.api import fidelity
+from earmark.generated.api import fidelity
 from earmark.probes.contract import RESAMPLES, Finding, Responses, group_codes, join_notes, pair_clips
 from earmark.probes.encoding import EncoderTask
 from earmark.probes.retrieval import PERMUTATIONS, RetrievalTask, answers, answers_without, chance, label_codes

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from earmark._version import __version__
 from earmark.errors import UsageError
-from earmark.fidelity.api import HEADLINES, Fidelity
-from earmark.fidelity.metrics import LITERAL
-from earmark.fidelity.metrics import facts as fidelity_facts
+from earmark.generated.api import HEADLINES, Fidelity
+from earmark.generated.metrics import LITERAL
+from earmark.generated.metrics import facts as fidelity_facts
 from earmark.report.figures import fidelity as figures
 from earmark.report.figures.style import as_svg
 from earmark.report.html import shell

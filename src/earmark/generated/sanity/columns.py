@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from earmark.errors import InputError, UsageError, did_you_mean
-from earmark.fidelity.metrics import LITERAL, LITERALS, METRICS
-from earmark.fidelity.sanity.data import CHECKS, Floats, draw_pair
-from earmark.fidelity.sanity.rules import Kind
+from earmark.generated.metrics import LITERAL, LITERALS, METRICS
+from earmark.generated.sanity.data import CHECKS, Floats, draw_pair
+from earmark.generated.sanity.rules import Kind
 from earmark.registry import load_path
 
 CORRECTIONS = ("none", "gicdm")
