@@ -89,7 +89,7 @@ def find(name: str, offered: Sequence[str] = ()) -> Metric:
     if not is_path(name):
         return METRICS[name]
     if name not in BY_PATH:
-        function = load_path(name, "metric")
+        function = load_path(name.partition("#")[0], "metric")
         if not callable(function):
             raise UsageError(f"{name} is no metric: give a function.")
         stated = getattr(function, "metric", None)
@@ -105,6 +105,11 @@ def name_of(name: str) -> str:
     """How a metric is spelled in score tables: by its name, also where it was given by an import path."""
     base, statistic = split_metric(name)
     return ":".join(filter(None, [find(base).name, statistic])) if is_path(base) else name
+
+
+def pinned(name: str) -> str:
+    """An import path with a hash of the code behind it, under which its values may be kept; other names as they are."""
+    return f"{name}#{digest([name])[:12]}" if is_path(name) and "#" not in name else name
 
 
 def digest(names: str | Iterable[str]) -> str:

@@ -24,6 +24,7 @@ from earmark.codecs.runs.systems import CodecSystem
 from earmark.codecs.tokens import token_statistics
 from earmark.corpora.subsets import PreparedSubset
 from earmark.errors import EarmarkError
+from earmark.metrics.catalogue import name_of
 from earmark.runs.identity import Stage, fingerprint
 from earmark.runs.store import Entry
 from earmark.scores import Row
@@ -100,7 +101,7 @@ class _Rows:
 
     def _summary_row(self, metric: str, protocol: str, found: Summary) -> Row:
         return Row(
-            metric=metric, protocol=protocol, value=found.value, low=found.low, high=found.high, n=found.n,
+            metric=name_of(metric), protocol=protocol, value=found.value, low=found.low, high=found.high, n=found.n,
             status=found.status, reason=found.reason,
         )  # fmt: skip
 

@@ -29,6 +29,7 @@ from earmark.codecs.runs.systems import CodecSystem
 from earmark.codecs.submission import codec_document, to_json
 from earmark.corpora.subsets import PreparedSubset
 from earmark.errors import InputError
+from earmark.metrics.catalogue import name_of
 from earmark.runs import folder
 from earmark.runs.identity import fingerprint, versions
 from earmark.scores import Scores
@@ -92,7 +93,7 @@ def _record(work: CodecWork) -> dict[str, Any]:
         "cache": work.cache.url if work.config.cache.policy != "off" else None,
         "steps": work.counts,
         "protocol": work.protocol,
-        "metrics": list(work.metrics),
+        "metrics": list(map(name_of, work.metrics)),
         "corpora": [{**asdict(corpus.card), "clips": len(corpus)} for corpus in work.corpora],
         "datasets": [asdict(_dataset(work, subset)) for subset in work.subsets],
         "codecs": [
@@ -130,7 +131,7 @@ def missing(work: CodecWork) -> list[dict[str, Any]]:
 
 def failed(work: CodecWork) -> dict[str, dict[str, dict[str, list[str]]]]:
     """{subset: {codec: {"coding" or a metric: ids of the clips that failed}}}; a codec that never fails has none."""
-    names = {f"{work.protocol} {metric}": metric for metric in work.metrics}
+    names = {f"{work.protocol} {metric}": name_of(metric) for metric in work.metrics}
     found: dict[str, dict[str, dict[str, list[str]]]] = {}
     for subset in work.subsets:
         for system in work.systems:
@@ -156,9 +157,15 @@ def _write_clips(work: CodecWork, place: Path) -> None:
                 lines.append((subset, system, one))
                 extra.update(dict.fromkeys(name for name in one.values if name not in names))
     columns = [*names, *sorted(extra)]
-    titles = [name.removeprefix(f"{work.protocol} ") for name in columns]
+    titles = [_title(name).removeprefix(f"{work.protocol} ") for name in columns]
     header = [*_FACTS, *titles, *_TIMES, "reasons"]
     folder.write_csv(place / "clips.csv", header, (_line(*line, columns, titles) for line in lines))
+
+
+def _title(name: str) -> str:
+    """The name of a measurement with its metric spelled as in score tables."""
+    protocol, metric = name.split(" ", 1)
+    return f"{protocol} {name_of(metric)}"
 
 
 def _line(
