@@ -127,7 +127,9 @@ DEFAULTS: dict[str, Any] = {column.name: column.default for column in fields(Row
 NUMBERS = frozenset(name for name in COLUMNS if DEFAULTS[name] is None)
 COUNTS = frozenset({"n", "units", "comparisons"})
 _LARGE = {float: math.inf, int: 2**63}  # Parquet counts in 64 bits
-_PLAIN = {name: float if name in NUMBERS - COUNTS else int if name in COUNTS else str for name in COLUMNS}
+_PLAIN: dict[str, Any] = {
+    name: float if name in NUMBERS - COUNTS else int if name in COUNTS else str for name in COLUMNS
+}
 
 
 def checked(name: str, given: object, where: str) -> str | float | int | None:
