@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import earmark
+from earmark import audio
 from earmark.codecs.signal import measure, require_packages
 from earmark.errors import UsageError
 from earmark.metrics import catalogue
@@ -127,3 +128,27 @@ def test_every_metric_of_the_registry_has_its_record() -> None:
         record = metric_facts(name)
         assert record.name == name
         assert record.range[0] < record.range[1]
+
+
+def _tone(pitch: float, take: int) -> np.ndarray:
+    time = np.arange(16000) / 16000
+    return (0.4 * np.sin(2 * np.pi * (pitch + 10 * take) * time)).astype(np.float32)
+
+
+def test_a_run_of_codecs_and_a_run_of_representations_measure_it(tmp_path: Path) -> None:
+    for label, pitch in (("low", 220.0), ("high", 880.0)):
+        (tmp_path / "tones" / label).mkdir(parents=True)
+        for take in range(3):
+            audio.write(tmp_path / "tones" / label / f"{take}.wav", _tone(pitch, take), 16000)
+    shared = {"corpus": str(tmp_path / "tones"), "cache": {"url": str(tmp_path / "cache")}}
+    coded = earmark.codec(
+        "opus@12", **shared, category="audio", metrics=["mel_distance", "minemetrics:peak_error"], jobs=1, bootstrap=0,
+        into=tmp_path / "codec", report=False,
+    )  # fmt: skip
+    assert coded.scores.row("peak_error").status == "ok"
+    assert {row.metric for row in coded.scores} >= {"peak_error", "peak_error:p1", "mel_distance"}
+    header = (tmp_path / "codec" / "clips.csv").read_text().splitlines()[0].split(",")
+    assert "peak_error" in header
+    given = {**shared, "extractors": ["logmel"], "metrics": ["P@1", "minemetrics:hits"], "into": str(tmp_path / "run")}
+    scores = earmark.run(given).scores
+    assert scores.value("hits") == scores.value("P@1")

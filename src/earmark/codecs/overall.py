@@ -27,18 +27,9 @@ from earmark.scores import Row, harmonic_mean
 from earmark.scores import metrics as records
 
 __all__ = [
-    "HALF_DISTANCE",
-    "METRICS_OF",
-    "PESQ_RANGE",
-    "Correlation",
-    "cells_of",
-    "metric_correlations",
-    "normalised",
-    "overall",
-    "overall_of_datasets",
-    "overall_unsaturated",
-    "unsaturated",
-]
+    "HALF_DISTANCE", "METRICS_OF", "PESQ_RANGE", "Correlation", "cells_of", "metric_correlations", "normalised",
+    "overall", "overall_of_datasets", "overall_unsaturated", "unsaturated",
+]  # fmt: skip
 
 METRICS_OF: dict[Category, tuple[str, ...]] = {
     "speech": ("stft_distance", "mel_distance", "pesq", "stoi"),
@@ -66,8 +57,8 @@ def overall(means: Mapping[str, float | None], category: Category) -> Measured:
     Not applicable when a metric of the category is missing, and where the harmonic mean is undefined because a
     normalised value is 0 or below (an F0 correlation can be).
     """
-    found = _combined(means, category, normalised)
-    return found if isinstance(found, Measured) else _harmonic(found)
+    scaled = _combined(means, category, normalised)
+    return scaled if isinstance(scaled, Measured) else _harmonic(scaled)
 
 
 @records.metric(range=records.FRACTION, words="harmonic mean of normalised metrics, without saturation")
@@ -76,10 +67,10 @@ def overall_unsaturated(means: Mapping[str, float | None], category: Category) -
 
     A normalised value of 0 makes it 0, to which the harmonic mean tends. Not applicable when a metric is missing.
     """
-    found = _combined(means, category, unsaturated)
-    if isinstance(found, Measured):
-        return found
-    return Measured(0.0) if min(found.values()) == 0.0 else _harmonic(found)
+    scaled = _combined(means, category, unsaturated)
+    if isinstance(scaled, Measured):
+        return scaled
+    return Measured(0.0) if min(scaled.values()) == 0.0 else _harmonic(scaled)
 
 
 def overall_of_datasets(values: Iterable[float | None]) -> Measured:
@@ -175,14 +166,14 @@ def metric_correlations(
 
     wanted = None if metrics is None else tuple(metrics)
     correlate = stats.pearsonr if method == "pearson" else stats.spearmanr
-    found = []
+    correlations = []
     for category in dict.fromkeys(categories.values()):
         datasets = [dataset for dataset, mine in categories.items() if mine == category]
         for metric in METRICS_OF[category] if wanted is None else wanted:
             pairs = [both for both in (_both(cells, dataset, metric, against) for dataset in datasets) if len(both)]
             results = [correlate(both[:, 0], both[:, 1]) for both in pairs]
             left_out = len(datasets) - len(pairs)
-            found.append(
+            correlations.append(
                 Correlation(
                     metric,
                     category,
@@ -195,7 +186,7 @@ def metric_correlations(
                     else "",
                 )
             )
-    return found
+    return correlations
 
 
 def _both(cells: Cells, dataset: str, metric: str, against: str) -> NDArray[np.float64]:

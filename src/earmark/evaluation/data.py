@@ -99,19 +99,21 @@ def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequenc
     if not usable.all():
         notes.append(f"{counted(n - int(usable.sum()), 'unlabelled row')} dropped")
     if groups is not None:
-        usable, told = _with_groups(groups, n, usable, options.across_groups)
-        notes += told
+        usable, remarks = _with_groups(groups, n, usable, options.across_groups)
+        notes += remarks
     notes += _doubtful_words(names[usable], "label")
     labelled = np.flatnonzero(usable)
-    found, codes, sizes = np.unique(names[labelled], return_inverse=True, return_counts=True)
+    class_names, codes, sizes = np.unique(names[labelled], return_inverse=True, return_counts=True)
     small = sizes < options.min_class_size
     if small.any():
         dropped = int(sizes[small].sum())
         where = counted(int(small.sum()), "class")
         notes.append(f"{counted(dropped, 'row')} in {where} of fewer than {options.min_class_size} dropped")
     kept = labelled[~small[codes]]
-    if len(found) == 1:
-        raise InputError(f"All rows have the same label ({str(found[0])!r}): a comparison needs at least two classes.")
+    if len(class_names) == 1:
+        raise InputError(
+            f"All rows have the same label ({str(class_names[0])!r}): a comparison needs at least two classes."
+        )
     if int((~small & (sizes > 1)).sum()) < 1:
         raise InputError(
             f"Every class has fewer than {max(2, options.min_class_size)} clips: there are no same-class pairs to find."
@@ -122,7 +124,7 @@ def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequenc
             "so lower min_class_size or add clips."
         )
     codes = np.unique(codes[~small[codes]], return_inverse=True)[1]
-    classes = tuple(str(name) for name in found[~small])
+    classes = tuple(str(name) for name in class_names[~small])
     kept_groups = None
     if numbered is not None:
         kept_groups = np.unique(numbered[kept], return_inverse=True)[1]
@@ -141,15 +143,15 @@ def _with_groups(groups: Any, n: int, usable: NDArray[np.bool_], across: bool) -
     """
     texts = _texts(groups, n, "Groups", "groups")
     without = np.array([text is None for text in texts], dtype=bool) & usable
-    told = _doubtful_words(np.array([text or "" for text in texts])[usable], "group")
+    remarks = _doubtful_words(np.array([text or "" for text in texts])[usable], "group")
     if not without.any():
-        return usable, told
+        return usable, remarks
     rows = counted(int(without.sum()), "row")
     if not across:
-        return usable, [f"{rows} without a group counted as groups of their own", *told]
+        return usable, [f"{rows} without a group counted as groups of their own", *remarks]
     if not (usable & ~without).any():
         raise InputError("No labelled row has a group: across groups there is nothing to evaluate.")
-    return usable & ~without, [f"{rows} without a group dropped, since across groups cannot be known", *told]
+    return usable & ~without, [f"{rows} without a group dropped, since across groups cannot be known", *remarks]
 
 
 def _doubtful_words(names: NDArray[Any], what: str) -> list[str]:

@@ -58,10 +58,10 @@ class IntervalPlan:
         low, high = metric_facts(item.metric).range
         # Where every point has k neighbours, no mean of the highest counts is under their mean.
         ends = (1.0, high) if item.metric == "hub_ratio" and item.value >= 1.0 else (low, high)
-        found = jackknife.interval(item.value, item.without, ends, self.units.kind)
-        if found.low is None:
-            return {}, found.reason
-        return {"low": found.low, "high": found.high, "interval": "jackknife", **self._unit_cells()}, ""
+        outcome = jackknife.interval(item.value, item.without, ends, self.units.kind)
+        if outcome.low is None:
+            return {}, outcome.reason
+        return {"low": outcome.low, "high": outcome.high, "interval": "jackknife", **self._unit_cells()}, ""
 
     def _unit_cells(self) -> dict[str, Any]:
         return {"unit": self.units.kind, "units": len(self.units)}

@@ -147,16 +147,16 @@ def _measure(
                 factors=setting.factors, threads=threads, memory=options.memory,
             )  # fmt: skip
             tick(1)
-    found: dict[str, list[Evaluated | Row]] = {name: [] for name in protocols}
+    items: dict[str, list[Evaluated | Row]] = {name: [] for name in protocols}
     for name in protocols:
         if swept:
             left = without.get(name, {})
             for item in from_sweep(swept[name], pairs, name, names, ks, layout, counts, options.hub_k, refused):
-                found[name].append(item if isinstance(item, Row) else replace(item, without=left.get(item.metric)))
+                items[name].append(item if isinstance(item, Row) else replace(item, without=left.get(item.metric)))
         else:
-            found[name] += [not_applicable(metric, why) for metric, why in refused.items() if from_pairs(metric)]
-        found[name] += own_metrics(data, swept.get(name), names, options.hub_k, refused, counts, name)
-    found["all"] += clusters_of(space, layout, names, options, setting.title, refused)
+            items[name] += [not_applicable(metric, why) for metric, why in refused.items() if from_pairs(metric)]
+        items[name] += own_metrics(data, swept.get(name), names, options.hub_k, refused, counts, name)
+    items["all"] += clusters_of(space, layout, names, options, setting.title, refused)
     nulls: dict[str, dict[str, Floats]] = {}
     scheme = permutation.scheme_of(layout)
     calibrated = (frozenset(names) - frozenset(refused)) & permutation.CALIBRATED
@@ -171,7 +171,7 @@ def _measure(
     base = _base(data, setting.distance, setting.correction, options, where, time.perf_counter() - started)
     rows, per_point, per_unit = [], {}, {}
     key = setting.distance, str(setting.correction)
-    for name, measured in found.items():
+    for name, measured in items.items():
         for item in measured:
             row = _row(item, name, base, nulls.get(name, {}), setting.notes, intervals, scheme, options.permutations)
             rows.append(row)

@@ -147,24 +147,24 @@ def fidelity(
     reference, values = check_sets(real, generated)
     sets = reference.vectors, values
     work = Work(thread_count(threads), byte_count(memory), device)
-    named = check_ids(ids, len(sets[1]), "generated "), check_ids(real_ids, len(sets[0]), "real ")
+    row_names = check_ids(ids, len(sets[1]), "generated "), check_ids(real_ids, len(sets[0]), "real ")
     dealt = jackknife.deal((len(sets[0]), len(sets[1])), (real_groups, groups), seed)
     draws = resampling.draw(len(sets[0]), len(sets[1]), bootstrap, seed) if kind == "bootstrap" else None
-    asked = [(which, name) for which in corrections for name in _names(names, which, reading)]
-    found, digest = _Found(seed), digest_of(*sets)
+    wanted = [(which, name) for which in corrections for name in _names(names, which, reading)]
+    results, digest = _Results(seed), digest_of(*sets)
     if "clipped_coverage" in {rules.facts(name).name for name in names}:
-        found.notes += _unlike_sizes(*map(len, sets))
+        results.notes += _unlike_sizes(*map(len, sets))
     how: dict[str, Any] = {"correct": "gicdm" in corrections, "ties": ties, "cap": cap, "seed": seed}
-    total = (len(asked) + (jackknife.SETS if kind == "jackknife" else 0)) * len(spaces_asked)
+    total = (len(wanted) + (jackknife.SETS if kind == "jackknife" else 0)) * len(spaces_asked)
     with progress_bar(progress, total, "fidelity", "metric") as tick:
         for space in spaces_asked:
             started = time.perf_counter()
             meter = Meter(reference, values, names, k, space, work, **how)
             outcomes = []
-            for which, name in asked:
+            for which, name in wanted:
                 outcomes.append((which, meter.measured(name, corrected=which == "gicdm")))
                 tick(1)
-            found.points(meter, space, outcomes)
+            results.points(meter, space, outcomes)
             cells: Mapping[tuple[str, str], _Cells] = {}
             if kind == "bootstrap":
                 cells = _bootstrapped(outcomes, draws, dealt)
@@ -177,17 +177,18 @@ def fidelity(
             units = hashlib.sha256(b"".join(codes.tobytes() for codes in dealt.codes)).hexdigest()[:16]
             chosen = f"{kind} {bootstrap} {units}"
             options = f"{digest} {space} {sorted(meter.k.items())} {chosen} {seed} {cap} {ties} {__version__}"
-            for which, one in outcomes:
+            for which, score in outcomes:
                 about["inputs"] = hashlib.sha256(f"{options} {which}".encode()).hexdigest()
-                found.rows.append(_row(one, which, cells.get((which, one.metric)), sum(map(len, sets)), about))
+                results.rows.append(_row(score, which, cells.get((which, score.metric)), sum(map(len, sets)), about))
     return Fidelity(
-        rows=tuple(found.rows), notes=tuple(dict.fromkeys(found.notes)), per_sample=found.samples, per_real=found.reals,
-        sample_ids=named[0], real_ids=named[1], too_few=found.too_few,
+        rows=tuple(results.rows), notes=tuple(dict.fromkeys(results.notes)), per_sample=results.samples,
+        per_real=results.reals,
+        sample_ids=row_names[0], real_ids=row_names[1], too_few=results.too_few,
     )  # fmt: skip
 
 
-class _Found:
-    """What is collected over the distances."""
+class _Results:
+    """What is results over the distances."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -200,16 +201,16 @@ class _Found:
     def points(self, meter: Meter, space: str, outcomes: list[tuple[str, Judgement | Missing]]) -> None:
         """Values of single points, and notes on what is unusual about them."""
         side = meter.pair.real
-        for one_side in (side, meter.pair.generated):
-            if one_side.base.flat.any():
-                flat = counted(int(one_side.base.flat.sum()), f"{one_side.name} vector")
+        for owner in (side, meter.pair.generated):
+            if owner.base.flat.any():
+                flat = counted(int(owner.base.flat.sum()), f"{owner.name} vector")
                 self.notes.append(f"{flat} without direction: distance 1 to all under {space}")
-        for which, one in outcomes:
-            if isinstance(one, Missing):
-                self.too_few |= {} if one.too_few is None else {(space, which, one.metric): one.too_few}
-            elif (shown := one.shown) is not None:
+        for which, score in outcomes:
+            if isinstance(score, Missing):
+                self.too_few |= {} if score.too_few is None else {(space, which, score.metric): score.too_few}
+            elif (shown := score.shown) is not None:
                 table = self.samples if shown.points == "generated" else self.reals
-                table[(space, which, "all", one.metric)] = shown.values
+                table[(space, which, "all", score.metric)] = shown.values
         copies = None
         leading = [
             (which, name) for which in CORRECTIONS for name in HEADLINES if (space, which, "all", name) in self.samples
@@ -327,13 +328,13 @@ def _bootstrapped(
     outcomes: list[tuple[str, Judgement | Missing]], draws: resampling.Draws | None, dealt: jackknife.Deal
 ) -> dict[tuple[str, str], _Cells]:
     cells = {}
-    for which, one in outcomes:
-        low, high = (None, None) if draws is None or isinstance(one, Missing) else resampling.interval(one, draws)
+    for which, score in outcomes:
+        low, high = (None, None) if draws is None or isinstance(score, Missing) else resampling.interval(score, draws)
         if low is None:
-            cells[which, one.metric] = _Cells({}, "no interval: it is no mean over points that could be drawn again")
+            cells[which, score.metric] = _Cells({}, "no interval: it is no mean over points that could be drawn again")
             continue
-        said = {"low": low, "high": high, "interval": "bootstrap_points", "unit": "clip"}
-        cells[which, one.metric] = _Cells({**said, "units": min(map(len, dealt.codes))})
+        interval_cells = {"low": low, "high": high, "interval": "bootstrap_points", "unit": "clip"}
+        cells[which, score.metric] = _Cells({**interval_cells, "units": min(map(len, dealt.codes))})
     return cells
 
 
@@ -342,8 +343,8 @@ def _jackknifed(
     setting: tuple[Any, ...], how: dict[str, Any], tick: Any,
 ) -> dict[tuple[str, str], _Cells]:  # fmt: skip
     """The same metrics of smaller sets, and the intervals that follow from how much they vary."""
-    every = {(which, one.metric): one for which, one in outcomes if isinstance(one, Judgement)}
-    measured = {key: one for key, one in every.items() if key[1] not in rules.NETWORK}
+    every = {(which, score.metric): score for which, score in outcomes if isinstance(score, Judgement)}
+    measured = {key: score for key, score in every.items() if key[1] not in rules.NETWORK}
     names, k, space, work = setting
 
     def measure(real: NDArray[np.int64], generated: NDArray[np.int64]) -> dict[tuple[str, str], float]:
@@ -354,24 +355,24 @@ def _jackknifed(
         # The wide scale of GICDM is as wide as a smaller set allows.
         meter = Meter(Reference(first), second, names, k, space, work, shrink=True, **how)
         again = {key: meter.measured(key[1], corrected=key[0] == "gicdm") for key in measured}
-        values = {key: one for key, one in again.items() if isinstance(one, Judgement)}
-        return {key: one.value if one.uncut is None else one.uncut for key, one in values.items()}
+        values = {key: score for key, score in again.items() if isinstance(score, Judgement)}
+        return {key: score.value if score.uncut is None else score.uncut for key, score in values.items()}
 
     smaller = jackknife.values_on_smaller(dealt, list(measured), measure)
     cells = {key: _Cells({}, NO_INTERVAL) for key in every if key not in measured}
-    for key, one in measured.items():
-        ends = metric_facts(one.metric).range
-        low, high, reason = jackknife.interval(one.value, smaller[key], dealt, ends, uncut=one.uncut)
-        said = {"low": low, "high": high, "interval": "jackknife", "unit": dealt.unit, "units": dealt.units}
-        cells[key] = _Cells({} if low is None else said, reason)
+    for key, score in measured.items():
+        ends = metric_facts(score.metric).range
+        low, high, reason = jackknife.interval(score.value, smaller[key], dealt, ends, uncut=score.uncut)
+        interval_cells = {"low": low, "high": high, "interval": "jackknife", "unit": dealt.unit, "units": dealt.units}
+        cells[key] = _Cells({} if low is None else interval_cells, reason)
     return cells
 
 
-def _row(one: Judgement | Missing, correction: str, cells: _Cells | None, points: int, about: dict[str, Any]) -> Row:
-    if isinstance(one, Missing):
-        return Row(metric=one.metric, correction=correction, status="not_applicable", reason=one.reason, **about)
+def _row(score: Judgement | Missing, correction: str, cells: _Cells | None, points: int, about: dict[str, Any]) -> Row:
+    if isinstance(score, Missing):
+        return Row(metric=score.metric, correction=correction, status="not_applicable", reason=score.reason, **about)
     values, reason = cells or _Cells({})
     return Row(
-        metric=one.metric, correction=correction, value=one.value, n=one.points or points,
-        reason="; ".join(filter(None, [one.reason, reason])), **values, **about,
+        metric=score.metric, correction=correction, value=score.value, n=score.points or points,
+        reason="; ".join(filter(None, [score.reason, reason])), **values, **about,
     )  # fmt: skip

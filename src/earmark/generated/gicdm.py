@@ -114,11 +114,11 @@ def fit_scale(
     start: Neighbours | None = None,
 ) -> Scale:  # fmt: skip
     """Factors of the base for neighbourhoods of k, and the discrepancy that all but a few base points stay under."""
-    found = icdm(base, k, iterations, start=start, **work.options())
-    around = found.factors[found.neighbours.places[:, :k]].mean(axis=1)
-    discrepancies = _discrepancy(found.factors, around)
+    nearby = icdm(base, k, iterations, start=start, **work.options())
+    around = nearby.factors[nearby.neighbours.places[:, :k]].mean(axis=1)
+    discrepancies = _discrepancy(nearby.factors, around)
     threshold = float(np.quantile(discrepancies, quantile))
-    return Scale(k, found.factors, float(found.target), found.neighbours, discrepancies, threshold)
+    return Scale(k, nearby.factors, float(nearby.target), nearby.neighbours, discrepancies, threshold)
 
 
 def passing(scales: Sequence[Scale]) -> NDArray[np.bool_]:
@@ -137,9 +137,9 @@ def adjust(base: Space, queries: Space, scales: Sequence[Scale], *, work: Work =
 
 def _judge(base: Space, queries: Space, scale: Scale, work: Work) -> tuple[Floats, Floats]:
     """delta_g and rho_g of every query at one scale."""
-    found = nearest(base, scale.k + 1, queries=queries, weights=scale.factors, **work.options())
-    around = scale.factors[found.places].mean(axis=1)
-    reach = found.distances.mean(axis=1)
+    nearby = nearest(base, scale.k + 1, queries=queries, weights=scale.factors, **work.options())
+    around = scale.factors[nearby.places].mean(axis=1)
+    reach = nearby.distances.mean(axis=1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         factors = np.where(reach > 0.0, scale.mean / reach, around)
     # So near to the base that the factor overflows: as far from fitting in as can be, and no number.

@@ -62,11 +62,11 @@ def measure(
     sets = check_sets(real, generated)
     work = Work(thread_count(threads), byte_count(memory), device)
     meter = Meter(*sets, names, k, distance, work, correct=gicdm, ties=ties, cap=cap, shrink=shrink, seed=seed)
-    found = {}
+    values = {}
     for name in names:
-        one = meter.measured(name, corrected=gicdm, reading=reading, strict=True)
-        found[name] = one.value if isinstance(one, Judgement) else float("nan")
-    return found
+        judgement = meter.measured(name, corrected=gicdm, reading=reading, strict=True)
+        values[name] = judgement.value if isinstance(judgement, Judgement) else float("nan")
+    return values
 
 
 def check_sets(real: Any, generated: Any) -> tuple[Reference, Array]:
@@ -160,16 +160,16 @@ class Meter:
         real, generated = self._sets
         with np.errstate(over="ignore", invalid="ignore"):
             if name == "kernel_distance":
-                found = distributions.kernel_distance(real, generated, threads=self._work.threads)
-                value = found.value
-                terms = (Term("real", found.real), Term("generated", found.generated))
-                one = Judgement(terms, lambda x, y: x + y - value, metric=name)
+                kernel = distributions.kernel_distance(real, generated, threads=self._work.threads)
+                value = kernel.value
+                terms = (Term("real", kernel.real), Term("generated", kernel.generated))
+                judgement = Judgement(terms, lambda x, y: x + y - value, metric=name)
             else:
                 value = distributions.frechet_distance(real, generated)
-                one = Judgement((), lambda: value, _rank_lost(real, generated), metric=name)
+                judgement = Judgement((), lambda: value, _rank_lost(real, generated), metric=name)
         if not np.isfinite(value):
             return Missing(name, "the vectors' values are too large for it: rescale them first")
-        return one
+        return judgement
 
 
 class _Sides:

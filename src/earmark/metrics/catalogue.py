@@ -38,18 +38,18 @@ _PRECISION = re.compile(r"P@([1-9]\d*)")
 
 def plan(metrics: str | Iterable[str] | None, ks: Iterable[int]) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Spell out the metrics asked for: their names in catalogue order, without P@k, and every k of P@k."""
-    asked = named(DEFAULT if metrics is None else metrics)
-    if not asked:
+    wanted = named(DEFAULT if metrics is None else metrics)
+    if not wanted:
         raise UsageError("No metric was asked for: name at least one.")
     names: set[str] = set()
     own: list[str] = []
-    found: set[int] = set()
-    for name in asked:
+    ks_wanted: set[int] = set()
+    for name in wanted:
         match = _PRECISION.fullmatch(name)
         if name == "all":
             names.update(KNOWN)
         elif match:
-            found.add(int(match[1]))
+            ks_wanted.add(int(match[1]))
         elif name in KNOWN:
             names.add(name)
         elif is_path(name):
@@ -60,13 +60,13 @@ def plan(metrics: str | Iterable[str] | None, ks: Iterable[int]) -> tuple[tuple[
                 f"There are P@1, P@5 (any k), {', '.join(KNOWN[1:])}; or give a path such as mymodule:metric."
             )
     if "P@k" in names:
-        found.update(ks)
-        if not found:
+        ks_wanted.update(ks)
+        if not ks_wanted:
             raise UsageError("P@k was asked for without a k: give at least one, such as 1 and 5.")
-    if any(k < 1 for k in found):
+    if any(k < 1 for k in ks_wanted):
         raise UsageError("k of P@k must be at least 1.")
     listed = tuple(name for name in KNOWN if name in names and name != "P@k")
-    return (*listed, *dict.fromkeys(own)), tuple(sorted(found))
+    return (*listed, *dict.fromkeys(own)), tuple(sorted(ks_wanted))
 
 
 def needs(names: Iterable[str]) -> frozenset[str]:
@@ -89,7 +89,7 @@ def find(name: str, offered: Sequence[str] = ()) -> Metric:
     if not is_path(name):
         return METRICS[name]
     if name not in BY_PATH:
-        function = load_path(name, "metric")
+        function = load_path(name.partition("#")[0], "metric")
         if not callable(function):
             raise UsageError(f"{name} is no metric: give a function.")
         stated = getattr(function, "metric", None)
@@ -105,6 +105,11 @@ def name_of(name: str) -> str:
     """How a metric is spelled in score tables: by its name, also where it was given by an import path."""
     base, statistic = split_metric(name)
     return ":".join(filter(None, [find(base).name, statistic])) if is_path(base) else name
+
+
+def pinned(name: str) -> str:
+    """An import path with a hash of the code behind it, under which its values may be kept; other names as they are."""
+    return f"{name}#{digest([name])[:12]}" if is_path(name) and "#" not in name else name
 
 
 def digest(names: str | Iterable[str]) -> str:

@@ -105,8 +105,6 @@ class Finding(Row):
         run = ("suite", "subset", "system", "version", "inputs")
         return {name: cell for name, cell in self.as_dict().items() if name not in run}
 
-    _asdict = cells
-
 
 @dataclass(frozen=True, eq=False)
 class Responses:

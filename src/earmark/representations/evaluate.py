@@ -54,8 +54,6 @@ PCA_KIND = "pca"
 SCORES_KIND = "scores"
 KEPT_POINTS = ("nearest_row", "P@1", "GSR", "hub_ratio")
 """Per-point values that reports need: which clip was nearest to each, and how well each was placed."""
-KEPT_UNITS = ("GSR", "CSR", "CSR_pointwise", "CS", "CSCF", "silhouette")
-"""Metrics, beside P@k, whose values without each unit are kept: systems are compared by them."""
 
 
 def without_each(protocol: str, metric: str) -> str:
@@ -157,7 +155,7 @@ def measurements_of(vectors: Vectors, config: RunConfig) -> Iterator[Measurement
     for noise in (0.0, *config.label_noise):
         labels, groups = vectors.truth(noise, config.seed)
         options = {**config.options(), "across_groups": config.across_groups and groups is not None}
-        truth = fingerprint(labels, groups)
+        truth = fingerprint(labels, groups, *filter(None, [catalogue.digest(config.metrics or ())]))
         for distance, correction in product(vectors.system.distances, config.correct):
             key = EVALUATE.key(vectors.key, truth, distance, correction, options, config.across_groups)
             yield Measurement(vectors, distance, noise, key, correction)
@@ -254,7 +252,7 @@ def measure(job: Measurement, loaded: Entry, records: Records, config: RunConfig
     arrays |= {
         without_each(protocol, metric): values
         for (_, _, protocol, metric), values in scores.per_unit.items()
-        if metric in KEPT_UNITS or metric.startswith("P@")
+        if metric in catalogue.SEPARATION or metric.startswith("P@")  # systems are compared by them
     }
     return Entry({"rows": rows, "note": note, "seconds": time.perf_counter() - started}, arrays)
 

@@ -54,9 +54,11 @@ class Row:
     statistic: str = ""  # what stands in place of the metric itself: a difference, a percentile over clips
 
     def __post_init__(self) -> None:
-        for name in COLUMNS:
-            given = getattr(self, name)
-            if type(given) is str and name not in NUMBERS:
+        for name, kind in _PLAIN.items():
+            given: Any = getattr(self, name)
+            if type(given) is kind and (kind is str or abs(given) < _LARGE[kind]):  # as nearly all cells are
+                continue
+            if given is None and kind is not str:
                 continue
             kept = checked(name, given, f'Column "{name}" of a score row ({self.metric or "no metric"})')
             if kept is not given:
@@ -124,6 +126,10 @@ KEY: tuple[str, ...] = COLUMNS[:7]
 DEFAULTS: dict[str, Any] = {column.name: column.default for column in fields(Row)}
 NUMBERS = frozenset(name for name in COLUMNS if DEFAULTS[name] is None)
 COUNTS = frozenset({"n", "units", "comparisons"})
+_LARGE = {float: math.inf, int: 2**63}  # Parquet counts in 64 bits
+_PLAIN: dict[str, Any] = {
+    name: float if name in NUMBERS - COUNTS else int if name in COUNTS else str for name in COLUMNS
+}
 
 
 def checked(name: str, given: object, where: str) -> str | float | int | None:
@@ -144,7 +150,7 @@ def checked(name: str, given: object, where: str) -> str | float | int | None:
         raise InputError(f"{where} holds {number}; leave a missing number empty and give a status and a reason.")
     if name not in COUNTS:
         return number
-    if number != int(number) or abs(number) >= 2**63:  # Parquet counts in 64 bits
+    if number != int(number) or abs(number) >= _LARGE[int]:
         raise InputError(f"{where} holds {given!r}; a count is a whole number under 2^63.")
     return operator.index(given) if isinstance(given, SupportsIndex) else int(number)
 

@@ -13,6 +13,7 @@ own may not look like a mean or like label noise: `refuse_reserved` is the door.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from earmark.errors import InputError, quoted
@@ -31,6 +32,7 @@ class Columns(NamedTuple):
     statistic: str
 
 
+@lru_cache(maxsize=4096)
 def columns_of(subset: str, distance: str, protocol: str, metric: str) -> Columns:
     """The three columns of a row that has these names."""
     noise = _NOISE.search(subset) if "~" in subset else None

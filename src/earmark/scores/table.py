@@ -82,10 +82,10 @@ class Scores:
         """The one row that matches; UsageError when there is none, or several, saying what they differ in."""
         if metric is not None:
             filters = {"metric": metric, **filters}
-        found = self.select(**filters).rows
-        if len(found) == 1:
-            return found[0]
-        raise UsageError(_several(found, filters) if found else _none(self.rows, filters))
+        matching = self.select(**filters).rows
+        if len(matching) == 1:
+            return matching[0]
+        raise UsageError(_several(matching, filters) if matching else _none(self.rows, filters))
 
     def value(self, metric: str, **filters: object) -> float:
         """The value of the one matching row; InputError with the row's reason when it has none."""
@@ -145,13 +145,13 @@ def _none(rows: Sequence[Row], filters: Mapping[str, object]) -> str:
 
 
 def _several(rows: Sequence[Row], filters: Mapping[str, object]) -> str:
-    asked = ", ".join(f"{name} {_quoted(wanted)}" for name, wanted in filters.items()) or "no filter"
+    filter_words = ", ".join(f"{name} {_quoted(wanted)}" for name, wanted in filters.items()) or "no filter"
     differing = {name: distinct(rows, name) for name in KEY if len(distinct(rows, name)) > 1}
     if not differing:
-        return f"{len(rows)} rows with {asked} have the same key; keep one with merge(…, on_conflict='last')."
+        return f"{len(rows)} rows with {filter_words} have the same key; keep one with merge(…, on_conflict='last')."
     what = " and ".join(f"{name} ({_listed(present)})" for name, present in differing.items())
     name, present = next(iter(differing.items()))
-    return f"{len(rows)} rows match {asked}; they differ in {what}: add for example {name}={present[0]!r}."
+    return f"{len(rows)} rows match {filter_words}; they differ in {what}: add for example {name}={present[0]!r}."
 
 
 def _quoted(wanted: object) -> str:

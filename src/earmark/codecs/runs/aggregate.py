@@ -24,6 +24,7 @@ from earmark.codecs.runs.systems import CodecSystem
 from earmark.codecs.tokens import token_statistics
 from earmark.corpora.subsets import PreparedSubset
 from earmark.errors import EarmarkError
+from earmark.metrics.catalogue import name_of
 from earmark.runs.identity import Stage, fingerprint
 from earmark.runs.store import Entry
 from earmark.scores import Row
@@ -100,7 +101,7 @@ class _Rows:
 
     def _summary_row(self, metric: str, protocol: str, summary: Summary) -> Row:
         return Row(
-            metric=metric, protocol=protocol, value=summary.value, low=summary.low, high=summary.high, n=summary.n,
+            metric=name_of(metric), protocol=protocol, value=summary.value, low=summary.low, high=summary.high, n=summary.n,
             status=summary.status, reason=summary.reason,
         )  # fmt: skip
 

@@ -28,6 +28,7 @@ from earmark.codecs.runs.systems import CodecSystem
 from earmark.codecs.submission import codec_document, to_json
 from earmark.corpora.subsets import PreparedSubset
 from earmark.errors import EarmarkError, InputError
+from earmark.metrics.catalogue import name_of
 from earmark.runs import folder
 from earmark.runs.identity import fingerprint, versions
 from earmark.scores import Scores
@@ -96,7 +97,7 @@ def _record(
         "cache": work.cache.url if work.config.cache.policy != "off" else None,
         "steps": work.counts,
         "protocol": work.protocol,
-        "metrics": list(work.metrics),
+        "metrics": list(map(name_of, work.metrics)),
         "corpora": [{**asdict(corpus.card), "clips": len(corpus)} for corpus in work.corpora],
         "datasets": [asdict(dataset) for dataset in datasets],
         "codecs": [
@@ -122,7 +123,7 @@ def _losses(
     The first counts clips without a value by subset, codec, what was to be measured, and reason, most frequent first;
     the second is {subset: {codec: {"coding" or a metric: ids of the clips that failed}}}, empty where none did.
     """
-    names = {f"{work.protocol} {metric}": metric for metric in work.metrics}
+    names = {f"{work.protocol} {metric}": name_of(metric) for metric in work.metrics}
     missing: dict[tuple[str, str, str, str, str], list[str]] = {}
     failed: dict[str, dict[str, dict[str, list[str]]]] = {}
     for subset, system, result in lines:
@@ -149,9 +150,15 @@ def _write_clips(work: CodecWork, path: Path, lines: Sequence[Line]) -> None:
     names = [f"{work.protocol} {metric}" for metric in work.metrics]
     extra = {name for _, _, result in lines for name in result.values} - set(names)
     columns = [*names, *sorted(extra)]
-    titles = [name.removeprefix(f"{work.protocol} ") for name in columns]
+    titles = [_title(name).removeprefix(f"{work.protocol} ") for name in columns]
     header = [*_FACTS, *titles, *_TIMES, "reasons"]
     folder.write_csv(path / "clips.csv", header, [_clip_line(*line, columns, titles) for line in lines])
+
+
+def _title(name: str) -> str:
+    """The name of a measurement with its metric spelled as in score tables."""
+    protocol, metric = name.split(" ", 1)
+    return f"{protocol} {name_of(metric)}"
 
 
 def _clip_line(

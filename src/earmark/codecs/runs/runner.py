@@ -34,6 +34,7 @@ from earmark.codecs.signal import CORE, require_packages
 from earmark.corpora.clips import Clip, Corpus, length_of
 from earmark.corpora.subsets import PreparedSubset, clip_count, open_corpora, prepare
 from earmark.errors import EarmarkError, UsageError
+from earmark.metrics.catalogue import pinned
 from earmark.progress import progress_bar
 from earmark.runs import folder
 from earmark.runs.plan import PlannedStep
@@ -142,7 +143,7 @@ def _prepare(
     progress: bool,
 ) -> CodecWork:
     """Codecs and corpora opened, every clip known by the hash of its sound."""
-    metrics = tuple(dict.fromkeys([*(config.metrics or CORE), *config.extras]))
+    metrics = tuple(dict.fromkeys(map(pinned, [*(config.metrics or CORE), *config.extras])))
     require_packages(metrics)
     if config.gain_match and config.definitions == "reference":
         raise UsageError("The published definitions know no gain matching: leave out one of the two.")

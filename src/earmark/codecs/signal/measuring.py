@@ -59,13 +59,13 @@ def measure(
     clean = reference if isinstance(reference, Sound) else Sound(reference, rate)
     if clean.rate != rate:
         raise UsageError(f"The reference is at {clean.rate} Hz and the decoded clip at {rate} Hz; resample one.")
-    heard = np.asarray(decoded)
-    if definitions == "reference" and heard.ndim == 1 and len(heard) != len(clean.samples):
-        clean, heard = _padded(clean, heard)
-    refused = _refusal(clean, heard)
+    output = np.asarray(decoded)
+    if definitions == "reference" and output.ndim == 1 and len(output) != len(clean.samples):
+        clean, output = _padded(clean, output)
+    refused = _refusal(clean, output)
     if refused is not None:
         return dict.fromkeys(metrics, refused)
-    coded = Sound(gain_matched(heard, clean.samples) if gain_match else heard, rate)
+    coded = Sound(gain_matched(output, clean.samples) if gain_match else output, rate)
     pair = Pair(clean, coded, definitions == "reference", category)
     return {name: _guarded(function, pair) for name, function in functions.items()}
 
@@ -98,25 +98,25 @@ def _function(name: str) -> Callable[[Pair], Measured]:
     return measured
 
 
-def _padded(clean: Sound, heard: np.ndarray[Any, Any]) -> tuple[Sound, np.ndarray[Any, Any]]:
+def _padded(clean: Sound, output: np.ndarray[Any, Any]) -> tuple[Sound, np.ndarray[Any, Any]]:
     """Both as long as the longer of the two, with zeros at the end."""
-    length = max(len(clean.samples), len(heard))
+    length = max(len(clean.samples), len(output))
     if len(clean.samples) < length:
         clean = Sound(np.pad(clean.samples, (0, length - len(clean.samples))), clean.rate)
-    return clean, np.pad(heard, (0, length - len(heard)))
+    return clean, np.pad(output, (0, length - len(output)))
 
 
-def _refusal(clean: Sound, heard: np.ndarray[Any, Any]) -> Measured | None:
+def _refusal(clean: Sound, output: np.ndarray[Any, Any]) -> Measured | None:
     """Why no metric at all can be had of this pair, if so. What the codec did wrong is `failed`."""
-    if heard.ndim != 1 or heard.dtype.kind != "f":
-        return Measured.failed(f"the decoded clip is {heard.dtype} of shape {heard.shape}, not one row of floats")
-    if not np.isfinite(heard).all():
-        return Measured.failed(f"{np.count_nonzero(~np.isfinite(heard))} decoded samples are NaN or infinite")
-    if len(heard) != len(clean.samples):
-        return Measured.failed(f"the decoded clip has {len(heard)} samples and the reference {len(clean.samples)}")
+    if output.ndim != 1 or output.dtype.kind != "f":
+        return Measured.failed(f"the decoded clip is {output.dtype} of shape {output.shape}, not one row of floats")
+    if not np.isfinite(output).all():
+        return Measured.failed(f"{np.count_nonzero(~np.isfinite(output))} decoded samples are NaN or infinite")
+    if len(output) != len(clean.samples):
+        return Measured.failed(f"the decoded clip has {len(output)} samples and the reference {len(clean.samples)}")
     if clean.silent:
         return Measured.not_applicable("the reference is silent")
-    if Sound(heard, clean.rate).silent:
+    if Sound(output, clean.rate).silent:
         return Measured.failed("the decoded clip is silent and the reference is not")
     return None
 
@@ -124,13 +124,13 @@ def _refusal(clean: Sound, heard: np.ndarray[Any, Any]) -> Measured | None:
 def _guarded(metric: Callable[[Pair], Measured], pair: Pair) -> Measured:
     try:
         with np.errstate(all="ignore"):  # what is not finite is caught below
-            found = metric(pair)
+            measurement = metric(pair)
     except (MissingExtra, UsageError):
         raise
     except InputError as error:
         return Measured.failed(str(error))
     except Exception as error:  # other people's compiled code, on input that nobody foresaw
         return Measured.failed(f"{type(error).__name__}: {error}")
-    if found.value is not None and not np.isfinite(found.value):
-        return Measured.failed(f"the value came out as {found.value}")
-    return found
+    if measurement.value is not None and not np.isfinite(measurement.value):
+        return Measured.failed(f"the value came out as {measurement.value}")
+    return measurement
