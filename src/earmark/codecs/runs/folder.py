@@ -222,5 +222,5 @@ def clip_values(place: str | Path, metric: str) -> Iterator[tuple[str, str, str,
             status = line["status"] if line["status"] != "ok" else "not_applicable"
             found = Measured(float(cell)) if cell else Measured(None, status, line["reasons"] or "not measured")
             yield line["subset"], line["system"], line["id"], found
-    except (OSError, KeyError, ValueError) as error:
-        raise InputError(f"{path} cannot be read ({error}): run its config.yaml again.") from error
+    except (InputError, KeyError, ValueError) as error:
+        raise InputError(f"{path} cannot be read ({str(error).rstrip('.')}): run its config.yaml again.") from error
