@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from earmark.calibrate.bootstrap import interval, resample
 from earmark.calibrate.permutation import Null
+from earmark.cards import Card
 from earmark.corpora.clips import Clip, groups_of
-from earmark.embed.pooling import Block, widened
+from earmark.embedding.pooling import Block, widened
 from earmark.errors import InputError
 from earmark.progress import Progress
 from earmark.scores import Row
@@ -51,7 +52,7 @@ Interval = tuple[float, float] | tuple[None, None]
 
 
 @dataclass(frozen=True)
-class TaskCard:
+class TaskCard(Card):
     """Facts about a task that listing and planning need without loading its model."""
 
     name: str  # as on the command line

@@ -79,15 +79,12 @@ def write_failures(folder: Path, failures: Iterable[Failure]) -> None:
 
 def read_failures(folder: Path) -> list[Failure]:
     path = folder / "failures.csv"
-    return [Failure(**line) for line in _read_csv(path)] if path.exists() else []
+    return [Failure(**line) for line in read_csv_records(read_text(path), path)] if path.exists() else []
 
 
 def read_clips(folder: str | Path) -> list[dict[str, str]]:
     """The lines of clips.csv; an empty cell is an empty text."""
-    return _read_csv(Path(folder) / "clips.csv")
-
-
-def _read_csv(path: Path) -> list[dict[str, Any]]:
+    path = Path(folder) / "clips.csv"
     return list(read_csv_records(read_text(path), path))
 
 

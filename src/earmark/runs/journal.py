@@ -65,11 +65,12 @@ class Journal:
             self._stream.close()
 
     def add(self, scores: Iterable[TrialScore]) -> None:
-        new = list(scores)
-        self.scores |= {score.trial: score for score in new}
+        added = {score.trial: score for score in scores}
+        self.scores |= added
+        # Every digit is kept: a resumed study must give the same means.
+        lines = [[*trial, None if score != score else score, why] for trial, score, why in added.values()]
         if self._stream is not None:
-            rows = ([*item.trial, None if item.score != item.score else item.score, item.reason] for item in new)
-            self._stream.write(csv_text(None, rows))
+            self._stream.write(csv_text(None, lines))
             self._stream.flush()
 
 
@@ -78,12 +79,12 @@ def read_journal(path: Path) -> dict[Trial, TrialScore]:
     if not path.exists():
         return {}
     text = path.read_text(encoding="utf-8")
-    rows = (line.cells for line in read_csv(text[: text.rfind("\n") + 1], path))
+    rows = read_csv(text[: text.rfind("\n") + 1], path)
     header = next(rows, None)
-    if header is not None and tuple(header) != COLUMNS:
+    if header is not None and tuple(header.cells) != COLUMNS:
         raise InputError(f"{path} is not a file of sanity scores: give --into another folder.")
     scores = {}
-    for row in rows:
+    for _, row in rows:
         try:
             metric, check, subcase, value, repeat, score, reason = row
             trial = Trial(metric, check, subcase, value, int(repeat))

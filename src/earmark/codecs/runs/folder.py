@@ -27,12 +27,11 @@ from earmark.codecs.runs.state import ClipResult, CodecWork
 from earmark.codecs.runs.systems import CodecSystem
 from earmark.codecs.submission import codec_document, to_json
 from earmark.corpora.subsets import PreparedSubset
-from earmark.errors import InputError
+from earmark.errors import EarmarkError, InputError
 from earmark.runs import folder
 from earmark.runs.identity import fingerprint, versions
 from earmark.scores import Scores
 from earmark.submissions import Dataset, Document
-from earmark.tables import read_csv_records, read_text
 
 __all__ = ["KIND", "clip_values", "is_codec_run", "read_cards", "read_codec_record", "write_results"]
 
@@ -217,10 +216,10 @@ def clip_values(place: str | Path, metric: str) -> Iterator[tuple[str, str, str,
     """(subset, system, clip id, value) of one column of clips.csv; "status" tells the lines without a value apart."""
     path = Path(place) / "clips.csv"
     try:
-        for line in read_csv_records(read_text(path), path):
+        for line in folder.read_clips(place):
             cell = line.get(metric) or ""
             status = line["status"] if line["status"] != "ok" else "not_applicable"
-            found = Measured(float(cell)) if cell else Measured(None, status, line["reasons"] or "not measured")
-            yield line["subset"], line["system"], line["id"], found
-    except (InputError, KeyError, ValueError) as error:
-        raise InputError(f"{path} cannot be read ({str(error).rstrip('.')}): run its config.yaml again.") from error
+            value = Measured(float(cell)) if cell else Measured(None, status, line["reasons"] or "not measured")
+            yield line["subset"], line["system"], line["id"], value
+    except (EarmarkError, KeyError, ValueError) as error:
+        raise InputError(f"{path} cannot be read ({error}): run its config.yaml again.") from error

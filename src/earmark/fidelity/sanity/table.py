@@ -105,7 +105,7 @@ class Sanity:
 
     def to_csv(self) -> str:
         """Every cell as a line."""
-        return csv_text(HEADER, (cell.row() for cell in self.cells))
+        return csv_text(HEADER, [cell.row() for cell in self.cells])
 
     def differences(self) -> list[Cell]:
         """The cells that are not as published."""
