@@ -101,8 +101,8 @@ class _Rows:
 
     def _summary_row(self, metric: str, protocol: str, summary: Summary) -> Row:
         return Row(
-            metric=name_of(metric), protocol=protocol, value=summary.value, low=summary.low, high=summary.high, n=summary.n,
-            status=summary.status, reason=summary.reason,
+            metric=name_of(metric), protocol=protocol, value=summary.value, low=summary.low, high=summary.high,
+            n=summary.n, status=summary.status, reason=summary.reason,
         )  # fmt: skip
 
     # --- counted and timed -------------------------------------------------------------------------------------------
