@@ -27,10 +27,9 @@ from urllib.parse import urlsplit
 import numpy as np
 import psutil
 
-from earmark.submissions import SystemCard
 from earmark.board.storage import Store, open_database
-from earmark.submissions import Document
 from earmark.scores import VOCSIM_SUBSETS, Row, Scores
+from earmark.submissions import Document, SystemCard
 
 METRICS = ("P@1", "P@5", "GSR", "CSR", "CS", "CSCF", "purity")
 SUBSETS = tuple(subset.name for subset in VOCSIM_SUBSETS)

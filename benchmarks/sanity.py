@@ -17,9 +17,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from earmark.fidelity.catalogue import NETWORK
+
 from earmark._version import __version__
 from earmark.cli.fidelity_sanity import text
-from earmark.fidelity.catalogue import NETWORK
+from earmark.fidelity.metrics import NETWORK
 from earmark.fidelity.sanity import CHECKS, Sanity
 from earmark.fidelity.sanity.bench import Setup, Task, run, score, tasks
 from earmark.fidelity.sanity.columns import JUDGED, Column, choose

@@ -22,7 +22,7 @@ import transformers
 
 import earmark
 from earmark.corpora.clips import Clip
-from earmark.embed.embedding import embed
+from earmark.embedding.embed import embed
 from earmark.extractors.catalogue import open_extractor
 from earmark.extractors.cost import measure_cost
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from earmark.codecs.runs.runner import codec
     from earmark.corpora.clips import Clip, Corpus, CorpusCard
     from earmark.corpora.source import open_corpus
-    from earmark.embed import embed_audio as embed
+    from earmark.embedding import embed_audio as embed
     from earmark.errors import EarmarkError
     from earmark.evaluation import compare, evaluate, hubness
     from earmark.extractors.catalogue import open_extractor
@@ -40,7 +40,7 @@ _HOME = {
     "analyze": "analysis.study",
     "codec": "codecs.runs.runner",
     "compare": "evaluation",
-    "embed": "embed.embedding:embed_audio",
+    "embed": "embedding.embed:embed_audio",
     "evaluate": "evaluation",
     "fidelity": "fidelity.api",
     "hubness": "evaluation",
@@ -65,7 +65,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("embed", "fidelity"):
+    if name == "fidelity":
         return import_module(f"earmark.{name}")  # the package is callable: see its docstring
     if name not in _HOME:
         raise AttributeError(f"module 'earmark' has no attribute {name!r}")

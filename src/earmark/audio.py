@@ -95,7 +95,7 @@ def read(
             than the span.
     """
     name = os.fspath(path)
-    _check_span(name, start, end)
+    _check_span(name, start, end)  # before a file is looked for
     with _opened(name) as handle:
         return _decoded(handle, name, rate, start, end)
 
@@ -181,7 +181,7 @@ def _read_span(sound: Any, handle: Any, name: str, start: float | None, end: flo
     first = containers.frame_at(start or 0.0, rate)
     last = total if end is None else containers.frame_at(end, rate)
     if (first and first >= total) or last > total + SLACK * rate:
-        raise containers.outside(name, start, end, total / rate, _cut_short(handle))
+        raise containers.outside(name, start, end, total / rate, containers.cut_short(handle))
     last = min(last, total)
     if start is None and end is None:
         _check_whole(handle, name)
@@ -191,8 +191,7 @@ def _read_span(sound: Any, handle: Any, name: str, start: float | None, end: flo
         samples = _read_blocks(sound, last - first + lead)[lead:]
     except (RuntimeError, OSError) as error:
         raise InputError(f"{name} is damaged or cut short ({_detail(error)}): replace it or leave it out.") from error
-    # An MP3 header counts whole frames of 1152 samples and is right to within the last one or two.
-    tolerance = 2304 if sound.format == "MP3" else 0
+    tolerance = 2304 if sound.format == "MP3" else 0  # its header counts frames of 1152 samples, give or take two
     if len(samples) < last - first - tolerance:
         raise InputError(
             f"{name} is cut short: its header promises {(last - first) / rate:.2f} s and {len(samples) / rate:.2f} s "
@@ -209,8 +208,7 @@ def _seek(sound: Any, handle: Any, first: int) -> int:
         place = first - 24 * 1152
     elif sound.format == "OGG" and first:
         # An Opus stream counts pages at 48 kHz, whatever its rate.
-        with _kept_place(handle):
-            page = containers.ogg_last_page(handle) * (sound.samplerate / 48_000 if sound.subtype == "OPUS" else 1)
+        page = containers.ogg_last_page(handle) * (sound.samplerate / 48_000 if sound.subtype == "OPUS" else 1)
         place = min(first, int(page)) - 8192
     place = max(place, 0)
     if place:
@@ -266,34 +264,18 @@ def _check_span(name: str, start: float | None, end: float | None) -> None:
 
 
 def _check_whole(handle: Any, name: str) -> None:
-    missing = _cut_short(handle)
+    missing = containers.cut_short(handle)
     if missing:
         raise InputError(f"{name} is cut short: {missing}; replace it or leave it out.")
-
-
-def _cut_short(handle: Any) -> str:
-    """Why the container is incomplete, or ''. libsndfile quietly takes what is left of some."""
-    with _kept_place(handle):
-        return containers.cut_short(handle)
 
 
 def _check_pages(handle: Any, name: str) -> None:
     """Refuse an OGG file with damaged or missing pages: a decoder passes over them, and time shifts behind them."""
     facts = _Facts() if isinstance(handle, io.BytesIO) else _facts(os.fstat(handle.fileno()))
     if facts.damage is None:
-        with _kept_place(handle):
-            facts.damage = containers.ogg_damage(handle)
+        facts.damage = containers.ogg_damage(handle)
     if facts.damage:
         raise InputError(f"{name} is damaged: {facts.damage}; replace it or leave it out.")
-
-
-@contextmanager
-def _kept_place(handle: Any) -> Iterator[None]:
-    place = handle.tell()
-    try:
-        yield
-    finally:
-        handle.seek(place)
 
 
 @contextmanager

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import struct
 import zlib
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ _FORMATS = "aac,ac3,aiff,amr,ape,asf,au,caf,dsf,eac3,flac,matroska,webm,mov,mp4,
 # A lossy decoder needs a few packets before its output is right.
 _WARM_UP = 0.25
 _PADDING = 4096
+
+Result = TypeVar("Result")
 
 _UNSAID = 0xFFFFFFFF
 _FIRST_PAGE, _LAST_PAGE = 2, 4
@@ -72,15 +75,6 @@ def _stated(container: Any, stream: Any) -> int | None:
     return round(float(stream.duration * stream.time_base) * int(stream.rate))
 
 
-def _promised(container: Any, stream: Any) -> int | None:
-    """The number of samples that should come out, to within a packet: as stated, or what a Matroska file says of the
-    whole, if it holds nothing but this stream."""
-    stated = _stated(container, stream)
-    if stated is None and "matroska" in container.format.name and len(container.streams) == 1 and container.duration:
-        return round(float(container.duration) / 1_000_000 * int(stream.rate))
-    return stated
-
-
 def decode(
     handle: Any, name: str, start: float | None, end: float | None, slack: float
 ) -> tuple[NDArray[np.float32], int]:
@@ -88,7 +82,10 @@ def decode(
     container, stream = _open(handle, name)
     with container:
         rate, base, stated = int(stream.rate), stream.time_base, _stated(container, stream)
-        promised = _promised(container, stream)
+        promised = stated  # to within a packet
+        if stated is None and "matroska" in container.format.name and len(container.streams) == 1:
+            # What a Matroska file says of the whole is said of its only stream.
+            promised = round(float(container.duration) / 1_000_000 * rate) if container.duration else None
         origin = float((stream.start_time or 0) * base)
         first = frame_at(start or 0.0, rate)
         last = None if end is None else frame_at(end, rate)
@@ -142,6 +139,20 @@ def _mono(frame: Any) -> NDArray[np.float32]:
 # --- files that lack a part -------------------------------------------------------------------------------
 
 
+def _restoring(look: Callable[[Any], Result]) -> Callable[[Any], Result]:
+    """`look` at an open file, which leaves its place in it as it was: a decoder may be reading on from there."""
+
+    def looking(handle: Any) -> Result:
+        place = handle.tell()
+        try:
+            return look(handle)
+        finally:
+            handle.seek(place)
+
+    return looking
+
+
+@_restoring
 def cut_short(handle: Any) -> str:
     """Say what is missing from the end of a file, or '' when nothing is, or nothing is known.
 
@@ -149,23 +160,20 @@ def cut_short(handle: Any) -> str:
     """
     handle.seek(0)
     head = handle.read(40)
-    if head[:4] == b"RIFF" and head[8:12] == b"WAVE":
-        return _chunk_missing(handle, 12, "<4sI", b"data", 1)
-    if head[:4] == b"RF64" and head[8:12] == b"WAVE":
-        stated = struct.unpack_from("<Q", head, 28)[0] if head[12:16] == b"ds64" else None
+    magic, kind = head[:4], head[8:12]
+    if magic in (b"RIFF", b"RF64") and kind == b"WAVE":
+        stated = struct.unpack_from("<Q", head, 28)[0] if magic + head[12:16] == b"RF64ds64" else None
         return _chunk_missing(handle, 12, "<4sI", b"data", 1, stated)
-    if head[:4] == b"FORM" and head[8:12] in (b"AIFF", b"AIFC"):
+    if magic == b"FORM" and kind in (b"AIFF", b"AIFC"):
         return _chunk_missing(handle, 12, ">4sI", b"SSND", 1)
-    if head[:4] == b"caff":
+    if magic == b"caff":
         return _chunk_missing(handle, 8, ">4sq", b"data", 0)
-    if head[:4] == b".snd":
+    if magic == b".snd":
         start, length = struct.unpack_from(">II", head, 4)
         return "" if length == _UNSAID else _missing(_size(handle) - start, length)
     if head[:16] == _W64_RIFF:
         return _chunk_missing(handle, 40, "<16sQ", _W64_DATA, 7)
-    if head[:4] == b"OggS":
-        return _ogg_missing(handle)
-    return ""
+    return _ogg_missing(handle) if magic == b"OggS" else ""
 
 
 def _size(handle: Any) -> int:
@@ -216,6 +224,7 @@ def _ogg_missing(handle: Any) -> str:
     return "" if header[5] & _LAST_PAGE else "its last page is not marked as the end"
 
 
+@_restoring
 def ogg_damage(handle: Any) -> str:
     """Say which page of an OGG file is damaged or missing, or ''. A decoder passes over such pages without a word.
 
@@ -230,11 +239,8 @@ def ogg_damage(handle: Any) -> str:
     ended: set[int] = set()
     while len(header := handle.read(27)) == 27:
         if header[:5] != b"OggS\0":
-            return (
-                ""
-                if ended >= numbers.keys()
-                else f"what follows page {sum(numbers.values()) + len(numbers)} is no page"
-            )
+            pages = sum(numbers.values()) + len(numbers)
+            return "" if ended >= numbers.keys() else f"what follows page {pages} is no page"
         kind, _, serial, number, checksum = struct.unpack_from("<BqIII", header, 5)
         table = handle.read(header[26])
         body = handle.read(sum(table))
@@ -257,6 +263,7 @@ def _ogg_checksum(data: bytes) -> int:
     return int(f"{other:032b}"[::-1], 2)
 
 
+@_restoring
 def ogg_last_page(handle: Any) -> int:
     """The sample at which the last page of an OGG file starts, or 0 where that is not known.
 

@@ -10,7 +10,7 @@ from earmark.analysis import predict as module
 from earmark.analysis.matrix import Matrix
 from earmark.analysis.naming import families_of, model_of
 from earmark.analysis.sources import open_matrix
-from earmark.embed.pooling import ALIASES, POOLINGS
+from earmark.embedding.pooling import ALIASES, POOLINGS
 from earmark.representations.layers import layer_name as named
 from earmark.scores import Row, Scores
 

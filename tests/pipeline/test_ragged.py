@@ -14,7 +14,7 @@ from tests.pipeline import layered, sounds
 
 import earmark
 from earmark.corpora.clips import Clip
-from earmark.embed.pca import reduce
+from earmark.embedding.pca import reduce
 from earmark.errors import InputError
 from earmark.extractors.contract import Frames
 from earmark.probes.contract import Responses, align_widths

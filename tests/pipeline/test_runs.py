@@ -16,7 +16,7 @@ from tests.pipeline import sounds
 import earmark
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.corpora.subsets import clip_count
-from earmark.embed import hearing
+from earmark.embedding import hearing
 from earmark.errors import InputError, UsageError
 from earmark.pipeline import load_points, load_vectors, open_clips, plan, read_record, run
 from earmark.representations.evaluate import flip_labels
@@ -296,7 +296,7 @@ def test_the_run_folder(corpus: Path, tmp_path: Path) -> None:
 
 def test_vectors_are_those_of_embed(corpus: Path, tmp_path: Path) -> None:
     """Padding and concatenation agree with the room that embeds without a cache."""
-    from earmark.embed.embedding import embed_audio
+    from earmark.embedding.embed import embed_audio
 
     soundfile.write(corpus / "class1" / "long.wav", sounds.tone(600, 9, seconds=0.09), sounds.RATE)
     for pool in ("flatten", "mean_time+mean_feature", "first_time+first_feature"):

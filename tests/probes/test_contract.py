@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from earmark.corpora.clips import Clip
-from earmark.embed.pooling import Block
+from earmark.embedding.pooling import Block
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.probes import TASKS, Responses, open_task, task_cards
 from earmark.probes.contract import align_widths

@@ -8,19 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache
 
 from earmark import published
 
 _HELM = {
-    "boolq": 0.5,
-    "imdb": 0.5,
-    "civilcomments": 0.5,
-    "raft": 0.5,
-    "hellaswag": 0.25,
-    "openbookqa": 0.25,
-    "truthfulqa": 0.25,
-    "mmlu": 0.25,
+    **dict.fromkeys(("boolq", "imdb", "civilcomments", "raft"), 0.5),
+    **dict.fromkeys(("hellaswag", "openbookqa", "truthfulqa", "mmlu"), 0.25),
 }
 MMLU = 0.25
 _MMLU_SUBJECTS = """
@@ -45,17 +38,15 @@ def _plain(name: str) -> str:
     return " ".join(re.sub(r"\s+-\s+\S+$", "", name).replace("_", " ").lower().split())
 
 
-@cache
-def _subjects() -> frozenset[str]:
-    return frozenset(" ".join(subject.split()) for subject in _MMLU_SUBJECTS.split(";"))
+_SUBJECTS = frozenset(" ".join(subject.split()) for subject in _MMLU_SUBJECTS.split(";"))
 
 
 def _is_subject(name: str) -> bool:
     plain = _plain(name)
     if plain.endswith(("...", "…")):  # leaderboards cut long names
         start = plain.rstrip(".…").strip()
-        return len(start) > 8 and any(subject.startswith(start) for subject in _subjects())
-    return plain in _subjects()
+        return len(start) > 8 and any(subject.startswith(start) for subject in _SUBJECTS)
+    return plain in _SUBJECTS
 
 
 def vocsim_chance() -> dict[str, float]:

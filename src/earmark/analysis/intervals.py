@@ -106,15 +106,9 @@ def predict_rows(history: Matrix, rows: Floats, *, regressor: str = "ridge", lev
             if count < 2 or not targets.size:
                 continue
             cells = np.ix_(members, targets)
-            found = _jackknife(
-                past[np.ix_(models, features)],
-                past[np.ix_(models, targets)],
-                families[models],
-                given[np.ix_(members, features)],
-                fit,
-                level,
-            )
-            value[cells], low[cells], high[cells] = found
+            x, y = past[np.ix_(models, features)], past[np.ix_(models, targets)]
+            new_x = given[np.ix_(members, features)]
+            value[cells], low[cells], high[cells] = _jackknife(x, y, families[models], new_x, fit, level)
             supported[cells] = min(level, count / (count + 1))
     value, low, high = (history.chance + part * scale for part in (value, low, high))
     low, high = np.minimum(low, high), np.maximum(low, high)  # they change places where lower is better
@@ -145,6 +139,12 @@ def interval_coverage(
         raise UsageError(
             f"From 1 to {len(left.datasets) - 1} of {len(left.datasets)} datasets can be known, not {size}."
         )
+    chosen: list[int] = []
+    for name in () if isinstance(known, int) else known:
+        if name not in left.datasets:
+            listed = ", ".join(left.datasets[:8])
+            raise UsageError(f'"{name}" is not a dataset of the history; there are {listed} …')
+        chosen.append(left.datasets.index(name))
     families = np.asarray(left.families)
     truth = left.normalised(clip=False)
     scale = np.abs(left.best - left.chance)
@@ -155,8 +155,6 @@ def interval_coverage(
         past = left.take(np.flatnonzero(~fold))
         if isinstance(known, int):
             chosen = list(greedy(similarity_matrix(past.normalised(), similarity))[:size])
-        else:
-            chosen = _places(known, left.datasets)
         rows = left.values[fold].copy()
         hidden = np.setdiff1d(np.arange(len(left.datasets)), chosen)
         rows[:, hidden] = np.nan
@@ -244,10 +242,3 @@ def _patterns(rows: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.int64], NDAr
     which = which.ravel()
     for k, pattern in enumerate(distinct):
         yield np.flatnonzero(which == k), pattern
-
-
-def _places(names: Sequence[str], datasets: tuple[str, ...]) -> list[int]:
-    for name in names:
-        if name not in datasets:
-            raise UsageError(f'"{name}" is not a dataset of the history; there are {", ".join(datasets[:8])} …')
-    return [datasets.index(name) for name in names]

@@ -84,10 +84,6 @@ class Matrix:
         scaled = (self.values - self.chance) / (self.best - self.chance)
         return np.where(scaled < 0, 0.0, scaled) if clip else scaled
 
-    def restored(self, normalised: ArrayLike) -> Floats:
-        """The inverse of `normalised(clip=False)`: back to the units of the values."""
-        return np.asarray(self.chance + np.asarray(normalised) * (self.best - self.chance), np.float64)
-
     def oriented(self) -> Floats:
         """The values, with the sign changed where lower is better."""
         return self.values * np.where(self.higher_is_better, 1.0, -1.0)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from earmark import published
-from earmark.embed.pooling import ALIASES, POOLINGS
+from earmark.embedding.pooling import ALIASES, POOLINGS
 from earmark.extractors.catalogue import CARDS
 from earmark.geometry.spaces import DISTANCES
 from earmark.published.families import Level
@@ -30,7 +30,8 @@ def model_of(system: str) -> str:
     name = _without_end(system.strip(), _DISTANCE)
     sized = _without_end(name, _SIZE)
     head, _, last = sized.rpartition(" ")
-    plain = _is_pooling(last) and (len(last) > 1 or sized != name or _without_end(head, _LAYER) != head)
+    pooled = all(atom in POOLINGS or atom in ALIASES for atom in last.split("+"))
+    plain = pooled and (len(last) > 1 or sized != name or _without_end(head, _LAYER) != head)
     model = _without_end(head.rstrip() if plain and head.strip() else sized, _LAYER)
     return _LAYER_PARAMETER.sub("", model).rstrip("?&") or system
 
@@ -51,10 +52,6 @@ def families_of(suite: str, systems: Iterable[str], level: Level = "model") -> d
             known = printed if printed != code else known
         found[system] = known
     return found
-
-
-def _is_pooling(word: str) -> bool:
-    return all(atom in POOLINGS or atom in ALIASES for atom in word.split("+"))
 
 
 def _without_end(text: str, end: re.Pattern[str]) -> str:

@@ -200,21 +200,19 @@ def _pearson(one: Floats, other: Floats) -> float:
 def _verdict(
     name: str, near: str, relation: str, r2: float, explained: float, place: int, count: int, shift: float, flat: bool
 ) -> Verdict:
-    if flat:
-        said = "Every model has the same score on it: it tells nothing, and no ranking needs it."
-        return Verdict(name, "constant", near, relation, r2, explained, place, shift, said)
-    if explained >= REDUNDANT:
-        word, said = "redundant", "The other datasets already tell what it tells"
-    elif explained >= COVERED:
-        word, said = "mostly covered", "The other datasets tell most of what it tells"
-    elif explained >= PARTLY:
-        word, said = "partly new", "It tells something that the other datasets do not"
-    else:
-        word, said = "new", "The other datasets do not tell what it tells, so it is new (or noisy)"
+    levels = (
+        (REDUNDANT, "redundant", "The other datasets already tell what it tells"),
+        (COVERED, "mostly covered", "The other datasets tell most of what it tells"),
+        (PARTLY, "partly new", "It tells something that the other datasets do not"),
+        (-np.inf, "new", "The other datasets do not tell what it tells, so it is new (or noisy)"),
+    )
+    word, start = next((word, start) for least, word, start in levels if explained >= least)
     share = f"{100 * max(0.0, explained):.0f} % of the differences between models"
     sentence = (
-        f"{said}: from them, {share} on it can be predicted for a family of models not seen before. "
+        f"{start}: from them, {share} on it can be predicted for a family of models not seen before. "
         f"Closest is {near} ({'no relation' if relation == 'NONE' else relation.lower()}, R² {r2:.2f}); leaving it out "
         f"changes the ranking of the models by {shift:.3f}. It is number {place} of {count} from the most predictable."
     )
+    if flat:
+        word, sentence = "constant", "Every model has the same score on it: it tells nothing, and no ranking needs it."
     return Verdict(name, word, near, relation, r2, explained, place, shift, sentence)

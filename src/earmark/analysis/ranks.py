@@ -67,7 +67,8 @@ def rank_intervals(values: Floats, error: Floats | None = None, *, level: float 
     mine = values[whole]
     if not whole.size:
         return RankIntervals(rank, low, high, "", 0.0)
-    rank[whole] = _places(mine.mean(axis=1)[None])[0]
+    means = np.round(mine.mean(axis=1) / _TIE)
+    rank[whole] = len(whole) + 1 - np.searchsorted(np.sort(means), means, side="right")
     if datasets >= FEWEST_DATASETS:
         source: Source = "datasets"
         known = np.arange(len(whole))
@@ -118,14 +119,6 @@ def _surely(values: Floats, error: Floats | None, level: float) -> tuple[Whole, 
     return ahead, behind
 
 
-def _places(scores: Floats) -> Whole:
-    """[k, lines]: 1 for the largest score; equals share the better place."""
-    rounded = np.round(scores / _TIE)
-    ordered = np.sort(rounded, axis=1)
-    width = scores.shape[1]
-    return np.stack([width + 1 - np.searchsorted(o, r, side="right") for o, r in zip(ordered, rounded, strict=True)])
-
-
 # --- models of a matrix -------------------------------------------------------------------------------------------
 
 
@@ -150,7 +143,6 @@ class Ranks(NamedTuple):
     left_out: tuple[str, ...]
     told_apart: float
     source: Source
-    resamples: int
 
 
 def rank_models(
@@ -184,16 +176,10 @@ def rank_models(
     drawn = draws @ values.T  # [resamples, m]
     leads = (drawn >= drawn.max(axis=1, keepdims=True) - _TIE).mean(axis=0)
     order = np.lexsort((np.arange(m), found.rank))
+    low, high = ([int(end) or None for end in ends] for ends in (found.low, found.high))
     rows = tuple(
-        RankRow(
-            kept.models[i],
-            float(scores[i]),
-            int(found.rank[i]),
-            int(found.low[i]) or None,
-            int(found.high[i]) or None,
-            float(leads[i]),
-        )
-        for i in order
+        RankRow(kept.models[i], float(scores[i]), int(found.rank[i]), low[i], high[i], float(leads[i]))
+        for i in order.tolist()
     )
     absent = tuple(name for name in matrix.models if name not in set(kept.models))
-    return Ranks(by, rows, absent, found.told_apart, found.source, resamples)
+    return Ranks(by, rows, absent, found.told_apart, found.source)

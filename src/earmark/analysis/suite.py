@@ -85,7 +85,7 @@ def choose(
     cost = members @ np.array([seconds[datasets[place]] for place in places])
     coverage = np.minimum.reduce([worst_coverage(matrix, places, members) for matrix in matrices])
 
-    def told(row: int) -> Combination:
+    def combination(row: int) -> Combination:
         columns = [places[j] for j in np.flatnonzero(members[row])]
         error = max(error_of(matrix, columns) for matrix in matrices)
         return Combination(tuple(datasets[j] for j in columns), float(cost[row]), float(coverage[row]), error)
@@ -93,11 +93,11 @@ def choose(
     # By cost, then by size, then in the order of the datasets.
     order = np.lexsort((np.arange(len(members)), members.sum(axis=1), cost))
     reached = np.maximum.accumulate(coverage[order])
-    front = tuple(told(int(row)) for row in order[np.r_[True, reached[1:] > reached[:-1]]])
+    front = tuple(combination(int(row)) for row in order[np.r_[True, reached[1:] > reached[:-1]]])
     chosen = next((entry for entry in front if entry.coverage >= threshold and entry.error <= error_share), None)
     if chosen is None:
         raise InputError(f"No combination of the {counted(len(places), 'runnable dataset')} reaches both thresholds.")
-    return Choice(chosen, front, told(len(members) - 1))
+    return Choice(chosen, front, combination(len(members) - 1))
 
 
 def combinations(count: int) -> NDArray[np.bool_]:

@@ -17,9 +17,9 @@ import numpy as np
 
 from earmark.atomic import replacing
 from earmark.cli import options
-from earmark.embed import pooling
-from earmark.embed.embedding import Embedded, embed
-from earmark.embed.pca import reduce
+from earmark.embedding import pooling
+from earmark.embedding.embed import Embedded, embed
+from earmark.embedding.pca import reduce
 from earmark.errors import UsageError
 from earmark.extractors.catalogue import open_extractor
 from earmark.wording import counted

@@ -168,7 +168,9 @@ def _load(datasets: Any, dataset: HubDataset) -> Any:
     try:
         if is_saved(folder):
             return datasets.load_from_disk(str(folder))
-        if not dataset.local and _is_path(dataset.place):
+        # A hub id is owner/name; everything else that looks like a path is one.
+        path = folder.is_absolute() or dataset.place.startswith((".", "~")) or dataset.place.count("/") > 1
+        if path and not dataset.local:
             raise InputError(f"{dataset.place} does not exist: check the path.")
         with _offline_if_unreachable(datasets, wanted=not dataset.local):
             return datasets.load_dataset(dataset.place, dataset.config or None, revision=dataset.revision or None)
@@ -237,11 +239,6 @@ def _chain(error: BaseException | None) -> list[BaseException]:
         found.append(error)
         error = error.__cause__ or error.__context__
     return found
-
-
-def _is_path(place: str) -> bool:
-    """A hub id is owner/name; everything else that looks like a path is one."""
-    return Path(place).is_absolute() or place.startswith((".", "~")) or place.count("/") > 1
 
 
 def is_saved(folder: Path) -> bool:

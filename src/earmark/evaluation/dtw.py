@@ -29,7 +29,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from earmark.embed.pca import Moments
+from earmark.embedding.pca import Moments
 from earmark.errors import InputError, UsageError
 from earmark.workers import Workers, thread_count
 

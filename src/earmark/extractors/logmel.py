@@ -8,7 +8,7 @@
       floor                   80 dB below the clip's own maximum
 
 Flattened, a clip is band-major (all of band 0, then band 1, ...) and padded with zeros at its end *after* the
-decibels; `earmark.embed.pooling` does that.
+decibels; `earmark.embedding.pooling` does that.
 
 Speed: frames go through one batched float32 FFT in blocks that stay in cache, each mel band touches only the
 bins under its triangle, and clips are spread over threads, all of which happens without the interpreter lock.

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from earmark.cards import Card
 from earmark.corpora.clips import Clip
-from earmark.embed.pooling import Block, widened
+from earmark.embedding.pooling import Block, widened
 from earmark.errors import InputError
 from earmark.progress import Progress
 from earmark.scores import Row

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip
-from earmark.embed.embedding import embed
-from earmark.embed.pooling import parse
+from earmark.embedding.embed import embed
+from earmark.embedding.pooling import parse
 from earmark.errors import UsageError
 from earmark.extractors.catalogue import open_extractor
 from earmark.extractors.contract import Extractor, Frames, LayeredExtractor, Waveform

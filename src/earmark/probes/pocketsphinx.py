@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from earmark.corpora.clips import Clip
-from earmark.embed.hearing import listen, sentence
+from earmark.embedding.hearing import listen, sentence
 from earmark.errors import EarmarkError, UsageError, require
 from earmark.extractors.contract import Waveform
 from earmark.probes.contract import Responses

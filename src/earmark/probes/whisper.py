@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from earmark.corpora.clips import Clip
-from earmark.embed.hearing import Sound, length_of, listen, sentence, windows
+from earmark.embedding.hearing import Sound, length_of, listen, sentence, windows
 from earmark.errors import InputError, require
 from earmark.extractors.catalogue import CARDS
 from earmark.extractors.pretrained import Checkpoint, find, load_model, versioned

@@ -72,7 +72,10 @@ def find_repeats(rows: Iterable[Row], kind: _Kind = str) -> list[Repeat]:
     kind  what a system is among its relatives ("D100" of "CLP D100"): decides between two copies that nothing else
           tells apart, by which kind more others repeat
     """
-    values = _values(rows)
+    values: dict[str, dict[_Cell, float]] = {}
+    for row in rows:
+        if row.status == "ok" and row.value is not None:
+            values.setdefault(row.system, {})[_cell(row)] = row.value
     standing = _blocks(values)
     pooled = Counter[tuple[str, str]]()
     for block in standing:
@@ -84,7 +87,11 @@ def find_repeats(rows: Iterable[Row], kind: _Kind = str) -> list[Repeat]:
         shares = _shares(standing, values)
         most = max(shares.values())
         tied = [system for system, share in shares.items() if share > most - _ALIKE]
-        copy = min(tied, key=lambda system: sum(pooled[kind(system), s] for s in _subsets(standing, system)))
+        subsets: dict[str, set[str]] = {}
+        for block in standing:
+            for system in (block.system, block.other):
+                subsets.setdefault(system, set()).update(cell[0] for cell in block.cells)
+        copy = min(tied, key=lambda system: sum(pooled[kind(system), subset] for subset in subsets[system]))
         mine = [block for block in standing if copy in (block.system, block.other)]
         for block in mine:
             other = block.other if block.system == copy else block.system
@@ -106,7 +113,14 @@ def flagged(rows: Iterable[Row], kind: _Kind = str) -> list[Row]:
             for cell in repeat.cells:
                 if ((repeat.other, cell) in copies) == of_a_copy:
                     reasons.setdefault((repeat.system, cell), repeat.reason)
-    return [_with_reason(row, reasons.get((row.system, _cell(row)), "")) for row in rows]
+    marked = []
+    for row in rows:
+        reason = reasons.get((row.system, _cell(row)), "")
+        if reason and row.status == "ok":
+            reason = "; ".join(part for part in (row.reason, reason) if part)
+            row = replace(row, status="repeated", reason=reason)
+        marked.append(row)
+    return marked
 
 
 def counted_as_measured(rows: Iterable[Row]) -> list[Row]:
@@ -114,22 +128,8 @@ def counted_as_measured(rows: Iterable[Row]) -> list[Row]:
     return [replace(row, status="ok") if row.status == "repeated" else row for row in rows]
 
 
-def _with_reason(row: Row, reason: str) -> Row:
-    if not reason or row.status != "ok":
-        return row
-    return replace(row, status="repeated", reason="; ".join(part for part in (row.reason, reason) if part))
-
-
 def _cell(row: Row) -> _Cell:
     return row.subset, row.distance, row.correction, row.protocol, row.metric
-
-
-def _values(rows: Iterable[Row]) -> dict[str, dict[_Cell, float]]:
-    found: dict[str, dict[_Cell, float]] = {}
-    for row in rows:
-        if row.status == "ok" and row.value is not None:
-            found.setdefault(row.system, {})[_cell(row)] = row.value
-    return found
 
 
 def _blocks(values: Mapping[str, Mapping[_Cell, float]]) -> list[Repeat]:
@@ -219,7 +219,3 @@ def _shares(blocks: Iterable[Repeat], values: Mapping[str, Mapping[_Cell, float]
         for system in (block.system, block.other):
             cells.setdefault(system, set()).update(block.cells)
     return {system: len(inside) / len(values[system]) for system, inside in cells.items()}
-
-
-def _subsets(blocks: Iterable[Repeat], system: str) -> set[str]:
-    return {cell[0] for block in blocks if system in (block.system, block.other) for cell in block.cells}

@@ -1,6 +1,6 @@
 """The stage from clips to vectors: what is missing is heard window by window, pooled, and packed into the cache.
 
-    clips ── less what the cache holds ── earmark.embed.hearing ── pool ── pack
+    clips ── less what the cache holds ── earmark.embedding.hearing ── pool ── pack
 
 Frames are dropped as soon as they are pooled: beside the pack being filled, memory holds two windows of sound.
 """
@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from earmark.atomic import write_whole
 from earmark.corpora.clips import Clip
 from earmark.corpora.subsets import PreparedSubset
-from earmark.embed import hearing
-from earmark.embed.embedding import fit_extractor
-from earmark.embed.hearing import Heard
+from earmark.embedding import hearing
+from earmark.embedding.embed import fit_extractor
+from earmark.embedding.hearing import Heard
 from earmark.errors import InputError
 from earmark.extractors.catalogue import as_frames
 from earmark.extractors.contract import Extractor, Frames, Waveform

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from earmark._version import __version__
 from earmark.corpora.clips import groups_of, labels_of
 from earmark.corpora.subsets import PreparedSubset
-from earmark.embed import pca, pooling
+from earmark.embedding import pca, pooling
 from earmark.errors import InputError
 from earmark.evaluation import evaluate
 from earmark.metrics import catalogue
@@ -34,7 +34,9 @@ from earmark.scores import Row
 from earmark.scores.spelling import with_noise
 from earmark.wording import counted
 
-PCA = Stage("pca", 1, libraries=("numpy", "scipy", "scikit-learn"), modules=("embed/pca.py", "embed/pooling.py"))
+PCA = Stage(
+    "pca", 1, libraries=("numpy", "scipy", "scikit-learn"), modules=("embedding/pca.py", "embedding/pooling.py")
+)
 EVALUATE = Stage(
     "evaluate",
     3,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.embed import pooling
+from earmark.embedding import pooling
 from earmark.errors import InputError, UsageError
 from earmark.extractors.contract import Extractor, Frames, Waveform
 

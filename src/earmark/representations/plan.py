@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from earmark.corpora.subsets import PreparedSubset
-from earmark.embed.hearing import hear
+from earmark.embedding.hearing import hear
 from earmark.representations import embed, evaluate
 from earmark.representations.record import Work
 from earmark.representations.systems import Model, System, parts_by_model

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from earmark.corpora.subsets import PreparedSubset
-from earmark.embed import pooling
+from earmark.embedding import pooling
 from earmark.errors import UsageError
 from earmark.extractors.catalogue import open_extractor, parse_spec
 from earmark.extractors.contract import Extractor, ExtractorCard, LayeredExtractor
@@ -37,8 +37,8 @@ EMBED = Stage(
         "audio.py",
         "audio_containers.py",
         "corpora/clips.py",
-        "embed/hearing.py",
-        "embed/pooling.py",
+        "embedding/hearing.py",
+        "embedding/pooling.py",
         "representations/embed.py",
         "representations/layers.py",
     ),

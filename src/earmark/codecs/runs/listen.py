@@ -38,7 +38,7 @@ LISTEN = Stage(
     "listen",
     3,
     libraries=("numpy", "scipy", "soundfile", "soxr"),
-    modules=("codecs/alignment.py", "codecs/runs/listen.py", "embed/**/*.py", "probes/**/*.py"),
+    modules=("codecs/alignment.py", "codecs/runs/listen.py", "embedding/**/*.py", "probes/**/*.py"),
 )
 KIND = "codec-heard"
 ROOMS = ("earmark.probes.", "earmark.extractors.", "earmark.networks.")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from earmark.embed.pooling import (
+from earmark.embedding.pooling import (
     POOLINGS,
     Block,
     Variant,

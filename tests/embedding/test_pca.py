@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.decomposition import PCA as Reference
 
-from earmark.embed import pca
+from earmark.embedding import pca
 from earmark.errors import InputError, UsageError
 
 

@@ -1,6 +1,6 @@
 """Clips to vectors: every pooling asked for from one forward pass; frames are never kept.
 
-clips --> frames (earmark.embed.hearing) --> every pooling asked for --> vectors
+clips --> frames (earmark.embedding.hearing) --> every pooling asked for --> vectors
              |                                    |
              +-- cannot be read, model raises     +-- NaN, no frames
                           recorded as failures; the run goes on
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip, Corpus, groups_of
-from earmark.embed import pooling
-from earmark.embed.hearing import BATCH_CLIPS, Heard, hear, length_of, sentence, windows
-from earmark.embed.pca import reduce
+from earmark.embedding import pooling
+from earmark.embedding.hearing import BATCH_CLIPS, Heard, hear, length_of, sentence, windows
+from earmark.embedding.pca import reduce
 from earmark.errors import InputError, UsageError
 from earmark.extractors.catalogue import open_extractor
 from earmark.extractors.contract import Extractor
@@ -134,7 +134,7 @@ def embed(
 
     Clips are read as mono at the card's rate and peak-normalised; a batch holds at most `batch` of them, of like
     lengths. What follows time is padded with zeros in time to the longest of these clips (see
-    `earmark.embed.pooling`). Raises InputError when no clip at all succeeds, and early when the extractor fails on
+    `earmark.embedding.pooling`). Raises InputError when no clip at all succeeds, and early when the extractor fails on
     each of the first ones.
     An extractor with `fit` that is not fitted yet is fitted on these clips, with `checkpoint`.
     """

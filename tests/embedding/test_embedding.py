@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from tests.fresh import run_fresh
 
-import earmark.embed
+import earmark
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
-from earmark.embed.embedding import embed, embed_audio
-from earmark.embed.hearing import hear, windows
-from earmark.embed.pooling import POOLINGS, pool, stack
+from earmark.embedding.embed import embed, embed_audio
+from earmark.embedding.hearing import hear, windows
+from earmark.embedding.pooling import POOLINGS, pool, stack
 from earmark.errors import InputError, MissingExtra, UsageError
 from earmark.extractors.catalogue import open_extractor
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
