@@ -21,6 +21,7 @@ from earmark.fidelity.catalogue import NETWORK
 
 from earmark._version import __version__
 from earmark.cli.fidelity_sanity import text
+from earmark.fidelity.metrics import NETWORK
 from earmark.fidelity.sanity import CHECKS, Sanity
 from earmark.fidelity.sanity.bench import Setup, Task, run, score, tasks
 from earmark.fidelity.sanity.columns import JUDGED, Column, choose

@@ -12,6 +12,8 @@ from earmark.cli import BELOW, SYNONYMS, VERBS, main, parser_of
 from earmark.cli.flags import config_of
 from earmark.cli.run import config_of as run_config
 from earmark.codecs.runs.config import CodecConfig
+from earmark.corpora.clips import Corpus
+from earmark.corpora.subsets import open_corpora
 from earmark.errors import InputError, UsageError
 from earmark.representations.config import RunConfig
 
@@ -29,6 +31,11 @@ def run(*words: str) -> RunConfig:
 
 def codec_run(*words: str) -> CodecConfig:
     return config_of(parser_of("codec")[0].parse_args(["run", *words]), CodecConfig, "codec run")
+
+
+def corpus_of(*words: str) -> Corpus:
+    (corpus,) = open_corpora(run(*words).corpus)
+    return corpus
 
 
 @pytest.mark.parametrize("verb", COMMANDS)
@@ -115,10 +122,10 @@ def test_columns_of_a_manifest_by_name(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / f"{name}.wav").write_bytes(b"")
     words = ("--corpus", str(tmp_path / "clips.csv"), "--extractor", "logmel")
-    corpus = run(*words, "--label-column", "species", "--groups", "tape").corpus[0].open()
+    corpus = corpus_of(*words, "--label-column", "species", "--groups", "tape")
     assert [(clip.label, clip.group) for clip in corpus.clips] == [("finch", "1"), ("wren", "2")]
-    assert [clip.label for clip in run(*words, "--groups", "tape").corpus[0].open().clips] == ["x", "y"]
+    assert [clip.label for clip in corpus_of(*words, "--groups", "tape").clips] == ["x", "y"]
     with pytest.raises(InputError, match=r"has no column 'spices' .*Did you mean \"species\""):
-        run(*words, "--label-column", "spices").corpus[0].open()
+        corpus_of(*words, "--label-column", "spices")
     with pytest.raises(UsageError, match="is no manifest"):
-        run("--corpus", str(tmp_path), "--extractor", "logmel", "--groups", "tape").corpus[0].open()
+        corpus_of("--corpus", str(tmp_path), "--extractor", "logmel", "--groups", "tape")

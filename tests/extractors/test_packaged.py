@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from earmark.extractors import conformance, efficientword, resemblyzer
+from earmark.extractors import conformance, packaged
 from earmark.extractors.catalogue import CARDS, installed, open_extractor, weights_of
 from earmark.extractors.conformance import CHECKS, Subject
 from earmark.extractors.contract import Extractor
@@ -123,7 +123,7 @@ def test_resemblyzer_is_the_definition_of_its_network() -> None:
     state = {name: value.numpy().astype(np.float64) for name, value in loaded.items()}
     clip = noise(40000) * np.linspace(0.05, 1, 40000, dtype=np.float32)
     found = opened("resemblyzer").extract([clip])[0].values
-    mels = resemblyzer.MEL(clip).astype(np.float64)
+    mels = packaged.MEL(clip).astype(np.float64)
     assert found.shape == (2, 256)
     for values, start in zip(found, (0, 77), strict=True):
         raw = np.maximum(0, state["linear.weight"] @ slow_lstm(mels[start : start + 160], state) + state["linear.bias"])
@@ -132,19 +132,19 @@ def test_resemblyzer_is_the_definition_of_its_network() -> None:
 
 def test_resemblyzer_windows_follow_the_rule_of_the_package() -> None:
     """One window at least; 77 frames apart; the last one if three quarters of it are sound."""
-    assert resemblyzer.window_starts(1) == [0]
-    assert resemblyzer.window_starts(25600) == [0]
-    assert resemblyzer.window_starts((77 + 119) * 160) == [0]
-    assert resemblyzer.window_starts((77 + 121) * 160) == [0, 77]
-    assert len(resemblyzer.window_starts(16000 * 60)) == 77
+    assert packaged.Resemblyzer.window_starts(1) == [0]
+    assert packaged.Resemblyzer.window_starts(25600) == [0]
+    assert packaged.Resemblyzer.window_starts((77 + 119) * 160) == [0]
+    assert packaged.Resemblyzer.window_starts((77 + 121) * 160) == [0, 77]
+    assert len(packaged.Resemblyzer.window_starts(16000 * 60)) == 77
 
 
 def test_quiet_clips_are_made_louder_and_loud_ones_and_silence_left_alone() -> None:
     quiet = np.full(100, 0.001, np.float32)
-    assert 20 * np.log10(resemblyzer.louder(quiet)[0]) == pytest.approx(-30, abs=1e-3)
+    assert 20 * np.log10(packaged.louder(quiet)[0]) == pytest.approx(-30, abs=1e-3)
     loud = np.full(100, 0.5, np.float32)
-    np.testing.assert_array_equal(resemblyzer.louder(loud), loud)
-    assert not resemblyzer.louder(np.zeros(100, np.float32)).any()
+    np.testing.assert_array_equal(packaged.louder(loud), loud)
+    assert not packaged.louder(np.zeros(100, np.float32)).any()
 
 
 # --- efficientword --------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def slow_log_bands(x: np.ndarray) -> np.ndarray:
 def test_efficientword_hears_the_filter_bank_it_was_trained_on() -> None:
     clip = noise(24000)
     clip[9000:13000] = 0  # whole frames of silence
-    found = efficientword.log_bands(clip)
+    found = packaged.log_bands(clip)
     assert found.shape == (149, 64)
     np.testing.assert_allclose(found, slow_log_bands(clip), atol=2e-5)
 

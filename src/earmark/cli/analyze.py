@@ -39,42 +39,40 @@ STAGES = ("reading", "stalk", "prowl", "pounce", "intervals", "ranks", "agreemen
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scores", metavar="SCORES", help="score table, plain table, or published:NAME")
     what = parser.add_argument_group("what the table holds")
-    what.add_argument("--metric", metavar="NAME", help="which metric of a score table, such as P@1")
-    what.add_argument("--distance", metavar="NAME", help="only rows of this distance (default: each is a model)")
-    what.add_argument(
-        "--lower-is-better", type=options.names, default=[], metavar="LIST", help="columns of which less is better"
-    )
-    what.add_argument(
-        "--chance", type=_levels, default={}, metavar="NAME=VALUE,...",
-        help="what a model that knows nothing reaches (default: looked up by name, else 0)",
+    options.add(
+        what,
+        ("--metric", "NAME", "which metric of a score table, such as P@1"),
+        ("--distance", "NAME", "only rows of this distance (default: each is a model)"),
+        ("--lower-is-better", list, "columns of which less is better"),
+        ("--without", list, "columns to leave out"),
+        ("--families", "FILE",
+         "which models are versions of each other: CSV with columns model,family; auto, models (stricter) or none"),
     )  # fmt: skip
-    what.add_argument(
-        "--best", type=_levels, default={}, metavar="NAME=VALUE,...",
-        help="the best possible value (default: 1 for fractions, 100 for percentages)",
-    )  # fmt: skip
-    what.add_argument("--without", type=options.names, default=[], metavar="LIST", help="columns to leave out")
-    what.add_argument(
-        "--families", default="auto", metavar="FILE",
-        help="which models are versions of each other: CSV with columns model,family; auto, models (stricter) or none",
-    )  # fmt: skip
+    for flag, text in (
+        ("--chance", "what a model that knows nothing reaches (default: looked up by name, else 0)"),
+        ("--best", "the best possible value (default: 1 for fractions, 100 for percentages)"),
+    ):
+        what.add_argument(flag, type=_levels, default={}, metavar="NAME=VALUE,...", help=text)
     options.add_repeats(what)
     how = parser.add_argument_group("how it is analysed")
     how.add_argument("--split", choices=("grouped", "random"), help="how models are held out (default: by family)")
-    how.add_argument(
-        "--scheme", choices=("simba", "loglog"), default="simba", help="transforms that relations are sought in"
+    options.add(
+        how,
+        ("--scheme", ("simba", "loglog"), "transforms that relations are sought in"),
+        ("--regressors", list, f"of {', '.join(REGRESSORS)} (default: {','.join(DEFAULT_REGRESSORS)})"),
+        ("--random-orders", 1000, "to compare with"),
+        ("--beam", 1, "orders kept while growing a subset"),
+        ("--seed", 0, "seed of orders and resamples"),
     )
-    how.add_argument(
-        "--regressors", type=options.names, default=list(DEFAULT_REGRESSORS), metavar="LIST",
-        help=f"of {', '.join(REGRESSORS)} (default: {','.join(DEFAULT_REGRESSORS)})",
-    )  # fmt: skip
-    how.add_argument("--random-orders", type=int, default=1000, metavar="N", help="to compare with (default: 1000)")
-    how.add_argument("--beam", type=int, default=1, metavar="N", help="orders kept while growing a subset (default: 1)")
-    how.add_argument("--seed", type=int, default=0, help="seed of orders and resamples (default: 0)")
-    out = parser.add_argument_group("output")
-    out.add_argument("--judge", metavar="DATASET", help="only say whether this dataset differs from the others")
-    out.add_argument("--into", metavar="DIR", help="write analysis.html and every table as CSV; it is made if need be")
-    out.add_argument("--json", action="store_true", help="print results and warnings on stdout as JSON")
-    out.add_argument("--quiet", action="store_true", help="no progress bars, warnings or remarks")
+    options.add(
+        parser.add_argument_group("output"),
+        ("--judge", "DATASET", "only say whether this dataset differs from the others"),
+        ("--html", "FILE", "write the page"),
+        ("--into", "DIR", "write analysis.html and every table as CSV; it is made if need be"),
+        ("--json", True, "print results and warnings on stdout as JSON"),
+        ("--quiet", True, "no progress bars, warnings or remarks"),
+    )
+    parser.set_defaults(lower_is_better=[], without=[], families="auto", regressors=list(DEFAULT_REGRESSORS))
 
 
 def _levels(text: str) -> dict[str, float]:
@@ -110,6 +108,7 @@ def families_of(given: str) -> dict[str, str] | str | None:
 
 
 def run(args: argparse.Namespace) -> int:
+    options.check_out(args, "html")
     if args.judge:
         return _judge(args)
     if args.into:
@@ -127,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
         if not args.quiet:
             print(f"analysis written to {written}", file=sys.stderr)
     sys.stdout.write(_json(study.as_dict()) if args.json else analysis_text(study))
-    return 0
+    return 0 if options.write_files(args, {"html": lambda path: write_analysis(study, Path(path))}) else 1
 
 
 def _judge(args: argparse.Namespace) -> int:

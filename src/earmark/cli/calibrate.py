@@ -42,37 +42,27 @@ _COLUMNS = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--list", action="store_true", help="list the designs, and stop")
-    parser.add_argument("--fidelity", action="store_true", help="simulate the intervals of `earmark fidelity` instead")
-    parser.add_argument(
-        "--designs", type=options.names, metavar="LIST",
-        help=f"names from --list, or all (default: {','.join(STANDARD)}; all with --fidelity)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--metrics", type=options.names, metavar="LIST",
-        help=f"metrics of `earmark evaluate` (default: {','.join(METRICS)}; all with --fidelity)",
-    )  # fmt: skip
-    parser.add_argument("--repeats", type=int, default=200, metavar="R", help="data sets of each design (default: 200)")
-    parser.add_argument(
-        "--permutations", type=int, default=99, metavar="N",
-        help="shuffles of meaningless labels in each data set, 0 for none (default: 99)",
-    )  # fmt: skip
-    parser.add_argument("--no-former", action="store_true", help="leave out what version 0.1.0 would say")
-    parser.add_argument("--seed", type=int, default=0, help="seed of all draws (default: 0)")
-    parser.add_argument("--into", metavar="FOLDER", help="keep every repeat here; a killed study continues")
-    parser.add_argument("--jobs", type=int, metavar="J", help="processes, one thread each (default: every core)")
-    parser.add_argument(
-        "--out", metavar="FILE", help="write a line for each design, protocol and metric: .csv or .json"
+    options.add(
+        parser,
+        ("--list", True, "list the designs, and stop"),
+        ("--fidelity", True, "simulate the intervals of `earmark fidelity` instead"),
+        ("--designs", list, f"names from --list, or all (default: {','.join(STANDARD)}; all with --fidelity)"),
+        ("--metrics", list, f"metrics of `earmark evaluate` (default: {','.join(METRICS)}; all with --fidelity)"),
+        ("--repeats", 200, "data sets of each design"),
+        ("--permutations", 99, "shuffles of meaningless labels in each data set, 0 for none"),
+        ("--no-former", True, "leave out what version 0.1.0 would say"),
+        ("--seed", 0, "seed of all draws"),
+        ("--into", "FOLDER", "keep every repeat here; a killed study continues"),
+        ("--jobs", int, "processes, one thread each (default: every core)"),
+        ("--out", "FILE", "write a line for each design, protocol and metric: .csv or .json"),
+        ("--figure", "FILE", "draw coverage and error rates: .png, .svg or .pdf"),
+        ("--json", True, "print the lines on stdout as JSON"),
+        ("--quiet", True, "no progress bars and no remarks"),
     )
-    parser.add_argument("--figure", metavar="FILE", help="draw coverage and error rates: .png, .svg or .pdf")
-    parser.add_argument("--json", action="store_true", help="print the lines on stdout as JSON")
-    parser.add_argument("--quiet", action="store_true", help="no progress bars and no remarks")
 
 
 def run(args: argparse.Namespace) -> int:
-    options.check_out(args)
-    if args.out and Path(args.out).suffix not in (".csv", ".json"):
-        raise UsageError(f"{args.out}: write a file that ends in .csv or .json.")
+    options.check_out(args, "out")
     if args.list:
         known = {name: design.words for name, design in DESIGNS.items()}
         if args.fidelity:

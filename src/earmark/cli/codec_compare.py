@@ -25,14 +25,14 @@ DEFAULT = ("overall", "pesq", "stoi", "mel_distance")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+", help="folder of a codec run")
-    parser.add_argument(
-        "--metrics", type=options.names, metavar="LIST",
-        help=f"metrics to compare by (default: {','.join(DEFAULT)}); all: every one that can be",
-    )  # fmt: skip
-    parser.add_argument("--anchor", metavar="FAMILY", help="BD-rates against this family alone (default: every pair)")
-    parser.add_argument("--no-differences", action="store_true", help="leave out the comparison clip by clip")
-    parser.add_argument("--figure", metavar="FILE", help="draw the curves: .png, .svg or .pdf")
-    parser.add_argument("--html", metavar="FILE", help="write the page of all runs together")
+    options.add(
+        parser,
+        ("--metrics", list, f"metrics to compare by (default: {','.join(DEFAULT)}); all: every one that can be"),
+        ("--anchor", "FAMILY", "BD-rates against this family alone (default: every pair)"),
+        ("--no-differences", True, "leave out the comparison clip by clip"),
+        ("--figure", "FILE", "draw the curves: .png, .svg or .pdf"),
+        ("--html", "FILE", "write the page of all runs together"),
+    )
     options.add_output(parser)
 
 

@@ -14,6 +14,7 @@ from dataclasses import asdict
 from earmark.codecs.catalogue import availability, settings
 from earmark.codecs.contract import CodecCard
 from earmark.errors import UsageError, did_you_mean
+from earmark.tables import aligned
 
 EXAMPLES = """examples:
   earmark codecs
@@ -45,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.quiet:
         sys.stdout.write("".join(f"{card.name}\n" for card in cards))
     else:
-        sys.stdout.write(_columns([_HEADINGS, *map(_line, cards)]))
+        print(*aligned([_HEADINGS, *map(_line, cards)]), sep="\n")
         sys.stdout.write(_needs(cards))
     return 0
 
@@ -57,8 +58,8 @@ def _chosen(args: argparse.Namespace) -> list[CodecCard]:
             raise UsageError(
                 f"There is no family {family!r}.{did_you_mean(family, known)} Known: {', '.join(sorted(known))}."
             )
-    found = [card for card in settings() if not args.family or card.family in args.family]
-    return [card for card in found if not args.here or not availability(card)]
+    cards = [card for card in settings() if not args.family or card.family in args.family]
+    return [card for card in cards if not args.here or not availability(card)]
 
 
 def _line(card: CodecCard) -> tuple[str, ...]:
@@ -79,16 +80,5 @@ def _line(card: CodecCard) -> tuple[str, ...]:
 
 def _needs(cards: Sequence[CodecCard]) -> str:
     """What is missing, once for each family and sentence."""
-    said: dict[tuple[str, str], None] = {}
-    for card in cards:
-        lacking = availability(card)
-        if lacking:
-            said[card.family, lacking] = None
-    return "".join(f"{family}: {sentence}\n" for family, sentence in said)
-
-
-def _columns(lines: Sequence[Sequence[str]]) -> str:
-    """Lines of words in columns two spaces apart."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    rows = ("  ".join(f"{word:{width}}" for word, width in zip(line, widths, strict=True)).rstrip() for line in lines)
-    return "\n".join(rows) + "\n"
+    lines = [f"{card.family}: {lacking}\n" for card in cards if (lacking := availability(card))]
+    return "".join(dict.fromkeys(lines))

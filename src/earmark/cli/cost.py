@@ -10,10 +10,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import asdict
 from typing import Any
 
 from earmark.cli.options import names
 from earmark.errors import EarmarkError, InputError
+from earmark.tables import aligned
 
 EXAMPLES = """examples:
   earmark cost logmel,mfcc
@@ -39,21 +41,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     parameters = {name: value for name in ("device", "dtype") if (value := getattr(args, name)) is not None}
-    found, failed = [], False
+    costs, failed = [], False
     for spec in args.extractors:
         try:
-            found.append(_in_a_fresh_process(spec, parameters, args))
+            costs.append(_in_a_fresh_process(spec, parameters, args))
         except EarmarkError as error:
             if len(args.extractors) == 1:
                 raise
             failed = True
             print(f"earmark: {spec}: {error}", file=sys.stderr)
     if args.json:
-        sys.stdout.write(json.dumps(found, indent=1) + "\n")
-    elif found:
-        sys.stdout.write(_table(found))
+        sys.stdout.write(json.dumps(costs, indent=1) + "\n")
+    elif costs:
+        print(*aligned([_HEADINGS, *map(_line, costs)]), sep="\n")
     if not args.quiet:
-        for cost in found:
+        for cost in costs:
             for note in cost["notes"]:
                 print(f"{cost['name']}: {note}", file=sys.stderr)
     return int(failed)
@@ -78,15 +80,7 @@ def _measure(spec: str, parameters: dict[str, str], seconds: float, batch: int, 
     from earmark.extractors.cost import measure_cost
 
     cost = measure_cost(lambda: open_extractor(spec, **parameters), seconds=seconds, batch=batch, repeats=repeats)
-    return {**cost.to_dict(), "name": spec}
-
-
-def _table(found: list[dict[str, Any]]) -> str:
-    lines: list[tuple[str, ...]] = [_HEADINGS, *map(_line, found)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "".join(
-        "  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)).rstrip() + "\n" for line in lines
-    )
+    return {**asdict(cost), "name": spec}
 
 
 def _line(cost: dict[str, Any]) -> tuple[str, ...]:

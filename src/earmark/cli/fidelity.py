@@ -51,39 +51,32 @@ ARRAYS = (".npy", ".npz", ".pt")  # vectors whatever else is said; tables may al
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("real", metavar="REAL", help="vectors, or audio with --extractor")
     parser.add_argument("generated", metavar="GENERATED", help="vectors, or audio with --extractor")
-    group = parser.add_argument_group("audio")
-    group.add_argument("--extractor", metavar="NAME", help="turn sounds into vectors with this model")
-    group.add_argument(
-        "--pool", metavar="P",
-        help="pooling of frames (default: the extractor's own, or mean_time where that grows with the longest clip)",
-    )  # fmt: skip
+    pooled = "the extractor's own, or mean_time where that grows with the longest clip"
+    options.add(
+        parser.add_argument_group("audio"),
+        ("--extractor", "NAME", "turn sounds into vectors with this model"),
+        ("--pool", "P", f"pooling of frames (default: {pooled})"),
+    )
     group = parser.add_argument_group("metrics and intervals")
-    flags.add_flags(group, Options, ("metrics",), TEXTS)
+    flags.add_flags(group, Options, ("metrics", "correct", "intervals", "bootstrap", "seed"), TEXTS)
     group.add_argument(
         "--k", type=_neighbours, default=5, metavar="K",
         help="neighbours that make a ball, or metric=k pairs with commas (default: 5; the cover pair keeps its 3, "
         "which only precision_cover=2,recall_cover=2 changes)",
     )  # fmt: skip
-    flags.add_flags(group, Options, ("correct",), TEXTS)
-    group.add_argument(
-        "--reading", choices=READINGS, default="both",
-        help="the clipped pair under GICDM: corrected so that good data reaches 1, literal, or both (default: both)",
-    )  # fmt: skip
-    group.add_argument("--uncapped", action="store_true", help="let clipped_density pass 1")
-    flags.add_flags(group, Options, ("intervals", "bootstrap", "seed"), TEXTS)
+    reading = "the clipped pair under GICDM: corrected so that good data reaches 1, literal, or both"
+    options.add(group, ("--reading", READINGS, reading), ("--uncapped", True, "let clipped_density pass 1"))
     group = parser.add_argument_group("distances and resources")
     flags.add_flags(group, Options, ("distance", "ties", "device", "memory", "threads"), TEXTS)
     flags.add_flags(group, flags.VectorFiles, ("key", "dimensions", "system", "subset", "suite"), TEXTS)
-    group = parser.add_argument_group("single points and figures")
-    group.add_argument(
-        "--per-sample", metavar="FILE", help="write every generated point, worst first: .csv or .parquet"
+    options.add(
+        parser.add_argument_group("single points and figures"),
+        ("--per-sample", "FILE", "write every generated point, worst first: .csv or .parquet"),
+        ("--per-real", "FILE", "write every real point, least covered first: .csv or .parquet"),
+        ("--worst", 5, "how many samples to name"),
+        ("--figure", "FILE", "draw it all: .png, .svg or .pdf"),
+        ("--html", "FILE", "write a page with table, figures and the worst samples"),
     )
-    group.add_argument(
-        "--per-real", metavar="FILE", help="write every real point, least covered first: .csv or .parquet"
-    )
-    group.add_argument("--worst", type=int, default=5, metavar="N", help="how many samples to name (default: 5)")
-    group.add_argument("--figure", metavar="FILE", help="draw it all: .png, .svg or .pdf")
-    group.add_argument("--html", metavar="FILE", help="write a page with table, figures and the worst samples")
     options.add_output(parser)
     parser.set_defaults(dimensions=[], system="", subset="", suite="")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from earmark.atomic import write_whole
@@ -35,50 +35,41 @@ _NAME_WIDTH = 22
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--list", action="store_true", help="list the checks with what they vary, and stop")
-    what = parser.add_argument_group("what is checked")
-    what.add_argument(
-        "--metrics", type=options.names, metavar="LIST",
-        help="names or import paths such as mymodule:my_metric (default: all that were published)",
-    )  # fmt: skip
-    what.add_argument(
-        "--correct", type=options.names, default=["none", "gicdm"], metavar="LIST",
-        help="none, gicdm (default: both, for metrics that have both)",
-    )  # fmt: skip
-    what.add_argument(
-        "--judge", choices=("fidelity", "coverage"), default="fidelity",
-        help="what a metric of your own measures when it returns one number (default: fidelity)",
-    )  # fmt: skip
-    what.add_argument("--checks", type=options.names, metavar="LIST", help="names from --list (default: all)")
-    what.add_argument(
-        "--original", action="store_true",
-        help="the criteria and grids of the first benchmark, without the amendments of the GICDM paper",
+    options.add(parser, ("--list", True, "list the checks with what they vary, and stop"))
+    options.add(
+        parser.add_argument_group("what is checked"),
+        ("--metrics", list, "names or import paths such as mymodule:my_metric (default: all that were published)"),
+        ("--correct", list, "none, gicdm (default: both, for metrics that have both)"),
+        ("--judge", ("fidelity", "coverage"), "what a metric of your own measures when it returns one number"),
+        ("--checks", list, "names from --list (default: all)"),
+        ("--original", True,
+         "the criteria and grids of the first benchmark, without the amendments of the GICDM paper"),
     )  # fmt: skip
     how = parser.add_argument_group("how much")
-    how.add_argument("--repeats", type=int, default=10, metavar="R", help="draws of everything (default: 10)")
-    how.add_argument(
-        "--n", type=int, metavar="N",
-        help="points in each set, where the check does not vary it (default: 1000; studies have their own)",
-    )  # fmt: skip
+    options.add(
+        how,
+        ("--repeats", 10, "draws of everything"),
+        ("--n", int, "points in each set, where the check does not vary it (default: 1000; studies have their own)"),
+        ("--seed", 0, "seed of all draws"),
+        ("--into", "FOLDER", "keep every score here; a killed run continues"),
+        ("--jobs", int, "processes, one thread each (default: every core)"),
+        ("--device", "NAME", "where large searches run: cpu, cuda or auto (default: cpu)"),
+        ("--minutes", float, "begin nothing new after so many minutes"),
+    )
     how.add_argument(
         "--grid", choices=("full", "thin"),
         help="values of the varied parameter: full has 51 or 20, thin 11 or 10 (default: thin; full with --original)",
     )  # fmt: skip
-    how.add_argument("--seed", type=int, default=0, help="seed of all draws (default: 0)")
-    how.add_argument("--into", metavar="FOLDER", help="keep every score here; a killed run continues")
-    how.add_argument("--jobs", type=int, metavar="J", help="processes, one thread each (default: every core)")
-    how.add_argument("--device", default="cpu", help="where large searches run: cpu, cuda or auto (default: cpu)")
-    how.add_argument("--minutes", type=float, metavar="M", help="begin nothing new after so many minutes")
-    study = parser.add_argument_group("studies")
-    study.add_argument("--study", metavar="NAME", help=f"instead of the checks: {', '.join(STUDIES)}")
-    out = parser.add_argument_group("output")
-    out.add_argument(
-        "--figure", metavar="FILE",
-        help="draw the table, the curves when there is one check, or the study: .png, .svg or .pdf",
-    )  # fmt: skip
-    out.add_argument("--out", metavar="FILE", help="write a line for each cell: .csv or .json")
-    out.add_argument("--json", action="store_true", help="print the result on stdout as JSON")
-    out.add_argument("--quiet", action="store_true", help="no progress bars and no remarks")
+    known = ", ".join(STUDIES)
+    options.add(parser.add_argument_group("studies"), ("--study", "NAME", f"instead of the checks: {known}"))
+    options.add(
+        parser.add_argument_group("output"),
+        ("--figure", "FILE", "draw the table, the curves when there is one check, or the study: .png, .svg or .pdf"),
+        ("--out", "FILE", "write a line for each cell: .csv or .json"),
+        ("--json", True, "print the result on stdout as JSON"),
+        ("--quiet", True, "no progress bars and no remarks"),
+    )
+    parser.set_defaults(correct=["none", "gicdm"], device="cpu")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -91,38 +82,22 @@ def run(args: argparse.Namespace) -> int:
     if args.study:
         return _study(args)
     result = sanity(
-        args.metrics,
-        checks=args.checks,
-        correct=args.correct,
-        repeats=args.repeats,
-        n=1000 if args.n is None else args.n,
-        grid=args.grid,
-        edition="original" if args.original else "amended",
-        own_kind=args.judge,
-        seed=args.seed,
-        into=args.into,
-        jobs=thread_count(args.jobs),
-        device=args.device,
-        minutes=args.minutes,
-        progress=not args.quiet,
-    )
-    rows = json.dumps([cell.row() for cell in result.cells], indent=1, ensure_ascii=False) + "\n"
-    if args.out:
-        write_whole(Path(args.out), (rows if args.out.endswith(".json") else result.to_csv()).encode())
+        args.metrics, checks=args.checks, correct=args.correct, repeats=args.repeats,
+        n=1000 if args.n is None else args.n, grid=args.grid, edition="original" if args.original else "amended",
+        own_kind=args.judge, seed=args.seed, into=args.into, jobs=thread_count(args.jobs), device=args.device,
+        minutes=args.minutes, progress=not args.quiet,
+    )  # fmt: skip
     if args.figure:
-        _draw(args, result)
-    sys.stdout.write(rows if args.json else text(result))
+        from earmark.report.figures import sanity as figures
+        from earmark.report.figures.style import save
+
+        checks = {cell.check for cell in result.cells}
+        save(figures.curves(result, checks.pop()) if len(checks) == 1 else figures.outcomes(result), args.figure)
+    rows = json.dumps([cell.row() for cell in result.cells], indent=1, ensure_ascii=False) + "\n"
+    _deliver(args, rows, result.to_csv, text(result))
     if args.minutes and any(cell.outcome is None for cell in result.cells) and not args.quiet:
         print("time is up and some cells have no scores yet; the same --into continues", file=sys.stderr)
     return 0
-
-
-def _draw(args: argparse.Namespace, result: Sanity) -> None:
-    from earmark.report.figures import sanity as figures
-    from earmark.report.figures.style import save
-
-    checks = {cell.check for cell in result.cells}
-    save(figures.curves(result, checks.pop()) if len(checks) == 1 else figures.outcomes(result), args.figure)
 
 
 def _study(args: argparse.Namespace) -> int:
@@ -133,21 +108,21 @@ def _study(args: argparse.Namespace) -> int:
         raise UsageError(
             f"There is no study {args.study!r}.{did_you_mean(args.study, STUDIES)} Known: {', '.join(STUDIES)}."
         )
-    given = {} if args.n is None or args.study == "crossover" else {"n": args.n}
-    seeded = {} if args.study == "crossover" else {"seed": args.seed}
-    found = getattr(studies, args.study)(**given, **seeded, progress=not args.quiet)
+    drawn = {} if args.study == "crossover" else {"seed": args.seed, **({} if args.n is None else {"n": args.n})}
+    study = getattr(studies, args.study)(**drawn, progress=not args.quiet)
     if args.figure:
         from earmark.report.figures import sanity as figures
         from earmark.report.figures.style import save
 
-        save(getattr(figures, args.study)(found), args.figure)
-    if args.out:
-        write_whole(
-            Path(args.out),
-            (study_tables.to_json(found) if args.out.endswith(".json") else study_tables.to_csv(found)).encode(),
-        )
-    sys.stdout.write(study_tables.to_json(found) if args.json else study_tables.to_text(found))
+        save(getattr(figures, args.study)(study), args.figure)
+    _deliver(args, study_tables.to_json(study), lambda: study_tables.to_csv(study), study_tables.to_text(study))
     return 0
+
+
+def _deliver(args: argparse.Namespace, as_json: str, as_csv: Callable[[], str], shown: str) -> None:
+    if args.out:
+        write_whole(Path(args.out), (as_json if args.out.endswith(".json") else as_csv()).encode())
+    sys.stdout.write(as_json if args.json else shown)
 
 
 # --- text -------------------------------------------------------------------------------------------------

@@ -31,10 +31,13 @@ LABELS = "column of VECTORS that holds the label, named beside hubs (default: la
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("vectors", metavar="VECTORS", help="file of vectors")
-    parser.add_argument("--k", type=int, default=5, help="length of the neighbour lists (default: 5)")
-    parser.add_argument("--top", type=int, default=5, metavar="N", help="how many hubs to name (default: 5)")
-    parser.add_argument("--figure", metavar="FILE", help="draw lists and a hub's neighbourhood: .png, .svg or .pdf")
-    parser.add_argument("--html", metavar="FILE", help="write the same as a page, with all hubs and antihubs by name")
+    options.add(
+        parser,
+        ("--k", 5, "length of the neighbour lists"),
+        ("--top", 5, "how many hubs to name"),
+        ("--figure", "FILE", "draw lists and a hub's neighbourhood: .png, .svg or .pdf"),
+        ("--html", "FILE", "write the same as a page, with all hubs and antihubs by name"),
+    )
     flags.add_flags(parser, flags.VectorFiles, ("label_column",), {"label_column": LABELS})
     flags.add_vectors(parser, correct=f"{Options.model_fields['correct'].description} (default: each of them)")
     parser.set_defaults(correct=list(CORRECTIONS))

@@ -6,12 +6,15 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.scores import Scores
 from earmark.vectors import Joined, Vectors
 
-__all__ = ["add_output", "add_repeats", "check_out", "deliver", "names", "tell_columns", "whole_numbers", "write_files"]
+__all__ = [
+    "add", "add_output", "add_repeats", "check_out", "deliver", "names", "tell_columns", "whole_numbers", "write_files",
+]  # fmt: skip
 
 ENDINGS = {
     "figure": (".png", ".svg", ".pdf"),
@@ -36,19 +39,42 @@ def whole_numbers(text: str) -> list[int]:
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of whole numbers such as 1,5") from None
 
 
+def add(parser: argparse._ActionsContainer, *flags: tuple[str, Any, str]) -> None:
+    """Flags in short: (flag, kind, help). The kind is what a value is, or its default, which help then tells.
+
+    True        a switch
+    "FILE"      a text, called FILE in help
+    int, 5      a number; a number whose default is 5
+    list        words, separated by commas
+    ("a", "b")  one of these; the first is the default
+    """
+    for flag, kind, text in flags:
+        if kind is True:
+            parser.add_argument(flag, action="store_true", help=text)
+        elif kind is list:
+            parser.add_argument(flag, type=names, metavar="LIST", help=text)
+        elif isinstance(kind, str):
+            parser.add_argument(flag, metavar=kind, help=text)
+        elif isinstance(kind, tuple):
+            parser.add_argument(flag, choices=kind, default=kind[0], help=f"{text} (default: {kind[0]})")
+        elif isinstance(kind, type):
+            parser.add_argument(flag, type=kind, metavar="N", help=text)
+        else:
+            parser.add_argument(flag, type=type(kind), default=kind, metavar="N", help=f"{text} (default: {kind:g})")
+
+
 def add_output(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("output")
-    group.add_argument("--out", metavar="FILE", help="write the score table: .csv, .jsonl, .json or .parquet")
-    group.add_argument("--json", action="store_true", help="print the score rows on stdout as a JSON array")
-    group.add_argument("--quiet", action="store_true", help="no progress bars and no remarks")
+    add(
+        parser.add_argument_group("output"),
+        ("--out", "FILE", "write the score table: .csv, .jsonl, .json or .parquet"),
+        ("--json", True, "print the score rows on stdout as a JSON array"),
+        ("--quiet", True, "no progress bars and no remarks"),
+    )
 
 
 def add_repeats(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument(
-        "--with-repeats",
-        action="store_true",
-        help="count printed values that repeat another system's as measurements (default: they count nowhere)",
-    )
+    text = "count printed values that repeat another system's as measurements (default: they count nowhere)"
+    add(parser, ("--with-repeats", True, text))
 
 
 def check_out(args: argparse.Namespace, *endings: str) -> None:

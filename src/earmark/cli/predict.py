@@ -25,7 +25,7 @@ from earmark.scores import Scores
 
 EXAMPLES = """examples:
   earmark predict run/scores.csv
-  earmark predict run/scores.csv --metric P@1,GSR --out filled.csv --report filled.html
+  earmark predict run/scores.csv --metric P@1,GSR --out filled.csv --html filled.html
   earmark predict leaderboard.csv --metric P@1
   earmark predict mine.csv --history others.csv,last-year.csv --level 0.8
 """
@@ -36,17 +36,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--history", type=options.names, action="extend", default=[], metavar="LIST", help="tables of other systems"
     )
-    parser.add_argument("--metric", type=options.names, default=[], metavar="LIST", help="only these (default: all)")
-    parser.add_argument(
-        "--level", type=float, default=LEVEL, metavar="SHARE", help=f"of the intervals (default: {LEVEL:g})"
-    )
     parser.add_argument("--regressor", choices=tuple(REGRESSORS), default="ridge", help="(default: ridge)")
-    parser.add_argument(
-        "--families", default="none", metavar="FILE", help="CSV with columns model,family: which systems are related"
+    options.add(
+        parser,
+        ("--metric", list, "only these (default: all)"),
+        ("--level", LEVEL, "share of the truth that the intervals hold"),
+        ("--families", "FILE", "CSV with columns model,family: which systems are related"),
+        ("--no-published", True, "leave the papers' results out of the history"),
+        ("--html", "FILE", "write a page in which predicted cells are marked"),
     )
-    parser.add_argument("--no-published", action="store_true", help="leave the papers' results out of the history")
     options.add_repeats(parser)
-    parser.add_argument("--report", metavar="FILE", help="write an HTML report in which predicted cells are marked")
+    parser.set_defaults(metric=[], families="none")
     options.add_output(parser)
 
 
@@ -60,8 +60,8 @@ def run(args: argparse.Namespace) -> int:
         printed=not args.no_published, with_repeats=args.with_repeats,
         families=families if isinstance(families, dict) else None,
     )  # fmt: skip
-    if args.report:
-        _report(filled, Path(args.report), str(args.partial))
+    if args.html:
+        _report(filled, Path(args.html), str(args.partial))
     options.deliver(args, filled, filled_text)
     if not args.quiet:
         for note in filled.notes:

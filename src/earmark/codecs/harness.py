@@ -15,11 +15,13 @@ by letting one thread in at a time. Seconds are of the wall clock: measure speed
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 import threading
 import time
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -103,21 +105,24 @@ def encode(codec: Codec, samples: ArrayLike, rate: int) -> Encoded:
     if callable(prepare):
         prepare()
     started = time.perf_counter()
-    try:
-        coded = codec.encode(given)
-    except EarmarkError:
-        raise
-    except Exception as error:
-        raise CodecFailure(f"{codec.card.name}: encode raised {_describe(error)}.") from error
+    coded = _call(codec, "encode", given)
     seconds = time.perf_counter() - started
     _check_coded(codec.card, coded, len(given))
     coded = unpack(pack(coded))  # what a subclass carries beside its fields is not sent
     return Encoded(coded, payload_bits(coded, codec.card), 8 * len(coded.header), len(clip) / rate, seconds)
 
 
-def decode(codec: Codec, coded: Coded, rate: int, length: int) -> Waveform:
-    """The second half: what was coded, at `rate`, for a clip that had `length` samples. Not aligned."""
-    return _bring_back(codec.card, _decode(codec, coded), coded, rate, length)
+def decode(codec: Codec, coded: Coded, rate: int, length: int, *, lost: NDArray[np.bool_] | None = None) -> Waveform:
+    """The second half: what was coded, at `rate`, for a clip that had `length` samples. Not aligned.
+
+    Args:
+        codec: the codec, which conceals where packets are lost (`decode_with_losses`).
+        coded: what it sent.
+        rate: of the clip.
+        length: of the clip in samples.
+        lost: marks the packets that are lost.
+    """
+    return _bring_back(codec.card, _decode(codec, coded, lost), coded, rate, length)
 
 
 def coding_rate(card: CodecCard, rate: int) -> int:
@@ -215,29 +220,20 @@ class _OneAtATime:
     thread_safe = True
 
     def __init__(self, codec: Codec) -> None:
-        self.codec, self.card, self._lock = codec, codec.card, threading.Lock()
+        self.card, self._lock = codec.card, threading.Lock()
+        for name in ("encode", "decode", "decode_with_losses"):
+            method = getattr(codec, name, None)
+            if method is not None:
+                setattr(self, name, functools.partial(self._call, method))
 
-    def encode(self, waveform: Waveform) -> Coded:
+    def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
         with self._lock:
-            return self.codec.encode(waveform)
-
-    def decode(self, coded: Coded) -> Waveform:
-        with self._lock:
-            return self.codec.decode(coded)
-
-
-class _ConcealingOneAtATime(_OneAtATime):
-    def decode_with_losses(self, coded: Coded, lost: NDArray[np.bool_]) -> Waveform:
-        with self._lock:
-            heard: Waveform = self.codec.decode_with_losses(coded, lost)  # type: ignore[attr-defined]
-            return heard
+            return method(*arguments)
 
 
 def in_threads(codec: Codec) -> Codec:
     """The codec itself where threads may share it, else the codec behind a lock."""
-    if getattr(codec, "thread_safe", False):
-        return codec
-    return _ConcealingOneAtATime(codec) if hasattr(codec, "decode_with_losses") else _OneAtATime(codec)
+    return codec if getattr(codec, "thread_safe", False) else cast(Codec, _OneAtATime(codec))
 
 
 # --- checks --------------------------------------------------------------------------------------------------
@@ -271,15 +267,23 @@ def _check_coded(card: CodecCard, coded: object, length: int) -> None:
         raise CodecFailure(f"{card.name}: tokens must be an array of whole numbers [codebooks, frames].")
 
 
-def _decode(codec: Codec, coded: Coded) -> Waveform:
+def _decode(codec: Codec, coded: Coded, lost: NDArray[np.bool_] | None = None) -> Waveform:
+    decoded = _call(codec, "decode", coded) if lost is None else _call(codec, "decode_with_losses", coded, lost)
+    check_waveform(codec.card, decoded)
+    waveform: Waveform = decoded
+    return waveform
+
+
+def _call(codec: Codec, method: str, *arguments: Any) -> Any:
+    """What a method of a codec returns; whatever it raises becomes CodecFailure."""
     try:
-        decoded = codec.decode(coded)
+        return getattr(codec, method)(*arguments)
     except EarmarkError:
         raise
     except Exception as error:
-        raise CodecFailure(f"{codec.card.name}: decode raised {_describe(error)}.") from error
-    check_waveform(codec.card, decoded)
-    return decoded
+        text = " ".join(str(error).split()).rstrip(".")
+        problem = f"{type(error).__name__}: {text}" if text else type(error).__name__
+        raise CodecFailure(f"{codec.card.name}: {method} raised {problem}.") from error
 
 
 def check_waveform(card: CodecCard, decoded: Any) -> None:
@@ -328,8 +332,3 @@ def _bring_back(card: CodecCard, decoded: Waveform, coded: Coded, rate: int, len
     check_length(card, len(decoded), coded.samples, coded_rate)
     heard = resample(np.ascontiguousarray(decoded, dtype=np.float32), coded_rate, rate)
     return np.pad(heard, (0, length - len(heard))) if len(heard) < length else heard
-
-
-def _describe(error: Exception) -> str:
-    text = " ".join(str(error).split()).rstrip(".")
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

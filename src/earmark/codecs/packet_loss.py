@@ -7,14 +7,12 @@ arrived (frames before the first arrival repeat that one). Anything else is not 
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.codecs.contract import Codec, CodecFailure, Coded, Concealing, Measured, Waveform
-from earmark.codecs.harness import check_waveform, decode
-from earmark.errors import EarmarkError, UsageError
+from earmark.codecs.contract import Codec, Coded, Measured, Waveform
+from earmark.codecs.harness import decode
+from earmark.errors import UsageError
 
 __all__ = ["decode_lossy", "frames_of", "lose", "repeat_last"]
 
@@ -58,7 +56,7 @@ def decode_lossy(codec: Codec, coded: Coded, lost: NDArray[np.bool_], rate: int,
         return Measured.not_applicable("Every frame of the clip is lost: there is nothing to conceal with.")
     # Not isinstance(codec, Concealing): from Python 3.12 on that does not see what an adapter passes on.
     if callable(getattr(codec, "decode_with_losses", None)):
-        return decode(_Lossy(cast(Concealing, codec), lost), coded, rate, length)
+        return decode(codec, coded, rate, length, lost=lost)
     if coded.tokens is None:
         return Measured.not_applicable(f"{name} does not say how it conceals lost packets (decode_with_losses).")
     kept = Coded(coded.samples, tokens=coded.tokens[:, repeat_last(lost)], header=coded.header)
@@ -70,25 +68,3 @@ def repeat_last(lost: NDArray[np.bool_]) -> NDArray[np.int64]:
     arrived = np.flatnonzero(~lost)
     places = np.where(lost, -1, np.arange(len(lost)))
     return np.asarray(np.maximum(np.maximum.accumulate(places), arrived[0]), np.int64)
-
-
-class _Lossy:
-    """A codec whose `decode` conceals, for the harness."""
-
-    def __init__(self, codec: Concealing, lost: NDArray[np.bool_]) -> None:
-        self.codec, self.card, self.lost = codec, codec.card, lost
-
-    def encode(self, waveform: Waveform) -> Coded:
-        return self.codec.encode(waveform)
-
-    def decode(self, coded: Coded) -> Waveform:
-        try:
-            heard = self.codec.decode_with_losses(coded, self.lost)
-        except EarmarkError:
-            raise
-        except Exception as error:
-            raise CodecFailure(
-                f"{self.card.name}: decode_with_losses raised {type(error).__name__}: {error}."
-            ) from error
-        check_waveform(self.card, heard)
-        return heard

@@ -16,7 +16,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -26,9 +26,6 @@ from earmark.errors import InputError, UsageError
 from earmark.extractors.contract import Extractor, Waveform
 
 __all__ = ["Cost", "measure_cost"]
-
-SECONDS = 1.0
-REPEATS = 5
 
 
 @dataclass(frozen=True)
@@ -45,16 +42,15 @@ class Cost:
     real_time_factor: float
     notes: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
+def measure_cost(open_it: Callable[[], Extractor], *, seconds: float = 1.0, batch: int = 1, repeats: int = 5) -> Cost:
+    """Open an extractor and measure it on clips of noise.
 
-def measure_cost(
-    open_it: Callable[[], Extractor], *, seconds: float = SECONDS, batch: int = 1, repeats: int = REPEATS
-) -> Cost:
-    """Open an extractor and measure it on `batch` clips of noise, each `seconds` long.
-
-    `open_it` opens the model, so that its own memory is counted.
+    Args:
+        open_it: opens the model, so that its own memory is counted.
+        seconds: how long a clip is.
+        batch: clips at once.
+        repeats: timed runs, of which the middle counts.
     """
     if not seconds > 0 or batch < 1 or repeats < 1:
         raise UsageError("A cost needs a positive number of seconds, at least one clip and one repeat.")
@@ -63,7 +59,8 @@ def measure_cost(
     name = extractor.card.name
     if hasattr(extractor, "fit"):
         raise UsageError(f"{name} learns from a subset before it hears: its cost is measured in a run, not alone.")
-    clips = _noise(extractor.card.rate, seconds, batch)
+    noise = np.random.default_rng(0).standard_normal((batch, max(1, round(extractor.card.rate * seconds))))
+    clips = list((0.1 * noise).astype(np.float32))
     gpu = _gpu_of(extractor)
     if gpu is not None:
         gpu.reset_peak_memory_stats()
@@ -87,12 +84,6 @@ def measure_cost(
         real_time_factor=statistics.median(timed) / (seconds * batch),
         notes=notes,
     )
-
-
-def _noise(rate: int, seconds: float, batch: int) -> list[Waveform]:
-    random = np.random.default_rng(0)
-    count = max(1, round(rate * seconds))
-    return [(random.standard_normal(count) * 0.1).astype(np.float32) for _ in range(batch)]
 
 
 def _answers(extractor: Extractor, clips: list[Waveform]) -> None:

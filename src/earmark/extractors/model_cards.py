@@ -35,40 +35,40 @@ _COMPUTED: dict[str, ExtractorCard] = {
 }
 
 _PACKAGED: dict[str, ExtractorCard] = {
-    "speech_embedding:SpeechEmbedding": ExtractorCard(
+    "packaged:SpeechEmbedding": ExtractorCard(
         "speech_embedding", "GSE", "Google speech embedding", dimension=96, frame_rate=12.5, parameters=328_217,
         extra="speech", licence="Apache-2.0 (code and weights)",
         citation="Lin et al., Training keyword spotters with limited and synthesized speech data, ICASSP 2020",
         pretraining=("YouTube speech (5000 keywords)",),
         notes="one vector every 80 ms from 0.78 s of 32 mel bands; trained to spot keywords; no torch. The wake word "
         "models in the same package have other terms (CC BY-NC-SA 4.0) and are not used"),
-    "resemblyzer:Resemblyzer": ExtractorCard(
+    "packaged:Resemblyzer": ExtractorCard(
         "resemblyzer", "RSB", "Resemblyzer speaker embedding (GE2E)", dimension=256, frame_rate=1.3,
         parameters=1_423_616, extra="torch", licence="Apache-2.0 (code and weights)",
         citation="Wan et al., Generalized end-to-end loss for speaker verification, ICASSP 2018",
         pretraining=("LibriSpeech", "VoxCeleb1", "VoxCeleb2"),
         notes="three LSTM layers over 1.6 s of 40 mel bands, 1.3 windows a second; trained to tell speakers apart, so "
         "what is said should not show. Silences are kept: the package's voice detector is not part of it"),
-    "efficientword:EfficientWord": ExtractorCard(
+    "packaged:EfficientWord": ExtractorCard(
         "efficientword", "EWN", "EfficientWord-Net (ResNet-50, ArcFace)", dimension=2048,
         frame_rate=1 / 1.5, parameters=21_893_889, extra="onnx", licence="Apache-2.0 (code and weights)",
         citation="Chidhambararajan et al., EfficientWord-Net, Journal of Information & Knowledge Management 21, 2022",
         pretraining=("Multilingual Spoken Words Corpus",),
         notes="one vector for 1.5 s of 64 mel bands; trained to tell spoken words apart; no torch"),
-    "birdnet:BirdNET": ExtractorCard(
+    "packaged:BirdNET": ExtractorCard(
         "birdnet", "BN", "BirdNET 2.4", rate=48000, dimension=1024, frame_rate=1 / 3, extra="encoders",
         licence="CC-BY-NC-SA-4.0 (weights: no commercial use), Apache-2.0 (code)",
         citation="Kahl et al., BirdNET, Ecological Informatics 61:101236, 2021",
         pretraining=("Xeno-canto", "Macaulay Library"),
         notes="the layer before the species, for 3 s of sound to 15 kHz; trained to name 6522 classes, nearly all of "
         "them birds; no torch. About 6 million parameters without the classifier"),
-    "opensmile:OpenSmile": ExtractorCard(
+    "packaged:OpenSmile": ExtractorCard(
         "opensmile", "GeM", "openSMILE eGeMAPSv02", dimension=88, parameters=0, extra="encoders",
         licence="audEERING research licence (no commercial use)",
         citation="Eyben et al., GeMAPS, IEEE Transactions on Affective Computing 7(2), 2016",
         notes="88 hand-made statistics of pitch, loudness, formants and timbre in their own units: hertz and decibels "
         "weigh most in a distance, so prefer ranks (spearman). Clips under 0.1 s lie in 0.1 s of silence"),
-    "crepe:Crepe": ExtractorCard(
+    "packaged:Crepe": ExtractorCard(
         "crepe", "CRP", "CREPE tiny, the layer before the pitch", dimension=256, frame_rate=50.0, parameters=394_032,
         extra="torch", licence="MIT (code and weights)",
         citation="Kim et al., CREPE: a convolutional representation for pitch estimation, ICASSP 2018",
@@ -79,9 +79,9 @@ _PACKAGED: dict[str, ExtractorCard] = {
 
 _FORMATS: dict[str, ExtractorCard] = {
     "adapters.hear:HearModule": ExtractorCard("hear", "HEAR", "A module with the HEAR API", extra="torch"),
-    "adapters.mteb:MtebEncoder": ExtractorCard("mteb", "MTEB", "An mteb audio encoder", extra="mteb"),
+    "adapters.libraries:MtebEncoder": ExtractorCard("mteb", "MTEB", "An mteb audio encoder", extra="mteb"),
     "adapters.model_files:OnnxModel": ExtractorCard("onnx", "ONNX", "An ONNX file", extra="onnx"),
-    "adapters.sentence_transformers:SentenceTransformersModel": ExtractorCard(
+    "adapters.libraries:SentenceTransformersModel": ExtractorCard(
         "sentence-transformers", "ST", "A sentence-transformers model that takes audio", extra="sentence-transformers"),
     "adapters.model_files:TorchScriptModel": ExtractorCard("torchscript", "TS", "A TorchScript file", extra="torch"),
 }
@@ -96,8 +96,8 @@ _PRETRAINED: dict[str, ExtractorCard] = {
     "whisper:Whisper": ExtractorCard(
         "whisper", "EW", "Whisper encoder", dimension=1280, frame_rate=50.0, context_seconds=30.0,
         parameters=636_968_960, checkpoint="openai/whisper-large-v3", licence="MIT (code), Apache-2.0 (weights)",
-        citation="Radford et al., Robust speech recognition via large-scale weak supervision, 2022",
         pretraining=(_WEB_SPEECH,),
+        citation="Radford et al., Robust speech recognition via large-scale weak supervision, 2022",
         notes="every clip is 30 s long for it, silence behind the sound; mean_time takes all 1500 frames, as VocSim's "
         "EWMTF does, masked_mean_time those that heard sound"),
     "whisper:WhisperSeg": ExtractorCard(
@@ -125,16 +125,16 @@ _PRETRAINED: dict[str, ExtractorCard] = {
     "clap:Clap": ExtractorCard(
         "clap", "CLP", "CLAP (LAION)", rate=48000, dimension=512, context_seconds=10.0, parameters=68_611_864,
         checkpoint="laion/larger_clap_general", licence="Apache-2.0 (weights), CC0-1.0 (code)",
-        citation="Wu et al., Large-scale contrastive language-audio pretraining, ICASSP 2023",
         pretraining=("LAION-Audio-630K", "AudioSet", "Freesound", "music and speech of larger_clap_general"),
+        citation="Wu et al., Large-scale contrastive language-audio pretraining, ICASSP 2023",
         notes="one vector of length 1 per clip; a short clip is repeated, of a long one the first 10 s are heard (its "
         "makers cut at random)"),
     "clap:MicrosoftClap": ExtractorCard(
         "clap_microsoft", "MSCLP", "CLAP 2023 (Microsoft, HTSAT)", rate=44100, dimension=1024, context_seconds=7.0,
         parameters=29_371_544, checkpoint="microsoft/msclap",
         licence="MIT (code); terms of the weights: see their page",
-        citation="Elizalde et al., Natural language supervision for general-purpose audio representations, 2023",
         pretraining=("4.6 M audio-text pairs", "AudioSet", "Freesound", "WavCaps", "FSD50K", "Clotho", "AudioCaps"),
+        citation="Elizalde et al., Natural language supervision for general-purpose audio representations, 2023",
         notes="one vector per clip; a short clip is repeated, of a long one the first 7 s are heard; the CNN14 of 2022 "
         "is not here; the weights are pickled"),
     "spectrogram_transformer:AST": ExtractorCard(
@@ -144,15 +144,15 @@ _PRETRAINED: dict[str, ExtractorCard] = {
         notes="one vector per clip (tokens=cls), or tokens=patches, tokens=frames"),
     "spectrogram_transformer:BEATs": ExtractorCard(
         "beats", "BEATs", "BEATs", dimension=768, frame_rate=50.0, parameters=90_311_664, licence="MIT",
-        citation="Chen et al., BEATs: audio pre-training with acoustic tokenizers, ICML 2023",
         pretraining=("AudioSet",),
+        citation="Chen et al., BEATs: audio pre-training with acoustic tokenizers, ICML 2023",
         notes="8 patches every 160 ms, of clips of any length; up to 0.15 s at the end make no patch; needs a file: "
         "beats:/path/BEATs_iter3_plus_AS2M.pt?allow_pickle=true"),
     "spectrogram_transformer:EAT": ExtractorCard(
         "eat", "EAT", "Efficient Audio Transformer", dimension=1024, context_seconds=10.255, parameters=303_100_928,
         checkpoint="worstchan/EAT-large_epoch20_finetune_AS2M", licence="MIT",
-        citation="Chen et al., EAT: self-supervised pre-training with efficient audio transformer, IJCAI 2024",
         pretraining=("AudioSet",),
+        citation="Chen et al., EAT: self-supervised pre-training with efficient audio transformer, IJCAI 2024",
         notes="the [CLS] vector, as in VocSim (tokens=cls), or tokens=patches, tokens=frames; the front end is its "
         "authors', which VocSim replaced by librosa's"),
     "spectrogram_transformer:AudioMAE": ExtractorCard(
@@ -163,20 +163,20 @@ _PRETRAINED: dict[str, ExtractorCard] = {
     "neural_codecs:EnCodec": ExtractorCard(
         "encodec", "EnC", "EnCodec latents", rate=24000, dimension=128, frame_rate=75.0, parameters=7_425_792,
         checkpoint="facebook/encodec_24khz", licence="MIT (code); terms of the weights: see their page",
-        citation="Défossez et al., High fidelity neural audio compression, TMLR 2023",
         pretraining=("DNS Challenge 4", "Common Voice", "AudioSet", "FSD50K", "Jamendo"),
+        citation="Défossez et al., High fidelity neural audio compression, TMLR 2023",
         notes="what the encoder says before it is made discrete; only clips of one length share a batch"),
     "neural_codecs:DAC": ExtractorCard(
         "dac", "DAC", "Descript Audio Codec latents", rate=44100, dimension=1024, frame_rate=44100 / 512,
         parameters=22_299_200, checkpoint="descript/dac_44khz", licence="MIT",
-        citation="Kumar et al., High-fidelity audio compression with improved RVQGAN, NeurIPS 2023",
         pretraining=("DAPS", "DNS Challenge 4", "Common Voice", "VCTK", "MUSDB18", "Jamendo", "AudioSet"),
+        citation="Kumar et al., High-fidelity audio compression with improved RVQGAN, NeurIPS 2023",
         notes="what the encoder says before it is made discrete; only clips of one length share a batch"),
     "neural_codecs:Mimi": ExtractorCard(
         "mimi", "MIMI", "Mimi latents", rate=24000, dimension=512, frame_rate=12.5, parameters=38_867_232,
         checkpoint="kyutai/mimi", licence="CC BY 4.0 (weights)",
-        citation="Défossez et al., Moshi: a speech-text foundation model for real-time dialogue, 2024",
         pretraining=("7 M h of web audio, mostly English speech",),
+        citation="Défossez et al., Moshi: a speech-text foundation model for real-time dialogue, 2024",
         notes="what the encoder says before it is made discrete; only clips of one length share a batch"),
 }
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip
-from earmark.errors import UsageError, did_you_mean, require
+from earmark.errors import UsageError, require
 from earmark.probes.contract import RESAMPLES, Finding, Responses, draw_clips, join_notes, pair_clips, ratio_interval
 from earmark.probes.tasks import CARDS
 from earmark.progress import Progress
@@ -71,7 +71,11 @@ class Recognition:
         self, model: str | Recogniser = "", *, transcripts: bool = True, bootstrap: int = RESAMPLES, **options: object
     ) -> None:
         self.transcripts, self.bootstrap = transcripts, bootstrap
-        self.recogniser = _open_recogniser(model or self.card.model, options) if isinstance(model, str) else model
+        if isinstance(model, str):
+            spec = parse_spec(model or self.card.model)
+            make, arguments = RECOGNISERS.find(spec)
+            model = make(*arguments, **{**spec.options, **options})
+        self.recogniser = model
         version = f"{self.card.version}; {getattr(self.recogniser, 'version', '1')}"
         self.card = replace(self.card, model=self.recogniser.name, version=version)
 
@@ -118,18 +122,6 @@ def _texts(responses: Responses, rows: NDArray[np.int64]) -> list[str]:
     if responses.texts is None:
         raise UsageError("Speech recognition compares texts, and vectors were heard: listen with the task `asr`.")
     return [responses.texts[row] for row in rows]
-
-
-def _open_recogniser(spec: str, options: Mapping[str, object]) -> Recogniser:
-    parsed = parse_spec(spec)
-    name = parsed.name
-    if "." not in name and name not in RECOGNISERS:
-        raise UsageError(
-            f"There is no recogniser {name!r}.{did_you_mean(name, RECOGNISERS)} Known: {', '.join(RECOGNISERS)}; or "
-            "give an import path such as mypackage.mymodule:Recogniser."
-        )
-    maker, arguments = RECOGNISERS.find(parsed)
-    return maker(*arguments, **{**parsed.options, **options})
 
 
 # --- words -----------------------------------------------------------------------------------------------------

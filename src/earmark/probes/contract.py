@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from earmark.calibrate.bootstrap import interval, resample
 from earmark.calibrate.permutation import Null
+from earmark.cards import Card
 from earmark.corpora.clips import Clip, groups_of
 from earmark.embedding.pooling import Block, widened
 from earmark.errors import InputError
@@ -51,7 +52,7 @@ Interval = tuple[float, float] | tuple[None, None]
 
 
 @dataclass(frozen=True)
-class TaskCard:
+class TaskCard(Card):
     """Facts about a task that listing and planning need without loading its model."""
 
     name: str  # as on the command line

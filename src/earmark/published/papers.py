@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from earmark.errors import UsageError, did_you_mean
+from earmark.tables import read_csv_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,4 +138,4 @@ def read(name: str) -> list[dict[str, str]]:
 @cache
 def _rows(name: str) -> tuple[dict[str, str], ...]:
     text = (files("earmark.published") / "data" / f"{name}.csv").read_text(encoding="utf-8")
-    return tuple(csv.DictReader(io.StringIO(text, newline="")))
+    return tuple(read_csv_records(text, name))

@@ -84,6 +84,7 @@ def findings(ranking: Ranking) -> list[SubsetAnswer]:
     for place, rows in ranking.index.values(metric).items():
         (best, row), *rest = ranked(rows)
         differences = {line: ranking.difference(other) for line, other in rest}
+        tested = [row.unit or "clip" for row in differences.values() if row is not None and row.p_value is not None]
         verdicts = {line: separated(row, other, differences[line]) for line, other in rest}
         there = ranked(over_all.get(place, {})) if row.protocol == ACROSS else []
         other, other_row = there[0] if there else (None, None)
@@ -101,7 +102,7 @@ def findings(ranking: Ranking) -> list[SubsetAnswer]:
                 rivals=[line for line, clear in verdicts.items() if clear is False],
                 others=len(rest),
                 judged=bool(verdicts) and None not in verdicts.values(),
-                tested=_unit(list(differences.values())),
+                tested=tested[0] if tested and len(tested) == len(rest) else "",
                 hindrance=ranking.hindrance(place, rows.values()),
                 over_all=mine,
                 other=other,
@@ -111,12 +112,6 @@ def findings(ranking: Ranking) -> list[SubsetAnswer]:
             )
         )
     return found
-
-
-def _unit(differences: list[Row | None]) -> str:
-    """What the differences to all others were tested by; empty where one was not."""
-    tested = [row for row in differences if row is not None and row.p_value is not None]
-    return (tested[0].unit or "clip") if tested and len(tested) == len(differences) else ""
 
 
 def above_chance(row: Row) -> bool | None:

@@ -49,7 +49,10 @@ def to_text(scores: Fidelity, heading: str = "", worst: int = 5) -> str:
             blocks.append("\n".join(said))
         named = worst_named(scores, worst, distance)
         if named:
-            blocks.append(f"worst samples, by {_ordered_by(scores, distance)}: {', '.join(named)}")
+            key = scores.leading(distance)
+            then = f", then {_second(key)[3]}" if _second(key) in scores.per_sample else ""
+            by = f"{key[3]}{' with GICDM' if key[1] == 'gicdm' else ''}{then}"
+            blocks.append(f"worst samples, by {by}: {', '.join(named)}")
     reasons = _reasons(scores)
     blocks += ["\n".join(f"note: {note}" for note in [*scores.notes, *reasons])] if [*scores.notes, *reasons] else []
     return "\n\n".join(blocks) + "\n"
@@ -96,7 +99,8 @@ def _reasons(scores: Fidelity) -> list[str]:
 
     Not that a metric has no corrected form, which a dash says.
     """
-    told = [row for row in scores if row.reason and not row.reason.startswith("GICDM is not defined")]
+    undefined = {name for name in {row.metric for row in scores} if not fidelity_facts(name).gicdm}
+    told = [row for row in scores if row.reason and not (row.correction == "gicdm" and row.metric in undefined)]
     fits: dict[str, int] = {}
     for (_, correction, _), lacking in scores.too_few.items():
         fits[correction] = min(lacking.largest, fits.get(correction, lacking.largest))
@@ -185,12 +189,6 @@ def worst_named(scores: Fidelity, count: int, distance: str | None = None) -> li
 def _second(key: PointKey) -> PointKey:
     """What orders samples of equal score."""
     return (*key[:3], "misfit" if key[1] == "gicdm" else "reach")
-
-
-def _ordered_by(scores: Fidelity, distance: str) -> str:
-    key = scores.leading(distance)
-    then = f", then {_second(key)[3]}" if _second(key) in scores.per_sample else ""
-    return f"{key[3]}{' with GICDM' if key[1] == 'gicdm' else ''}{then}"
 
 
 def sample_name(scores: Fidelity, row: int) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,20 +71,22 @@ def nearest_rows(nearest: ArrayLike) -> Ints:
     return np.where(np.isfinite(given) & (given >= 0), given, -1).astype(np.int64)
 
 
-def _rows(chosen: NDArray[np.bool_]) -> list[int]:
-    return [int(row) for row in np.flatnonzero(chosen)]
-
-
-def confusions(labels: Any, nearest: ArrayLike) -> Confusions:
+def confusions(labels: Sequence[str | None], nearest: ArrayLike) -> Confusions:
     """Count, for every class, the classes of its clips' nearest neighbours; clips without one do not count."""
     rows = nearest_rows(nearest)
-    asked = [row for row in _rows(rows >= 0) if labels[row] and labels[rows[row]]]
-    classes = sorted({str(labels[row]) for row in asked} | {str(labels[rows[row]]) for row in asked})
+    pairs = [(str(labels[query]), str(labels[row])) for query, row in _pairs(rows) if labels[query] and labels[row]]
+    classes = sorted({label for pair in pairs for label in pair})
     place = {name: number for number, name in enumerate(classes)}
     counts = np.zeros((len(classes), len(classes)), np.int64)
-    for row in asked:
-        counts[place[str(labels[row])], place[str(labels[rows[row]])]] += 1
+    for true, taken in pairs:
+        counts[place[true], place[taken]] += 1
     return Confusions(classes, counts)
+
+
+def _pairs(rows: Ints) -> list[tuple[int, int]]:
+    """Every clip that has a nearest neighbour, and that neighbour."""
+    queries = np.flatnonzero(rows >= 0)
+    return list(zip(queries.tolist(), rows[queries].tolist(), strict=True))
 
 
 def top_confusions(found: Confusions, most: int = 10) -> list[Confusion]:
@@ -125,17 +128,15 @@ def _seriated(found: Confusions) -> Ints:
 def hubs(close_up: CloseUp, most: int = 5) -> list[Hub]:
     """The clips that are nearest to the most others, those that are nearest to at least four."""
     rows = nearest_rows(close_up.nearest)
-    queries = _rows(rows >= 0)
-    times = np.bincount(rows[queries], minlength=len(rows))
-    different = [close_up.labels[query] != close_up.labels[rows[query]] for query in queries]
-    wrong = np.bincount(rows[queries], weights=np.array(different, float), minlength=len(rows)).astype(int)
-    counted = close_up.per_point.get("hub_ratio")
-    order = np.lexsort((np.arange(len(rows)), -wrong, -times))[:most]
-    return [Hub(int(row), int(times[row]), int(wrong[row]), _count(counted, row)) for row in order if times[row] >= 4]
-
-
-def _count(counted: Floats | None, row: int) -> int | None:
-    return None if counted is None or not np.isfinite(counted[row]) else int(counted[row])
+    labels = close_up.labels
+    times, wrong = np.zeros((2, len(rows)), np.int64)
+    for query, row in _pairs(rows):
+        times[row] += 1
+        wrong[row] += labels[query] != labels[row]
+    lists = close_up.per_point.get("hub_ratio", np.full(len(rows), np.nan))
+    order = np.lexsort((np.arange(len(rows)), -wrong, -times))[:most].tolist()
+    counts = {row: int(lists[row]) if np.isfinite(lists[row]) else None for row in order}
+    return [Hub(row, int(times[row]), int(wrong[row]), counts[row]) for row in order if times[row] >= 4]
 
 
 def worst_queries(close_up: CloseUp, most: int = 4) -> list[int]:
@@ -143,23 +144,19 @@ def worst_queries(close_up: CloseUp, most: int = 4) -> list[int]:
 
     Most wrong is the lowest GSR (its nearest stranger is closest against its own class), then the lowest P@5.
     """
-    rows = nearest_rows(close_up.nearest)
     labels = close_up.labels
-    wrong = [row for row in _rows(rows >= 0) if labels[row] != labels[rows[row]]]
-    order = sorted(wrong, key=lambda row: (*(_value(close_up, metric, row) for metric in ("GSR", "P@5")), row))
-    seen: set[tuple[Any, Any]] = set()
-    first: list[int] = []
-    again: list[int] = []
-    for row in order:
-        pair = (labels[row], labels[rows[row]])
-        (again if pair in seen else first).append(row)
-        seen.add(pair)
-    return (first + again)[:most]
-
-
-def _value(close_up: CloseUp, metric: str, row: int) -> float:
-    found = close_up.per_point.get(metric)
-    return float(found[row]) if found is not None and np.isfinite(found[row]) else np.inf
+    wrong = {
+        query: (labels[query], labels[row])
+        for query, row in _pairs(nearest_rows(close_up.nearest))
+        if labels[query] != labels[row]
+    }
+    unknown = np.full(len(labels), np.inf)
+    values = [np.asarray(close_up.per_point.get(metric, unknown)) for metric in ("GSR", "P@5")]
+    keys = [np.where(np.isfinite(own), own, np.inf) for own in values]
+    order = sorted(wrong, key=lambda query: (*(key[query] for key in keys), query))
+    first = {wrong[query]: query for query in reversed(order)}
+    chosen = set(first.values())
+    return sorted(order, key=lambda query: query not in chosen)[:most]
 
 
 def retrieve(close_up: CloseUp, queries: list[int], most: int = 3) -> list[Retrieval]:
@@ -183,14 +180,12 @@ def retrieve(close_up: CloseUp, queries: list[int], most: int = 3) -> list[Retri
         order = order[np.argsort(distances[order], kind="stable")]
         if rows[row] in order:  # rounding may not contradict the evaluation about who is first
             order = np.concatenate([[rows[row]], order[order != rows[row]]])
-        same = np.array([labels[other] == labels[row] for other in order.tolist()], np.bool_)
-        listed = [
-            Neighbour(int(other), float(distances[other]), bool(alike))
-            for other, alike in zip(order[:most], same[:most], strict=True)
+        near = [
+            Neighbour(other, float(distances[other]), labels[other] == labels[row]) for other in order[:most].tolist()
         ]
-        own = int(np.argmax(same)) if same.any() else None
+        own = next((place for place, other in enumerate(order.tolist()) if labels[other] == labels[row]), None)
         mate = None if own is None else Neighbour(int(order[own]), float(distances[order[own]]), True)
-        found.append(Retrieval(row, listed, mate, None if own is None else own + 1, len(order)))
+        found.append(Retrieval(row, near, mate, None if own is None else own + 1, len(order)))
     return found
 
 

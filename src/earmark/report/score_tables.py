@@ -18,6 +18,7 @@ nothing is bold where systems were scored on different clips.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypedDict, Unpack
 
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.report.metric_text import facts
@@ -27,60 +28,37 @@ from earmark.tables import MISSING, Cell, Column, NumberFormat, Table, aligned, 
 from earmark.tables.numbers import HYPHEN
 from earmark.wording import counted
 
-__all__ = ["long_text", "to_latex", "to_markdown", "to_text"]
-
 _INDEX = KEY[:-1]
 _COMPARABLE = ("suite", "subset", "protocol")
 _PERCENT = NumberFormat(1, percent=True, unit="%", minus=HYPHEN)
 _PLAIN = NumberFormat(3, minus=HYPHEN)
 
 
-def to_markdown(
-    scores: Scores,
-    *,
-    metrics: Sequence[str] | None = None,
-    caption: str | None = None,
-    interval: bool = True,
-    lift: bool = True,
-) -> str:
-    """A GitHub-flavoured Markdown table.
+class TableOptions(TypedDict, total=False):
+    """What a table of scores shows: see `score_table`."""
 
-    Args:
-        scores: The rows to show.
-        metrics: The columns and their order; None is every metric of the table.
-        caption: Replaces the caption made here; "" leaves it out.
-        interval: Show 95 % intervals.
-        lift: Show the lift over chance.
+    metrics: Sequence[str] | None
+    caption: str | None
+    interval: bool
+    lift: bool
+
+
+def to_markdown(scores: Scores, **options: Unpack[TableOptions]) -> str:
+    """A GitHub-flavoured Markdown table of `score_table`."""
+    return score_table(scores, **options).to_markdown()
+
+
+def to_latex(scores: Scores, *, label: str | None = None, **options: Unpack[TableOptions]) -> str:
+    """The same as a LaTeX table environment that needs only the booktabs package.
+
+    All text is escaped, the caption too; `label` is taken as it is.
     """
-    return _pivot(scores, metrics, caption, interval, lift).to_markdown()
+    return score_table(scores, **options).to_latex(label=label)
 
 
-def to_latex(
-    scores: Scores,
-    *,
-    metrics: Sequence[str] | None = None,
-    caption: str | None = None,
-    label: str | None = None,
-    interval: bool = True,
-    lift: bool = True,
-) -> str:
-    """A LaTeX table environment that needs only the booktabs package.
-
-    Options as for `to_markdown`. All text is escaped, the caption too; `label` is taken as it is.
-    """
-    return _pivot(scores, metrics, caption, interval, lift).to_latex(label=label)
-
-
-def to_text(
-    scores: Scores,
-    *,
-    metrics: Sequence[str] | None = None,
-    caption: str | None = None,
-    interval: bool = True,
-    lift: bool = True,
-) -> str:
-    """The same table in aligned columns for a terminal. Options as for `to_markdown`."""
-    return _pivot(scores, metrics, caption, interval, lift).to_text()
+def to_text(scores: Scores, **options: Unpack[TableOptions]) -> str:
+    """The same in aligned columns for a terminal."""
+    return score_table(scores, **options).to_text()
 
 
 def by_subset(scores: Scores, metric: str) -> str:
@@ -157,7 +135,23 @@ def _refuse_empty(scores: Scores) -> None:
         raise InputError("The score table is empty; there is nothing to print.")
 
 
-def _pivot(scores: Scores, metrics: Sequence[str] | None, caption: str | None, interval: bool, lift: bool) -> Table:
+def score_table(
+    scores: Scores,
+    *,
+    metrics: Sequence[str] | None = None,
+    caption: str | None = None,
+    interval: bool = True,
+    lift: bool = True,
+) -> Table:
+    """A line for each system, distance, correction and protocol, a column for each metric.
+
+    Args:
+        scores: The rows to show.
+        metrics: The columns and their order; None is every metric of the table.
+        caption: Replaces the caption made here; "" leaves it out.
+        interval: Show 95 % intervals.
+        lift: Show the lift over chance.
+    """
     _refuse_empty(scores)
     present = list(dict.fromkeys(row.metric for row in scores))
     chosen = present if metrics is None else list(metrics)
@@ -265,7 +259,11 @@ def _listing(rows: Sequence[Row]) -> list[str]:
     table = [["metric", "value", "95% interval", "chance", "lift", "p", "n"], *map(_listing_cells, rows)]
     used = [place for place in range(len(table[0])) if place < 2 or any(line[place] for line in table[1:])]
     lines = aligned([[line[place] for place in used] for line in table], left=1)
-    return [lines[0], *(line + _remark(row) for line, row in zip(lines[1:], rows, strict=True))]
+    for place, row in enumerate(rows, start=1):
+        words = [] if row.status == "ok" else [row.status.replace("_", " ")]
+        words += [one_line(row.reason)] if row.reason.strip() else []
+        lines[place] += "  " + ": ".join(words) if words else ""
+    return lines
 
 
 def _listing_cells(row: Row) -> list[str]:
@@ -285,9 +283,3 @@ def _listing_cells(row: Row) -> list[str]:
         "" if row.p_value is None else f"{row.p_value:.2g}",
         "" if row.n is None else str(row.n),
     ]
-
-
-def _remark(row: Row) -> str:
-    words = [] if row.status == "ok" else [row.status.replace("_", " ")]
-    words += [one_line(row.reason)] if row.reason.strip() else []
-    return "  " + ": ".join(words) if words else ""

@@ -23,9 +23,10 @@ from earmark.calibrate import jackknife
 from earmark.corpora.subsets import PreparedSubset
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.evaluation import compare
-from earmark.report import reading
 from earmark.report.answer import lead
 from earmark.report.ranking import ClipCount, Ranking, SharedClips, lost_said, rank
+from earmark.report.score_index import ranked
+from earmark.report.score_index import subset as subset_of
 from earmark.representations import evaluate as measuring
 from earmark.representations.folder import load_vectors
 from earmark.representations.systems import System
@@ -65,18 +66,18 @@ def differences(ranking: Ranking, evaluations: Sequence[Mapping[str, Any]], cach
     those of shared clips first; one that holds no values without each unit has no row, and the report then decides by
     intervals. The best was picked among all, so interval and p-value are corrected for the number of all pairs.
     """
-    metric = reading.headline(ranking.scores)
+    metric = ranking.index.headline
     keys: dict[tuple[str, ...], str] = {}
     for one in evaluations:
         keys.setdefault(tuple(one[name] for name in KEY[:5]), one["key"])
     # A row names its unit only where it has an interval; all rows of a subset have the same.
-    units = {reading.subset(row): row.unit for row in ranking.scores if row.unit}
+    units = {subset_of(row): row.unit for row in ranking.scores if row.unit}
     rows: list[Row] = []
-    for protocol in reading.protocols(ranking.scores):
-        for place, found in reading.values(ranking.scores, metric, protocol).items():
-            if len(found) < 2 or ranking.hindrance(place, list(found.values())):
+    for protocol in ranking.index.protocols:
+        for place, found in ranking.index.values(metric, protocol).items():
+            if len(found) < 2 or ranking.hindrance(place, found.values()):
                 continue
-            (best, first), *others = reading.ranked(found)
+            (best, first), *others = ranked(found)
             without = _without(first, keys, cache)
             for line, row in others if without is not None else []:
                 name = f"{best.label} minus {line.label}"

@@ -6,7 +6,6 @@ config = RunConfig(corpus="sounds/", extractors=["logmel"], distances=["cosine"]
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
@@ -30,6 +29,7 @@ from earmark.runs.config import (
     listed,
     refused,
 )
+from earmark.tables import read_csv
 
 __all__ = ["STEPS", "DtwOptions", "ExtractorEntry", "RunConfig"]
 
@@ -307,10 +307,10 @@ def _subsets_of(spec: str) -> set[str] | None:
     path = Path(spec).expanduser()
     if path.suffix.lower() != ".csv" or not path.is_file():
         return None
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
-        rows = csv.DictReader(stream)
-        column = next((name for name in rows.fieldnames or () if name.strip().lower() == "subset"), None)
-        return {(row[column] or "").strip() for row in rows} if column else set()
+    lines = (line.cells for line in read_csv(path.read_text("utf-8-sig", errors="replace"), path))
+    names = [name.strip().lower() for name in next(lines, [])]
+    place = names.index("subset") if "subset" in names else len(names)
+    return {cells[place].strip() for cells in lines if len(cells) > place} if "subset" in names else set()
 
 
 def _with_base(entry: ExtractorEntry, by_name: Mapping[str, ExtractorEntry]) -> ExtractorEntry:

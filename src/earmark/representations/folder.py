@@ -92,7 +92,14 @@ class RunVectors(NamedTuple):
 
 
 def load_vectors(folder: str | Path, subset: str, system: str, suite: str | None = None) -> RunVectors:
-    """The vectors that a run measured, from its cache; InputError when the cache has lost them."""
+    """The vectors that a run measured, from its cache; InputError when the cache has lost them.
+
+    Args:
+        folder: The run folder.
+        subset: The subset, as the scores name it.
+        system: The system, as the scores name it.
+        suite: The suite, where several have a subset of that name.
+    """
     record = read_record(folder)
     vectors = _find(record["vectors"], "vectors", subset, system, suite)
     cache = _cache_of(record)

@@ -18,12 +18,13 @@ from earmark.report import to_latex, to_markdown
 from earmark.report.content import CloseUp, CopyNote, Durations, FileNote, OverlapNote, ReportData, SubsetFacts, Timing
 from earmark.report.correlations import metric_correlations
 from earmark.report.html import write_report
-from earmark.report.reading import listed, values
+from earmark.report.score_index import ScoreIndex
 from earmark.representations import comparisons, sequences
 from earmark.representations.config import RunConfig
 from earmark.representations.folder import load_points, load_vectors, open_clips
 from earmark.runs import folder
 from earmark.scores import Row, Scores, load_scores
+from earmark.wording import listed
 
 CLOSE_UPS = 6
 """Subsets shown clip by clip: their best representation each. More would make the page long, not clearer."""
@@ -212,7 +213,7 @@ def _in_words(value: Any) -> str:
 def _close_ups(path: Path, scores: Scores, config: RunConfig) -> tuple[list[CloseUp], list[str]]:
     """The close-ups, and sentences about those that cannot be had."""
     best: dict[tuple[str, str], Row] = {}
-    for row in [row for rows in values(scores, "P@1").values() for row in rows.values()]:
+    for row in [row for rows in ScoreIndex(scores).values("P@1").values() for row in rows.values()]:
         subset = row.suite, row.subset
         if row.distance.endswith(sequences.SUFFIX):
             continue  # an ablation: it has no neighbours of its own to show

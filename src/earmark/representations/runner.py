@@ -15,7 +15,6 @@ from earmark.corpora.clips import Corpus, groups_of
 from earmark.corpora.subsets import PreparedSubset, clip_count, open_corpora, prepare
 from earmark.errors import EarmarkError, InputError
 from earmark.progress import progress_bar
-from earmark.report.reading import listed
 from earmark.representations import comparisons, embed, evaluate
 from earmark.representations.config import RunConfig
 from earmark.representations.copies import note_on_copies, remark_on_copies, settle_copies
@@ -30,7 +29,7 @@ from earmark.runs.plan import PlannedStep
 from earmark.runs.store import Entry, open_cache
 from earmark.scores import Row, Scores, load_scores
 from earmark.scores.spelling import with_noise
-from earmark.wording import counted
+from earmark.wording import counted, listed
 from earmark.workers import thread_count
 
 __all__ = ["Run", "plan", "run"]

@@ -13,8 +13,6 @@ Every file is replaced as a whole: a reader never sees half of one.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,6 +24,7 @@ from typing import Any
 from earmark.atomic import write_whole
 from earmark.errors import InputError
 from earmark.runs.engine import Failure
+from earmark.tables import csv_text, read_csv_records, read_text
 
 __all__ = [
     "FORMAT",
@@ -66,11 +65,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_csv(path: Path, header: Sequence[str], lines: Iterable[Sequence[object]]) -> None:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([["" if cell is None else cell for cell in line] for line in lines])
-    write_text(path, stream.getvalue())
+    write_text(path, csv_text(header, lines))
 
 
 def file_stem(name: str) -> str:
@@ -84,17 +79,13 @@ def write_failures(folder: Path, failures: Iterable[Failure]) -> None:
 
 def read_failures(folder: Path) -> list[Failure]:
     path = folder / "failures.csv"
-    return [Failure(**line) for line in _read_csv(path)] if path.exists() else []
+    return [Failure(**line) for line in read_csv_records(read_text(path), path)] if path.exists() else []
 
 
 def read_clips(folder: str | Path) -> list[dict[str, str]]:
     """The lines of clips.csv; an empty cell is an empty text."""
-    return _read_csv(Path(folder) / "clips.csv")
-
-
-def _read_csv(path: Path) -> list[dict[str, Any]]:
-    with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
+    path = Path(folder) / "clips.csv"
+    return list(read_csv_records(read_text(path), path))
 
 
 def write_record(folder: Path, record: Mapping[str, Any]) -> None:

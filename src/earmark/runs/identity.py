@@ -102,11 +102,21 @@ def _required(name: str) -> tuple[str, ...]:
 
 @functools.cache
 def _by_package() -> dict[str, tuple[str, ...]]:
-    """Distributions by the packages in them, for those whose names differ (`sklearn`, `yaml`)."""
-    return {
-        package: tuple(sorted({_normalised(name) for name in names}))
-        for package, names in metadata.packages_distributions().items()
-    }
+    """Distributions by the packages in them, for those whose names differ (`sklearn`, `yaml`).
+
+    As `metadata.packages_distributions`, which takes seconds because it makes a path of every file.
+    """
+    names: dict[str, set[str]] = {}
+    for distribution in metadata.distributions():
+        packages = (distribution.read_text("top_level.txt") or "").split()
+        if not packages:
+            lines = (distribution.read_text("RECORD") or "").splitlines()
+            heads = (line.partition(",")[0] for line in lines if ".py," in line or ".so," in line)
+            packages = [head.partition("/")[0].partition(".")[0] for head in heads]
+        name = _normalised(distribution.metadata["Name"])
+        for package in set(packages):
+            names.setdefault(package, set()).add(name)
+    return {package: tuple(sorted(found)) for package, found in names.items()}
 
 
 def _normalised(name: str) -> str:

@@ -6,7 +6,6 @@ rest is computed: the outcome is the same as without the kill.
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Iterable, Mapping
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple, Self
 
 from earmark.atomic import write_whole
 from earmark.errors import InputError, UsageError
+from earmark.tables import csv_text, read_csv
 
 __all__ = ["Journal", "Trial", "TrialScore", "read_journal"]
 
@@ -65,14 +65,12 @@ class Journal:
             self._stream.close()
 
     def add(self, scores: Iterable[TrialScore]) -> None:
-        lines = io.StringIO()
-        writer = csv.writer(lines, lineterminator="\n")
-        for score in scores:
-            self.scores[score.trial] = score
-            # repr keeps every digit: a resumed study must give the same means.
-            writer.writerow([*score.trial, "" if score.score != score.score else repr(score.score), score.reason])
+        added = {score.trial: score for score in scores}
+        self.scores |= added
+        # Every digit is kept: a resumed study must give the same means.
+        lines = [[*trial, None if score != score else score, why] for trial, score, why in added.values()]
         if self._stream is not None:
-            self._stream.write(lines.getvalue())
+            self._stream.write(csv_text(None, lines))
             self._stream.flush()
 
 
@@ -81,12 +79,12 @@ def read_journal(path: Path) -> dict[Trial, TrialScore]:
     if not path.exists():
         return {}
     text = path.read_text(encoding="utf-8")
-    rows = csv.reader(io.StringIO(text[: text.rfind("\n") + 1]))
+    rows = read_csv(text[: text.rfind("\n") + 1], path)
     header = next(rows, None)
-    if header is not None and tuple(header) != COLUMNS:
+    if header is not None and tuple(header.cells) != COLUMNS:
         raise InputError(f"{path} is not a file of sanity scores: give --into another folder.")
     scores = {}
-    for row in rows:
+    for _, row in rows:
         try:
             metric, check, subcase, value, repeat, score, reason = row
             trial = Trial(metric, check, subcase, value, int(repeat))

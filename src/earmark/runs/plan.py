@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from earmark.tables import aligned
 from earmark.wording import counted
 
 __all__ = ["PlannedStep", "duration", "plan_text"]
@@ -41,8 +42,7 @@ def plan_text(steps: Sequence[PlannedStep], cache_url: str) -> str:
         amount = f"{step.todo} of {step.total} {step.unit}"
         about = duration(step.seconds) if step.todo else ""
         cells.append([step.step, step.subset, step.what, amount, step.state, about])
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    lines = aligned(cells)
     known = [step.seconds for step in steps if step.seconds is not None]
     todo = sum(bool(step.todo) for step in steps)
     total = f"{'about' if len(known) == len(steps) else 'at least'} {duration(sum(known))}"

@@ -92,7 +92,8 @@ def stated_by(
             *named_by(*(files for files in listed if isinstance(files, list | tuple | set | frozenset))),
         ]
     )
-    libraries = distributions_of(code.packages | _used_by(inside.modules))
+    own_packages = {name.partition(".")[0] for name in code.own}  # an installed package may have a folder of that name
+    libraries = distributions_of((code.packages | _used_by(inside.modules)) - own_packages)
     return Reads(code.sources, libraries, digests(paths), frozenset(paths), frozenset(code.own))
 
 

@@ -13,8 +13,6 @@ The former_ columns are the same for version 0.1.0: a bootstrap of the queries, 
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -37,6 +35,7 @@ from earmark.runs.pool import make_pool
 from earmark.scores import Row, Scores
 from earmark.simulation.designs import DESIGNS, Sample, design_named, draw
 from earmark.simulation.former import swap_p_value
+from earmark.tables import csv_text
 
 Floats = NDArray[np.float64]
 
@@ -136,11 +135,7 @@ def study(
 
 def to_csv(lines: Iterable[Line]) -> str:
     """The lines as CSV, numbers with every digit."""
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, [field.name for field in fields(Line)], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(line) for line in lines)
-    return stream.getvalue()
+    return csv_text([field.name for field in fields(Line)], map(asdict, lines))
 
 
 def simulate_all(tasks: Sequence[Task]) -> list[list[TrialScore]]:

@@ -15,17 +15,6 @@ from typing import Any, NamedTuple
 from earmark.atomic import write_whole
 from earmark.errors import InputError, UsageError, require
 
-__all__ = [
-    "CsvLine",
-    "csv_text",
-    "parquet_bytes",
-    "read_csv",
-    "read_csv_records",
-    "read_text",
-    "write_columns",
-    "write_csv",
-]
-
 Rows = Iterable[Sequence[Any] | Mapping[str, Any]]
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["HYPHEN", "MINUS", "MISSING", "PLAIN_NUMBER", "NumberFormat", "p_value_text"]
-
 MISSING = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
 HYPHEN = "-"

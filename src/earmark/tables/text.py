@@ -5,8 +5,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-__all__ = ["aligned", "display_width", "one_line", "plain"]
-
 
 def one_line(text: str) -> str:
     """The text without line breaks and control characters: a name must not break a table or steer a terminal."""

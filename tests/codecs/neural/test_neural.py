@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ ALL = (*WRITERS, *LIBRARY)
 Where = Callable[[str], Path]
 
 
+@cache
 def opened(name: str, where: Where, **options: Any) -> Codec:
+    """A codec with its network; tests share those of the same options, since coding keeps no state."""
     family, _, kbps = name.partition("@")
     pickled = {} if name in LIBRARY else {"allow_pickle": True}
     return open_codec(f"{family}:{where(name)}@{kbps}", **pickled | options)
@@ -156,7 +159,7 @@ def test_rates_of_one_checkpoint_are_prefixes_too(checkpoint: Where) -> None:
 def test_two_threads_share_a_codec(checkpoint: Where) -> None:
     codec = opened("snac_24khz@0.98", checkpoint)
     clips = [sound(24000, 0.2, seed) for seed in range(4)]
-    alone = [round_trip(opened("snac_24khz@0.98", checkpoint), clip, 24000).samples for clip in clips]
+    alone = [round_trip(codec, clip, 24000).samples for clip in clips]
     with ThreadPoolExecutor(2) as pool:
         together = list(pool.map(lambda clip: round_trip(codec, clip, 24000).samples, clips))
     for one, other in zip(alone, together, strict=True):

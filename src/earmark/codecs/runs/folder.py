@@ -13,7 +13,6 @@ Every file is replaced as a whole: a reader never sees half of one.
 
 from __future__ import annotations
 
-import csv
 import platform
 import re
 from collections.abc import Iterator, Sequence
@@ -28,7 +27,7 @@ from earmark.codecs.runs.state import ClipResult, CodecWork
 from earmark.codecs.runs.systems import CodecSystem
 from earmark.codecs.submission import codec_document, to_json
 from earmark.corpora.subsets import PreparedSubset
-from earmark.errors import InputError
+from earmark.errors import EarmarkError, InputError
 from earmark.runs import folder
 from earmark.runs.identity import fingerprint, versions
 from earmark.scores import Scores
@@ -217,11 +216,10 @@ def clip_values(place: str | Path, metric: str) -> Iterator[tuple[str, str, str,
     """(subset, system, clip id, value) of one column of clips.csv; "status" tells the lines without a value apart."""
     path = Path(place) / "clips.csv"
     try:
-        with path.open(encoding="utf-8", newline="") as stream:
-            for line in csv.DictReader(stream):
-                cell = line.get(metric) or ""
-                status = line["status"] if line["status"] != "ok" else "not_applicable"
-                found = Measured(float(cell)) if cell else Measured(None, status, line["reasons"] or "not measured")
-                yield line["subset"], line["system"], line["id"], found
-    except (OSError, KeyError, ValueError) as error:
+        for line in folder.read_clips(place):
+            cell = line.get(metric) or ""
+            status = line["status"] if line["status"] != "ok" else "not_applicable"
+            value = Measured(float(cell)) if cell else Measured(None, status, line["reasons"] or "not measured")
+            yield line["subset"], line["system"], line["id"], value
+    except (EarmarkError, KeyError, ValueError) as error:
         raise InputError(f"{path} cannot be read ({error}): run its config.yaml again.") from error

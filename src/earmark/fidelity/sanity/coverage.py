@@ -24,6 +24,7 @@ from earmark.errors import UsageError, did_you_mean
 from earmark.evaluation.options import whole
 from earmark.fidelity.api import CORRECTIONS, INTERVALS, fidelity
 from earmark.scores import Row
+from earmark.tables import aligned
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator
@@ -166,9 +167,7 @@ class Coverage:
                     found = self.select(design=design, metric=metric, correction=correction, interval=kind)
                     line.append(f"{100 * found[0].coverage:.0f}" if found and found[0].sets else "-")
                 lines.append(line)
-            widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
-            padded = [[text.ljust(width) for text, width in zip(line, widths, strict=True)] for line in lines]
-            blocks.append("\n".join("  ".join(line).rstrip() for line in padded))
+            blocks.append("\n".join(aligned(lines)))
         return "\n\n".join(blocks) + "\n"
 
 

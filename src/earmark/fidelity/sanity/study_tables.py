@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from earmark.fidelity.sanity.data import Floats
 from earmark.fidelity.sanity.studies import Components, Convergence, Corrections, Crossover, Dimension, Hypersphere
+from earmark.tables import aligned, csv_text
 
 Study = Hypersphere | Components | Dimension | Convergence | Crossover | Corrections
 
@@ -26,83 +25,75 @@ class Panel(NamedTuple):
     digits: int = 3
 
 
-def panels(found: Study) -> list[Panel]:
-    if isinstance(found, Hypersphere):
-        d = _texts(found.dimensions)
+_PANELS: dict[type, tuple[tuple[str, str, str, str, str, int], ...]] = {
+    Hypersphere: (
+        ("without GICDM", "metrics", "d", "dimensions", "plain", 3),
+        ("with GICDM", "metrics", "d", "dimensions", "corrected", 3),
+    ),
+    Components: (("precision", "stages", "d", "dimensions", "precision", 3),),
+    Dimension: (
+        ("hub ratio", "data", "d", "dimensions", "hub_ratio", 2),
+        ("antihub rate", "data", "d", "dimensions", "antihub_rate", 3),
+    ),
+}
+"""Title, rows, axis, columns, values and digits of each panel of the studies that hold them as they are shown."""
+
+
+def panels(study: Study) -> list[Panel]:
+    """The numbers of a study as they are shown."""
+    if isinstance(study, Convergence):
+        steps = tuple(str(step) for step in range(1, study.low.shape[1] + 1))
+        title = "lowest mean distance over the mean of all, less 1"
         return [
-            Panel("without GICDM", found.metrics, "d", d, found.plain),
-            Panel("with GICDM", found.metrics, "d", d, found.corrected),
+            Panel(title, study.cases, "iteration", steps, study.low, 4),
+            Panel("highest", study.cases, "iteration", steps, study.high, 4),
         ]
-    if isinstance(found, Components):
-        return [Panel("precision", found.stages, "d", _texts(found.dimensions), found.precision)]
-    if isinstance(found, Dimension):
-        d = _texts(found.dimensions)
-        return [
-            Panel("hub ratio", found.data, "d", d, found.hub_ratio, 2),
-            Panel("antihub rate", found.data, "d", d, found.antihub_rate),
-        ]
-    if isinstance(found, Convergence):
-        steps = tuple(str(step) for step in range(1, found.low.shape[1] + 1))
-        return [
-            Panel("lowest mean distance over the mean of all, less 1", found.cases, "iteration", steps, found.low, 4),
-            Panel("highest", found.cases, "iteration", steps, found.high, 4),
-        ]
-    if isinstance(found, Crossover):
-        k = tuple(f"k = {k}" for k in found.k)
-        return [Panel("crossover dimension", k, "n", _texts(found.n), found.dimension, 1)]
-    if isinstance(found, Corrections):
-        return [_corrections(found)]
-    raise TypeError(type(found).__name__)
-
-
-def _corrections(found: Corrections) -> Panel:
-    columns = ("published hub ratio", "published antihub rate", "hub ratio", "antihub rate", "best K")
-    values = np.column_stack(
-        [found.published_hub_ratio, found.published_antihub_rate, found.hub_ratio, found.antihub_rate,
-         np.where(found.k > 0, found.k, np.nan)]
-    )  # fmt: skip
-    return Panel("published mean over 17 embeddings; a Gaussian mixture", found.corrections, "", columns, values, 2)
-
-
-def to_text(found: Study) -> str:
-    return "\n".join(_text(panel) for panel in panels(found))
-
-
-def to_csv(found: Study) -> str:
-    """A line for each value: panel, row, column, value."""
-    lines = io.StringIO()
-    writer = csv.writer(lines, lineterminator="\n")
-    writer.writerow(["panel", "row", "column", "value"])
-    for panel, row, column, value in _long(found):
-        writer.writerow([panel, row, column, "" if value is None else repr(value)])
-    return lines.getvalue()
-
-
-def to_json(found: Study) -> str:
-    names = ("panel", "row", "column", "value")
-    return json.dumps([dict(zip(names, line, strict=True)) for line in _long(found)], indent=1) + "\n"
-
-
-def _long(found: Study) -> list[tuple[str, str, str, float | None]]:
+    if isinstance(study, Crossover):
+        rows = tuple(f"k = {k}" for k in study.k)
+        return [Panel("crossover dimension", rows, "n", tuple(map(str, study.n)), study.dimension, 1)]
+    if isinstance(study, Corrections):
+        columns = ("published hub ratio", "published antihub rate", "hub ratio", "antihub rate", "best K")
+        best = np.where(study.k > 0, study.k, np.nan)
+        values = np.column_stack(
+            [study.published_hub_ratio, study.published_antihub_rate, study.hub_ratio, study.antihub_rate, best]
+        )
+        title = "published mean over 17 embeddings; a Gaussian mixture"
+        return [Panel(title, study.corrections, "", columns, values, 2)]
     return [
-        (panel.title, row, column, None if np.isnan(value) else float(value))
-        for panel in panels(found)
-        for row, line in zip(panel.rows, panel.values, strict=True)
-        for column, value in zip(panel.columns, line, strict=True)
+        Panel(
+            title, getattr(study, rows), axis, tuple(map(str, getattr(study, columns))), getattr(study, values), digits
+        )
+        for title, rows, axis, columns, values, digits in _PANELS[type(study)]
     ]
 
 
+def to_text(study: Study) -> str:
+    return "\n".join(_text(panel) for panel in panels(study))
+
+
 def _text(panel: Panel) -> str:
-    shown = [["–" if np.isnan(value) else f"{value:.{panel.digits}f}" for value in line] for line in panel.values]
-    first = max(len(name) for name in (*panel.rows, panel.axis)) + 2
-    widths = [max(len(name), *(len(line[at]) for line in shown)) + 2 for at, name in enumerate(panel.columns)]
-
-    def line(name: str, cells: Any) -> str:
-        return f"  {name:{first}}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
-
-    body = [line(name, cells) for name, cells in zip(panel.rows, shown, strict=True)]
-    return "\n".join([panel.title, line(panel.axis, panel.columns), *body]) + "\n"
+    cells = [["–" if np.isnan(value) else f"{value:.{panel.digits}f}" for value in line] for line in panel.values]
+    lines = [[panel.axis, *panel.columns], *([name, *line] for name, line in zip(panel.rows, cells, strict=True))]
+    first = max(len(line[0]) for line in lines) + 2
+    return "\n".join([panel.title, *aligned(lines, left=1, indent="  ", least=[first])]) + "\n"
 
 
-def _texts(values: Any) -> tuple[str, ...]:
-    return tuple(str(value) for value in values)
+_NAMES = ("panel", "row", "column", "value")
+
+
+def to_csv(study: Study) -> str:
+    """A line for each value: panel, row, column, value."""
+    return csv_text(_NAMES, _long(study))
+
+
+def to_json(study: Study) -> str:
+    return json.dumps([dict(zip(_NAMES, line, strict=True)) for line in _long(study)], indent=1) + "\n"
+
+
+def _long(study: Study) -> list[tuple[str, str, str, float | None]]:
+    return [
+        (panel.title, row, column, None if np.isnan(value) else float(value))
+        for panel in panels(study)
+        for row, line in zip(panel.rows, panel.values, strict=True)
+        for column, value in zip(panel.columns, line, strict=True)
+    ]

@@ -5,8 +5,6 @@ Scores are averaged over repeats first, and the tests look at the mean curves, n
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +19,7 @@ from earmark.fidelity.sanity.data import CHECKS, Grid, value_text
 from earmark.fidelity.sanity.rules import GROUPS, CellName, Edition, Line
 from earmark.published import read
 from earmark.runs.journal import Trial, TrialScore
+from earmark.tables import csv_text
 
 TABLES = {"fidelity": "gicdm_table6_fidelity", "coverage": "gicdm_table7_coverage"}
 HEADER = (
@@ -106,11 +105,7 @@ class Sanity:
 
     def to_csv(self) -> str:
         """Every cell as a line."""
-        lines = io.StringIO()
-        writer = csv.DictWriter(lines, HEADER, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(cell.row() for cell in self.cells)
-        return lines.getvalue()
+        return csv_text(HEADER, [cell.row() for cell in self.cells])
 
     def differences(self) -> list[Cell]:
         """The cells that are not as published."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +50,56 @@ def _answer(study: Study) -> Html:
     )
 
 
+_DRAWINGS = {
+    "redundant": (
+        "Which datasets are redundant?",
+        "datasets",
+        "R² of every pair of datasets with a dendrogram",
+        "R² of the best of three fits for each pair: L linear, E exponential, P power law; no letter: no relation. "
+        "The tree joins datasets that tell the same; what joins late is a dataset of its own.",
+    ),
+    "first": (
+        "Which datasets should be run first?",
+        "coverage",
+        "Coverage of growing subsets by each similarity",
+        "Coverage: how well the mean win rates on the first datasets of an order agree with those on all (Pearson). "
+        "Grey: where 90 % of random orders lie. An order is worth having where its line is above it.",
+    ),
+    "predicted": (
+        "What would the others say?",
+        "errors",
+        "Prediction error by the number of datasets that are run",
+        "Root of the mean squared error on the datasets that are not run. The dotted line knows nothing of the model: "
+        "only what is below it was learnt from the measured datasets.",
+    ),
+    "lite": (
+        "The lite suite",
+        "tradeoff",
+        "Minutes of sound against coverage and prediction error",
+        "Each point is a combination of public subsets that nothing as cheap ranks better than. Above: coverage at its "
+        "worst over metrics and left-out models. Below: the error of predicting everything else, as a share of the "
+        "training mean's. Dashed: what is asked of the lite suite.",
+    ),
+    "ranks": (
+        "How sure is the ranking?",
+        "ranks",
+        "Ranks of the best models with their intervals",
+        "The models with the best means. The bar runs from one plus the number of models that are surely ahead to the "
+        "number that are not surely behind; it holds the rank over all datasets that could have been taken with at "
+        "least 95 %.",
+    ),
+}
+"""By the name of a section: its title, the name and the description of its figure, and what the figure shows."""
+
+
+def _part(name: str, said: Sequence[str], figure: Any, *more: Child) -> Html:
+    """A section: what was found in sentences, a figure, and tables."""
+    title, key, description, caption = _DRAWINGS[name]
+    made = drawing(as_svg(figure, key, description), caption, wide=name in ("redundant", "first", "lite"))
+    return section(name, title, paragraph(" ".join(said)), made, *more)
+
+
 def _redundancy(study: Study) -> Html:
-    found = study.stalk.datasets
-    picture = as_svg(figures.relation_map(found), "datasets", "R² of every pair of datasets with a dendrogram")
     body = [
         [v.dataset, v.verdict, f"{v.predictable:.2f}", v.closest, f"{v.closest_r2:.2f}", v.relation, f"{v.shift:.4f}"]
         for v in study.verdicts
@@ -62,19 +110,10 @@ def _redundancy(study: Study) -> Html:
         "out; 1 is known already, 0 or less is not to be had from them. Shift: how far the ranking of the models moves "
         "when the dataset is left out."
     )
-    return section(
-        "redundant",
-        "Which datasets are redundant?",
-        paragraph(" ".join(sentences.redundancy(study))),
-        drawing(
-            picture,
-            "R² of the best of three fits for each pair: L linear, E exponential, P power law; no letter: no relation. "
-            "The tree joins datasets that tell the same; what joins late is a dataset of its own.",
-            wide=True,
-        ),
-        table(heads, body, left=2, caption=caption) if body else None,
-        folded("How the models are related", _models(study)),
-    )
+    made = table(heads, body, left=2, caption=caption) if body else None
+    related = folded("How the models are related", _models(study))
+    figure = figures.relation_map(study.stalk.datasets)
+    return _part("redundant", sentences.redundancy(study), figure, made, related)
 
 
 def _models(study: Study) -> Html:
@@ -87,7 +126,6 @@ def _models(study: Study) -> Html:
 
 
 def _representatives(study: Study) -> Html:
-    curves = as_svg(figures.coverage_curves(study.prowl), "coverage", "Coverage of growing subsets by each similarity")
     body = []
     for row in study.prowl.rows():
         beats = [_percent(row[name]) for name in ("beats_random", "beats_random_early")]
@@ -98,23 +136,13 @@ def _representatives(study: Study) -> Html:
         for bound in study.exact
     ]
     heads = ["order by", "SCAUC", "|S*|", "stable |S*|", "beats random", "beats random early", "S*"]
-    return section(
-        "first",
-        "Which datasets should be run first?",
-        paragraph(" ".join(sentences.representatives(study))),
-        drawing(
-            curves,
-            "Coverage: how well the mean win rates on the first datasets of an order agree with those on all "
-            "(Pearson). Grey: where 90 % of random orders lie. An order is worth having where its line is above it.",
-            wide=True,
-        ),
-        table(
-            heads, body, words=1,
-            caption="SCAUC: the area under the curve; |S*|: the first size that reaches 0.95; stable |S*|: the size "
-            "from which it never falls below again; beats random: the share of random orders that cover no better.",
-        ),
-        paragraph(f"The best of all subsets, by looking at each of them: {'; '.join(bounds)}.") if bounds else None,
-    )  # fmt: skip
+    caption = (
+        "SCAUC: the area under the curve; |S*|: the first size that reaches 0.95; stable |S*|: the size from which it "
+        "never falls below again; beats random: the share of random orders that cover no better."
+    )
+    made = table(heads, body, words=1, caption=caption)
+    best = paragraph(f"The best of all subsets, by looking at each of them: {'; '.join(bounds)}.") if bounds else None
+    return _part("first", sentences.representatives(study), figures.coverage_curves(study.prowl), made, best)
 
 
 def order_cells(row: dict[str, Any]) -> list[str]:
@@ -130,9 +158,6 @@ def _percent(share: float | None) -> str:
 def _predictions(study: Study) -> Html | None:
     if study.pounce is None:
         return None
-    picture = as_svg(
-        figures.error_curves(study.pounce), "errors", "Prediction error by the number of datasets that are run"
-    )
     rows = [
         [SPELLED.get(f.regressor, f.regressor), f"{f.auc_mse:.4f}", NumberFormat(4).text(f.deviation)]
         for f in study.pounce.forecasts
@@ -142,18 +167,8 @@ def _predictions(study: Study) -> Html | None:
         lines = [[name, _percent(share)] for name, share in study.coverage.by_family.items()]
         by_family = table(["family held out", "cells inside their 90 % interval"], lines)
         covered = folded("Do the intervals hold? Family by family", by_family)
-    return section(
-        "predicted",
-        "What would the others say?",
-        paragraph(" ".join(sentences.predictions(study))),
-        drawing(
-            picture,
-            "Root of the mean squared error on the datasets that are not run. The dotted line knows nothing of the "
-            "model: only what is below it was learnt from the measured datasets.",
-        ),
-        table(["regressor", "AUC-MSE", "deviation over splits"], rows),
-        covered,
-    )
+    made = table(["regressor", "AUC-MSE", "deviation over splits"], rows)
+    return _part("predicted", sentences.predictions(study), figures.error_curves(study.pounce), made, covered)
 
 
 def _lite(study: Study) -> Html | None:
@@ -164,22 +179,9 @@ def _lite(study: Study) -> Html | None:
         for entry in study.lite.front
         if entry.coverage >= 0.9
     ]
-    return section(
-        "lite",
-        "The lite suite",
-        paragraph(" ".join(sentences.lite(study))),
-        drawing(
-            as_svg(figures.trade_off(study.lite), "tradeoff", "Minutes of sound against coverage and prediction error"),
-            "Each point is a combination of public subsets that nothing as cheap ranks better than. Above: coverage at "
-            "its worst over metrics and left-out models. Below: the error of predicting everything else, as a share of "
-            "the training mean's. Dashed: what is asked of the lite suite.",
-            wide=True,
-        ),
-        folded(
-            "The combinations on the curve",
-            table(["subsets", "minutes", "coverage at its worst", "prediction error"], rows),
-        ),
-    )
+    made = table(["subsets", "minutes", "coverage at its worst", "prediction error"], rows)
+    front = folded("The combinations on the curve", made)
+    return _part("lite", sentences.lite(study), figures.trade_off(study.lite), front)
 
 
 _MEAN_WORDS = {"mean": "mean", "normalised_mean": "mean (0 chance, 1 best)", "win_rate": "mean win rate"}
@@ -192,18 +194,9 @@ def _ranks(study: Study) -> Html | None:
     for row in study.ranks.rows[:_MOST_ROWS]:
         around = f"{row.low}–{row.high}" if row.low is not None else MISSING
         rows.append([row.model, str(row.rank), around, f"{row.score:.3f}", _percent(row.leads)])
-    return section(
-        "ranks",
-        "How sure is the ranking?",
-        paragraph(" ".join(sentences.ranks(study))),
-        drawing(
-            as_svg(figures.rank_plot(study.ranks), "ranks", "Ranks of the best models with their intervals"),
-            "The models with the best means. The bar runs from one plus the number of models that are surely ahead to "
-            "the number that are not surely behind; it holds the rank over all datasets that could have been taken "
-            "with at least 95 %.",
-        ),
-        folded("Every model", table(["model", "rank", "95 % interval", _MEAN_WORDS[study.ranks.by], "leads in"], rows)),
-    )
+    heads = ["model", "rank", "95 % interval", _MEAN_WORDS[study.ranks.by], "leads in"]
+    every = folded("Every model", table(heads, rows))
+    return _part("ranks", sentences.ranks(study), figures.rank_plot(study.ranks), every)
 
 
 def _agreement(study: Study) -> Html | None:

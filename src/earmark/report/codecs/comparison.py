@@ -24,20 +24,6 @@ from earmark.report.metric_text import facts
 from earmark.scores import Row, Scores
 from earmark.submissions import Dataset
 
-__all__ = [
-    "LADDER",
-    "BdRate",
-    "Comparison",
-    "Failing",
-    "Failures",
-    "best_below",
-    "compare_settings",
-    "compared_metrics",
-    "failing",
-    "split_by_subset",
-    "value_rows",
-]
-
 LADDER = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 """Rates (kbps) for which a winner is named."""
 PREFERRED = (
@@ -125,7 +111,10 @@ def compare_settings(
     higher = facts(metric).higher_is_better
     families = curves(points)
     # An anchor without loss has no rate to trade: it stands in the table and in no comparison of rates.
-    lossy = {name: curve for name, curve in families.items() if not _lossless(curve, cards)}
+    lossless = {name for name, card in cards.items() if card.lossless}
+    lossy = {
+        name: curve for name, curve in families.items() if not all(point.system in lossless for point in curve.points)
+    }
     whole = [point for point in points if point.system not in left_out]
     kept = pareto_front([[point.kbps for point in whole], [point.value for point in whole]], [False, higher])
     front = sorted((point for point, stays in zip(whole, kept, strict=True) if stays), key=lambda point: point.kbps)
@@ -135,10 +124,6 @@ def compare_settings(
         frozenset(families) - frozenset(lossy),
         {point.system: left_out[point.system] for point in points if point.system in left_out},
     )  # fmt: skip
-
-
-def _lossless(curve: Curve, cards: Mapping[str, CodecCard]) -> bool:
-    return all(point.system in cards and cards[point.system].lossless for point in curve.points)
 
 
 def split_by_subset(scores: Scores) -> dict[str, Scores]:

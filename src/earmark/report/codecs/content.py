@@ -14,8 +14,6 @@ from earmark.report.codecs.comparison import Failures
 from earmark.scores import Scores
 from earmark.submissions import Dataset
 
-__all__ = ["CodecReport", "Difference", "Failed", "Heard", "WorstClip"]
-
 Samples = NDArray[np.float32]
 
 

@@ -23,7 +23,6 @@ from earmark.report.codecs.comparison import (
 )
 from earmark.report.codecs.content import Difference
 from earmark.report.codecs.text import shared_text
-from earmark.report.reading import is_mean
 from earmark.scores import Row, Scores, load_scores, merge
 from earmark.submissions import Dataset
 
@@ -47,7 +46,7 @@ class Runs(NamedTuple):
     failed: Failures = MappingProxyType({})
 
     def subsets(self) -> list[str]:
-        return list(dict.fromkeys(row.subset for row in self.scores if not is_mean(row)))
+        return list(dict.fromkeys(row.subset for row in self.scores if not row.aggregate))
 
     def compared(self, metrics: Sequence[str] | None, anchor: str | None) -> list[Comparison]:
         """Every metric (or those named) of every subset that has settings to compare; UsageError for a wrong name."""

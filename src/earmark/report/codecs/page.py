@@ -32,8 +32,6 @@ from earmark.tables import plain
 from earmark.tables.html import Html, bullets, drawing, folded, image, join, pairs, paragraph, section, table, tag
 from earmark.wording import counted, listed
 
-__all__ = ["render_codecs", "write_codecs"]
-
 
 def write_codecs(report: CodecReport, path: Path) -> None:
     """Write the page, whole or not at all."""
@@ -44,10 +42,15 @@ def render_codecs(report: CodecReport) -> str:
     """The page as HTML text: the same report gives the same text."""
     library()
     of_subset = split_by_subset(report.scores)
-    found = {
-        dataset.subset: _compared(report, dataset, of_subset.get(dataset.subset, Scores()))
-        for dataset in report.datasets
-    }
+    found: dict[str, list[Comparison]] = {dataset.subset: [] for dataset in report.datasets}
+    for dataset in report.datasets:
+        scores = of_subset.get(dataset.subset, Scores())
+        for metric, protocol in compared_metrics(scores, dataset.subset):
+            left_out = failing(report.failed, dataset, metric)
+            compared = compare_settings(
+                scores, report.cards, dataset.subset, metric, protocol=protocol, left_out=left_out
+            )
+            found[dataset.subset].append(compared)
     families = len({card.family for card in report.cards.values()})
     meta = (
         f"{counted(len(report.cards), 'setting')} of {families} famil{'y' if families == 1 else 'ies'} on "
@@ -72,16 +75,6 @@ def render_codecs(report: CodecReport) -> str:
 
 def _described(dataset: Dataset) -> str:
     return f"{dataset.title or dataset.subset} ({dataset.category}, {counted(dataset.clips, 'clip')})"
-
-
-def _compared(report: CodecReport, dataset: Dataset, scores: Scores) -> list[Comparison]:
-    return [
-        compare_settings(
-            scores, report.cards, dataset.subset, metric, protocol=protocol,
-            left_out=failing(report.failed, dataset, metric),
-        )
-        for metric, protocol in compared_metrics(scores, dataset.subset)
-    ]  # fmt: skip
 
 
 # --- the answer ------------------------------------------------------------------------------------------------------

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from earmark.report.codecs.comparison import Comparison
 from earmark.report.codecs.content import CodecReport, Failed
-from earmark.report.codecs.text import bd_matrix, shared_text, shown_value, signed, without_value
+from earmark.report.codecs.text import bd_matrix, difference_cells, shared_text, shown_value, without_value
 from earmark.report.metric_text import facts
 from earmark.scores import Row, Scores
 from earmark.tables.html import Html, bullets, folded, join, paragraph, section, table, tag
 from earmark.wording import counted
-
-__all__ = ["failures", "families", "settings", "speed", "tasks"]
 
 _COUNTED = ("kbps", "overall", "overall_unsaturated")
 _APART = (
@@ -84,15 +82,13 @@ def tasks(report: CodecReport, of_subset: Mapping[str, Scores]) -> Html | None:
         if not columns:
             continue
         found = {(row.system, row.metric, row.protocol, row.correction): row for row in own}
-        heads = ["codec", *(_task_head(*column) for column in columns)]
+        heads = ["codec"]
+        for metric, *setting in columns:
+            about = ", ".join(part for part in setting if part not in ("all", "none", ""))
+            heads.append(f"{_head(metric)} ({about})" if about else _head(metric))
         lines = [[name, *(_value_cell(found.get((name, *column))) for column in columns)] for name in report.cards]
         made.append(table(heads, lines, caption=f"{dataset.subset}. Point at a value for what it rests on."))
     return section("tasks", "What machines still hear", made) if made else None
-
-
-def _task_head(metric: str, protocol: str, correction: str) -> str:
-    about = ", ".join(part for part in (protocol, correction) if part not in ("all", "none", ""))
-    return f"{_head(metric)} ({about})" if about else _head(metric)
 
 
 def speed(report: CodecReport, of_subset: Mapping[str, Scores]) -> Html:
@@ -129,10 +125,8 @@ def families(report: CodecReport, found: Mapping[str, Sequence[Comparison]]) -> 
     if report.differences:
         lines = []
         for pair in report.differences:
-            names = f"{pair.system} ({pair.kbps:.1f})", f"{pair.other} ({pair.other_kbps:.1f})"
-            value, around = signed(pair)
-            p_value = "" if pair.p_value is None else f"{pair.p_value:.3f}"
-            lines.append([pair.subset, *names, pair.metric, value, " to ".join(around), p_value, str(pair.n)])
+            names, value, around, *rest = difference_cells(pair)
+            lines.append([pair.subset, *names, pair.metric, value, " to ".join(around), *rest])
         heads = ["subset", "codec (kbps)", "minus (kbps)", "metric", "difference", "interval", "p", "clips"]
         caption = "Settings of different families at like rates, on the clips that both have a value for."
         yield table(heads, lines, left=4, caption=caption, filterable=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from earmark.codecs.contract import CodecCard
@@ -23,25 +23,13 @@ from earmark.scores import Row, Scores
 from earmark.submissions import Dataset
 from earmark.tables import MINUS, MISSING, aligned
 
-__all__ = [
-    "SHOWN",
-    "bd_matrix",
-    "comparison_text",
-    "left_out_text",
-    "run_text",
-    "shared_text",
-    "shown_value",
-    "signed",
-    "winners",
-    "without_value",
-]
-
 SHOWN = (
     "kbps", "overall", "overall_unsaturated", "stft_distance", "mel_distance", "pesq", "stoi", "f0_corr",
     "f0_voicing_error", "si_sdr", "visqol", "zimtohrli", "dnsmos", "dnsmos_p808", "delay_ms",
 )  # fmt: skip
 """Columns of the table on stdout, where they were measured; scores.csv holds everything."""
 MOST_REASONS = 5
+_WHOLE = ("kbps", "delay_ms", "overall", "overall_unsaturated")  # that are no means over clips
 TASK_COLUMNS = 6
 _DECIMALS = {"kbps": 2, "delay_ms": 1, "si_sdr": 1, "f0_voicing_error": 1}
 _HEADS = {"overall_unsaturated": "unsat.", "stft_distance": "stft", "mel_distance": "mel", "f0_voicing_error": "v/uv %"}
@@ -57,47 +45,35 @@ def run_text(
     """A table for each subset, then a line on who wins. `datasets` tell the number of clips, `failed` who failed."""
     described = {dataset.subset: dataset for dataset in datasets}
     parts = []
-    for subset, scores_of_subset in split_by_subset(scores).items():
-        own = scores_of_subset.rows
+    for subset, own in split_by_subset(scores).items():
         if all(row.aggregate for row in own):
             continue
         dataset = described.get(subset)
-        parts.append("\n".join([subset, *_table(own, protocol, dataset, failed.get(subset, {}))]))
-        tasks = _task_lines(own)
-        if tasks:
-            parts.append("\n".join(tasks))
         left_out = failing(failed, dataset, "overall") if dataset else {}
-        said = winners(
-            compare_settings(scores_of_subset, cards, subset, "overall", protocol=protocol, left_out=left_out)
-        )
-        if said:
-            parts.append(said)
+        compared = compare_settings(own, cards, subset, "overall", protocol=protocol, left_out=left_out)
+        parts.append("\n".join([subset, *_table(own.rows, protocol, dataset, failed.get(subset, {}))]))
+        parts += filter(None, ["\n".join(_task_lines(own.rows)), winners(compared)])
     return "\n\n".join(parts) + "\n"
 
 
 def _table(
     rows: Sequence[Row], protocol: str, dataset: Dataset | None, failed: Mapping[str, Mapping[str, Sequence[str]]]
 ) -> list[str]:
+    """A line for each setting; clips that were coded, that failed of all, and values missing over metrics and clips."""
     found = {(row.system, row.metric): row for row in rows if row.protocol in (protocol, "all")}
     systems = list(dict.fromkeys(row.system for row in rows))
     shown = [metric for metric in SHOWN if any((system, metric) in found for system in systems)]
-    heads = ["codec", *(_HEADS.get(metric, metric) for metric in shown), "clips", "failed", "missing"]
-    lines = [heads]
+    lines = [["codec", *(_HEADS.get(metric, metric) for metric in shown), "clips", "failed", "missing"]]
     for system in systems:
-        cells = [_cell(found.get((system, metric))) for metric in shown]
-        own = [found[system, metric] for metric in shown if (system, metric) in found]
-        clips = {clip for ids in failed.get(system, {}).values() for clip in ids}
-        lines.append([system, *cells, *_counts(own, dataset, len(clips))])
+        rate = found.get((system, "kbps"))
+        coded = (rate.n if rate else None) or 0
+        clips = coded if dataset is None else dataset.clips
+        lost = len({clip for ids in failed.get(system, {}).values() for clip in ids})
+        measured = [row for metric in shown if metric not in _WHOLE and (row := found.get((system, metric)))]
+        missing = sum(max(0, clips - (row.n or 0)) for row in measured)
+        counts = [str(coded), f"{lost}/{clips}" if lost else "", str(missing) if missing else ""]
+        lines.append([system, *(_cell(found.get((system, metric))) for metric in shown), *counts])
     return aligned(lines, left=1, indent="  ")
-
-
-def _counts(rows: Sequence[Row], dataset: Dataset | None, failed: int) -> list[str]:
-    """Clips that were coded, clips that failed of all, and how many values are missing over all metrics and clips."""
-    coded = next((row.n for row in rows if row.metric == "kbps"), None) or 0
-    clips = coded if dataset is None else dataset.clips
-    lacking = [row for row in rows if row.metric not in ("kbps", "delay_ms", "overall", "overall_unsaturated")]
-    missing = sum(max(0, clips - (row.n or 0)) for row in lacking)
-    return [str(coded), f"{failed}/{clips}" if failed else "", str(missing) if missing else ""]
 
 
 def _cell(row: Row | None) -> str:
@@ -127,32 +103,22 @@ def _task_lines(rows: Sequence[Row]) -> list[str]:
         if row.metric not in SHOWN and row.metric not in special and row.statistic != "p1"
         and row.correction in ("none", "")
     ]  # fmt: skip
-    columns = list(dict.fromkeys(map(_key, own)))
-    if not columns:
-        return []
+    columns: dict[tuple[str, str], list[Row]] = {}
+    for row in own:
+        columns.setdefault((row.metric, row.protocol), []).append(row)
+    titles = {key: key[0] if key[1] == "all" else " ".join(key) for key in columns}
     found = {(row.system, row.metric, row.protocol): row for row in own}
-    measured = [column for column in columns if any(_key(row) == column and row.value is not None for row in own)]
+    measured = [key for key, rows in columns.items() if any(row.value is not None for row in rows)]
     lines: list[str] = []
     for start in range(0, len(measured), TASK_COLUMNS):  # a terminal is so wide
         few = measured[start : start + TASK_COLUMNS]
-        heads = ["tasks", *(_task(column) for column in few)]
         systems = dict.fromkeys(row.system for row in own)
         body = [[system, *(_cell(found.get((system, *key))) for key in few)] for system in systems]
-        lines += aligned([heads, *body], left=1, indent="  ")
+        lines += aligned([["tasks", *(titles[key] for key in few)], *body], left=1, indent="  ")
     lacking: dict[str, list[str]] = {}
-    for column in columns:
-        if column not in measured:
-            lacking.setdefault(next(row.reason for row in own if _key(row) == column), []).append(_task(column))
+    for key in (key for key in columns if key not in measured):
+        lacking.setdefault(columns[key][0].reason, []).append(titles[key])
     return [*lines, *(f"  no value of {', '.join(names)}: {reason}" for reason, names in lacking.items())]
-
-
-def _key(row: Row) -> tuple[str, str]:
-    return row.metric, row.protocol
-
-
-def _task(column: tuple[str, str]) -> str:
-    metric, protocol = column
-    return metric if protocol == "all" else f"{metric} {protocol}"
 
 
 def winners(found: Comparison) -> str:
@@ -167,8 +133,7 @@ def winners(found: Comparison) -> str:
     said = [
         f"{name} up to {rate:g} kbps ({shown_value(point.value, found.metric)})" for name, (point, rate) in best.items()
     ]
-    told = f"best {found.metric} by rate: {', '.join(said)}"
-    return "\n".join(filter(None, [told, left_out_text(found)]))
+    return "\n".join(filter(None, [f"best {found.metric} by rate: {', '.join(said)}", left_out_text(found)]))
 
 
 def left_out_text(found: Comparison) -> str:
@@ -180,23 +145,25 @@ def left_out_text(found: Comparison) -> str:
 
 def comparison_text(found: Sequence[Comparison], differences: Sequence[Difference] = ()) -> str:
     """Rates and scores of every setting, the front, BD-rates, and the steps that do not improve."""
-    parts = []
+    blocks = []
     for one in found:
         if not one.points:
             continue
         direction = "higher" if one.higher_is_better else "lower"
-        lines = [f"{one.subset}: {one.metric} ({direction} is better)", *_curve_lines(one), left_out_text(one)]
-        parts.append("\n".join(filter(None, lines)))
+        blocks.append([f"{one.subset}: {one.metric} ({direction} is better)", *_curve_lines(one), left_out_text(one)])
         if one.bd_rates:
-            parts.append(
-                "\n".join(["rate that the line needs for the same score as the column (BD-rate)", *_bd_lines(one)])
-            )
-        parts.append(_monotone(one))
+            blocks.append(["rate that the line needs for the same score as the column (BD-rate)", *_bd_lines(one)])
+        steps = one.monotonicity
+        said = f"{steps.kept} of {steps.total} steps to a higher rate inside a family improve {one.metric}"
+        blocks.append([said, *(f"  not: {step}" for step in steps.exceptions)])
     if differences:
-        parts.append(
-            "\n".join(["settings of different families at like rates, on the same clips", *_differences(differences)])
-        )
-    return "\n\n".join(parts) + "\n"
+        heading = "settings of different families at like rates, on the same clips"
+        lines = [["subset", "metric", "codec", "minus", "difference", "interval", "p", "clips"]]
+        for pair in differences:
+            names, value, around, *rest = difference_cells(pair)
+            lines.append([pair.subset, pair.metric, *names, value, f"[{', '.join(around)}]" if around else "", *rest])
+        blocks.append([heading, *aligned(lines, left=1, indent="  ")])
+    return "\n\n".join("\n".join(filter(None, lines)) for lines in blocks) + "\n"
 
 
 def _curve_lines(found: Comparison) -> list[str]:
@@ -238,35 +205,13 @@ def bd_matrix(found: Comparison) -> tuple[list[str], list[list[str]]]:
     change = {(one.family, one.anchor): one.change.value for one in found.bd_rates}
     # What A needs against B says what B needs against A.
     change |= {(b, a): None if value is None else 1 / (1 + value) - 1 for (a, b), value in change.items()}
-    return names, [
-        ["" if line == column else _percent(change.get((line, column))) for column in names] for line in names
-    ]
+    shown = {pair: f"{100 * value:+.0f} %".replace("-", MINUS) for pair, value in change.items() if value is not None}
+    return names, [["" if a == b else shown.get((a, b), MISSING) for b in names] for a in names]
 
 
-def _percent(change: float | None) -> str:
-    return MISSING if change is None else f"{100 * change:+.0f} %".replace("-", MINUS)
-
-
-def _monotone(found: Comparison) -> str:
-    told = found.monotonicity
-    said = f"{told.kept} of {told.total} steps to a higher rate inside a family improve {found.metric}"
-    wrong = [f"  not: {step}" for step in told.exceptions]
-    return "\n".join([said, *wrong])
-
-
-def signed(one: Difference) -> tuple[str, list[str]]:
-    """A difference and the ends of its interval, which may have none, with their signs."""
+def difference_cells(one: Difference) -> tuple[list[str], str, list[str], str, str]:
+    """Both settings with their rates, the difference, the ends of its interval if it has one, p and the clips."""
+    names = [f"{one.system} ({one.kbps:.1f})", f"{one.other} ({one.other_kbps:.1f})"]
     ends = [] if one.low is None or one.high is None else [one.low, one.high]
     value, *around = (f"{number:+.3f}".replace("-", MINUS) for number in (one.value, *ends))
-    return value, around
-
-
-def _differences(differences: Iterable[Difference]) -> list[str]:
-    lines = [["subset", "metric", "codec", "minus", "difference", "interval", "p", "clips"]]
-    for one in differences:
-        p = "" if one.p_value is None else f"{one.p_value:.3f}"
-        names = f"{one.system} ({one.kbps:.1f})", f"{one.other} ({one.other_kbps:.1f})"
-        value, around = signed(one)
-        numbers = value, f"[{', '.join(around)}]" if around else ""
-        lines.append([one.subset, one.metric, *names, *numbers, p, str(one.n)])
-    return aligned(lines, left=1, indent="  ")
+    return names, value, around, "" if one.p_value is None else f"{one.p_value:.3f}", str(one.n)

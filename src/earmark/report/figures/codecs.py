@@ -14,8 +14,6 @@ from earmark.report.figures import style
 from earmark.report.metric_text import facts
 from earmark.scores import Row
 
-__all__ = ["Line", "difference_png", "rate_distortion", "steps"]
-
 _RANGE = 24.0  # dB: where the colours of a difference end
 _COLUMNS = 3
 _TIMES, _BANDS = 260, 96
@@ -76,7 +74,8 @@ def _panel(axes: Any, found: Comparison, looks: Mapping[str, tuple[str, str]]) -
             label=style.name_of(family, 16),
         )  # fmt: skip
     axes.set_xscale("log", base=2)
-    ticks = [rate for rate in (0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024) if _within(rate, axes.get_xlim())]
+    low, high = axes.get_xlim()
+    ticks = [rate for rate in (0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024) if low <= rate <= high]
     axes.set_xticks(ticks, [f"{rate:g}" for rate in ticks])
     axes.minorticks_off()
     axes.set_xlabel("kbps, counted")
@@ -86,17 +85,11 @@ def _panel(axes: Any, found: Comparison, looks: Mapping[str, tuple[str, str]]) -
     style.grid(axes)
 
 
-def _within(rate: float, limits: tuple[float, float]) -> bool:
-    return bool(limits[0] <= rate <= limits[1])
-
-
 def _bars(rows: Sequence[Row], scale: float) -> NDArray[np.float64]:
-    """How far each interval reaches below and above its value; style.nothing where there is none."""
-    below, above = [], []
-    for row in rows:
-        value = row.value or 0.0
-        below.append(scale * max(0.0, value - (value if row.low is None else row.low)))
-        above.append(scale * max(0.0, (value if row.high is None else row.high) - value))
+    """How far each interval reaches below and above its value; nothing where there is none."""
+    known = [(row.value or 0.0, row.low, row.high) for row in rows]
+    below = [scale * max(0.0, value - (value if low is None else low)) for value, low, _ in known]
+    above = [scale * max(0.0, (value if high is None else high) - value) for value, _, high in known]
     return np.array([below, above])
 
 

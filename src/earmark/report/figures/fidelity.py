@@ -49,8 +49,9 @@ def overview(scores: Fidelity, distance: str | None = None, title: str = "") -> 
         _draw_scores(panels["score"], scores, distance)
         _draw_reach(panels["reach"], scores, distance)
         _draw_worst(panels["worst"], scores, distance)
-        heading = " · ".join(filter(None, [name_of(title, 80), _drawn(scores, distance)]))
-        figure.suptitle(heading, fontsize=10.5)
+        others = [name for name in dict.fromkeys(row.distance for row in scores) if name != distance]
+        drawn = f"{distance} ({', '.join(others)} not drawn)" if others else distance
+        figure.suptitle(" · ".join(filter(None, [name_of(title, 80), drawn])), fontsize=10.5)
     return figure
 
 
@@ -87,12 +88,6 @@ def _distance(scores: Fidelity, distance: str | None) -> str:
     return distance
 
 
-def _drawn(scores: Fidelity, distance: str) -> str:
-    """The distance, and whether there are others that are not drawn."""
-    others = [name for name in dict.fromkeys(row.distance for row in scores) if name != distance]
-    return f"{distance} ({', '.join(others)} not drawn)" if others else distance
-
-
 def _points(scores: Fidelity, distance: str) -> dict[str, dict[str, tuple[Row, Row]]]:
     """Per pair of metrics and correction, the rows of fidelity and coverage."""
     rows = {(row.metric, row.correction): row for row in scores if row.distance == distance and row.value is not None}
@@ -114,7 +109,10 @@ def _draw_plane(axes: Any, scores: Fidelity, distance: str) -> None:
     axes.set_axisbelow(True)
     for place, (pair, by_correction) in enumerate(found.items()):
         colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
-        spots = {name: _spot(*rows) for name, rows in by_correction.items()}
+        spots = {
+            name: (float(right.value or 0.0), min(float(up.value or 0.0), TOP))
+            for name, (up, right) in by_correction.items()
+        }
         if len(spots) == 2:
             style = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.1, "alpha": 0.75, "shrinkA": 5, "shrinkB": 5}
             axes.annotate("", spots["gicdm"], spots["none"], arrowprops=style, zorder=2)
@@ -135,10 +133,6 @@ def _draw_plane(axes: Any, scores: Fidelity, distance: str) -> None:
         if name in present:
             axes.plot([], [], "o", markerfacecolor=face, markeredgecolor=INK, linestyle="none", label=title)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=4, handletextpad=0.2, columnspacing=1.0)
-
-
-def _spot(up: Row, right: Row) -> tuple[float, float]:
-    return float(right.value or 0.0), min(float(up.value or 0.0), TOP)
 
 
 def _bars(axes: Any, up: Row, right: Row, x: float, y: float, colour: str) -> None:

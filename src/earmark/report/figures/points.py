@@ -44,8 +44,10 @@ def projection(
     sizes = Counter(name for name in names if name)
     chosen = sorted(name for name, _ in sizes.most_common(MOST_COLOURS))
     styles = dict(zip(chosen, style.class_styles(chosen), strict=True))
-    points = _spread(found.points)
+    extent = float(np.ptp(found.points, axis=0).max(initial=0.0))
+    points = (found.points - found.points.mean(axis=0)) / (extent if extent > 0 else 1.0)
     rims = np.zeros(len(names), bool) if wrong is None else np.asarray(wrong, bool)[found.rows]
+    size, wide = (26, 1.5) if len(names) <= 400 else (16, 0.7) if len(names) <= 1000 else (9, 0.7)
     with style.look():
         figure = style.new_figure(5.4, 4.9)
         axes = figure.add_subplot()
@@ -55,7 +57,11 @@ def projection(
             for rim in (False, True):
                 picked = points[mine & (rims == rim)]
                 if len(picked):
-                    _scatter(axes, picked, colour, marker, rim, len(names))
+                    axes.scatter(
+                        *picked.T, s=size, c=colour, marker=marker, rasterized=len(names) > RASTER,
+                        linewidths=wide if rim else 0.3, edgecolors=_WRONG if rim else style.PAPER, alpha=0.9,
+                        zorder=3 if rim else 2,
+                    )  # fmt: skip
         _class_names(axes, points, names, [name for name, _ in sizes.most_common(MOST_NAMES)])
         axes.set_xticks([])
         axes.set_yticks([])
@@ -63,20 +69,6 @@ def projection(
         axes.margins(0.06)
         axes.set_aspect("equal", adjustable="datalim")
     return figure
-
-
-def _spread(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    extent = float(np.ptp(points, axis=0).max(initial=0.0))
-    return np.asarray((points - points.mean(axis=0)) / (extent if extent > 0 else 1.0))
-
-
-def _scatter(axes: Any, points: Any, colour: str, marker: str, rim: bool, count: int) -> None:
-    size = 26 if count <= 400 else 16 if count <= 1000 else 9
-    width = (1.5 if count <= 400 else 0.7) if rim else 0.3
-    axes.scatter(
-        points[:, 0], points[:, 1], s=size, c=colour, marker=marker, rasterized=count > RASTER,
-        linewidths=width, edgecolors=_WRONG if rim else style.PAPER, alpha=0.9, zorder=3 if rim else 2,
-    )  # fmt: skip
 
 
 def _class_names(axes: Any, points: Any, names: list[str], shown: list[str]) -> None:
@@ -163,7 +155,7 @@ def spectrogram_levels(samples: NDArray[Any], rate: int, seconds: float | None) 
 
 
 def spectrogram_png(samples: NDArray[Any], rate: int, seconds: float | None = None) -> bytes:
-    """The style.bare picture of a spectrogram, 64 colours, low frequencies at the bottom."""
+    """The bare picture of a spectrogram, 64 colours, low frequencies at the bottom."""
     image = style.library("PIL.Image")
     levels, _, _ = spectrogram_levels(samples, rate, seconds)
     steps = np.round(levels[::-1] / _FLOOR * 63).astype(np.uint8)

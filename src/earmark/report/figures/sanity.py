@@ -72,7 +72,7 @@ def _letters(axes: Any, result: Sanity, kind: str, places: Mapping[tuple[str, st
 
 
 def curves(result: Sanity, check: str) -> Any:
-    """Mean scores of one check over its style.grid, a panel for each sub-case, fidelity above coverage."""
+    """Mean scores of one check over its grid, a panel for each sub-case, fidelity above coverage."""
     found = [key for key in result.curves if key[1] == check]
     if not found:
         raise style.nothing(f"curves of {check}")

@@ -195,20 +195,15 @@ def as_svg(figure: Any, name: str, description: str, dpi: int = 110) -> str:
     text = out.getvalue()
     body = text[text.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.S)
-    body = re.sub(r"<svg[^>]*>", lambda found: _opening(found[0], description), body, count=1)
+    box = re.search(r'viewBox="([^"]*)"', body)
+    view = box[1] if box else "0 0 100 100"
+    label, width = html.escape(plain(description)), round(float(view.split()[2]) * 4 / 3)
+    opening = f'<svg viewBox="{view}" role="img" aria-label="{label}" style="max-width:{width}px">'
+    body = re.sub(r"<svg[^>]*>", lambda _: opening, body, count=1)
     body = _own_ids(re.sub(r">\s+<", "><", body), f"f{salt}")
     for fixed, variable in _FOLLOW.items():
         body = body.replace(fixed, variable)
     return body
-
-
-def _opening(tag: str, description: str) -> str:
-    box = re.search(r'viewBox="([^"]*)"', tag)
-    view = box[1] if box else "0 0 100 100"
-    width = round(float(view.split()[2]) * 4 / 3)
-    return (
-        f'<svg viewBox="{view}" role="img" aria-label="{html.escape(plain(description))}" style="max-width:{width}px">'
-    )
 
 
 def _own_ids(body: str, prefix: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from urllib.parse import quote
@@ -115,7 +116,11 @@ def how(data: ReportData) -> Html:
     words = [(name, CORRECTIONS.get(name.partition(":")[0], "")) for name in corrections]
     settings = [*data.settings.items(), *data.versions.items()]
     settings += [("Earmark", data.version)] if data.version else []
-    links = [tag("a", title, href=quote(address)) for title, address in data.tables.items() if _beside(address)]
+    caution = "Their scores rest on more than the clips: another run may give others."
+    unsteady = join(paragraph(caution), bullets(data.unsteady))
+    # Links lead to files beside the report: to no address on a network, to no script.
+    beside = {title: path for title, path in data.tables.items() if path and not re.search(r"^[/\\]|:", path)}
+    links = [tag("a", title, href=quote(path)) for title, path in beside.items()]
     return section(
         "method",
         "How it was measured",
@@ -124,7 +129,9 @@ def how(data: ReportData) -> Html:
             " neighbours are all other clips of its subset (across groups: of other groups). Means over subsets count"
             " each subset once."
         ),
-        _titled("Models that do not repeat themselves", _unsteady(data.unsteady) if data.unsteady else None),
+        _titled(
+            "Models that do not repeat themselves", join(unsteady, bullets(data.unsteady)) if data.unsteady else None
+        ),
         _titled("Distances", pairs((name, DISTANCES.get(name, "")) for name in distances) if distances else None),
         _titled("Hubness corrections", pairs(words) if words else None),
         _titled("Metrics", pairs((name, facts(name).words or "see the documentation") for name in data.index.metrics)),
@@ -141,11 +148,6 @@ def how(data: ReportData) -> Html:
 
 def _titled(title: str, part: Html | None) -> Html | None:
     return None if part is None else join(tag("h3", title), part)
-
-
-def _unsteady(models: Sequence[str]) -> Html:
-    said = "Their scores rest on more than the clips: another run may give others."
-    return join(paragraph(said), bullets(models))
 
 
 def _calibration(data: ReportData) -> Html:
@@ -197,11 +199,6 @@ def _card(card: CorpusCard) -> Html:
     names = ("status", "source", "revision", "licence", "citation", "domain", "notes")
     known = [(name, getattr(card, name)) for name in names]
     return join(tag("h4", card.title or card.name), pairs((name, value) for name, value in known if value))
-
-
-def _beside(address: str) -> bool:
-    """A file beside the report: not an address on a network, not a script."""
-    return bool(address) and ":" not in address and not address.startswith(("/", "\\"))
 
 
 def _hashes(data: ReportData) -> Html | None:

@@ -239,18 +239,15 @@ def _one_subset(ranking: Ranking, place: Subset, *, open_: bool, ranked: bool = 
             elif cell.status == "ok" and cell.value is not None:
                 cells.append(_heat_cell(cell, scales[protocol, metric], ranking, True))
             else:
-                cells.append(_missing_cell(cell, notes))
+                reason = cell.reason.strip() or "no reason was given"
+                mark = tag("sup", str(notes.setdefault(reason, len(notes) + 1)))
+                text = "failed" if cell.status == "failed" else MISSING
+                cells.append(tag("td", text, mark, class_="n", title=reason))
         body.append(cells)
     heads = ["representation", *(["pairs"] if several else []), *map(heading, metrics)]
     made = table(heads, body, left=2 if several else 1)
     remarks = tag("ol", [tag("li", note) for note in notes], class_="quiet") if notes else None
     return folded(f"All metrics on {place.label}", made, remarks, open_=open_)
-
-
-def _missing_cell(row: Row, notes: dict[str, int]) -> Html:
-    reason = row.reason.strip() or "no reason was given"
-    mark = tag("sup", str(notes.setdefault(reason, len(notes) + 1)))
-    return tag("td", "failed" if row.status == "failed" else MISSING, mark, class_="n", title=reason)
 
 
 def predictions(data: ReportData) -> Html | None:
