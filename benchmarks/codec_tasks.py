@@ -21,7 +21,7 @@ from earmark.codecs import alignment, harness
 from earmark.codecs.catalogue import open_codec
 from earmark.corpora.clips import Clip
 from earmark.corpora.spoken import SENTENCES, VOICES, open_spoken
-from earmark.probes import Finding, Responses, Task, open_task
+from earmark.probes import Responses, Row, Task, open_task
 
 CODECS = (
     "codec2@0.7 codec2@1.2 codec2@3.2 lyra@3.2 lyra@6 lyra@9.2 opus@6 opus@12 opus@24 mp3@8 mp3@16 mp3@32 "
@@ -76,7 +76,7 @@ def table(
         print(f"| {name or 'no codec'} | {kbps:.2f} | {cells} |", flush=True)
 
 
-def cell(one: Finding) -> str:
+def cell(one: Row) -> str:
     if one.value is None:
         return one.status
     scale, digits = (100.0, 1) if one.metric.partition(":")[0] in ("eer", "wer", "dwer") else (1.0, 3)

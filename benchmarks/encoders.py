@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from earmark.corpora.manifest import read_manifest, write_manifest
-from earmark.pipeline import make_config
 from earmark.representations import run
+from earmark.representations.config import RunConfig
 from earmark.scores import Row
 
 BIRDS = ("rooster", "hen", "crow", "chirping_birds")
@@ -99,7 +99,7 @@ def main() -> None:
         runs[args.into / "animals"] = [{"spec": str(animals_of(args.esc50, args.into)), "name": "esc50"}]
     rows: list[Row] = []
     for into, corpus in runs.items():
-        scores = run(make_config(config | {"corpus": corpus, "into": str(into)}), progress=True).scores
+        scores = run(RunConfig.make(config | {"corpus": corpus, "into": str(into)}), progress=True).scores
         rows += [row for row in scores if row.protocol == "across_groups"]
     tables = "\n".join(table(rows, metric) for metric in ("P@1", "GSR"))
     (args.into / "tables.md").write_text(tables, encoding="utf-8")

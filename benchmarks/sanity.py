@@ -17,16 +17,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from earmark.fidelity.catalogue import NETWORK
-
 from earmark._version import __version__
 from earmark.cli.fidelity_sanity import text
-from earmark.fidelity.metrics import NETWORK
-from earmark.fidelity.sanity import CHECKS, Sanity
-from earmark.fidelity.sanity.bench import Setup, Task, run, score, tasks
-from earmark.fidelity.sanity.columns import JUDGED, Column, choose
-from earmark.fidelity.sanity.rules import GROUPS
-from earmark.fidelity.sanity.table import judged
+from earmark.generated.metrics import NETWORK
+from earmark.generated.sanity import CHECKS, Sanity
+from earmark.generated.sanity.bench import Setup, Task, run, score, tasks
+from earmark.generated.sanity.columns import JUDGED, Column, choose
+from earmark.generated.sanity.rules import GROUPS
+from earmark.generated.sanity.table import judged
 from earmark.runs.journal import Journal
 
 BALLS = [name for name in JUDGED if name not in NETWORK]

@@ -5,7 +5,7 @@ earmark codec run --codecs opus@12 --corpus spoken:4x2 --category speech --tasks
 
 import numpy as np
 
-from earmark.probes import Finding, Responses, TaskCard
+from earmark.probes import Responses, Row, TaskCard
 from earmark.scores.metrics import Metric, register
 
 register(Metric("loudness_change", unit="dB", words="level of the coded clip over that of the clean one"))
@@ -21,4 +21,4 @@ class Loudness:
     def score(self, clips, clean, coded, *, seed=0):
         before, after = (dict(zip(side.ids, side.vectors[:, 0], strict=True)) for side in (clean, coded))
         changes = [after[name] - before[name] for name in after]
-        return [Finding("loudness_change", value=float(np.mean(changes)), n=len(changes))]
+        return [Row(metric="loudness_change", value=float(np.mean(changes)), n=len(changes))]

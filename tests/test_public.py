@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
 import re
@@ -22,6 +23,11 @@ def functions() -> list[tuple[str, Any]]:
 def test_the_names_are_sorted_and_few() -> None:
     assert dir(earmark) == sorted(earmark.__all__)
     assert len(earmark.__all__) <= 26
+
+
+def test_a_function_stays_a_function_whatever_is_imported() -> None:
+    importlib.import_module("earmark.generated.sanity")
+    assert inspect.isfunction(earmark.fidelity)
 
 
 @pytest.mark.parametrize(("name", "function"), functions())

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from earmark.errors import EarmarkError
     from earmark.evaluation import compare, evaluate, hubness
     from earmark.extractors.catalogue import open_extractor
-    from earmark.fidelity.api import fidelity
-    from earmark.fidelity.sanity import sanity
+    from earmark.generated.api import fidelity
+    from earmark.generated.sanity import sanity
     from earmark.representations import load_vectors, run
     from earmark.representations.config import RunConfig
     from earmark.scores import Scores, load_scores
@@ -42,7 +42,7 @@ _HOME = {
     "compare": "evaluation",
     "embed": "embedding.embed:embed_audio",
     "evaluate": "evaluation",
-    "fidelity": "fidelity.api",
+    "fidelity": "generated.api",
     "hubness": "evaluation",
     "load_scores": "scores",
     "load_vectors": "representations",
@@ -53,7 +53,7 @@ _HOME = {
     "read_labelled": "vectors",
     "read_vectors": "vectors",
     "run": "representations",
-    "sanity": "fidelity.sanity",
+    "sanity": "generated.sanity",
 }
 """Where each name lives, and what it is called there if that is something else."""
 
@@ -65,8 +65,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "fidelity":
-        return import_module(f"earmark.{name}")  # the package is callable: see its docstring
     if name not in _HOME:
         raise AttributeError(f"module 'earmark' has no attribute {name!r}")
     module, _, there = _HOME[name].partition(":")

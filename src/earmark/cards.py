@@ -1,4 +1,4 @@
-"""What is known of a thing without loading it: every model, codec, task and corpus has a card.
+"""What is known of a thing without loading it: every model, codec, task, corpus and sent-in system has a card.
 
 A card is a frozen dataclass of its kind that extends `Card`. A stranger's object may state its card as an instance, as
 a mapping of fields, or not at all: its attributes are then looked at, and the rest are defaults.
@@ -24,7 +24,6 @@ class Card:
     title: str
     licence: str
     citation: str
-    notes: str
 
     attribute_types: ClassVar[tuple[type, ...]] = (str, int)
     """Types of an object's attributes that are taken for facts where it has no card."""

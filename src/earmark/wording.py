@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-__all__ = ["counted", "listed"]
+__all__ = ["counted", "first_of", "listed"]
 
 
 def counted(number: int, noun: str) -> str:
@@ -17,3 +17,8 @@ def listed(names: Iterable[str]) -> str:
     """Names as a sentence has them: `a, b and c`."""
     items = list(names)
     return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1] if items else ""
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """The first names, and how many more there are: `a, b and 3 more`."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

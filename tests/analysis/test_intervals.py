@@ -245,7 +245,6 @@ def test_coverage_is_the_share_of_cells_inside() -> None:
         inside.append(((truth >= predicted.low) & (truth <= predicted.high))[:, [0, 2, 3, 5]].mean())
     assert list(found.by_family.values()) == pytest.approx(inside)
     assert found.coverage == pytest.approx(np.mean(inside))
-    assert set(found.by_dataset) == {"d0", "d2", "d3", "d5"}
     assert [row["family"] for row in found.rows()] == [f"f{f}" for f in range(6)]
 
 

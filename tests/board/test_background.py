@@ -93,7 +93,7 @@ def test_a_change_makes_it_stale_but_it_stays_to_be_shown(filled: Store, monkeyp
     snapshots.refresh()
     before = background.latest("mine")
     asked = []
-    monkeypatch.setattr(background, "_claimed", lambda board, digest: bool(asked.append(board)))
+    monkeypatch.setattr(background, "_claim", lambda board, digest: bool(asked.append(board)))
     background.step()
     assert asked == ["mine"]  # it wants a new one
     assert background.latest("mine") == before
@@ -104,11 +104,11 @@ def test_who_works_on_it_is_left_alone_until_the_claim_grows_old(filled: Store) 
     key = "analysis-claim:mine"
     one = Background(filled, Snapshots(filled))
     filled.set_meta(key, f"digest 1 {time.time():.0f}")
-    assert not one._claimed("mine", "digest")
-    assert one._claimed("mine", "another digest")
+    assert not one._claim("mine", "digest")
+    assert one._claim("mine", "another digest")
     filled.set_meta(key, f"digest 1 {time.time() - 100:.0f}")
-    assert one._claimed("mine", "digest")
-    assert one._claimed("mine", "digest")  # its own
+    assert one._claim("mine", "digest")
+    assert one._claim("mine", "digest")  # its own
 
 
 def test_stopping_ends_the_thread(filled: Store) -> None:

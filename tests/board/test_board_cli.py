@@ -68,7 +68,7 @@ def test_who_decides_must_be_clear(run: Run) -> None:
 
 
 def test_load_published(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("earmark.board.printed.PUBLISHED_BOARDS", ("codec-superb",))  # the small one
+    monkeypatch.setattr("earmark.board.papers.PUBLISHED_BOARDS", ("codec-superb",))  # the small one
     assert run("load-published")[:2] == (0, "codec-superb: 537 rows of 20 systems, loaded\n")
     assert run("load-published")[:2] == (0, "codec-superb: 537 rows of 20 systems, already there (accepted)\n")
 

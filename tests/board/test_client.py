@@ -17,10 +17,10 @@ from unittest import mock
 import pytest
 from tests.board.hosted import document, listening
 
-from earmark.board import client
-from earmark.board.client import BoardClient, BoardRefusal, checked_address, sends_in_the_open
 from earmark.board.storage import Store
 from earmark.errors import InputError, UsageError
+from earmark.submissions import client
+from earmark.submissions.client import BoardClient, BoardRefusal, checked_address, sends_in_the_open
 
 TOKEN = "em_" + "x" * 43
 RECEIPT = {
@@ -59,7 +59,7 @@ def test_a_refusal_has_the_boards_sentence_and_everything_it_found(ada: BoardCli
     with pytest.raises(BoardRefusal, match=r"The board answered 422: .*") as caught:
         ada.submit(document(value=40.0).to_bytes())
     assert caught.value.status == 422
-    assert any(pointer.startswith("/scores/0") for pointer, _ in caught.value.errors)
+    assert any(problem.pointer.startswith("/scores/0") for problem in caught.value.problems)
     with pytest.raises(BoardRefusal, match="401"):
         BoardClient(board[0], TOKEN).submit(document().to_bytes())
 
@@ -229,7 +229,7 @@ def test_the_client_needs_neither_the_web_stack_nor_a_database() -> None:
 import sys
 for name in ("fastapi", "starlette", "sqlalchemy", "alembic", "uvicorn", "jinja2", "torch", "transformers"):
     sys.modules[name] = None
-import earmark.board.client, earmark.submissions, earmark.cli.submit
+import earmark.submissions.client, earmark.cli.submit
 from earmark import cli
 raise SystemExit(cli.main(["submit", sys.argv[1], "--board", "vocsim", "--dry-run", "--quiet"]))
 """

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from earmark import published
-from earmark.board.printed import PUBLISHED_BOARDS, load_published
+from earmark.board.papers import load_published
 from earmark.board.storage import Store
 from earmark.scores import Scores
+from earmark.submissions.printed import PUBLISHED_BOARDS
 
 
 def test_the_printed_results_load_once_and_whole(store: Store) -> None:

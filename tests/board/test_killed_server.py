@@ -23,7 +23,7 @@ PROCESSES, EACH = 10, 5
 SENDER = """
 import sys
 from pathlib import Path
-from earmark.board.client import BoardClient
+from earmark.submissions.client import BoardClient
 
 address, token, *files = sys.argv[1:]
 board = BoardClient(address, token, patience=120)

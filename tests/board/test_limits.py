@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.board.hosted import document, hosted
 
-from earmark.board.settings import Settings
+from earmark.board.settings import Rate, Settings, Throttle
 from earmark.board.web.security import address_of_asker
-from earmark.board.web.throttle import Rate, Throttle
 from earmark.errors import UsageError
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.board.documents import row
 
-from earmark.board.printed import published_document
 from earmark.scores import VOCSIM_SUBSETS, MetricFacts, Row, Scores, metric_facts
 from earmark.submissions import Document, Limits, SystemCard, check, known_boards
+from earmark.submissions.printed import published_document
 
 
 def sent(*rows: Row, **card: Any) -> Document:

@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.board.hosted import Hosted, document, hosted
 
 from earmark.board.api import add_api
-from earmark.board.web.throttle import Rate
+from earmark.board.settings import Rate
 
 EXAMPLES = 15
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]

@@ -15,9 +15,9 @@ from tests.board.hosted import document
 from tests.board.serving import serving
 from tests.cli.verbs import runner
 
-from earmark.board.client import BoardClient
 from earmark.board.storage import Store
 from earmark.cli import serve
+from earmark.submissions.client import BoardClient
 
 Call = Callable[..., tuple[int, str, str]]
 

@@ -49,7 +49,7 @@ def test_help_is_printed_and_every_spelling_of_a_flag_is_taken(verb: str, capsys
 
 
 def test_a_run_takes_every_option_of_an_evaluation() -> None:
-    of_vector_files = {"--key", "--dimensions", "--system", "--per-point"}
+    of_vector_files = {"--key", "--dimensions"}
     evaluate, run = (set(parser_of(verb)[0]._option_string_actions) for verb in ("evaluate", "run"))
     assert evaluate - run == of_vector_files
 
@@ -61,6 +61,13 @@ def test_a_suite_is_a_corpus_or_a_name() -> None:
     assert codec_run("--suite", "birds", "--corpus", "x", "--codecs", "pcm").suite == "birds"
     with pytest.raises(UsageError, match="give a config file, or --corpus"):
         run("--suite", "birds", "--extractor", "logmel")
+
+
+def test_a_system_is_the_name_of_the_only_model() -> None:
+    config = run("--corpus", "x", "--extractor", "logmel", "--system", "mine")
+    assert (config.extractors[0].name, config.extractors[0].spec) == ("mine", "logmel")
+    with pytest.raises(UsageError, match="names one model, and there are 2"):
+        run("--corpus", "x", "--extractor", "logmel,mfcc", "--system", "mine")
 
 
 def test_groups_is_a_column_and_once_was_a_switch(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 from pathlib import Path
 
@@ -65,6 +66,18 @@ def test_a_file_and_flags_in_its_place(words: list[str], tmp_path: Path, capsys:
     config = str(tmp_path / "run" / "config.yaml")
     assert call(config, "--distance", "euclidean", "--quiet", "--json") == 0
     assert {row["distance"] for row in json.loads(capsys.readouterr().out)} == {"euclidean"}
+
+
+def test_every_clip_under_every_system(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    points = tmp_path / "points.csv"
+    assert (
+        call(*words, "--distance", "cosine,euclidean", "--metrics", "P@1", "--per-point", str(points), "--quiet") == 0
+    )
+    with points.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == len({(row["subset"], row["system"], row["id"]) for row in rows}) == 18
+    assert {row["label"] == row["cosine nearest_label"] for row in rows if row["cosine P@1"] == "1.0"} == {True}
+    assert all(row["euclidean P@1"] in ("0.0", "1.0") for row in rows)
 
 
 def test_refresh_computes_again(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:

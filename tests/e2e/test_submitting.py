@@ -14,7 +14,7 @@ import pytest
 from tests.board.hosted import document
 from tests.board.serving import Serving, serving
 
-from earmark.board.client import BoardClient
+from earmark.submissions.client import BoardClient
 
 Open = Callable[..., Any]
 

@@ -11,8 +11,8 @@ import pytest
 
 import earmark
 from earmark.errors import InputError, UsageError
-from earmark.fidelity import METRICS, Fidelity
-from earmark.fidelity.measure import measure
+from earmark.generated import METRICS, Fidelity
+from earmark.generated.measure import measure
 from earmark.report.fidelity import to_text, write_reals, write_samples
 from earmark.scores import metric_facts, validate
 

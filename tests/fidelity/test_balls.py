@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from earmark.errors import InputError
-from earmark.fidelity import GICDM
-from earmark.fidelity.api import fidelity
-from earmark.fidelity.measure import measure
+from earmark.generated import GICDM
+from earmark.generated.api import fidelity
+from earmark.generated.measure import measure
 
 
 def sets() -> tuple[np.ndarray, np.ndarray]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from earmark.fidelity.api import fidelity
-from earmark.fidelity.bootstrap import draw, interval
-from earmark.fidelity.distributions import kernel_distance
-from earmark.fidelity.metrics import Judgement, Term
+from earmark.generated.api import fidelity
+from earmark.generated.bootstrap import draw, interval
+from earmark.generated.distributions import kernel_distance
+from earmark.generated.metrics import Judgement, Term
 
 RNG = np.random.default_rng(0)
 

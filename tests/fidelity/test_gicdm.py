@@ -10,9 +10,9 @@ from sklearn.base import clone
 from tests.fidelity import dense
 
 from earmark.errors import InputError, UsageError
-from earmark.fidelity import GICDM, api
-from earmark.fidelity.balls import Reference
-from earmark.fidelity.measure import measure
+from earmark.generated import GICDM, api
+from earmark.generated.balls import Reference
+from earmark.generated.measure import measure
 
 
 def points(seed: int, n: int, dims: int = 16) -> Any:

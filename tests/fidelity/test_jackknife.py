@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from earmark.fidelity import fidelity, jackknife
-from earmark.fidelity.sanity.coverage import DESIGNS, coverage
+from earmark.generated import fidelity, jackknife
+from earmark.generated.sanity.coverage import DESIGNS, coverage
 from earmark.scores import metric_facts
 
 RNG = np.random.default_rng(13)

@@ -12,8 +12,8 @@ from scipy.stats import betabinom
 from tests.fidelity import dense
 
 from earmark.errors import InputError, UsageError
-from earmark.fidelity.measure import measure
-from earmark.fidelity.metrics import clipped_coverage, expected_filling
+from earmark.generated.measure import measure
+from earmark.generated.metrics import clipped_coverage, expected_filling
 
 Sets = tuple[Any, Any]
 

@@ -15,10 +15,10 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from earmark.errors import EarmarkError, InputError, UsageError
-from earmark.fidelity.sanity import CHECKS, draw_pair, sanity
-from earmark.fidelity.sanity.bench import Setup, batches, score, tasks
-from earmark.fidelity.sanity.columns import choose, expected_coverage_k, neighbours_of
-from earmark.fidelity.sanity.table import Sanity
+from earmark.generated.sanity import CHECKS, draw_pair, sanity
+from earmark.generated.sanity.bench import Setup, batches, score, tasks
+from earmark.generated.sanity.columns import choose, expected_coverage_k, neighbours_of
+from earmark.generated.sanity.table import Sanity
 from earmark.runs.journal import Journal, Trial, TrialScore
 from earmark.runs.journal import read_journal as read
 
@@ -141,7 +141,7 @@ def own_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_killed_run_continues_and_gives_the_same_table(own_metric: Path) -> None:
     code = textwrap.dedent(
         """
-        from earmark.fidelity.sanity import sanity
+        from earmark.generated.sanity import sanity
         sanity(["ownly:metric"], checks=["mean", "scaling"], repeats=2, n=30, into="kept")
         """
     )

@@ -7,9 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from earmark.fidelity.sanity import criteria, rules
-from earmark.fidelity.sanity.criteria import Criterion, Curve, merge
-from earmark.fidelity.sanity.data import CHECKS
+from earmark.generated.sanity import criteria, rules
+from earmark.generated.sanity.criteria import Criterion, Curve, merge
+from earmark.generated.sanity.data import CHECKS
 
 GRID = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
 

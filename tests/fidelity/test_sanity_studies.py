@@ -9,7 +9,7 @@ import pytest
 from scipy import integrate, stats
 
 from earmark.errors import UsageError
-from earmark.fidelity.sanity import studies, study_tables
+from earmark.generated.sanity import studies, study_tables
 
 
 @pytest.mark.parametrize(

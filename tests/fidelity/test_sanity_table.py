@@ -8,10 +8,10 @@ import io
 import numpy as np
 import pytest
 
-from earmark.fidelity.sanity import CHECKS, Sanity
-from earmark.fidelity.sanity.columns import COVERAGE, FIDELITY, Column, choose
-from earmark.fidelity.sanity.rules import subcases
-from earmark.fidelity.sanity.table import judged
+from earmark.generated.sanity import CHECKS, Sanity
+from earmark.generated.sanity.columns import COVERAGE, FIDELITY, Column, choose
+from earmark.generated.sanity.rules import subcases
+from earmark.generated.sanity.table import judged
 from earmark.runs.journal import Trial as Place
 from earmark.runs.journal import TrialScore as Score
 

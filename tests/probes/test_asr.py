@@ -12,7 +12,7 @@ import pytest
 
 from earmark.corpora.clips import Clip
 from earmark.errors import InputError, UsageError
-from earmark.probes import Finding, Responses, open_task
+from earmark.probes import Responses, Row, open_task
 from earmark.probes.asr import Recognition
 
 
@@ -27,7 +27,7 @@ class Parrot:
         )
 
 
-def by_metric(found: list[Finding]) -> dict[str, Finding]:
+def by_metric(found: list[Row]) -> dict[str, Row]:
     return {one.metric: one for one in found}
 
 

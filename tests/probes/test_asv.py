@@ -12,13 +12,12 @@ from tests.probes import toys
 
 from earmark.corpora.clips import Clip
 from earmark.errors import InputError
-from earmark.probes import asv
+from earmark.probes import Responses, Row, asv
 from earmark.probes.asv import Verification
-from earmark.probes.contract import Finding, Responses
 from earmark.probes.verification import Trials, curve, eer
 
 
-def by_key(found: list[Finding]) -> dict[tuple[str, str], Finding]:
+def by_key(found: list[Row]) -> dict[tuple[str, str], Row]:
     return {(one.metric, one.protocol): one for one in found}
 
 

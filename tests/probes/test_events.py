@@ -13,13 +13,13 @@ from tests.probes import toys
 
 from earmark.corpora.clips import Clip
 from earmark.errors import InputError, MissingExtra
-from earmark.probes import Finding, Responses, open_task
+from earmark.probes import Responses, Row, open_task
 from earmark.probes.events import EventLabels, EventRetrieval
 
 ESC50 = Path(__file__).resolve().parents[4] / "shared" / "data" / "esc50"
 
 
-def by_metric(found: list[Finding]) -> dict[str, Finding]:
+def by_metric(found: list[Row]) -> dict[str, Row]:
     return {one.metric: one for one in found}
 
 

@@ -8,12 +8,12 @@ from tests.probes import toys
 
 import earmark
 from earmark.corpora.clips import Clip
-from earmark.probes import Finding
+from earmark.probes import Row
 from earmark.probes.retention import CodedFidelity, Content, coded_fidelity, content_identity
 from earmark.probes.retrieval import answers, answers_without
 
 
-def by_key(found: list[Finding]) -> dict[tuple[str, str], Finding]:
+def by_key(found: list[Row]) -> dict[tuple[str, str], Row]:
     return {(one.metric, one.protocol): one for one in found}
 
 

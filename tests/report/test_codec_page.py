@@ -12,8 +12,17 @@ import pytest
 
 from earmark.codecs.contract import CodecCard
 from earmark.errors import InputError, UsageError
-from earmark.report.codecs.comparison import LADDER, best_below, compare_settings, compared_metrics
-from earmark.report.codecs.content import CodecReport, Difference, Failed, Heard, WorstClip
+from earmark.report.codecs.comparison import (
+    LADDER,
+    CodecReport,
+    Difference,
+    Failed,
+    Heard,
+    WorstClip,
+    best_below,
+    compare_settings,
+    compared_metrics,
+)
 from earmark.report.codecs.page import render_codecs
 from earmark.report.codecs.text import bd_matrix, comparison_text, run_text, winners
 from earmark.report.figures.codecs import difference_png, rate_distortion

@@ -50,6 +50,15 @@ def test_python_yaml_and_the_resolved_text_are_one_object(tmp_path: Path) -> Non
     assert RunConfig.load(path) == config
 
 
+def test_keys_that_say_nothing_leave_the_file_readable_for_older_versions() -> None:
+    plain = yaml.safe_load(RunConfig.make(LEAST).to_yaml())
+    assert "device" not in plain
+    assert set(plain["corpus"][0]) == {"spec", "name", "subsets"}
+    config = RunConfig.make({**LEAST, "device": "cpu", "groups": "speaker"})
+    assert RunConfig.make(yaml.safe_load(config.to_yaml())) == config
+    assert config.corpus[0].groups == "speaker"
+
+
 def test_appendix_style_entries() -> None:
     config = RunConfig.make({
         "corpus": "sounds",

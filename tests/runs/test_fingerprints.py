@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.runs.fingerprints import KEPT, PACKAGE, changed, fingerprints
+from tests.runs.fingerprints import KEPT, PACKAGE, STAGES, changed, fingerprints
 
 from earmark.runs import identity
 from earmark.runs.identity import Stage, code_fingerprint
@@ -76,3 +76,8 @@ def test_a_key_follows_the_version_and_the_libraries_of_its_stage(monkeypatch: p
     assert Stage("embed", 2, libraries=("numpy",)).key("logmel") != first
     monkeypatch.setattr(identity, "version_of", lambda name: "99")
     assert stage.key("logmel") != first
+
+
+def test_every_module_that_a_stage_names_is_there() -> None:
+    named = [(stage.name, pattern) for stage in STAGES for pattern in stage.modules]
+    assert [pair for pair in named if not list(PACKAGE.glob(pair[1]))] == []

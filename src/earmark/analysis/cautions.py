@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from earmark.analysis.matrix import MIXED_SCALE, Matrix
 from earmark.errors import quoted
-from earmark.wording import counted
+from earmark.wording import counted, first_of
 
 Floats = NDArray[np.float64]
 
@@ -140,7 +140,7 @@ def _mixed_scales(matrix: Matrix) -> str:
     if not wide or len(wide) == len(matrix.datasets):
         return ""
     ends = np.maximum(matrix.best, matrix.chance)
-    scaled = _listed([f"{quoted(matrix.datasets[j])} ({ends[j]:g})" for j in wide])
+    scaled = first_of([f"{quoted(matrix.datasets[j])} ({ends[j]:g})" for j in wide], 6)
     return (
         f"{_subject('dataset', [matrix.datasets[j] for j in wide])} {_verb(wide, 'is', 'are')} not on the scale of "
         f"fractions that the others have (percentages?); the end of the scale was taken to be: {scaled}. Give the best "
@@ -201,7 +201,7 @@ def _above_best(matrix: Matrix) -> str:
         shown.append(f"{quoted(matrix.datasets[j])} (best {matrix.best[j]:g}, reached {reached:g})")
     if not shown:
         return ""
-    return f"Scores pass the best possible value of {_listed(shown)}: correct it with --best, or the scores."
+    return f"Scores pass the best possible value of {first_of(shown, 6)}: correct it with --best, or the scores."
 
 
 def _constant(matrix: Matrix) -> str:
@@ -279,11 +279,7 @@ def _leaks(matrix: Matrix, values: Floats) -> str:
 
 
 def _subject(kind: str, names: Sequence[str]) -> str:
-    return f"The {_verb(names, kind, kind + 's')} {_listed([quoted(name) for name in names])}"
-
-
-def _listed(texts: Sequence[str], most: int = 6) -> str:
-    return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")
+    return f"The {_verb(names, kind, kind + 's')} {first_of([quoted(name) for name in names], 6)}"
 
 
 def _verb(subjects: Sequence[object], one: str, many: str) -> str:

@@ -30,7 +30,6 @@ from earmark.analysis.pounce import Regressor, find_regressor
 from earmark.analysis.prowl import greedy
 from earmark.analysis.similarities import similarity_matrix
 from earmark.errors import InputError, UsageError
-from earmark.progress import tracked
 
 Floats = NDArray[np.float64]
 
@@ -69,7 +68,6 @@ class Coverage(NamedTuple):
     width: float
     rmse: float
     by_family: dict[str, float]
-    by_dataset: dict[str, float]
 
     def rows(self) -> list[dict[str, Any]]:
         """Plain values: one row for each family."""
@@ -123,13 +121,11 @@ def interval_coverage(
     *,
     regressor: str = "ridge",
     level: float = LEVEL,
-    similarity: str = SIMILARITY,
-    progress: bool = False,
 ) -> Coverage:
     """Hold out each family in turn, predict its models from a few datasets, and count the cells inside the intervals.
 
     `known` names the datasets that count as measured, or is their number: then they are chosen, greedily by
-    `similarity`, on the other families alone.
+    `SIMILARITY`, on the other families alone.
     """
     left = usable(history).complete()
     if len(set(left.families)) < 3:
@@ -150,11 +146,10 @@ def interval_coverage(
     scale = np.abs(left.best - left.chance)
     inside = np.full(truth.shape, np.nan)
     width, error = np.full(truth.shape, np.nan), np.full(truth.shape, np.nan)
-    folds = list(_folds(np.unique(families, return_inverse=True)[1]))
-    for fold in tracked(folds, "intervals", "fold", progress=progress):
+    for fold in _folds(np.unique(families, return_inverse=True)[1]):
         past = left.take(np.flatnonzero(~fold))
         if isinstance(known, int):
-            chosen = list(greedy(similarity_matrix(past.normalised(), similarity))[:size])
+            chosen = list(greedy(similarity_matrix(past.normalised(), SIMILARITY))[:size])
         rows = left.values[fold].copy()
         hidden = np.setdiff1d(np.arange(len(left.datasets)), chosen)
         rows[:, hidden] = np.nan
@@ -167,9 +162,6 @@ def interval_coverage(
         inside[fold], width[fold] = held, (found.high - found.low) / scale
         error[fold] = (found.value - actual) / scale
     shares = {name: float(np.nanmean(inside[families == name])) for name in dict.fromkeys(left.families)}
-    by_dataset = {
-        name: float(np.nanmean(inside[:, j])) for j, name in enumerate(left.datasets) if np.isfinite(inside[:, j]).any()
-    }
     return Coverage(
         level=level,
         size=size,
@@ -179,7 +171,6 @@ def interval_coverage(
         width=float(np.nanmean(width)),
         rmse=float(np.sqrt(np.nanmean(error**2))),
         by_family=shares,
-        by_dataset=by_dataset,
     )
 
 

@@ -22,7 +22,6 @@ from earmark.analysis.matrix import Matrix, usable
 from earmark.analysis.prowl import area, computed, greedy
 from earmark.analysis.similarities import similarity_matrix
 from earmark.errors import InputError, UsageError, did_you_mean
-from earmark.progress import tracked
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -186,13 +185,9 @@ def pounce(
     regressors: Iterable[str] = DEFAULT_REGRESSORS,
     *,
     split: Literal["grouped", "random", "kfold"] = "grouped",
-    similarity: str = SIMILARITY,
-    share: float = 0.2,
-    folds: int = 5,
     noise: float = 0.0,
     draws: int = 1,
     seed: int = 42,
-    progress: bool = False,
 ) -> Pounce:
     """AUC-MSE of each regressor, with the order of datasets found anew on the training models of every split.
 
@@ -207,15 +202,15 @@ def pounce(
     curves: dict[str, dict[str, Floats]] = {name: {} for name in chosen}
     make_splits: dict[str, Callable[[], list[Split]]] = {
         "grouped": lambda: grouped_splits(left.families),
-        "random": lambda: random_split(len(left.models), share, seed),
-        "kfold": lambda: kfold_splits(len(left.models), folds, seed),
+        "random": lambda: random_split(len(left.models), seed=seed),
+        "kfold": lambda: kfold_splits(len(left.models), seed=seed),
     }
     if split not in make_splits:
         raise UsageError(f'split is "grouped", "random" or "kfold", not {split!r}.')
     splits = make_splits[split]()
-    for k, part in tracked(enumerate(splits), "held out", "split", total=len(splits), progress=progress):
+    for k, part in enumerate(splits):
         train, test = values[part.train], values[part.test]
-        order = greedy(similarity_matrix(train, similarity))
+        order = greedy(similarity_matrix(train, SIMILARITY))
         for draw in range(draws if noise > 0 else 1):
             known = noisy(train, noise, seed + k + len(splits) * draw)
             label = f"{part.name}, draw {draw + 1}" if draws > 1 and noise > 0 else part.name

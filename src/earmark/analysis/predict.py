@@ -30,7 +30,7 @@ from earmark.analysis.sources import open_scores
 from earmark.errors import InputError, UsageError, did_you_mean, quoted
 from earmark.scores import VOCSIM_SUBSETS, Row, Scores, merge, metric_facts
 from earmark.scores.rows import distinct
-from earmark.wording import counted
+from earmark.wording import counted, listed
 
 MEANS: dict[str, tuple[str, ...]] = {
     "mean:public": tuple(subset.name for subset in VOCSIM_SUBSETS if subset.status == "public"),
@@ -231,7 +231,7 @@ def _predicted(
     found = predict_rows(past, features[None], regressor=regressor, level=level)
     used = [name for name, value in zip(past.datasets, features, strict=True) if np.isfinite(value)]
     about = (
-        f"predicted from {_listed(used)} by {regressor} regression over "
+        f"predicted from {listed(used)} by {regressor} regression over "
         f"{counted(len(past.models), 'configuration')} of {counted(count, 'other model')}"
     )
     row = replace(row, inputs=_fingerprint(past, features, level, regressor))
@@ -276,7 +276,7 @@ def _note_strangers(
     unknown = [name for name in values if name not in used]
     if unknown:
         verb = "is" if len(unknown) == 1 else "are"
-        notes.append(_Note(who, f"{_listed(unknown)} {verb} in too little of the history and not used."))
+        notes.append(_Note(who, f"{listed(unknown)} {verb} in too little of the history and not used."))
     beyond = []
     for name in used:
         column = past.values[:, past.datasets.index(name)]
@@ -286,10 +286,6 @@ def _note_strangers(
     if beyond:
         text = "outside everything in the history, so predictions are extrapolated, and the intervals do not know it."
         notes.append(_Note(f"{who} ({'; '.join(beyond)})", text))
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
 
 
 def _fingerprint(past: Matrix, features: Floats, level: float, regressor: str) -> str:

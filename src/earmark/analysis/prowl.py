@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from earmark.analysis.matrix import Matrix, usable
 from earmark.analysis.similarities import NINE, similarity_matrix
 from earmark.errors import InputError, UsageError
-from earmark.progress import tracked
 
 Floats = NDArray[np.float64]
 Order = tuple[int, ...]
@@ -242,15 +241,13 @@ def stable_size(coverage: Floats, threshold: float = THRESHOLD) -> int:
     return min(int(below[-1]) + 2, len(coverage)) if below.size else 1
 
 
-def random_orders(
-    values: Floats, count: int = 1000, seed: int = 0, threshold: float = THRESHOLD, *, progress: bool = False
-) -> RandomOrders:
+def random_orders(values: Floats, count: int = 1000, seed: int = 0, threshold: float = THRESHOLD) -> RandomOrders:
     """Coverage of `count` random orders of the datasets."""
     d = values.shape[1]
     rng = np.random.default_rng(seed)
     race = _Race(np.asarray(values, np.float64))
     curves = np.empty((count, d))
-    for i in tracked(range(count), "random orders", "order", progress=progress):
+    for i in range(count):
         curves[i] = race.curve(rng.permutation(d))
     return RandomOrders(
         curves,
@@ -298,19 +295,18 @@ def prowl(
     seed: int = 0,
     beam: int = 1,
     threshold: float = THRESHOLD,
-    progress: bool = False,
 ) -> Prowl:
     """Orders by every similarity and by the baselines, with their coverage, against `orders` random orders."""
     left = usable(matrix)
     values = left.normalised()
-    chance = random_orders(values, orders, seed, threshold, progress=progress)
+    chance = random_orders(values, orders, seed, threshold)
     race = _Race(values)
     hardness = np.nanmean(values, axis=0)
     found: dict[str, Order] = {
         name: tuple(np.argsort(sign * hardness, kind="stable").tolist())
         for name, sign in (("greedy_min", 1), ("greedy_max", -1))  # hardest first, easiest first
     }
-    for name in tracked(list(similarities), "similarities", "similarity", progress=progress):
+    for name in similarities:
         found[name] = greedy(similarity_matrix(values, name), beam)
     selections = tuple(_selection(name, order, race.curve(order), chance, threshold) for name, order in found.items())
     return Prowl(left.datasets, selections, chance)

@@ -29,7 +29,7 @@ from earmark.scores import Row, Scores, load_scores, metric_facts
 from earmark.scores.rows import COLUMNS, distinct
 from earmark.tables import CsvLine, read_csv, read_text
 from earmark.vectors.table_files import read_parquet
-from earmark.wording import counted
+from earmark.wording import counted, first_of
 
 PREFIX = "published:"
 _ROUNDING = 1e-9
@@ -245,9 +245,8 @@ def _levelled(
         if name not in how.chance and upward[name] and best[name] in (1.0, 100.0)
     }
     if known:
-        shown = ", ".join(f"{name} {level:.3g}" for name, level in list(known.items())[:4])
-        more = f" and {len(known) - 4} more" if len(known) > 4 else ""
-        remarks.append(f"Chance is known for {counted(len(known), 'dataset')} by name: {shown}{more}.")
+        shown = first_of([f"{name} {level:.3g}" for name, level in known.items()], 4)
+        remarks.append(f"Chance is known for {counted(len(known), 'dataset')} by name: {shown}.")
     chance |= known | dict(how.chance)
     return replace(
         matrix,

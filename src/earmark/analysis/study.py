@@ -30,7 +30,7 @@ from earmark.analysis.stalk import KINDS, Scheme, Stalk, stalk
 from earmark.analysis.suite import LEADING, LITE, Choice, choose_vocsim, vocsim_combination
 from earmark.errors import InputError, UsageError
 from earmark.scores import VOCSIM_SUBSETS, Scores
-from earmark.wording import counted
+from earmark.wording import counted, first_of
 
 Split = Literal["grouped", "random"]
 Rows = Sequence[Sequence[object]]
@@ -245,8 +245,7 @@ def _parts(matrix: Matrix, notes: list[str]) -> tuple[Matrix, Matrix | None]:
         return left, None
     lost = [name for name in left.models if name not in set(whole.models)]
     if whole.values.size >= ENOUGH * left.values.size and whole.datasets == left.datasets:
-        shown = ", ".join(lost[:4]) + (f" and {len(lost) - 4} more" if len(lost) > 4 else "")
-        notes.append(f"{counted(len(lost), 'model')} with missing values left out: {shown}.")
+        notes.append(f"{counted(len(lost), 'model')} with missing values left out: {first_of(lost, 4)}.")
         return whole, whole
     notes.append(
         f"Predictions and verdicts rest on the part without gaps: {counted(len(whole.models), 'model')} and "
@@ -264,6 +263,12 @@ def _attempt(what: str, make: Callable[[], Any], notes: list[str]) -> Any:
         return None
 
 
+def _without_gaps(whole: Matrix | None) -> Matrix:
+    if whole is None:
+        raise InputError("no models and datasets without missing values are left.")
+    return whole
+
+
 def _pounce(whole: Matrix | None, regressors: Iterable[str], split: Split) -> Pounce:
     left = _without_gaps(whole)
     if len(left.models) < 5:
@@ -276,12 +281,6 @@ def _coverage(whole: Matrix | None) -> Coverage:
     if len(left.datasets) <= KNOWN:
         raise InputError(f"{counted(len(left.datasets), 'dataset')} leave none to predict from {KNOWN}.")
     return interval_coverage(left, KNOWN)
-
-
-def _without_gaps(whole: Matrix | None) -> Matrix:
-    if whole is None:
-        raise InputError("no models and datasets without missing values are left.")
-    return whole
 
 
 # --- tables -----------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from earmark.board.boards.snapshot import Snapshots
 from earmark.board.pages import accounts, submissions
 from earmark.board.pages.assets import page_templates
 from earmark.board.pages.site import reading_pages
-from earmark.board.settings import Settings
+from earmark.board.settings import Settings, Throttle
 from earmark.board.storage import Store, open_database
 from earmark.board.web.caching import PageCache
 from earmark.board.web.logs import LOGGER, Meters, log_to_stderr
@@ -32,9 +32,6 @@ from earmark.board.web.middleware import Guarded, Observed
 from earmark.board.web.problems import add_handlers
 from earmark.board.web.requests import READERS, Context
 from earmark.board.web.security import Signer
-from earmark.board.web.throttle import Throttle
-
-__all__ = ["Context", "application", "create_app"]
 
 _SECRET = "secret"
 
@@ -45,15 +42,10 @@ def create_app(settings: Settings, *, store: Store | None = None) -> FastAPI:
     # What sessions are signed with: made at the first start, kept in the database, the same in every worker.
     secret = bytes.fromhex(store.set_meta(_SECRET, secrets.token_hex(32), keep=True))
     context = Context(
-        settings=settings,
-        store=store,
-        snapshots=Snapshots(store),
-        templates=page_templates(settings.title, registration=settings.registration),
-        signer=Signer(secret),
-        sign_ins=Throttle(settings.sign_ins),
-        answers=PageCache(32_000_000),
-        meters=Meters(),
-    )
+        settings=settings, store=store, snapshots=Snapshots(store),
+        templates=page_templates(settings.title, registration=settings.registration), signer=Signer(secret),
+        sign_ins=Throttle(settings.sign_ins), answers=PageCache(32_000_000), meters=Meters(),
+    )  # fmt: skip
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -65,14 +57,10 @@ def create_app(settings: Settings, *, store: Store | None = None) -> FastAPI:
 
     # The interactive pages that FastAPI offers load scripts from elsewhere: the description itself is enough.
     app = FastAPI(
-        title=settings.title,
-        version=__version__,
+        title=settings.title, version=__version__,
         description="Systems, scores and submissions of a leaderboard of audio models.",
-        openapi_url="/v1/openapi.json",
-        docs_url=None,
-        redoc_url=None,
-        lifespan=lifespan,
-    )
+        openapi_url="/v1/openapi.json", docs_url=None, redoc_url=None, lifespan=lifespan,
+    )  # fmt: skip
     app.state.context = context
     add_handlers(app)
     add_api(app)

@@ -18,8 +18,6 @@ from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.scores import KEY, Scores
 from earmark.tables.files import write_columns
 
-__all__ = ["Format", "export"]
-
 Format = Literal["csv", "parquet"]
 
 
@@ -39,14 +37,19 @@ def _export(store: Store, folder: Path, suffix: Format, board: str) -> list[Path
     folder.mkdir(parents=True, exist_ok=True)
     systems = store.systems(board)
     live = store.live_scores(board)
+    sent: list[dict[str, Any]] = []
+    while page := store.submissions(
+        board=board, limit=1000, before=sent[-1]["id"] if sent else None, was_accepted=True
+    ):
+        sent += map(asdict, page)
     origins = (live[name] for name in ("submission_id", "provenance", "created"))
     names = {system.id: system.card.name for system in systems}
     scores = Scores(tuple(live.rows(board, names)))
     scores.write(folder / f"scores.{suffix}")
     tables: dict[str, list[dict[str, Any]]] = {
         "origins": [
-            {**dict(zip(KEY, row.key, strict=True)), "submission": sent, "provenance": how, "created": when}
-            for row, sent, how, when in zip(scores, *origins, strict=True)
+            {**dict(zip(KEY, row.key, strict=True)), "submission": origin, "provenance": how, "created": when}
+            for row, origin, how, when in zip(scores, *origins, strict=True)
         ],
         "systems": [
             {
@@ -56,7 +59,7 @@ def _export(store: Store, folder: Path, suffix: Format, board: str) -> list[Path
             }
             for system in systems
         ],
-        "submissions": _submissions(store, board),
+        "submissions": sent,
     }  # fmt: skip
     for name, rows in tables.items():
         finish = _formula_free if suffix == "csv" else lambda value: value
@@ -64,15 +67,6 @@ def _export(store: Store, folder: Path, suffix: Format, board: str) -> list[Path
         columns = {column: [finish(_cell(row[column])) for row in rows] for column in header}
         write_columns(folder / f"{name}.{suffix}", columns, "tables of a board")
     return [folder / f"{name}.{suffix}" for name in ("scores", *tables)]
-
-
-def _submissions(store: Store, board: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    before: str | None = None
-    while page := store.submissions(board=board, limit=1000, before=before, was_accepted=True):
-        before = page[-1].id
-        found += [asdict(sent) for sent in page]
-    return found
 
 
 def _cell(value: Any) -> Any:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from earmark.errors import EarmarkError
 
-__all__ = ["Busy", "Conflict", "NotAllowed", "NotFound", "Refusal"]
-
 
 class Refusal(EarmarkError):
     """A refusal with the status of its answer, and headers that go with it."""

@@ -7,25 +7,61 @@ processes that uvicorn starts see what the command was given.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
-from earmark.board.web.throttle import Rate
 from earmark.errors import UsageError, did_you_mean
 from earmark.submissions import Limits
 
-__all__ = ["Registration", "Settings", "public_address"]
+
+@dataclass(frozen=True)
+class Rate:
+    """So many requests a minute in the long run, and `burst` at once. A rate of 0 sets no limit."""
+
+    per_minute: float
+    burst: int
+
+
+class Throttle:
+    """A bucket for each asker, refilled steadily: in this process alone, and forgotten with the process.
+
+    A bucket of `burst` drops; a request takes one; `per_minute` drops come back each minute. `take` returns 0 when
+    there was a drop, else the seconds until there is one. The buckets of those who have not asked for long are full
+    again and are dropped, so that memory stays within `most` askers.
+    """
+
+    def __init__(self, rate: Rate, *, most: int = 50_000, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = rate
+        self._most = most
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # asker: (drops, when counted)
+
+    def take(self, asker: str) -> float:
+        if self._rate.per_minute <= 0:
+            return 0.0
+        per_second = self._rate.per_minute / 60
+        now = self._clock()
+        with self._lock:
+            drops, counted = self._buckets.pop(asker, (float(self._rate.burst), now))
+            drops = min(float(self._rate.burst), drops + (now - counted) * per_second)
+            wait = 0.0 if drops >= 1 else (1 - drops) / per_second
+            self._buckets[asker] = (drops - 1 if wait == 0 else drops, now)
+            if len(self._buckets) > self._most:
+                self._buckets.popitem(last=False)
+        return wait
+
 
 Registration: TypeAlias = Literal["open", "closed"]
-_REGISTRATION = ("open", "closed")
 _FILE = "earmark-board.sqlite3"
 # Far above what a reader or a script needs, and low enough that one of them cannot keep the others out.
-_READS = Rate(per_minute=60_000, burst=3_000)
-_WRITES = Rate(per_minute=120, burst=120)
-_SIGN_INS = Rate(per_minute=20, burst=20)
+_READS, _WRITES, _SIGN_INS = Rate(per_minute=60_000, burst=3_000), Rate(120, 120), Rate(20, 20)
 
 
 @dataclass(frozen=True)
@@ -57,49 +93,40 @@ class Settings:
 
     def to_environment(self) -> dict[str, str]:
         """The settings as environment variables, from which `from_environment` makes them again."""
-        return {
-            "EARMARK_BOARD": str(self.data),
-            "EARMARK_DATABASE_URL": self.database_url,
-            "EARMARK_BOARD_TITLE": self.title,
-            "EARMARK_BOARD_URL": self.base_url,
-            "EARMARK_BOARD_REGISTRATION": self.registration,
-            "EARMARK_BOARD_MAX_BODY": str(self.limits.max_body),
-            "EARMARK_BOARD_READS_PER_MINUTE": repr(self.reads.per_minute),
-            "EARMARK_BOARD_WRITES_PER_MINUTE": repr(self.writes.per_minute),
-            "EARMARK_BOARD_SIGN_INS_PER_MINUTE": repr(self.sign_ins.per_minute),
-            "EARMARK_BOARD_SECURE_COOKIES": "1" if self.secure_cookies else "",
-            "EARMARK_BOARD_WORKERS": str(self.workers),
-            "EARMARK_BOARD_LOG": self.log_level,
-        }
+        texts = {name: str(getattr(self, name)) for name in _TEXTS.values()}
+        texts |= {name: repr(getattr(self, name).per_minute) for name in _RATES.values()}
+        numbers = {"EARMARK_BOARD_MAX_BODY": str(self.limits.max_body), "EARMARK_BOARD_WORKERS": str(self.workers)}
+        named = {variable: texts[name] for variable, name in (_TEXTS | _RATES).items()}
+        return named | numbers | {"EARMARK_BOARD_SECURE_COOKIES": "1" if self.secure_cookies else ""}
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
         """The settings that the environment gives; what it does not name keeps its default."""
         given = {name: text for name, text in (os.environ if environment is None else environment).items() if text}
-        known = cls().to_environment()
+        plain = cls()
+        known = plain.to_environment()
         for name in given:
             if name.startswith("EARMARK_BOARD") and name not in known:
                 raise UsageError(f"{name} is no setting of the board.{did_you_mean(name, known)}")
-        plain = cls()
-        limits = Limits(max_body=int(_number(given, "EARMARK_BOARD_MAX_BODY", plain.limits.max_body, least=1)))
-        registration = given.get("EARMARK_BOARD_REGISTRATION", plain.registration)
-        if registration not in _REGISTRATION:
-            raise UsageError(f"EARMARK_BOARD_REGISTRATION is open or closed, not {registration!r}.")
-        base_url = public_address(given.get("EARMARK_BOARD_URL", ""), "EARMARK_BOARD_URL")
+        values: dict[str, Any] = {name: given[variable] for variable, name in _TEXTS.items() if variable in given}
+        if values.get("registration", "open") not in get_args(Registration):
+            raise UsageError(f"EARMARK_BOARD_REGISTRATION is open or closed, not {values['registration']!r}.")
+        values["data"] = Path(values.get("data", "."))
+        values["base_url"] = public_address(values.get("base_url", ""), "EARMARK_BOARD_URL")
+        values |= {name: _rate(given, variable, getattr(plain, name)) for variable, name in _RATES.items()}
         return cls(
-            data=Path(given.get("EARMARK_BOARD", ".")),
-            database_url=given.get("EARMARK_DATABASE_URL", ""),
-            title=given.get("EARMARK_BOARD_TITLE", plain.title),
-            base_url=base_url,
-            registration=cast(Registration, registration),
-            limits=limits,
-            reads=_rate(given, "EARMARK_BOARD_READS_PER_MINUTE", plain.reads),
-            writes=_rate(given, "EARMARK_BOARD_WRITES_PER_MINUTE", plain.writes),
-            sign_ins=_rate(given, "EARMARK_BOARD_SIGN_INS_PER_MINUTE", plain.sign_ins),
+            **values,
+            limits=Limits(max_body=int(_number(given, "EARMARK_BOARD_MAX_BODY", plain.limits.max_body, least=1))),
             secure_cookies=given.get("EARMARK_BOARD_SECURE_COOKIES", "").lower() in ("1", "true", "yes", "on"),
             workers=int(_number(given, "EARMARK_BOARD_WORKERS", plain.workers, least=1)),
-            log_level=given.get("EARMARK_BOARD_LOG", plain.log_level),
         )
+
+
+_TEXTS = {
+    "EARMARK_BOARD": "data", "EARMARK_DATABASE_URL": "database_url", "EARMARK_BOARD_TITLE": "title",
+    "EARMARK_BOARD_URL": "base_url", "EARMARK_BOARD_REGISTRATION": "registration", "EARMARK_BOARD_LOG": "log_level",
+}  # fmt: skip
+_RATES = {f"EARMARK_BOARD_{name.upper()}_PER_MINUTE": name for name in ("reads", "writes", "sign_ins")}
 
 
 def public_address(text: str, name: str) -> str:
@@ -121,13 +148,10 @@ def _rate(given: Mapping[str, str], name: str, plain: Rate) -> Rate:
 
 
 def _number(given: Mapping[str, str], name: str, default: float, *, least: float) -> float:
-    text = given.get(name)
-    if text is None:
-        return default
     try:
-        number = float(text)
+        number = float(given.get(name, default))
     except ValueError:
         number = float("nan")
     if not least <= number < float("inf"):
-        raise UsageError(f"{name} is a number of at least {least:g}, not {text!r}.")
+        raise UsageError(f"{name} is a number of at least {least:g}, not {given[name]!r}.")
     return number

@@ -9,12 +9,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from earmark.board.records import Submission, User
+from earmark.board.records import State, Submission, User
 from earmark.board.settings import Settings
 from earmark.cli import options
 from earmark.errors import InputError, UsageError, did_you_mean, require
@@ -41,14 +41,16 @@ EXAMPLES = """examples:
 
 _CREATING = ("user", "load-published", "restore")
 """With these a board begins; on a database that is not there, the others would answer for an empty one."""
-_STATES = ("pending", "accepted", "rejected", "withdrawn")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for name, (line, add, _) in _ACTIONS.items():
+    for name, (line, flags, _) in _ACTIONS.items():
         action = actions.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
-        add(action)
+        for flag, about in flags.items():
+            action.add_argument(flag, **about)
+        if name == "load-published":
+            options.add_repeats(action)
         action.add_argument("--database", metavar="URL", help="sqlite:///FILE or postgresql://USER@HOST/NAME")
         action.add_argument("--data", metavar="DIR", help="folder of the SQLite file (default: this folder)")
         action.add_argument("--json", action="store_true", help="print the result on stdout as JSON")
@@ -58,145 +60,65 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     require("sqlalchemy", "Leaderboards", "board")
     require("alembic", "Leaderboards", "board")
-    if args.action == "restore":
-        return _restore(args)
-    from earmark.board.storage import Store, open_database
-    from earmark.board.storage.database import missing_file
-
-    database = _database(args)
-    missing = None if args.action in _CREATING else missing_file(database)
-    if missing is not None:
-        raise InputError(
-            f"There is no board at {missing}; name its folder with --data, or begin one with `earmark board user NAME`."
-        )
-    store = Store(open_database(database))
-    try:
-        return _ACTIONS[args.action][2](args, store)
-    finally:
-        store.close()
-
-
-def _database(args: argparse.Namespace) -> str:
     settings = Settings.from_environment()
     if args.data:
         settings = replace(settings, data=Path(args.data), database_url="")
     if args.database:
         settings = replace(settings, database_url=args.database)
-    return settings.database
+    if args.action == "restore":
+        return _restore(args, settings.database)
+    from earmark.board.storage import Store, open_database
+    from earmark.board.storage.database import missing_file
 
-
-# --- options of each action ------------------------------------------------------------------------------------------
-
-
-def _add_none(parser: argparse.ArgumentParser) -> None:
-    pass
-
-
-def _add_user(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="letters, digits, blanks and . @ + - _ '")
-    parser.add_argument("--team", metavar="NAME", default="", help="a team shares its systems; it may exist already")
-    parser.add_argument("--moderator", action="store_true", help="may approve, reject and withdraw for others")
-
-
-def _add_token(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the user")
-    parser.add_argument("--label", metavar="TEXT", default="", help="what it is for, to find it again")
-
-
-def _add_tokens(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the user")
-
-
-def _add_revoke(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("prefix", metavar="PREFIX", help="the first characters of the token, as `tokens` lists them")
-    parser.add_argument("--user", metavar="NAME", required=True, help="whose token it is")
-
-
-def _add_submissions(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--state", choices=_STATES, help="only these")
-    parser.add_argument("--board", metavar="NAME", help="only of this board")
-    parser.add_argument("--limit", metavar="N", type=int, default=50, help="the newest N (default: 50)")
-
-
-def _add_decision(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="of the submission: the last part of its address")
-    parser.add_argument("--reason", metavar="TEXT", default="", help="kept beside the submission, for all to read")
-    parser.add_argument("--as", dest="moderator", metavar="NAME", help="the moderator (default: the only one)")
-
-
-def _add_approve(parser: argparse.ArgumentParser) -> None:
-    _add_decision(parser)
-    parser.add_argument("--provenance", choices=get_args(Provenance), help="mark it so (default: what it claims)")
-
-
-def _add_events(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--limit", metavar="N", type=int, default=50, help="the newest N (default: 50)")
-
-
-def _add_file(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="the backup, for example board.backup.gz")
-
-
-def _add_export(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--into", metavar="DIR", required=True, help="folder to write; one folder in it for each board")
-    parser.add_argument("--format", choices=("csv", "parquet"), default="csv", help="(default: csv)")
-    parser.add_argument("--board", metavar="NAME", action="append", default=[], help="only this board; may be repeated")
-
-
-def _add_freeze(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--into", metavar="DIR", required=True, help="folder to write: new, or empty")
-    parser.add_argument("--title", metavar="TEXT", default="Earmark leaderboard", help="heading of the pages")
+    missing = None if args.action in _CREATING else missing_file(settings.database)
+    if missing is not None:
+        raise InputError(
+            f"There is no board at {missing}; name its folder with --data, or begin one with `earmark board user NAME`."
+        )
+    store = Store(open_database(settings.database))
+    try:
+        _ACTIONS[args.action][2](args, store)
+    finally:
+        store.close()
+    return 0
 
 
 # --- users and tokens ------------------------------------------------------------------------------------------------
 
 
-def _user(args: argparse.Namespace, store: Store) -> int:
+def _user(args: argparse.Namespace, store: Store) -> None:
     made = store.create_user(args.name, args.team, "moderator" if args.moderator else "author", join=True)
     plain, _ = store.create_token(made, "made with the user")
-    if args.json:
-        print(_json({**asdict(made), "token": plain}))
-    else:
-        print(plain)
-        _remark(args, f"{made.name} is {made.role}; the token above is shown this once and kept nowhere.")
-    return 0
+    remark = f"{made.name} is {made.role}; the token above is shown this once and kept nowhere."
+    _print(args, {**asdict(made), "token": plain}, plain, remark)
 
 
-def _users(args: argparse.Namespace, store: Store) -> int:
-    found = store.users()
-    _table(args, found, ("name", "team", "role", "created"))
-    return 0
+def _users(args: argparse.Namespace, store: Store) -> None:
+    _table(args, store.users(), ("name", "team", "role", "created"))
 
 
-def _token(args: argparse.Namespace, store: Store) -> int:
-    plain, kept = store.create_token(_named(store, args.name), args.label)
-    if args.json:
-        print(_json({**asdict(kept), "token": plain}))
-    else:
-        print(plain)
-        _remark(args, "The token is shown this once and kept nowhere.")
-    return 0
+def _token(args: argparse.Namespace, store: Store) -> None:
+    plain, kept = store.create_token(_find_user(store, args.name), args.label)
+    _print(args, {**asdict(kept), "token": plain}, plain, "The token is shown this once and kept nowhere.")
 
 
-def _tokens(args: argparse.Namespace, store: Store) -> int:
-    _table(args, store.tokens(_named(store, args.name)), ("prefix", "label", "created", "last_used", "revoked"))
-    return 0
+def _tokens(args: argparse.Namespace, store: Store) -> None:
+    _table(args, store.tokens(_find_user(store, args.name)), ("prefix", "label", "created", "last_used", "revoked"))
 
 
-def _revoke(args: argparse.Namespace, store: Store) -> int:
-    user = _named(store, args.user)
-    found = [token for token in store.tokens(user) if token.prefix == args.prefix]
-    if not found:
+def _revoke(args: argparse.Namespace, store: Store) -> None:
+    user = _find_user(store, args.user)
+    token = next((token for token in store.tokens(user) if token.prefix == args.prefix), None)
+    if token is None:
         raise InputError(f"{user.name} has no token {args.prefix}; `earmark board tokens {user.name}` lists them.")
-    store.revoke_token(found[0].id, user)
+    store.revoke_token(token.id, user)
     _remark(args, f"Revoked {args.prefix} of {user.name}.")
-    return 0
 
 
-def _named(store: Store, name: str) -> User:
+def _find_user(store: Store, name: str) -> User:
     user = store.user(name)
     if user is None:
-        names = [one.name for one in store.users()]
+        names = [other.name for other in store.users()]
         raise InputError(f"There is no user {name!r}; `earmark board users` lists them.{did_you_mean(name, names)}")
     return user
 
@@ -204,120 +126,108 @@ def _named(store: Store, name: str) -> User:
 # --- submissions -----------------------------------------------------------------------------------------------------
 
 
-def _submissions(args: argparse.Namespace, store: Store) -> int:
-    found = store.submissions(state=args.state, board=args.board, limit=args.limit)
-    _table(args, found, ("id", "state", "board", "systems", "rows", "owner", "provenance", "created", "reason"))
-    return 0
+def _submissions(args: argparse.Namespace, store: Store) -> None:
+    listed = store.submissions(state=args.state, board=args.board, limit=args.limit)
+    _table(args, listed, ("id", "state", "board", "systems", "rows", "owner", "provenance", "created", "reason"))
 
 
-def _approve(args: argparse.Namespace, store: Store) -> int:
-    moderator = _moderator(args, store)
-    return _decided(args, store.decide(args.id, moderator, True, args.reason, args.provenance))
+def _approve(args: argparse.Namespace, store: Store) -> None:
+    _print_state(args, store.decide(args.id, _moderator(args, store), True, args.reason, args.provenance))
 
 
-def _reject(args: argparse.Namespace, store: Store) -> int:
+def _reject(args: argparse.Namespace, store: Store) -> None:
     if not args.reason.strip():
         raise UsageError("A rejection needs a reason: say in one sentence with --reason what its author can do.")
-    return _decided(args, store.decide(args.id, _moderator(args, store), False, args.reason))
+    _print_state(args, store.decide(args.id, _moderator(args, store), False, args.reason))
 
 
-def _withdraw(args: argparse.Namespace, store: Store) -> int:
-    return _decided(args, store.withdraw(args.id, _moderator(args, store), args.reason))
+def _withdraw(args: argparse.Namespace, store: Store) -> None:
+    _print_state(args, store.withdraw(args.id, _moderator(args, store), args.reason))
 
 
 def _moderator(args: argparse.Namespace, store: Store) -> User:
     from earmark.board.storage.accounts import PAPERS
 
     if args.moderator:
-        return _named(store, args.moderator)
-    found = [user for user in store.users() if user.role == "moderator" and user.name != PAPERS]
-    if len(found) != 1:
-        there = f"there are {counted(len(found), 'moderator')}" if found else "there is no moderator yet"
+        return _find_user(store, args.moderator)
+    moderators = [user for user in store.users() if user.moderates and user.name != PAPERS]
+    if len(moderators) != 1:
+        there = f"there are {counted(len(moderators), 'moderator')}" if moderators else "there is no moderator yet"
         raise UsageError(f"Say with --as who decides: {there} (`earmark board users`).")
-    return found[0]
+    return moderators[0]
 
 
-def _decided(args: argparse.Namespace, sent: Submission) -> int:
-    if args.json:
-        print(_json(asdict(sent)))
-    else:
-        print(f"{sent.id} is {sent.state}: {counted(sent.rows, 'row')} of {', '.join(sent.names)} on {sent.board}")
-    return 0
+def _print_state(args: argparse.Namespace, sent: Submission) -> None:
+    extent = f"{counted(sent.rows, 'row')} of {', '.join(sent.names)} on {sent.board}"
+    _print(args, asdict(sent), f"{sent.id} is {sent.state}: {extent}")
 
 
-def _events(args: argparse.Namespace, store: Store) -> int:
+def _events(args: argparse.Namespace, store: Store) -> None:
     _table(args, store.events(args.limit), ("at", "user", "action", "submission", "detail"))
-    return 0
 
 
 # --- the papers, backup, restore, export -----------------------------------------------------------------------------
 
 
-def _load_published(args: argparse.Namespace, store: Store) -> int:
-    from earmark.board.printed import load_published
+def _load_published(args: argparse.Namespace, store: Store) -> None:
+    from earmark.board.papers import load_published
 
-    found = load_published(store, with_repeats=args.with_repeats)
-    if args.json:
-        print(_json([{**one._asdict(), "submission": one.submission.id} for one in found]))
-        return 0
-    for one in found:
-        news = "loaded" if one.new else f"already there ({one.submission.state})"
-        print(f"{one.board}: {counted(one.rows, 'row')} of {counted(one.systems, 'system')}, {news}")
-    return 0
+    loaded = load_published(store, with_repeats=args.with_repeats)
+    lines = []
+    for each in loaded:
+        news = "loaded" if each.new else f"already there ({each.submission.state})"
+        lines.append(f"{each.board}: {counted(each.rows, 'row')} of {counted(each.systems, 'system')}, {news}")
+    _print(args, [{**each._asdict(), "submission": each.submission.id} for each in loaded], "\n".join(lines))
 
 
-def _backup(args: argparse.Namespace, store: Store) -> int:
+def _backup(args: argparse.Namespace, store: Store) -> None:
     from earmark.board.backup import backup
 
     target = Path(args.file)
     with progress_bar(not args.quiet, None, "backup", "rows") as progress:
         made = backup(store.engine, target, progress)
-    if args.json:
-        print(_json({"file": str(target), **made._asdict()}))
-    else:
-        print(f"{sum(made.tables.values()):,} rows of {len(made.tables)} tables: {target}")
-        _remark(args, "It holds the hashes of tokens and the key of the cookies: keep it where only you read it.")
-    return 0
+    text = f"{sum(made.tables.values()):,} rows of {len(made.tables)} tables: {target}"
+    remark = "It holds the hashes of tokens and the key of the cookies: keep it where only you read it."
+    _print(args, {"file": str(target), **made._asdict()}, text, remark)
 
 
-def _restore(args: argparse.Namespace) -> int:
+def _restore(args: argparse.Namespace, database: str) -> int:
     from earmark.board.backup import restore
 
     with progress_bar(not args.quiet, None, "restore", "rows") as progress:
-        made = restore(Path(args.file), _database(args), progress)
-    if args.json:
-        print(_json(made._asdict()))
-    else:
-        print(f"{sum(made.tables.values()):,} rows of {len(made.tables)} tables, as they were at {made.made}")
+        made = restore(Path(args.file), database, progress)
+    rows = f"{sum(made.tables.values()):,} rows of {len(made.tables)} tables"
+    _print(args, made._asdict(), f"{rows}, as they were at {made.made}")
     return 0
 
 
-def _export(args: argparse.Namespace, store: Store) -> int:
+def _export(args: argparse.Namespace, store: Store) -> None:
     from earmark.board.export import export
 
-    files = export(store, Path(args.into), args.format, args.board)
-    if args.json:
-        print(_json([str(path) for path in files]))
-    else:
-        print("\n".join(map(str, files)) or "No board has anything to export yet.")
-    return 0
+    files = [str(path) for path in export(store, Path(args.into), args.format, args.board)]
+    _print(args, files, "\n".join(files) or "No board has anything to export yet.")
 
 
-def _freeze(args: argparse.Namespace, store: Store) -> int:
+def _freeze(args: argparse.Namespace, store: Store) -> None:
     from earmark.board.pages.static_site import freeze
 
     folder = Path(args.into)
     files = freeze(store, folder, title=args.title)
     first = str(folder / "index.html")
-    print(_json({"files": files, "open": first}) if args.json else f"{counted(files, 'file')} written; open {first}")
-    return 0
+    _print(args, {"files": files, "open": first}, f"{counted(files, 'file')} written; open {first}")
 
 
 # --- printing --------------------------------------------------------------------------------------------------------
 
 
-def _json(plain: Any) -> str:
-    return json.dumps(plain, ensure_ascii=False, indent=1, default=lambda moment: moment.isoformat())
+def _print(args: argparse.Namespace, plain: Any, text: str, remark: str = "") -> None:
+    """The result as JSON, or as text with a remark."""
+    if args.json:
+        print(json.dumps(plain, ensure_ascii=False, indent=1, default=lambda moment: moment.isoformat()))
+        return
+    print(text)
+    if remark:
+        _remark(args, remark)
 
 
 def _remark(args: argparse.Namespace, sentence: str) -> None:
@@ -325,15 +235,12 @@ def _remark(args: argparse.Namespace, sentence: str) -> None:
         print(sentence, file=sys.stderr)
 
 
-def _table(args: argparse.Namespace, found: Sequence[Any], columns: tuple[str, ...]) -> None:
-    if args.json:
-        print(_json([asdict(one) for one in found]))
-        return
-    lines = [list(columns), *([_shown(getattr(one, column)) for column in columns] for one in found)]
-    print(*aligned(lines), sep="\n")
+def _table(args: argparse.Namespace, records: Sequence[Any], columns: tuple[str, ...]) -> None:
+    lines = [list(columns), *([_cell_text(getattr(each, column)) for column in columns] for each in records)]
+    _print(args, [asdict(each) for each in records], "\n".join(aligned(lines)))
 
 
-def _shown(cell: Any) -> str:
+def _cell_text(cell: Any) -> str:
     if isinstance(cell, tuple):
         return cell[0] + (f" and {len(cell) - 1} more" if len(cell) > 1 else "") if cell else "–"
     if hasattr(cell, "strftime"):
@@ -342,21 +249,54 @@ def _shown(cell: Any) -> str:
     return text or "–"
 
 
-_ACTIONS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace, Any], int]]] = {
-    "user": ("make a user and print a token for them", _add_user, _user),
-    "users": ("everybody who may send or decide", _add_none, _users),
-    "token": ("make another token for a user and print it", _add_token, _token),
-    "tokens": ("the tokens of a user, without their secrets", _add_tokens, _tokens),
-    "revoke": ("end a token", _add_revoke, _revoke),
-    "submissions": ("what was sent, the newest first", _add_submissions, _submissions),
-    "approve": ("accept a pending submission: its scores are shown and ranked", _add_approve, _approve),
-    "reject": ("refuse a pending submission, with a reason", _add_decision, _reject),
-    "withdraw": ("take a submission off the board; its history stays", _add_decision, _withdraw),
-    "events": ("the audit trail: who did what when", _add_events, _events),
-    "load-published": ("the papers' printed results as the first rows; a second time changes nothing",
-                       options.add_repeats, _load_published),
-    "backup": ("write the whole board to one file, also while it runs", _add_file, _backup),
-    "restore": ("put a backup into a new or empty database, SQLite or PostgreSQL", _add_file, lambda args, _: 1),
-    "export": ("live scores, cards and submissions as CSV or Parquet", _add_export, _export),
-    "freeze": ("the reading pages as files in a folder, for any web server or none", _add_freeze, _freeze),
+Flags = Mapping[str, dict[str, Any]]
+_NAME: Flags = {"name": {"metavar": "NAME", "help": "the user"}}
+_LIMIT: Flags = {"--limit": {"metavar": "N", "type": int, "default": 50, "help": "the newest N (default: 50)"}}
+_FILE: Flags = {"file": {"metavar": "FILE", "help": "the backup, for example board.backup.gz"}}
+_DECISION: Flags = {
+    "id": {"metavar": "ID", "help": "of the submission: the last part of its address"},
+    "--reason": {"metavar": "TEXT", "default": "", "help": "kept beside the submission, for all to read"},
+    "--as": {"dest": "moderator", "metavar": "NAME", "help": "the moderator (default: the only one)"},
+}
+_ACTIONS: dict[str, tuple[str, Flags, Callable[[argparse.Namespace, Any], Any]]] = {
+    "user": ("make a user and print a token for them", {
+        "name": {"metavar": "NAME", "help": "letters, digits, blanks and . @ + - _ '"},
+        "--team": {"metavar": "NAME", "default": "", "help": "a team shares its systems; it may exist already"},
+        "--moderator": {"action": "store_true", "help": "may approve, reject and withdraw for others"},
+    }, _user),
+    "users": ("everybody who may send or decide", {}, _users),
+    "token": ("make another token for a user and print it", {
+        **_NAME, "--label": {"metavar": "TEXT", "default": "", "help": "what it is for, to find it again"},
+    }, _token),
+    "tokens": ("the tokens of a user, without their secrets", _NAME, _tokens),
+    "revoke": ("end a token", {
+        "prefix": {"metavar": "PREFIX", "help": "the first characters of the token, as `tokens` lists them"},
+        "--user": {"metavar": "NAME", "required": True, "help": "whose token it is"},
+    }, _revoke),
+    "submissions": ("what was sent, the newest first", {
+        "--state": {"choices": get_args(State), "help": "only these"},
+        "--board": {"metavar": "NAME", "help": "only of this board"}, **_LIMIT,
+    }, _submissions),
+    "approve": ("accept a pending submission: its scores are shown and ranked", {
+        **_DECISION,
+        "--provenance": {"choices": get_args(Provenance), "help": "mark it so (default: what it claims)"},
+    }, _approve),
+    "reject": ("refuse a pending submission, with a reason", _DECISION, _reject),
+    "withdraw": ("take a submission off the board; its history stays", _DECISION, _withdraw),
+    "events": ("the audit trail: who did what when", _LIMIT, _events),
+    "load-published": ("the papers' printed results as the first rows; a second time changes nothing", {},
+                       _load_published),
+    "backup": ("write the whole board to one file, also while it runs", _FILE, _backup),
+    "restore": ("put a backup into a new or empty database, SQLite or PostgreSQL", _FILE, _restore),
+    "export": ("live scores, cards and submissions as CSV or Parquet", {
+        "--into": {"metavar": "DIR", "required": True, "help": "folder to write; one folder in it for each board"},
+        "--format": {"choices": ("csv", "parquet"), "default": "csv", "help": "(default: csv)"},
+        "--board": {
+            "metavar": "NAME", "action": "append", "default": [], "help": "only this board; may be repeated",
+        },
+    }, _export),
+    "freeze": ("the reading pages as files in a folder, for any web server or none", {
+        "--into": {"metavar": "DIR", "required": True, "help": "folder to write: new, or empty"},
+        "--title": {"metavar": "TEXT", "default": "Earmark leaderboard", "help": "heading of the pages"},
+    }, _freeze),
 }  # fmt: skip

@@ -19,7 +19,7 @@ from typing import Any
 from earmark.atomic import write_whole
 from earmark.cli import options
 from earmark.errors import UsageError
-from earmark.fidelity.sanity import coverage as fidelity
+from earmark.generated.sanity import coverage as fidelity
 from earmark.progress import progress_bar
 from earmark.report.figures.calibration import Dot, calibration
 from earmark.report.figures.style import save

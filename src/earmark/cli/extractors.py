@@ -62,23 +62,31 @@ def run(args: argparse.Namespace) -> int:
         return _fetch(args)
     known = cards()
     if args.json:
-        sys.stdout.write(json.dumps([_facts(card) for card in known], indent=1) + "\n")
+        facts = [
+            {
+                **asdict(card),
+                "installed": installed(card),
+                "weights": weights_of(card),
+                "adapter": card.name in ADAPTERS,
+            }
+            for card in known
+        ]
+        sys.stdout.write(json.dumps(facts, indent=1) + "\n")
     elif args.quiet:
         sys.stdout.write("".join(f"{card.name}\n" for card in known))
     else:
         models = [_line(card) for card in known if card.name not in ADAPTERS]
-        adapters = [_adapter_line(card) for card in known if card.name in ADAPTERS]
+        adapters = [
+            (ADAPTERS[card.name], _needs(card), _yes_or_no(installed(card)), card.title)
+            for card in known
+            if card.name in ADAPTERS
+        ]
         print(*aligned([_HEADINGS, *models]), "", sep="\n")
         print(*aligned([("adapter", "needs", "installed", "what it is"), *adapters]), sep="\n")
     return 0
 
 
 # --- the list ------------------------------------------------------------------------------------------------
-
-
-def _facts(card: ExtractorCard) -> dict[str, object]:
-    """A card with what is on this machine."""
-    return asdict(card) | {"installed": installed(card), "weights": weights_of(card), "adapter": card.name in ADAPTERS}
 
 
 def _line(card: ExtractorCard) -> tuple[str, ...]:
@@ -96,10 +104,6 @@ def _line(card: ExtractorCard) -> tuple[str, ...]:
         card.licence,
         card.title,
     )
-
-
-def _adapter_line(card: ExtractorCard) -> tuple[str, ...]:
-    return ADAPTERS[card.name], _needs(card), _yes_or_no(installed(card)), card.title
 
 
 def _needs(card: ExtractorCard) -> str:

@@ -17,7 +17,7 @@ from earmark import vectors
 from earmark.cli import flags, options
 from earmark.errors import InputError, UsageError
 from earmark.evaluation.options import Options
-from earmark.fidelity.api import READINGS, Fidelity, fidelity
+from earmark.generated.api import READINGS, Fidelity, fidelity
 from earmark.vectors import Vectors
 from earmark.vectors.columns import shortened
 from earmark.wording import counted

@@ -16,8 +16,8 @@ from pathlib import Path
 from earmark.atomic import write_whole
 from earmark.cli import options
 from earmark.errors import UsageError, did_you_mean, require
-from earmark.fidelity.sanity import CHECKS, Cell, Sanity, Tally, sanity
-from earmark.fidelity.sanity.rules import GROUPS
+from earmark.generated.sanity import CHECKS, Cell, Sanity, Tally, sanity
+from earmark.generated.sanity.rules import GROUPS
 from earmark.workers import thread_count
 
 STUDIES = ("hypersphere", "components", "dimension", "convergence", "crossover", "corrections")
@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _study(args: argparse.Namespace) -> int:
     """Compute a study, draw it if asked, and print its numbers."""
-    from earmark.fidelity.sanity import studies, study_tables
+    from earmark.generated.sanity import studies, study_tables
 
     if args.study not in STUDIES:
         raise UsageError(

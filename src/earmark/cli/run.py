@@ -12,16 +12,23 @@ import json
 import sys
 import textwrap
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 from earmark.cli import flags, options
+from earmark.errors import UsageError
 from earmark.metrics.catalogue import STANDARD
 from earmark.report import to_text
+from earmark.report.points import point_columns
+from earmark.representations import load_points, load_vectors
 from earmark.representations.config import RunConfig
 from earmark.representations.runner import Run, plan
 from earmark.representations.runner import run as run_representations
+from earmark.runs import read_record
 from earmark.runs.config import CorpusEntry
 from earmark.runs.plan import plan_text
 from earmark.scores import Scores
+from earmark.tables import write_columns
 from earmark.wording import counted
 
 EXAMPLES = """examples:
@@ -46,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what to measure")
     flags.add_flags(group, RunConfig, ("suite", "corpus"))
     flags.add_flags(group, CorpusEntry, ("subset", "label_column"))
+    flags.add_flags(group, flags.VectorFiles, ("system",))
     flags.add_flags(group, RunConfig, ("extractor", "layers", "pool", "pca", "distance", "correct"))
     group = parser.add_argument_group("metrics and calibration")
     flags.add_flags(
@@ -60,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--plan", action="store_true", help="say what would run, what is cached and how long it takes")
     flags.add_cache(group)
     flags.add_flags(group, RunConfig, ("executor", "jobs", "batch", "memory", "device"))
+    options.add(group, ("--per-point", "FILE", "write every clip's own values and nearest neighbour: .csv or .parquet"))
     hidden = dict.fromkeys(("workers", "threads"), argparse.SUPPRESS)
     flags.add_flags(group, RunConfig, hidden, hidden)
     options.add_output(parser)
@@ -73,7 +82,12 @@ def config_of(args: argparse.Namespace) -> RunConfig:
     if args.groups is True or (not args.config and str(args.groups).endswith((".yaml", ".yml"))):
         args.config = args.config or (None if args.groups is True else args.groups)
         args.groups, args.across_groups = None, True
-    return flags.config_of(args, RunConfig, "run")
+    config = flags.config_of(args, RunConfig, "run")
+    if args.system is None:
+        return config
+    if len(config.extractors) > 1:
+        raise UsageError(f"--system {args.system!r} names one model, and there are {len(config.extractors)}.")
+    return config.model_copy(update={"extractors": [config.extractors[0].model_copy(update={"name": args.system})]})
 
 
 def run(args: argparse.Namespace) -> int:
@@ -94,8 +108,9 @@ def run(args: argparse.Namespace) -> int:
             print(line, file=sys.stderr)
         if config.suite == "lite":
             print(f"`earmark predict {result.folder / 'scores.csv'}` predicts the other subsets", file=sys.stderr)
+    written = options.write_files(args, {"per_point": lambda path: write_run_points(result.folder, path)})
     measured = not result.scores.rows or any(row.status == "ok" for row in result.scores.rows)
-    return 0 if measured and not result.lost else 1
+    return 0 if measured and written and not result.lost else 1
 
 
 def _table(scores: Scores) -> str:
@@ -121,3 +136,27 @@ def remarks(result: Run) -> list[str]:
         lines.append(f"{counted(len(failed), 'clip')} failed; {result.folder / 'failures.csv'} says why")
     lines.append(f"results in {result.folder}" + (f"; open {result.report}" if result.report else ""))
     return lines
+
+
+def write_run_points(folder: Path, path: str) -> None:
+    """Every clip's own values under every system, as `earmark evaluate --per-point` writes them for one."""
+    record = read_record(folder)
+    tables: list[dict[str, list[Any]]] = []
+    for entry in record["vectors"]:
+        key = {name: entry[name] for name in ("suite", "subset", "system")}
+        clips = load_vectors(folder, entry["subset"], entry["system"], entry["suite"])
+        points = {
+            (job["distance"], job.get("correction", "none"), protocol, metric): values
+            for job in record["evaluations"]
+            if {name: job[name] for name in key} == key
+            for (protocol, metric), values in load_points(
+                folder, entry["subset"], entry["system"], job["distance"], entry["suite"], job.get("correction", "none")
+            ).items()
+        }
+        if points:
+            columns = point_columns(Scores(per_point=points, point_ids=tuple(clips.ids)), clips.labels, clips.groups)
+            tables.append({name: [value] * len(clips.ids) for name, value in key.items()} | columns)
+    titles = dict.fromkeys(title for table in tables for title in table)
+    rows = [(table, len(table["suite"])) for table in tables]
+    columns = {title: [cell for table, n in rows for cell in table.get(title, [None] * n)] for title in titles}
+    write_columns(Path(path), columns, "per-point values")

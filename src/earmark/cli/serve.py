@@ -128,7 +128,7 @@ def _prepare(settings: Settings, args: argparse.Namespace) -> None:
 
 
 def _load_published(store: Store, *, quiet: bool) -> None:
-    from earmark.board.printed import load_published
+    from earmark.board.papers import load_published
 
     if not quiet:
         print("loading the papers' printed results …", file=sys.stderr)

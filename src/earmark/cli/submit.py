@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from earmark.errors import InputError, UsageError
+from earmark.scores import Scores
 from earmark.tables import read_bytes
 from earmark.wording import counted
 
 if TYPE_CHECKING:
-    from earmark.board.client import BoardClient
-    from earmark.submissions import Document, SystemCard, Verdict
+    from earmark.submissions import Document, Problem, SystemCard, Verdict
+    from earmark.submissions.client import BoardClient
 
 _PAGE = re.compile(r"(?<![:/])/(?:b/(?P<board>[^/]+)|submissions/|(?:submit|mine|sign-in|sign-up|how-to-submit)$).*")
 
@@ -64,20 +65,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from earmark.board.client import BoardRefusal
     from earmark.submissions import check
+    from earmark.submissions.client import BoardRefusal
 
     if not args.to and not args.dry_run:
         raise UsageError("Say where to send it: --to URL, or --dry-run to check it only.")
     if args.to:
-        args.to, args.board = _addressed(args.to, args.board, args.quiet)
+        args.to, args.board = _split_page(args.to, args.board, args.quiet)
     client = _client(args)
     document = _document(args)
     verdict = check(document)
     if not args.quiet:
-        _tell(document, verdict, args.to)
+        _print_summary(document, verdict, args.to)
     if verdict.problems:
-        return _refused((problem.pointer, problem.message) for problem in verdict.problems)
+        return _print_problems(verdict.problems)
     if args.dry_run:
         return _dry_run(client, document, verdict, args)
     assert client is not None
@@ -90,18 +91,18 @@ def run(args: argparse.Namespace) -> int:
         try:
             receipt = client.submit(document.to_bytes())
         except BoardRefusal as refusal:
-            if not refusal.errors:
+            if not refusal.problems:
                 raise
-            return _refused(refusal.errors, "the board says: ")
+            return _print_problems(refusal.problems, "the board says: ")
         if not args.quiet:
-            _note(receipt.notes, verdict)
+            _print_notes(receipt.notes, verdict)
     print(json.dumps(receipt._asdict(), ensure_ascii=False) if args.json else f"{receipt.permalink} ({receipt.state})")
     return 0
 
 
-def _addressed(text: str, board: str, quiet: bool) -> tuple[str, str]:
+def _split_page(text: str, board: str, quiet: bool) -> tuple[str, str]:
     """The address without the page that was copied with it, and the board: the one whose page it is, or as given."""
-    from earmark.board.client import checked_address
+    from earmark.submissions.client import checked_address
 
     given = checked_address(text)
     page = _PAGE.search(given)
@@ -115,7 +116,7 @@ def _addressed(text: str, board: str, quiet: bool) -> tuple[str, str]:
 
 
 def _client(args: argparse.Namespace) -> BoardClient | None:
-    from earmark.board.client import BoardClient, checked_address, sends_in_the_open
+    from earmark.submissions.client import BoardClient, checked_address, sends_in_the_open
 
     if not args.to:
         return None
@@ -125,23 +126,17 @@ def _client(args: argparse.Namespace) -> BoardClient | None:
             "Sending needs a token: set EARMARK_TOKEN to the one that the host of the board gave you, or make one at "
             f"{checked_address(args.to)}/sign-up where registration is open."
         )
-    client = BoardClient(args.to, token, sleep=_Waiting(args.quiet))
+    waiting = [] if args.quiet else ["the board does not answer yet; trying for a minute …"]
+
+    def wait(seconds: float) -> None:
+        if waiting:
+            print(waiting.pop(), file=sys.stderr)
+        time.sleep(seconds)
+
+    client = BoardClient(args.to, token, sleep=wait)
     if token and sends_in_the_open(client.address) and not args.quiet:
         print(f"{client.address} is not encrypted: others on the way can read your token", file=sys.stderr)
     return client
-
-
-class _Waiting:
-    """Waits, and says so the first time."""
-
-    def __init__(self, quiet: bool) -> None:
-        self._said = quiet
-
-    def __call__(self, seconds: float) -> None:
-        if not self._said:
-            print("the board does not answer yet; trying for a minute …", file=sys.stderr)
-            self._said = True
-        time.sleep(seconds)
 
 
 # --- what is sent ---------------------------------------------------------------------------------
@@ -149,36 +144,23 @@ class _Waiting:
 
 def _document(args: argparse.Namespace) -> Document:
     """The document that the file, the cards and the options make together."""
-    from earmark.submissions import read_document
+    from earmark.submissions import SystemCard, combined, read_document
 
     path = Path(args.scores)
     data = read_bytes(path, "score file")
     cards = _cards(Path(args.card)) if args.card else []
-    if args.name and len(cards) == 1:
-        cards = [replace(cards[0], name=args.name)]
-    elif args.name and not cards:
-        cards = _named(args.name)
-    document = read_document(data, filename=path.name, board=args.board, cards=None if args.name else cards)
-    return _renamed(document, args.name, cards) if args.name else document
-
-
-def _named(name: str) -> list[SystemCard]:
-    from earmark.submissions import SystemCard
-
-    return [SystemCard(name)]
-
-
-def _renamed(document: Document, name: str, cards: list[SystemCard]) -> Document:
-    """The document with its only system under another name; what its own card says is kept."""
-    from earmark.scores import Scores
-    from earmark.submissions import combined
-
+    if not args.name:
+        return read_document(data, filename=path.name, board=args.board, cards=cards)
+    if len(cards) <= 1:
+        cards = [replace(card, name=args.name) for card in cards] or [SystemCard(args.name)]
+    document = read_document(data, filename=path.name, board=args.board)
     systems = {row.system for row in document.scores}
     if len(systems) > 1 or len(cards) > 1:
         raise UsageError(f"--name names one system and {document.board} gets {len(systems)}; leave it out.")
-    said = [replace(card, name=name) for card in document.cards if card.name in systems]
-    rows = tuple(replace(row, system=name) for row in document.scores)
-    return replace(document, cards=(combined([*said, *cards]),), scores=Scores(rows))
+    # The document with its only system under another name; what its own card says is kept.
+    inside = [replace(card, name=args.name) for card in document.cards if card.name in systems]
+    rows = tuple(replace(row, system=args.name) for row in document.scores)
+    return replace(document, cards=(combined([*inside, *cards]),), scores=Scores(rows))
 
 
 def _cards(path: Path) -> list[SystemCard]:
@@ -196,74 +178,68 @@ def _cards(path: Path) -> list[SystemCard]:
         raise InputError(f"{path} is not readable as YAML ({detail}).") from error
     listed = plain["systems"] if isinstance(plain, dict) and set(plain) == {"systems"} else plain
     several = listed if isinstance(listed, list) else [listed]
-    return [card_from(one, f"{path}, card {number}") for number, one in enumerate(several, start=1)]
+    return [card_from(card, f"{path}, card {number}") for number, card in enumerate(several, start=1)]
 
 
-# --- what is said ---------------------------------------------------------------------------------
+# --- what is printed ------------------------------------------------------------------------------
 
 
-def _tell(document: Document, verdict: Verdict, target: str | None) -> None:
-    """What will be sent, on stderr."""
+def _print(line: str) -> None:
+    """A line on stderr; what could steer a terminal is written out."""
+    print(line if line.isprintable() else repr(line)[1:-1], file=sys.stderr)
+
+
+def _print_summary(document: Document, verdict: Verdict, target: str | None) -> None:
+    """What will be sent."""
     names = [card.name for card in document.cards]
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     rows = document.scores.rows
-    subsets = len({row.subset for row in rows})
     metrics = sorted({row.metric for row in rows})
-    lines = [
-        f"board    {document.board}{f' at {target}' if target else ''}",
-        f"systems  {', '.join(names[:5])}{more}",
-        f"scores   {counted(len(rows), 'row')}: {counted(subsets, 'subset')} × {', '.join(metrics[:8])}"
-        + (" …" if len(metrics) > 8 else ""),
-        f"size     {len(document.to_bytes()):,} bytes, SHA-256 {document.digest[:16]}…",
-    ]
-    lines += [f"warning  {warning}" for warning in verdict.warnings[:10]]
+    subsets = counted(len({row.subset for row in rows}), "subset")
+    _print(f"board    {document.board}{f' at {target}' if target else ''}")
+    _print(f"systems  {', '.join(names[:5])}{more}")
+    shown = ", ".join(metrics[:8]) + (" …" if len(metrics) > 8 else "")
+    _print(f"scores   {counted(len(rows), 'row')}: {subsets} × {shown}")
+    _print(f"size     {len(document.to_bytes()):,} bytes, SHA-256 {document.digest[:16]}…")
+    for warning in verdict.warnings[:10]:
+        _print(f"warning  {warning}")
     if len(verdict.warnings) > 10:
-        lines.append(f"warning  and {len(verdict.warnings) - 10} more")
-    for line in lines:
-        print(line if line.isprintable() else repr(line)[1:-1], file=sys.stderr)
+        _print(f"warning  and {len(verdict.warnings) - 10} more")
 
 
-def _refused(problems: Iterable[tuple[str, str]], who: str = "") -> int:
+def _print_problems(problems: Iterable[Problem], who: str = "") -> int:
     """Everything that is wrong and where, and exit code 1."""
-    for pointer, sentence in problems:
-        line = f"{who}{pointer} {sentence}".strip()
-        print(f"earmark: {line if line.isprintable() else repr(line)[1:-1]}", file=sys.stderr)
+    for problem in problems:
+        _print("earmark: " + f"{who}{problem.pointer} {problem.message}".strip())
     print("earmark: nothing was sent.", file=sys.stderr)
     return 1
 
 
-def _note(notes: Iterable[str], verdict: Verdict) -> None:
-    """What the board remarks and we did not know, such as subsets that are new to it, on stderr."""
+def _print_notes(notes: Iterable[str], verdict: Verdict) -> None:
+    """What the board remarks and we did not know, such as subsets that are new to it."""
     for note in notes:
         if note not in verdict.warnings:
-            print(f"remark   {note if note.isprintable() else repr(note)[1:-1]}", file=sys.stderr)
+            _print(f"remark   {note}")
 
 
 def _dry_run(client: BoardClient | None, document: Document, verdict: Verdict, args: argparse.Namespace) -> int:
     """Ask the board too, which may be of another version and have other rules."""
-    asked = client is not None
+    from earmark.submissions.client import problems_in
+
     if client is not None:
         answer = client.validate(document.to_bytes())
         if answer["problems"]:
-            said = ((str(one.get("pointer", "")), str(one.get("detail", ""))) for one in answer["problems"])
-            return _refused(said, "the board says: ")
+            return _print_problems(problems_in(answer["problems"]), "the board says: ")
         if not args.quiet:
-            _note(map(str, answer.get("warnings") or ()), verdict)
-    found = {
-        "board": document.board,
-        "systems": [card.name for card in document.cards],
-        "rows": len(document.scores),
-        "digest": document.digest,
-        "asked_board": asked,
-    }
-    print(json.dumps(found, ensure_ascii=False) if args.json else _fine(document, asked))
+            _print_notes(map(str, answer.get("warnings") or ()), verdict)
+    if args.json:
+        names = [card.name for card in document.cards]
+        plain = {"board": document.board, "systems": names, "rows": len(document.scores), "digest": document.digest}
+        print(json.dumps({**plain, "asked_board": client is not None}, ensure_ascii=False))
+    else:
+        extent = f"{counted(len(document.scores), 'row')} of {counted(len(document.cards), 'system')}"
+        print(f"{extent}: checked {'here' if client is None else 'here and by the board'}, nothing sent")
     return 0
-
-
-def _fine(document: Document, asked: bool) -> str:
-    who = "here and by the board" if asked else "here"
-    what = f"{counted(len(document.scores), 'row')} of {counted(len(document.cards), 'system')}"
-    return f"{what}: checked {who}, nothing sent"
 
 
 def _confirm(args: argparse.Namespace) -> None:

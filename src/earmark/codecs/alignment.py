@@ -79,8 +79,13 @@ def calibrate(pairs: Sequence[tuple[Waveform, Waveform]], rate: int) -> Delay:
     sharpness = float(np.median([lag.sharpness for lag in lags]))
     agreed = (sharpness >= SHARP and spread <= AGREED) or (not few and spread <= SAME)
     if agreed and not _at_the_edge(lag):
-        return Delay(_snapped(lag, rate), "waveform", spread, len(usable), few)
-    reason = "; ".join(part for part in (few, _why_not_waveform(sharpness, spread)) if part)
+        whole = round(lag * rate)
+        snapped = whole / rate if abs(lag * rate - whole) < SNAP else lag
+        return Delay(snapped, "waveform", spread, len(usable), few)
+    why_not = f"the waveform's correlation has no sharp peak ({sharpness:.1f} times the next)"
+    if spread > AGREED:
+        why_not = f"the best lag of the waveform differs between clips (by {1000 * spread:.0f} ms)"
+    reason = "; ".join(part for part in (few, why_not) if part)
     lag, spread = _middle([envelope_lag(clean, heard, rate).seconds for clean, heard in usable])
     if _at_the_edge(lag):
         beyond = f"no lag within {1000 * REACH:.0f} ms fits, so none is taken out: state the delay on the card"
@@ -191,17 +196,6 @@ def _middle(values: Sequence[float]) -> tuple[float, float]:
 
 def _at_the_edge(seconds: float) -> bool:
     return abs(seconds) >= REACH - 1.5 * ENVELOPE_HOP / ENVELOPE_RATE
-
-
-def _snapped(seconds: float, rate: int) -> float:
-    whole = round(seconds * rate)
-    return whole / rate if abs(seconds * rate - whole) < SNAP else seconds
-
-
-def _why_not_waveform(sharpness: float, spread: float) -> str:
-    if spread > AGREED:
-        return f"the best lag of the waveform differs between clips (by {1000 * spread:.0f} ms)"
-    return f"the waveform's correlation has no sharp peak ({sharpness:.1f} times the next)"
 
 
 def _loud(samples: Waveform) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.cards import Card
 from earmark.errors import UsageError
 from earmark.scores.spelling import refuse_reserved
 from earmark.vectors.texts import as_text
@@ -24,7 +25,7 @@ Status = Literal["public", "blind", "synthetic", "local"]
 
 
 @dataclass(frozen=True)
-class CorpusCard:
+class CorpusCard(Card):
     """What is known of a corpus: where it comes from, on what terms, and whether the world may hear it."""
 
     name: str

@@ -275,7 +275,7 @@ def read_card(folder: Path, name: str, source: str) -> CorpusCard:
         return CorpusCard(name=name, source=source)
     except (OSError, ValueError) as error:
         raise InputError(f"{place} is not a readable card ({error}): correct or remove it.") from error
-    known = [field.name for field in dataclasses.fields(CorpusCard)]
+    known = CorpusCard.field_names()
     if not isinstance(stored, dict) or not all(isinstance(value, str) for value in stored.values()):
         raise InputError(f"{place} is not a card: it must be an object of texts ({', '.join(known)}).")
     for key in stored:

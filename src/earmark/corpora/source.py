@@ -5,7 +5,7 @@ hub:owner/name   a Hugging Face dataset
 clips.csv        a manifest (.csv, .tsv, .parquet)
 recordings/      a folder: with a manifest in it, an AudioFolder with metadata, a saved dataset, or a folder of folders
 one.wav          a single file
-mypackage:birds  an import path to a Corpus, or to a function that returns one
+mypackage:birds  an import path to a Corpus, or to a function that returns one; also my_file.py:birds
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def open_corpus(spec: str, *, label_column: str | None = None, groups: str | Non
     place = Path(spec).expanduser()
     if place.exists():
         return _open_place(place)
-    if colon and all(part.isidentifier() for part in (*name.split("."), *rest.split("."))):
+    module = [] if name.endswith(".py") else name.split(".")
+    if colon and all(part.isidentifier() for part in (*module, *rest.split("."))):
         found = load_path(spec, "corpus")
         return _checked(found() if callable(found) else found, spec)
     known = {*manifest.SUFFIXES, *SUFFIXES}

@@ -11,19 +11,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip, Corpus, groups_of
 from earmark.embedding import pooling
-from earmark.embedding.hearing import BATCH_CLIPS, Heard, hear, length_of, sentence, windows
+from earmark.embedding.hearing import BATCH_CLIPS, Heard, hear, length_of, windows
 from earmark.embedding.pca import reduce
 from earmark.errors import InputError, UsageError
 from earmark.extractors.catalogue import open_extractor
 from earmark.extractors.contract import Extractor
 from earmark.progress import Progress, progress_bar
+from earmark.runs.engine import reason_of
 
 __all__ = ["Embedded", "Embedding", "Failure", "embed", "embed_audio", "fit_extractor"]
 
@@ -127,7 +128,6 @@ def embed(
     batch: int = BATCH_CLIPS,
     threads: int | None = None,
     progress: Progress = False,
-    on_failure: Literal["record", "raise"] = "record",
     checkpoint: str | PathLike[str] | None = None,
 ) -> Embedded:
     """Every pooling of every clip from one forward pass.
@@ -157,8 +157,6 @@ def embed(
                     vectors[place], dimension = _pooled(heard, names, dimension)
                     lengths[place] = heard.sound.seconds if heard.sound is not None else 0.0
                 except InputError as error:
-                    if on_failure == "raise":
-                        raise InputError(f"{clips[place].id}: {error}") from error
                     failed[place] = Failure(clips[place].id, str(error))
                     refused += heard.sound is not None
                 tick()
@@ -215,7 +213,7 @@ def fit_extractor(
 def _pooled(heard: Heard, names: Sequence[str], dimension: int | None) -> tuple[list[pooling.Vector], int]:
     """A clip's vectors, and how many features its frames have: as many as those of the clips before."""
     if heard.error is not None:
-        raise InputError(sentence(heard.error)) from heard.error
+        raise InputError(reason_of(heard.error)) from heard.error
     assert heard.frames is not None
     shape = heard.frames.values.shape
     if dimension is not None and len(shape) == 2 and shape[1] != dimension:

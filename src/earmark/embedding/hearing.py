@@ -21,12 +21,12 @@ from typing import NamedTuple
 
 from earmark import audio
 from earmark.corpora.clips import Clip, length_of
-from earmark.errors import EarmarkError, InputError, MissingExtra, UsageError
+from earmark.errors import InputError, MissingExtra, UsageError
 from earmark.extractors.catalogue import as_frames
 from earmark.extractors.contract import Extractor, Frames, Waveform
 from earmark.workers import thread_count
 
-__all__ = ["BATCH_CLIPS", "Heard", "Sound", "hear", "length_of", "listen", "sentence", "windows"]
+__all__ = ["BATCH_CLIPS", "Heard", "Sound", "hear", "length_of", "listen", "windows"]
 
 BATCH_CLIPS = 16
 BATCH_SECONDS = 240.0  # of padded sound given to an extractor at once, if it is more than one clip
@@ -112,12 +112,6 @@ def listen(clip: Clip, rate: int) -> Sound | Exception:
         return Sound(audio.peak_normalise(samples), len(samples) / given, native, channels)
     except Exception as error:
         return error
-
-
-def sentence(error: Exception) -> str:
-    """An error as a reason: our own say all; of others the type says more than the text."""
-    text = " ".join(str(error).split())
-    return text if isinstance(error, EarmarkError) else f"{type(error).__name__}: {text}"
 
 
 def _heard(

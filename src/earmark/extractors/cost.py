@@ -61,7 +61,8 @@ def measure_cost(open_it: Callable[[], Extractor], *, seconds: float = 1.0, batc
         raise UsageError(f"{name} learns from a subset before it hears: its cost is measured in a run, not alone.")
     noise = np.random.default_rng(0).standard_normal((batch, max(1, round(extractor.card.rate * seconds))))
     clips = list((0.1 * noise).astype(np.float32))
-    gpu = _gpu_of(extractor)
+    on_gpu = str(getattr(extractor, "device", "cpu")).startswith("cuda") and "torch" in sys.modules
+    gpu: Any = sys.modules["torch"].cuda if on_gpu else None
     if gpu is not None:
         gpu.reset_peak_memory_stats()
     _answers(extractor, clips)  # loads what is loaded late, compiles what is compiled
@@ -72,13 +73,14 @@ def measure_cost(open_it: Callable[[], Extractor], *, seconds: float = 1.0, batc
         _answers(extractor, clips)
         timed.append(time.perf_counter() - started)
     peak = gpu.max_memory_allocated() if gpu is not None else _peak(before)
+    unique = {id(weights): weights.numel() for module in modules for weights in module.parameters()}
     macs, notes = _macs(extractor, clips[:1], modules)
     return Cost(
         name=name,
         device=gpu.get_device_name() if gpu is not None else "cpu",
         seconds=seconds,
         batch=batch,
-        parameters=_parameters(modules) if modules else extractor.card.parameters,
+        parameters=sum(unique.values()) if modules else extractor.card.parameters,
         macs_per_second=None if macs is None else macs / seconds,
         peak_memory=peak,
         real_time_factor=statistics.median(timed) / (seconds * batch),
@@ -114,11 +116,6 @@ def _modules(thing: Any, depth: int = 3, seen: set[int] | None = None) -> Iterat
             yield from _modules(value, depth - 1, seen)
 
 
-def _parameters(modules: list[Any]) -> int:
-    unique = {id(weights): weights.numel() for module in modules for weights in module.parameters()}
-    return sum(unique.values())
-
-
 def _macs(extractor: Extractor, clips: list[Waveform], modules: list[Any]) -> tuple[float | None, tuple[str, ...]]:
     if not modules:
         if extractor.card.parameters == 0:
@@ -132,12 +129,6 @@ def _macs(extractor: Extractor, clips: list[Waveform], modules: list[Any]) -> tu
     )
     notes = ("recurrent layers are not in the MACs",) if recurrent else ()
     return counter.get_total_flops() / 2, notes
-
-
-def _gpu_of(extractor: Extractor) -> Any | None:
-    torch = sys.modules.get("torch")
-    device = str(getattr(extractor, "device", "cpu"))
-    return torch.cuda if torch is not None and device.startswith("cuda") else None
 
 
 # --- memory of the process -----------------------------------------------------------------------------------

@@ -61,7 +61,10 @@ class LogMel:
 
 def log_mel(waveform: Waveform) -> Floats:
     """The log-mel spectrogram [T, 128] of one clip at 16 kHz, in decibels."""
-    padded = np.pad(_at_least_a_window(waveform), WINDOW // 2, mode="reflect")
+    samples = np.ascontiguousarray(waveform, dtype=np.float32)
+    missing = max(0, WINDOW - len(samples))
+    centred = np.pad(samples, (missing // 2, missing - missing // 2))
+    padded = np.pad(centred, WINDOW // 2, mode="reflect")
     frames = np.lib.stride_tricks.sliding_window_view(padded, WINDOW)[::HOP]
     window, bank = _window(), _banded()
     out = np.empty((len(frames), BANDS), np.float32)
@@ -99,12 +102,6 @@ def _banded() -> _Banded:
 @cache
 def _window() -> Floats:
     return (0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(WINDOW) / WINDOW)).astype(np.float32)
-
-
-def _at_least_a_window(waveform: Waveform) -> Floats:
-    samples = np.ascontiguousarray(waveform, dtype=np.float32)
-    missing = WINDOW - len(samples)
-    return samples if missing <= 0 else np.pad(samples, (missing // 2, missing - missing // 2))
 
 
 @compiled

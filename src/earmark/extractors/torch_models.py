@@ -169,7 +169,9 @@ class TorchExtractor:
         return self._network
 
     def _run(self, waveforms: Sequence[Waveform], layers: Sequence[int]) -> Iterator[tuple[int, dict[int, Frames]]]:
-        heard = [self._cut(waveform) for waveform in waveforms]
+        context = self.card.context_seconds
+        most = None if context is None else round(context * self.card.rate)
+        heard = [waveform[:most] for waveform in waveforms]
         arrays = [self.prepare(waveform) for waveform in heard]
         waiting = list(_grouped(arrays, self.pads))
         while waiting:
@@ -189,10 +191,6 @@ class TorchExtractor:
                 answers = {layer: self._brought_back(answers[layer]) for layer in layers}
             for row, clip in enumerate(clips):
                 yield clip, {layer: self._frames(answers[layer][row], samples[row]) for layer in layers}
-
-    def _cut(self, waveform: Waveform) -> Waveform:
-        context = self.card.context_seconds
-        return waveform if context is None else waveform[: round(context * self.card.rate)]
 
     def _forward(
         self, arrays: Sequence[NDArray[np.float32]], samples: tuple[int, ...], layers: Sequence[int]

@@ -123,7 +123,9 @@ def train(
             "extras": extras or {},
         }
         if checkpoint is not None:
-            _save(torch, state, checkpoint)
+            checkpoint.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(checkpoint) as part, part.open("wb") as handle:
+                torch.save(state, handle)
         if tell is not None:
             tell(epoch)
     network.load_state_dict(state["best"])
@@ -156,9 +158,3 @@ def _evaluate(network: Any, loss: Any, load: Any, indices: list[int], batch: int
             chosen = indices[start : start + batch]
             total += float(loss(load(chosen), None)) * len(chosen)
     return total / len(indices)
-
-
-def _save(torch: Any, state: dict[str, Any], target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(target) as part, part.open("wb") as handle:
-        torch.save(state, handle)

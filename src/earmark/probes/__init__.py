@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from earmark.probes.contract import Finding, Responses, Task, TaskCard
+from earmark.probes.contract import Responses, Task, TaskCard
+from earmark.probes.scoring import measured, not_applicable
 from earmark.probes.tasks import TASKS, open_task, task_cards
+from earmark.scores import Row
 
-Heard = Responses  # the name of version 0.1.0
-
-__all__ = ["TASKS", "Finding", "Heard", "Responses", "Task", "TaskCard", "open_task", "task_cards"]
+__all__ = ["TASKS", "Responses", "Row", "Task", "TaskCard", "measured", "not_applicable", "open_task", "task_cards"]

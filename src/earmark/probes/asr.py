@@ -28,10 +28,20 @@ from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip
 from earmark.errors import UsageError, require
-from earmark.probes.contract import RESAMPLES, Finding, Responses, draw_clips, join_notes, pair_clips, ratio_interval
+from earmark.probes.contract import Responses
+from earmark.probes.scoring import (
+    RESAMPLES,
+    draw_clips,
+    join_notes,
+    measured,
+    not_applicable,
+    pair_clips,
+    ratio_interval,
+)
 from earmark.probes.tasks import CARDS
 from earmark.progress import Progress
 from earmark.registry import Registry
+from earmark.scores import Row
 from earmark.specs import parse_spec
 from earmark.wording import counted
 
@@ -82,17 +92,17 @@ class Recognition:
     def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Responses:
         return self.recogniser.transcribe(clips, progress=progress)
 
-    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Finding]:
+    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Row]:
         """Scores `wer`, `wer:difference` and `dwer`, protocol `all`."""
         pairs = pair_clips(clips, clean, coded)
         before, after = _texts(clean, pairs.clean), _texts(coded, pairs.coded)
         draws = draw_clips(pairs.clips, self.bootstrap, seed) if pairs.clips else np.zeros((0, 0))
         silent = f"{self.recogniser.name} heard no word in the clean clips"
-        changed = _finding("dwer", count_errors(before, after), draws, pairs.left_out, silent)
+        changed = _rate("dwer", count_errors(before, after), draws, pairs.left_out, silent)
         kept = [row for row, clip in enumerate(pairs.clips) if self.transcripts and has_transcript(clip)]
         if not kept:
             why = "no clip has a transcript: give sentences (two words or more) as labels"
-            return [*(Finding.not_applicable(metric, "all", why) for metric in ("wer", "wer:difference")), changed]
+            return [*(not_applicable(metric, "all", why) for metric in ("wer", "wer:difference")), changed]
         chosen = [pairs.clips[row] for row in kept]
         transcripts = [clip.label or "" for clip in chosen]
         draws = draw_clips(chosen, self.bootstrap, seed)
@@ -102,7 +112,7 @@ class Recognition:
         without = len(pairs.clips) - len(kept)
         note = join_notes(pairs.left_out, f"{counted(without, 'clip')} without transcript" if without else "")
         lost = WordErrors(wrong.errors - wrong_before.errors, wrong.words)
-        return [_finding("wer", wrong, draws, note), _finding("wer:difference", lost, draws, note), changed]
+        return [_rate("wer", wrong, draws, note), _rate("wer:difference", lost, draws, note), changed]
 
 
 def has_transcript(clip: Clip) -> bool:
@@ -110,12 +120,12 @@ def has_transcript(clip: Clip) -> bool:
     return len((clip.label or "").split()) > 1
 
 
-def _finding(metric: str, errors: WordErrors, draws: NDArray[Any], note: str, silent: str = "") -> Finding:
+def _rate(metric: str, errors: WordErrors, draws: NDArray[Any], note: str, silent: str = "") -> Row:
     if errors.rate is None:
-        return Finding.not_applicable(metric, "all", join_notes(silent, note) or "no words")
+        return not_applicable(metric, "all", join_notes(silent, note) or "no words")
     between = ratio_interval(errors.errors, errors.words, draws) if len(draws) else (None, None)
     reason = join_notes(counted(int(errors.words.sum()), "word"), note)
-    return Finding.measured(metric, "all", errors.rate, between, n=len(errors.words), reason=reason)
+    return measured(metric, "all", errors.rate, between, n=len(errors.words), reason=reason)
 
 
 def _texts(responses: Responses, rows: NDArray[np.int64]) -> list[str]:

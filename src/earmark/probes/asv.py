@@ -26,10 +26,12 @@ from earmark.extractors.contract import Extractor, ExtractorCard, Frames, Wavefo
 from earmark.extractors.pretrained import fill, find, read_state, stripped, versioned
 from earmark.extractors.torch_models import Settings, device_of
 from earmark.probes import verification
-from earmark.probes.contract import Finding, Responses, draw_clips, join_notes, mean_interval, pair_clips
+from earmark.probes.contract import Responses
 from earmark.probes.encoding import EncoderTask, codes_of, unit_vectors
+from earmark.probes.scoring import draw_clips, join_notes, mean_interval, measured, not_applicable, pair_clips
 from earmark.probes.tasks import CARDS
 from earmark.probes.verification import Trials
+from earmark.scores import Row
 from earmark.specs import parse_spec
 from earmark.wording import counted
 
@@ -74,16 +76,16 @@ class Verification(EncoderTask):
                 return Ecapa(spec.argument or "", **{**spec.options, **options})
         return super().open_model(model, options)
 
-    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Finding]:
+    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Row]:
         """Scores of both protocols, and `speaker_similarity`."""
         pairs = pair_clips(clips, clean, coded)
         if not pairs.clips:
             why = pairs.left_out or "there are no clips"
-            return [*_none(why), Finding.not_applicable("speaker_similarity", "all", why)]
+            return [*_none(why), not_applicable("speaker_similarity", "all", why)]
         before, after = map(unit_vectors, self.vectors(pairs, clean, coded))
         cosines = np.clip(np.einsum("ij,ij->i", before, after), -1.0, 1.0)
         between = mean_interval(cosines, draw_clips(pairs.clips, self.bootstrap, seed))
-        similarity = Finding.measured(
+        similarity = measured(
             "speaker_similarity", "all", float(cosines.mean()), between, n=len(pairs.clips), reason=pairs.left_out,
             distance="cosine",
         )  # fmt: skip
@@ -102,7 +104,7 @@ class Verification(EncoderTask):
             *self._rates("clean_enrol", crossed, plain, n, note, seed),
         ]
 
-    def _rates(self, protocol: str, trials: Trials, plain: Trials, n: int, note: str, seed: int) -> list[Finding]:
+    def _rates(self, protocol: str, trials: Trials, plain: Trials, n: int, note: str, seed: int) -> list[Row]:
         """Error rates of trials, and their difference to those of the clean clips."""
         errors = verification.curve(trials)
         ranges, clean = (
@@ -118,13 +120,13 @@ class Verification(EncoderTask):
             ("min_dcf", cost, ranges.min_dcf, f"p_target {self.p_target:g}; {reason}"),
         )
         return [
-            Finding.measured(metric, protocol, value, between, n=n, reason=why, distance="cosine")
+            measured(metric, protocol, value, between, n=n, reason=why, distance="cosine")
             for metric, value, between, why in rates
         ]
 
 
-def _none(why: str) -> list[Finding]:
-    return [Finding.not_applicable(metric, protocol, why) for protocol in _ENROLMENTS for metric in _METRICS]
+def _none(why: str) -> list[Row]:
+    return [not_applicable(metric, protocol, why) for protocol in _ENROLMENTS for metric in _METRICS]
 
 
 def _all_trials(speakers: Codes, seed: int) -> TrialClips:

@@ -13,42 +13,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from dataclasses import dataclass, field, fields
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.calibrate.bootstrap import interval, resample
-from earmark.calibrate.permutation import Null
 from earmark.cards import Card
-from earmark.corpora.clips import Clip, groups_of
+from earmark.corpora.clips import Clip
 from earmark.embedding.pooling import Block, widened
 from earmark.errors import InputError
 from earmark.progress import Progress
 from earmark.scores import Row
 from earmark.wording import counted
 
-__all__ = [
-    "RESAMPLES",
-    "Finding",
-    "PairedClips",
-    "Responses",
-    "Task",
-    "TaskCard",
-    "align_widths",
-    "draw_clips",
-    "group_codes",
-    "join_notes",
-    "mean_interval",
-    "pair_clips",
-    "ratio_interval",
-]
-
-RESAMPLES = 300  # bootstrap draws behind every interval
-
-Floats = NDArray[np.float64]
-Interval = tuple[float, float] | tuple[None, None]
+__all__ = ["Responses", "Task", "TaskCard", "align_widths"]
 
 
 @dataclass(frozen=True)
@@ -67,43 +46,6 @@ class TaskCard(Card):
     citation: str = ""
     version: str = "1"  # part of the cache key: raise it when what is heard changes
     notes: str = ""
-
-
-class Finding(Row):
-    """The row of a task: a value, or a status and a reason. Suite, subset, system, version and inputs are the run's.
-
-    `n` counts clips. With status `ok` the reason says what else a reader should know (trials, clips left out).
-    """
-
-    __slots__ = ()
-
-    def __init__(self, metric: str, protocol: str = "all", value: float | None = None, **cells: Any) -> None:
-        super().__init__(metric=metric, protocol=protocol, value=value, **cells)
-
-    @classmethod
-    def measured(
-        cls, metric: str, protocol: str, value: float, between: tuple[float | None, float | None], **more: Any
-    ) -> Finding:
-        """A value with its interval."""
-        return cls(metric, protocol, value, low=between[0], high=between[1], **more)
-
-    def against(self, luck: Null | None) -> Finding:
-        """The same with what shuffled labels reach beside it, where that was computed."""
-        if luck is None:
-            return self
-        return replace(
-            self, baseline=luck.baseline, lift=luck.lift, p_value=luck.p_value,
-            baseline_low=luck.low, baseline_high=luck.high,
-        )  # fmt: skip
-
-    @classmethod
-    def not_applicable(cls, metric: str, protocol: str, reason: str) -> Finding:
-        return cls(metric, protocol, n=0, status="not_applicable", reason=reason)
-
-    def cells(self) -> dict[str, Any]:
-        """The columns that a task fills."""
-        run = ("suite", "subset", "system", "version", "inputs")
-        return {name: cell for name, cell in self.as_dict().items() if name not in run}
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,62 +132,4 @@ class Task(Protocol):
 
     def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Responses: ...
 
-    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Finding]: ...
-
-
-# --- what scores are made of ---------------------------------------------------------------------------------
-
-
-class PairedClips(NamedTuple):
-    """Clips heard both clean and coded, with their rows in the two, and a sentence on those left out."""
-
-    clips: list[Clip]
-    clean: NDArray[np.int64]
-    coded: NDArray[np.int64]
-    left_out: str
-
-
-def pair_clips(clips: Sequence[Clip], clean: Responses, coded: Responses) -> PairedClips:
-    """The clips that both have heard, in the order of `clips`; coded clips bear the ids of the clean ones."""
-    before, after = clean.rows(), coded.rows()
-    kept = [clip for clip in clips if clip.id in before and clip.id in after]
-    missing = [clip.id for clip in clips if clip.id not in before or clip.id not in after]
-    left_out = ""
-    if missing:
-        first = missing[0]
-        why = coded.failures.get(first) or clean.failures.get(first) or "it was not heard"
-        left_out = f"{counted(len(missing), 'clip')} left out, first {first}: {why}"
-    rows = [np.array([side[clip.id] for clip in kept], np.int64) for side in (before, after)]
-    return PairedClips(kept, rows[0], rows[1], left_out)
-
-
-def join_notes(*notes: str) -> str:
-    """Notes on a score as one reason, the empty ones left out."""
-    return "; ".join(note for note in notes if note)
-
-
-def group_codes(clips: Sequence[Clip]) -> NDArray[np.int64] | None:
-    """A number for each clip's group; None when no clip has one. Clips without a group are groups of their own."""
-    groups = groups_of(clips)
-    if groups is None:
-        return None
-    names = [f"clip {number}" if group is None else f"group {group}" for number, group in enumerate(groups)]
-    return np.unique(names, return_inverse=True)[1].astype(np.int64)
-
-
-def draw_clips(clips: Sequence[Clip], resamples: int, seed: int) -> NDArray[Any]:
-    """How often each clip is drawn, [resamples, clips]; whole groups are drawn where there are groups."""
-    return resample(np.arange(len(clips)), group_codes(clips), resamples, seed)
-
-
-def ratio_interval(above: Floats, below: Floats, draws: NDArray[Any]) -> Interval:
-    """The interval of sum(above) / sum(below) when clips are drawn: errors over words, say."""
-    weights = draws.astype(np.float64)
-    totals = weights @ below
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return interval(np.where(totals > 0, (weights @ above) / totals, np.nan))
-
-
-def mean_interval(values: Floats, draws: NDArray[Any]) -> Interval:
-    """The interval of a mean over clips."""
-    return ratio_interval(values, np.ones(len(values)), draws)
+    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Row]: ...

@@ -21,9 +21,19 @@ from numpy.typing import NDArray
 from earmark.corpora.clips import Clip
 from earmark.errors import InputError, UsageError
 from earmark.extractors.contract import Extractor, LayeredExtractor
-from earmark.probes.contract import Finding, Responses, draw_clips, group_codes, join_notes, mean_interval, pair_clips
+from earmark.probes.contract import Responses
 from earmark.probes.encoding import EncoderTask, LayerMean
+from earmark.probes.scoring import (
+    draw_clips,
+    group_codes,
+    join_notes,
+    mean_interval,
+    measured,
+    not_applicable,
+    pair_clips,
+)
 from earmark.probes.tasks import CARDS
+from earmark.scores import Row
 from earmark.wording import counted
 
 __all__ = ["FOLDS", "Emotion", "folds_of", "predict"]
@@ -54,7 +64,7 @@ class Emotion(EncoderTask):
         layered = self.layers == "mean" and isinstance(extractor, LayeredExtractor) and extractor.layers
         return LayerMean(extractor) if layered else extractor  # type: ignore[arg-type]
 
-    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Finding]:
+    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Row]:
         """Scores `er_accuracy` and `er_accuracy:difference`, protocol `all`."""
         pairs = pair_clips(clips, clean, coded)
         kept = [row for row, clip in enumerate(pairs.clips) if clip.label]
@@ -63,17 +73,18 @@ class Emotion(EncoderTask):
             cut = folds_of(chosen, self.folds, seed)
         except InputError as error:
             why = join_notes(str(error), pairs.left_out)
-            return [Finding.not_applicable(name, "all", why) for name in self.card.metrics]
+            return [not_applicable(name, "all", why) for name in self.card.metrics]
         before, after = (values[kept] for values in self.vectors(pairs, clean, coded))
         answers = predict(before, (before, after), cut)
         right_before, right = ((answer == cut.labels).astype(np.float64) for answer in answers)
         draws = draw_clips(chosen, self.bootstrap, seed)
         value, baseline = float(right.mean()), shuffled_accuracy(answers[1], cut)
-        lost, shared = right - right_before, {"n": len(kept), "reason": join_notes(cut.note, pairs.left_out)}
+        lost = right - right_before
+        shared: dict[str, Any] = {"n": len(kept), "reason": join_notes(cut.note, pairs.left_out)}
         return [
-            Finding.measured("er_accuracy", "all", value, mean_interval(right, draws), baseline=baseline,
-                             lift=value - baseline, **shared),
-            Finding.measured("er_accuracy:difference", "all", float(lost.mean()), mean_interval(lost, draws), **shared),
+            measured("er_accuracy", "all", value, mean_interval(right, draws), baseline=baseline,
+                     lift=value - baseline, **shared),
+            measured("er_accuracy:difference", "all", float(lost.mean()), mean_interval(lost, draws), **shared),
         ]  # fmt: skip
 
 

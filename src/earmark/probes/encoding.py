@@ -15,7 +15,8 @@ from earmark.embedding.pooling import parse
 from earmark.errors import UsageError
 from earmark.extractors.catalogue import open_extractor
 from earmark.extractors.contract import Extractor, Frames, LayeredExtractor, Waveform
-from earmark.probes.contract import RESAMPLES, PairedClips, Responses, TaskCard, align_widths
+from earmark.probes.contract import Responses, TaskCard, align_widths
+from earmark.probes.scoring import RESAMPLES, PairedClips
 from earmark.progress import Progress
 
 __all__ = ["EncoderTask", "LayerMean", "codes_of", "encode_clips", "opened_card", "unit_vectors"]

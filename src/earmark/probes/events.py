@@ -26,11 +26,13 @@ from earmark.extractors.contract import Extractor
 from earmark.extractors.pretrained import load_model
 from earmark.extractors.spectrogram_transformer import AST
 from earmark.extractors.torch_models import Batch
-from earmark.probes.contract import Finding, Responses, Task, draw_clips, join_notes, mean_interval, pair_clips
+from earmark.probes.contract import Responses, Task
 from earmark.probes.encoding import EncoderTask
 from earmark.probes.retrieval import RetrievalTask, answers, chance, label_codes
+from earmark.probes.scoring import draw_clips, join_notes, mean_interval, measured, not_applicable, pair_clips
 from earmark.probes.tasks import CARDS
 from earmark.progress import Progress
+from earmark.scores import Row
 from earmark.specs import parse_spec
 from earmark.wording import counted
 
@@ -48,7 +50,7 @@ class EventRetrieval(RetrievalTask):
 
     card = CARDS["events"]
 
-    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Finding]:
+    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Row]:
         """Scores `accuracy`, `aec_map` and `aec_map:difference`, protocol `clean_enrol`."""
         pairs = pair_clips(clips, clean, coded)
         before, after = self.vectors(pairs, clean, coded)
@@ -56,7 +58,7 @@ class EventRetrieval(RetrievalTask):
         values = answers(after, before, codes, ("hit", "ap")) if len(codes) else {}
         if not any(np.isfinite(answer).any() for answer in values.values()):
             why = join_notes("no two clips share a label", pairs.left_out)
-            return [Finding.not_applicable(name, "clean_enrol", why) for name in self.card.metrics]
+            return [not_applicable(name, "clean_enrol", why) for name in self.card.metrics]
         draws = draw_clips(pairs.clips, self.bootstrap, seed)
         means = {name: float(np.nanmean(answer)) for name, answer in values.items()}
         luck = chance(after, before, codes, means, self.permutations, seed) if self.permutations else {}
@@ -66,16 +68,16 @@ class EventRetrieval(RetrievalTask):
             ("aec_map", "ap", values["ap"]),
             ("aec_map:difference", "", lost),
         )
-        findings = []
+        rows = []
         for metric, name, answer in measures:
             kept = np.isfinite(answer)
             value = means[name] if name else float(answer[kept].mean())
             between = mean_interval(answer[kept], draws[:, kept])
-            finding = Finding.measured(
-                metric, "clean_enrol", value, between, n=int(kept.sum()), reason=pairs.left_out, distance="cosine"
-            )
-            findings.append(finding.against(luck.get(name)))
-        return findings
+            rows.append(
+                measured(metric, "clean_enrol", value, between, luck.get(name), n=int(kept.sum()),
+                         reason=pairs.left_out, distance="cosine")
+            )  # fmt: skip
+        return rows
 
 
 class AstLabels(AST):
@@ -114,7 +116,7 @@ class EventLabels(EncoderTask):
     def listen(self, clips: Sequence[Clip], *, progress: Progress = False) -> Responses:
         return replace(super().listen(clips, progress=progress), names=self.extractor.names, blocks=())
 
-    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Finding]:
+    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Row]:
         """Scores `aec_map` and `aec_map:difference`, protocol `all`."""
         pairs = pair_clips(clips, clean, coded)
         before, after = self.vectors(pairs, clean, coded)
@@ -122,13 +124,13 @@ class EventLabels(EncoderTask):
             classes, truth = _truth(pairs.clips, clean.names)
         except InputError as error:
             why = join_notes(str(error), pairs.left_out)
-            return [Finding.not_applicable(name, "all", why) for name in ("aec_map", "aec_map:difference")]
+            return [not_applicable(name, "all", why) for name in ("aec_map", "aec_map:difference")]
         draws = draw_clips(pairs.clips, self.bootstrap, seed).astype(np.float64)
         weights = np.vstack([np.ones(len(pairs.clips)), draws])
         with_codec, without = (_class_mean(side[:, classes], truth, weights) for side in (after, before))
         reason = join_notes(f"{len(classes)} classes", pairs.left_out)
         return [
-            Finding.measured(metric, "all", float(means[0]), interval(means[1:]), n=len(pairs.clips), reason=reason)
+            measured(metric, "all", float(means[0]), interval(means[1:]), n=len(pairs.clips), reason=reason)
             for metric, means in (("aec_map", with_codec), ("aec_map:difference", with_codec - without))
         ]
 

@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 
 from earmark.corpora.clips import Clip
-from earmark.embedding.hearing import listen, sentence
+from earmark.embedding.hearing import listen
 from earmark.errors import EarmarkError, UsageError, require
 from earmark.extractors.contract import Waveform
 from earmark.probes.contract import Responses
 from earmark.progress import Progress, progress_bar
+from earmark.runs.engine import reason_of
 from earmark.workers import Workers, thread_count
 
 __all__ = ["PocketSphinx"]
@@ -64,7 +65,7 @@ class PocketSphinx:
             tick = stack.enter_context(progress_bar(progress, len(clips), "pocketsphinx", "clip"))
             for clip, answer in zip(clips, workers.map(lambda clip: _answer(clip, free), clips), strict=True):
                 if isinstance(answer, Exception):
-                    failures[clip.id] = sentence(answer)
+                    failures[clip.id] = reason_of(answer)
                 else:
                     texts[clip.id] = answer
                 tick()

@@ -28,10 +28,11 @@ from earmark.corpora.clips import Clip
 from earmark.errors import EarmarkError, InputError
 from earmark.evaluation import compare, evaluate
 from earmark.extractors.contract import Extractor
-from earmark.fidelity.api import fidelity
-from earmark.probes.contract import RESAMPLES, Finding, Responses, group_codes, join_notes, pair_clips
+from earmark.generated.api import fidelity
+from earmark.probes.contract import Responses
 from earmark.probes.encoding import EncoderTask
 from earmark.probes.retrieval import PERMUTATIONS, RetrievalTask, answers, answers_without, chance, label_codes
+from earmark.probes.scoring import RESAMPLES, group_codes, join_notes, measured, not_applicable, pair_clips
 from earmark.probes.tasks import CARDS
 from earmark.scores import Row
 
@@ -43,7 +44,7 @@ _QUANTITY = {"P@1": "hit", "GSR": "gsr"}
 
 def content_identity(
     clean: NDArray[Any], coded: NDArray[Any], clips: Sequence[Clip], *, permutations: int = PERMUTATIONS, seed: int = 0
-) -> list[Finding]:
+) -> list[Row]:
     """P@1 and GSR of coded vectors [N, D] and their differences to clean ones [N, D] of the same clips, row by row."""
     _check_widths(clean, coded)
     codes = label_codes(clips)
@@ -58,7 +59,7 @@ def content_identity(
 def coded_fidelity(
     clean: NDArray[Any], coded: NDArray[Any], *, metrics: Sequence[str] = FIDELITY, distance: str = "euclidean",
     bootstrap: int = RESAMPLES, seed: int = 0, groups: Sequence[Any] | NDArray[Any] | None = None,
-) -> list[Finding]:  # fmt: skip
+) -> list[Row]:  # fmt: skip
     """Fidelity of coded vectors [M, D] against clean ones [N, D], with corrections none and gicdm.
 
     Where there are as many, a clip and its coded copy are a pair, and the jackknife leaves out pairs, or the pairs of a
@@ -71,7 +72,7 @@ def coded_fidelity(
                           intervals="jackknife" if bootstrap else "none", groups=pairs, real_groups=pairs)  # fmt: skip
     except EarmarkError as error:
         return _no_fidelity(metrics, distance, str(error))
-    return [_from_row(row, row.protocol) for row in scores.rows]
+    return [replace(row, seconds=None) for row in scores.rows]
 
 
 class Content(RetrievalTask):
@@ -79,13 +80,13 @@ class Content(RetrievalTask):
 
     card = CARDS["content"]
 
-    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Finding]:
+    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Row]:
         pairs = pair_clips(clips, clean, coded)
         if not pairs.clips:
             return _no_content(pairs.left_out or "there are no clips")
         before, after = self.vectors(pairs, clean, coded)
-        findings = content_identity(before, after, pairs.clips, permutations=self.permutations, seed=seed)
-        return _with_note(findings, pairs.left_out)
+        rows = content_identity(before, after, pairs.clips, permutations=self.permutations, seed=seed)
+        return _with_note(rows, pairs.left_out)
 
 
 class CodedFidelity(EncoderTask):
@@ -101,31 +102,29 @@ class CodedFidelity(EncoderTask):
         self.metrics = tuple(metrics.split(",")) if isinstance(metrics, str) else tuple(metrics)
         self.distance = distance
 
-    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Finding]:
+    def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Row]:
         pairs = pair_clips(clips, clean, coded)
         if not pairs.clips:
             return _no_fidelity(self.metrics, self.distance, pairs.left_out or "there are no clips")
         before, after = self.vectors(pairs, clean, coded)
-        findings = coded_fidelity(
+        rows = coded_fidelity(
             before, after, metrics=self.metrics, distance=self.distance, bootstrap=self.bootstrap, seed=seed,
             groups=group_codes(pairs.clips),
         )  # fmt: skip
-        return _with_note(findings, pairs.left_out)
+        return _with_note(rows, pairs.left_out)
 
 
-def _inside(
-    clean: NDArray[Any], coded: NDArray[Any], clips: Sequence[Clip], permutations: int, seed: int
-) -> list[Finding]:
+def _inside(clean: NDArray[Any], coded: NDArray[Any], clips: Sequence[Clip], permutations: int, seed: int) -> list[Row]:
     labels, groups = [clip.label for clip in clips], group_codes(clips)
     alone = evaluate(coded, labels, metrics=tuple(_QUANTITY), k=1, groups=groups, permutations=permutations, seed=seed)
     difference = compare(coded, clean, labels, metrics=tuple(_QUANTITY), k=1, groups=groups)
-    return [_from_row(row, "coded_enrol") for row in (*alone.rows, *difference.rows)]
+    return [replace(row, protocol="coded_enrol", seconds=None) for row in (*alone.rows, *difference.rows)]
 
 
 def _across(
     clean: NDArray[Any], coded: NDArray[Any], clips: Sequence[Clip], codes: NDArray[np.int64], permutations: int,
     seed: int,
-) -> list[Finding]:  # fmt: skip
+) -> list[Row]:  # fmt: skip
     wanted = tuple(_QUANTITY.values())
     after, before = answers(coded, clean, codes, wanted), answers(clean, clean, codes, wanted)
     groups = group_codes(clips)
@@ -133,26 +132,24 @@ def _across(
     after_without, before_without = (answers_without(queries, clean, codes, units) for queries in (coded, clean))
     means = {name: float(np.nanmean(after[name])) for name in wanted if np.isfinite(after[name]).any()}
     luck = chance(coded, clean, codes, means, permutations, seed) if permutations else {}
-    findings = []
+    rows = []
     for metric, name in _QUANTITY.items():
         if name not in means:
-            findings.append(Finding.not_applicable(metric, "clean_enrol", "one label only: nothing to tell apart"))
+            rows.append(not_applicable(metric, "clean_enrol", "one label only: nothing to tell apart"))
             continue
         alone = jackknife.interval(means[name], after_without[name], (0.0, 1.0), unit)
         lost = jackknife.difference(
             means[name], float(np.nanmean(before[name])), after_without[name], before_without[name], (0.0, 1.0),
             unit=unit,
         )  # fmt: skip
-        shared = {"n": int(np.isfinite(after[name]).sum()), "distance": "cosine"}
-        finding = Finding.measured(metric, "clean_enrol", means[name], (alone.low, alone.high), reason=alone.reason,
-                                   **shared, **_rests_on(alone.low, unit, alone.units))  # fmt: skip
-        findings.append(finding.against(luck.get(name)))
-        findings.append(
-            Finding.measured(f"{metric}:difference", "clean_enrol", lost.value, (lost.low, lost.high),
-                             p_value=lost.p_value, reason=lost.reason, **shared,
-                             **_rests_on(lost.low, unit, lost.units))
-        )  # fmt: skip
-    return findings
+        shared: dict[str, Any] = {"n": int(np.isfinite(after[name]).sum()), "distance": "cosine"}
+        rows += [
+            measured(metric, "clean_enrol", means[name], (alone.low, alone.high), luck.get(name), reason=alone.reason,
+                     **shared, **_rests_on(alone.low, unit, alone.units)),
+            measured(f"{metric}:difference", "clean_enrol", lost.value, (lost.low, lost.high), p_value=lost.p_value,
+                     reason=lost.reason, **shared, **_rests_on(lost.low, unit, lost.units)),
+        ]  # fmt: skip
+    return rows
 
 
 def _rests_on(low: float | None, unit: str, units: int) -> dict[str, Any]:
@@ -166,21 +163,17 @@ def _check_widths(clean: NDArray[Any], coded: NDArray[Any]) -> None:
         )
 
 
-def _no_content(why: str) -> list[Finding]:
+def _no_content(why: str) -> list[Row]:
     names = [name for metric in _QUANTITY for name in (metric, f"{metric}:difference")]
-    return [Finding.not_applicable(name, kind, why) for kind in ("coded_enrol", "clean_enrol") for name in names]
+    return [not_applicable(name, kind, why) for kind in ("coded_enrol", "clean_enrol") for name in names]
 
 
-def _no_fidelity(metrics: Sequence[str], distance: str, why: str) -> list[Finding]:
+def _no_fidelity(metrics: Sequence[str], distance: str, why: str) -> list[Row]:
     return [
-        replace(Finding.not_applicable(name, "all", why), correction=correction, distance=distance)
+        not_applicable(name, "all", why, correction=correction, distance=distance)
         for correction in ("none", "gicdm") for name in metrics
     ]  # fmt: skip
 
 
-def _from_row(row: Row, protocol: str) -> Finding:
-    return Finding(**{**row.as_dict(), "protocol": protocol, "seconds": None})
-
-
-def _with_note(findings: Sequence[Finding], note: str) -> list[Finding]:
-    return [replace(finding, reason=join_notes(finding.reason, note)) for finding in findings]
+def _with_note(rows: Sequence[Row], note: str) -> list[Row]:
+    return [replace(row, reason=join_notes(row.reason, note)) for row in rows]

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from earmark.corpora.clips import Clip
-from earmark.embedding.hearing import Sound, length_of, listen, sentence, windows
+from earmark.embedding.hearing import Sound, length_of, listen, windows
 from earmark.errors import InputError, require
 from earmark.extractors.catalogue import CARDS
 from earmark.extractors.pretrained import Checkpoint, find, load_model, versioned
 from earmark.extractors.torch_models import Settings, device_of
 from earmark.probes.contract import Responses
 from earmark.progress import Progress, progress_bar
+from earmark.runs.engine import reason_of
 from earmark.wording import counted
 
 __all__ = ["WhisperRecogniser"]
@@ -62,7 +63,7 @@ class WhisperRecogniser:
                 good: dict[str, Sound] = {}
                 for name, sound in sounds.items():
                     if isinstance(sound, Exception):
-                        failures[name] = sentence(sound)
+                        failures[name] = reason_of(sound)
                     elif not np.isfinite(sound.waveform).all():
                         failures[name] = "it holds NaN or infinite samples"
                     else:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from earmark._version import __version__
 from earmark.errors import UsageError
-from earmark.fidelity.api import HEADLINES, Fidelity
-from earmark.fidelity.metrics import LITERAL
-from earmark.fidelity.metrics import facts as fidelity_facts
+from earmark.generated.api import HEADLINES, Fidelity
+from earmark.generated.metrics import LITERAL
+from earmark.generated.metrics import facts as fidelity_facts
 from earmark.report.figures import fidelity as figures
 from earmark.report.figures.style import as_svg
 from earmark.report.html import shell
@@ -43,8 +43,12 @@ def to_text(scores: Fidelity, heading: str = "", worst: int = 5) -> str:
     """A table for each distance: a line for a metric, a column without and one with GICDM, then what it says."""
     blocks = []
     for distance in dict.fromkeys(row.distance for row in scores):
-        lines = [" · ".join(filter(None, [heading, distance])), *_lines(scores, distance)]
-        blocks.append("\n".join(lines))
+        titles, answers = _answers(scores, distance)
+        lines = [["", *titles]]
+        for question, body in answers.items():
+            lines += [[question], *([f"  {name}", *cells] for name, *cells in body)]
+        about = " · ".join(filter(None, [heading, distance]))
+        blocks.append("\n".join([about, *aligned(lines, indent="  ", gap="   ")]))
         if said := verdict(scores, distance):
             blocks.append("\n".join(said))
         named = worst_named(scores, worst, distance)
@@ -58,31 +62,17 @@ def to_text(scores: Fidelity, heading: str = "", worst: int = 5) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _lines(scores: Fidelity, distance: str) -> list[str]:
-    rows, corrections, by_question = _asked(scores, distance)
-    lines = [["", *(TITLES[name] for name in corrections)]]
-    for question, metrics in by_question.items():
-        lines.append([question])
-        lines += [
-            [f"  {_spelled(name)}", *(_cell(rows.get((name, which))) for which in corrections)] for name in metrics
-        ]
-    return aligned(lines, indent="  ", gap="   ")
-
-
-def _asked(scores: Fidelity, distance: str) -> tuple[dict[tuple[str, str], Row], list[str], dict[str, list[str]]]:
-    """The rows under a distance by metric and correction, the corrections, and the metrics behind each question."""
+def _answers(scores: Fidelity, distance: str) -> tuple[list[str], dict[str, list[list[str]]]]:
+    """The titles of the corrections, and for each question its metrics with their values under each correction."""
     rows = {(row.metric, row.correction): row for row in scores if row.distance == distance}
     corrections = [name for name in TITLES if any(correction == name for _, correction in rows)]
-    by_question: dict[str, list[str]] = {}
-    for asks, question in QUESTIONS.items():
-        metrics = [name for name in dict.fromkeys(metric for metric, _ in rows) if fidelity_facts(name).asks == asks]
-        if metrics:
-            by_question[question] = metrics
-    return rows, corrections, by_question
-
-
-def _spelled(metric: str) -> str:
-    return metric.removesuffix(LITERAL) + ", read literally" if metric.endswith(LITERAL) else metric
+    answers: dict[str, list[list[str]]] = {}
+    for metric in dict.fromkeys(metric for metric, _ in rows):
+        name = metric.removesuffix(LITERAL) + ", read literally" if metric.endswith(LITERAL) else metric
+        line = [name, *(_cell(rows.get((metric, which))) for which in corrections)]
+        answers.setdefault(QUESTIONS.get(fidelity_facts(metric).asks, ""), []).append(line)
+    order = [question for question in QUESTIONS.values() if question in answers]
+    return [TITLES[name] for name in corrections], {question: answers[question] for question in order}
 
 
 def _cell(row: Row | None) -> str:
@@ -247,17 +237,14 @@ def write_page(scores: Fidelity, title: str, path: str | os.PathLike[str], worst
 
 
 def _scores(scores: Fidelity, distance: str) -> list[Html]:
-    rows, corrections, by_question = _asked(scores, distance)
+    titles, answers = _answers(scores, distance)
     made = [paragraph(sentence) for sentence in verdict(scores, distance)]
     if figures.drawable(scores, distance):
         picture = as_svg(
             figures.plane(scores, distance), f"plane {distance}", "Fidelity against coverage, each metric pair"
         )
         made.append(drawing(picture, figures.PLANE_CAPTION))
-    heads = ["metric", *(TITLES[which] for which in corrections)]
-    for question, metrics in by_question.items():
-        lines = [[_spelled(name), *(_cell(rows.get((name, which))) for which in corrections)] for name in metrics]
-        made.append(table(heads, lines, caption=question, sortable=False))
+    made += [table(["metric", *titles], body, caption=question, sortable=False) for question, body in answers.items()]
     return made
 
 

@@ -49,7 +49,7 @@ def rows_on_shared_clips(
     """
     counts = {name: ClipCount(subset.suite, subset.name, name, len(rows), len(subset.clips))
               for name, (_, rows) in systems.items()}  # fmt: skip
-    ranked = [found for name, found in systems.items() if not counts[name].lost_most]
+    ranked = [pair for name, pair in systems.items() if not counts[name].lost_most]
     if len({rows for _, rows in ranked}) < 2:
         return []
     shared = tuple(sorted(set.intersection(*(set(rows) for _, rows in ranked))))
@@ -68,32 +68,30 @@ def differences(ranking: Ranking, evaluations: Sequence[Mapping[str, Any]], cach
     """
     metric = ranking.index.headline
     keys: dict[tuple[str, ...], str] = {}
-    for one in evaluations:
-        keys.setdefault(tuple(one[name] for name in KEY[:5]), one["key"])
+    for job in evaluations:
+        keys.setdefault(tuple(job[name] for name in KEY[:5]), job["key"])
+
+    def without_each(row: Row) -> NDArray[np.float64] | None:
+        """The value of a row without each unit, as its evaluation left it in the cache."""
+        key = keys.get(row.key[:5])
+        entry = cache.get(measuring.SCORES_KIND, key) if key else None
+        values = None if entry is None else entry.arrays.get(measuring.without_each(row.protocol, row.metric))
+        return None if values is None else np.asarray(values, np.float64)
+
     # A row names its unit only where it has an interval; all rows of a subset have the same.
     units = {subset_of(row): row.unit for row in ranking.scores if row.unit}
     rows: list[Row] = []
     for protocol in ranking.index.protocols:
-        for place, found in ranking.index.values(metric, protocol).items():
-            if len(found) < 2 or ranking.hindrance(place, found.values()):
+        for subset, by_representation in ranking.index.values(metric, protocol).items():
+            if len(by_representation) < 2 or ranking.hindrance(subset, by_representation.values()):
                 continue
-            (best, first), *others = ranked(found)
-            without = _without(first, keys, cache)
-            for line, row in others if without is not None else []:
-                name = f"{best.label} minus {line.label}"
-                others_without = _without(row, keys, cache)
-                rows += _difference(
-                    first, row, without, others_without, comb(len(found), 2), name, units.get(place, "")
-                )
+            (best, first), *others = ranked(by_representation)
+            without = without_each(first)
+            pairs = comb(len(by_representation), 2)
+            for representation, row in others if without is not None else []:
+                name = f"{best.label} minus {representation.label}"
+                rows += _difference(first, row, without, without_each(row), pairs, name, units.get(subset) or "clip")
     return rows
-
-
-def _without(row: Row, keys: Mapping[tuple[str, ...], str], cache: Cache) -> NDArray[np.float64] | None:
-    """The value of a row without each unit, as its evaluation left it in the cache."""
-    key = keys.get(row.key[:5])
-    entry = cache.get(measuring.SCORES_KIND, key) if key else None
-    values = None if entry is None else entry.arrays.get(measuring.without_each(row.protocol, row.metric))
-    return None if values is None else np.asarray(values, np.float64)
 
 
 def _difference(
@@ -105,36 +103,25 @@ def _difference(
     name: str,
     unit: str,
 ) -> list[Row]:
-    if without is None or others is None or len(without) != len(others):
+    if without is None or others is None or len(without) != len(others) or best.value is None or other.value is None:
         return []
-    if best.value is None or other.value is None:
-        return []
-    unit = unit or "clip"
-    found = jackknife.difference(
-        best.value, other.value, without, others, metric_facts(best.metric).range, unit=unit, comparisons=comparisons
+    facts = metric_facts(best.metric).range
+    difference = jackknife.difference(
+        best.value, other.value, without, others, facts, unit=unit, comparisons=comparisons
+    )  # fmt: skip
+    names = ("suite", "subset", "system", "distance", "correction", "protocol", "n", "seconds", "version", "inputs")
+    row = Row(
+        **{column: getattr(other, column) for column in names},
+        metric=f"{other.metric}:difference",
+        value=difference.value,
+        low=difference.low,
+        high=difference.high,
+        p_value=difference.p_value,
+        reason="; ".join(filter(None, [name, difference.reason])),
     )
-    tested = found.p_value is not None
-    return [
-        replace(
-            other,
-            metric=f"{other.metric}:difference",
-            value=found.value,
-            low=found.low,
-            high=found.high,
-            baseline=None,
-            lift=None,
-            p_value=found.p_value,
-            baseline_low=None,
-            baseline_high=None,
-            baseline_error=None,
-            shuffle="",
-            interval="jackknife" if tested else "",
-            unit=unit if tested else "",
-            units=found.units if tested else None,
-            comparisons=comparisons if tested else None,
-            reason="; ".join(filter(None, [name, found.reason])),
-        )
-    ]
+    if difference.p_value is None:
+        return [row]
+    return [replace(row, interval="jackknife", unit=unit, units=difference.units, comparisons=comparisons)]
 
 
 # --- what a run folder says -----------------------------------------------------------------------------------------
@@ -142,34 +129,31 @@ def _difference(
 
 def clip_counts(record: Mapping[str, Any]) -> list[ClipCount]:
     """On how many clips of each subset each system was scored; empty when the record knows no vectors."""
-    vectors = {(one["suite"], one["subset"], one["system"]): one for one in record["vectors"]}
-    if not vectors:
-        return []
-    found = []
-    for subset in record["subsets"]:
-        for system in record["systems"]:
-            key = subset["suite"], subset["subset"], system["system"]
-            scored = vectors[key]["clips"] if key in vectors else 0
-            found.append(ClipCount(*key, scored, subset["clips"]))
-    return found
+    clips = {(item["suite"], item["subset"], item["system"]): item["clips"] for item in record["vectors"]}
+    keys = [
+        ((subset["suite"], subset["subset"], system["system"]), subset["clips"])
+        for subset in record["subsets"]
+        for system in record["systems"]
+    ]
+    return [ClipCount(*key, clips.get(key, 0), total) for key, total in keys] if clips else []
 
 
 def shared_clips(record: Mapping[str, Any]) -> list[SharedClips]:
     """How many clips the ranked systems share, of every subset where they differ in their clips."""
-    ranked = {count[:3]: count for count in clip_counts(record) if not count.lost_most}
-    found = []
+    ranked = {count[:3] for count in clip_counts(record) if not count.lost_most}
+    shared = []
     for subset in record["subsets"]:
-        place = subset["suite"], subset["subset"]
+        key = subset["suite"], subset["subset"]
         left_out = [
-            frozenset(one["left_out"])
-            for one in record["vectors"]
-            if (one["suite"], one["subset"]) == place and (*place, one["system"]) in ranked
+            frozenset(item["left_out"])
+            for item in record["vectors"]
+            if (item["suite"], item["subset"]) == key and (*key, item["system"]) in ranked
         ]
         if len(set(left_out)) > 1:
             copies = subset.get("copies", {}).get("left_out", 0)
-            shared = subset["clips"] + copies - len(frozenset().union(*left_out))
-            found.append(SharedClips(*place, shared, subset["clips"], len(left_out)))
-    return found
+            common = subset["clips"] + copies - len(frozenset().union(*left_out))
+            shared.append(SharedClips(*key, common, subset["clips"], len(left_out)))
+    return shared
 
 
 def ranking_of(record: Mapping[str, Any], scores: Scores, compared: Scores) -> Ranking:

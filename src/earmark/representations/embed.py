@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -40,6 +41,9 @@ log = logging.getLogger("earmark.runs")
 
 HOPELESS = 64
 """A model that has failed on this many clips and managed none is not tried on the others."""
+
+SLOWER = 20
+"""A call that takes so many times as long as the slowest one before it, and longer than ITEM_SECONDS, is given up."""
 
 Item = tuple[Clip, str]
 """A clip and the digest of its sound."""
@@ -174,7 +178,8 @@ class _Watched:
 
     def __init__(self, open_model: Callable[[], Extractor], seen: Seen, *, first: bool) -> None:
         self._open, self._seen, self._first = open_model, seen, first
-        self._timed = Timed(ITEM_SECONDS)
+        self._timed = Timed(None)
+        self._slowest: float | None = None  # seconds for a clip, in a call that came back
         self.extractor = open_model()
         self.card, self.remark = self.extractor.card, ""
 
@@ -187,11 +192,19 @@ class _Watched:
         return answers
 
     def _hear(self, waveforms: Sequence[Waveform]) -> list[Frames]:
+        # A slow model is no hanging one: before its pace is known every clip of a batch has its time.
+        patient = ITEM_SECONDS * len(waveforms)
+        if self._slowest is not None:
+            patient = max(ITEM_SECONDS, SLOWER * self._slowest * len(waveforms))
+        self._timed.limit = patient
+        started = time.perf_counter()
         try:
-            return self._timed.call(self._noted, waveforms)
+            answers = self._timed.call(self._noted, waveforms)
         except Overdue:
             self.extractor = self._open()
             raise
+        self._slowest = max(self._slowest or 0.0, (time.perf_counter() - started) / max(1, len(waveforms)))
+        return answers
 
     def _noted(self, waveforms: Sequence[Waveform]) -> list[Frames]:
         with watching(self._seen):

@@ -170,6 +170,9 @@ CorpusEntries: TypeAlias = Annotated[
 ]
 
 
+LATER_KEYS = {"device": "auto", "label_column": None, "groups": None}
+"""Keys that version 0.1.0 does not know, with the value that says nothing."""
+
 OF_EACH_CORPUS = ("subset", "label_column", "groups")
 """Keys of a corpus that may also stand at the top of a config, for all of its corpora."""
 
@@ -232,7 +235,12 @@ class RunSettings(Section):
         return cls.load(config) if isinstance(config, str | Path) else cls.make(config)  # type: ignore[arg-type]
 
     def to_yaml(self) -> str:
-        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=100)
+        """The config as resolved. Keys that came later stand where they say something: older versions read the rest."""
+        values = self.model_dump(mode="json")
+        for part in (values, *values["corpus"]):
+            for name in [name for name, silent in LATER_KEYS.items() if part.get(name) == silent]:
+                part.pop(name, None)
+        return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=100)
 
     def portable(self) -> Self:
         """The config with corpora by absolute path, so that it does the same from any folder; names stay names."""

@@ -67,6 +67,7 @@ class Pool(Generic[Item, Result]):
     ) -> None:
         self.work, self.workers, self.limit, self.fatal = work, workers, limit, fatal
         self._here = threading.local()  # each thread makes its own calls
+        self._timed: list[Timed] = []
 
     def __enter__(self) -> Self:
         # BLAS on one thread, as in a worker: a value must not depend on who computed it.
@@ -75,11 +76,14 @@ class Pool(Generic[Item, Result]):
 
     def __exit__(self, *_: object) -> None:
         self._threads.__exit__()
+        for timed in self._timed:
+            timed.close()
 
     def call(self, batch: Sequence[Item]) -> Sequence[Result]:
         """The results of a batch; raises what the function raised, `Died` or `Overdue`."""
         if not hasattr(self._here, "timed"):
             self._here.timed = Timed(self.limit)
+            self._timed.append(self._here.timed)
         timed: Timed = self._here.timed
         return timed.call(self.work, batch)
 

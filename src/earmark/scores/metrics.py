@@ -32,7 +32,7 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "clustering": ("earmark.metrics.clustering", "NMI ARI kmeans_purity purity"),
     "hubness": ("earmark.geometry.hubness", "hub_ratio antihub_rate hub_skew robin_hood"),
     "fidelity": (
-        "earmark.fidelity.metrics",
+        "earmark.generated.metrics",
         "precision recall density coverage sym_precision sym_recall p_precision p_recall precision_cover recall_cover "
         "clipped_density clipped_coverage alpha_precision beta_recall frechet_distance kernel_distance "
         "clipped_density_literal clipped_coverage_literal",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from earmark.cards import Card
 from earmark.errors import InputError, did_you_mean, quoted
 
 __all__ = ["Dataset", "Kind", "SystemCard", "card_from", "combined", "dataset_from", "plain_card"]
@@ -15,7 +16,7 @@ Kind = Literal["representation", "codec", "generator"]
 
 
 @dataclass(frozen=True)
-class SystemCard:
+class SystemCard(Card):
     """What an author says of a system. Unknown facts stay None or empty: they are shown as unknown, never as 0."""
 
     name: str

@@ -12,8 +12,6 @@ from earmark.board.api.shapes import CreatedTokenShape, PageShape, TokenAsked, T
 from earmark.board.records import Token
 from earmark.board.web.requests import Asked, Author, new_account, sent
 
-__all__ = ["router"]
-
 router = APIRouter(tags=["accounts"])
 
 

@@ -9,20 +9,8 @@ from fastapi import APIRouter, Path, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from earmark.board.api import shapes
 from earmark.board.api.rows import FILTERS, rows_of
-from earmark.board.api.shapes import (
-    BoardShape,
-    BoardsShape,
-    ColumnShape,
-    ComparedShape,
-    ComparisonShape,
-    DifferenceShape,
-    LineShape,
-    PageShape,
-    ScoreShape,
-    SystemShape,
-    TableShape,
-)
 from earmark.board.boards.pairs import compare
 from earmark.board.boards.snapshot import Snapshot
 from earmark.board.boards.table import table
@@ -30,8 +18,6 @@ from earmark.board.boards.view import BoardView
 from earmark.board.records import System
 from earmark.board.refusals import NotFound
 from earmark.board.web.requests import Asked, Context, address_of, cursor_after, cursor_of, kept
-
-__all__ = ["router"]
 
 router = APIRouter(prefix="/boards", tags=["boards"])
 
@@ -41,38 +27,34 @@ Cursor = Annotated[str, Query(max_length=400, description="`next` of the page be
 Some = Annotated[list[str], Query(max_length=50, description="Give it several times for any of several.")]
 
 
-@router.get("", response_model=BoardsShape)
+@router.get("", response_model=shapes.BoardsShape)
 def boards(request: Request, context: Asked) -> Response:
     """All boards of this host."""
 
-    def make() -> BoardsShape:
+    def make() -> shapes.BoardsShape:
         base = address_of(request)
         current = (context.snapshots.current(name) for name in context.snapshots.boards())
-        return BoardsShape(items=[_board(snapshot, base) for snapshot in current])
+        return shapes.BoardsShape(items=[_board(snapshot, base) for snapshot in current])
 
     return kept(request, make)
 
 
-@router.get("/{board}", response_model=BoardShape)
+@router.get("/{board}", response_model=shapes.BoardShape)
 def board(board: Board, request: Request, context: Asked) -> Response:
     """One board: how many systems it has, on which subsets, with which metrics."""
     return kept(request, lambda: _board(context.snapshots.current(board), address_of(request)))
 
 
-def _board(snapshot: Snapshot, base: str) -> BoardShape:
+def _board(snapshot: Snapshot, base: str) -> shapes.BoardShape:
     names = rows_of(snapshot).names
-    return BoardShape(
-        name=snapshot.board,
-        systems=snapshot.ranked_systems,
-        subsets=list(names["subset"]),
-        metrics=list(snapshot.metrics),
-        distances=list(names["distance"]),
-        generation=snapshot.generation,
+    return shapes.BoardShape(
+        name=snapshot.board, systems=len(snapshot.lines_of), subsets=list(names["subset"]),
+        metrics=list(snapshot.metrics), distances=list(names["distance"]), generation=snapshot.generation,
         page=f"{base}/b/{snapshot.board}",
-    )
+    )  # fmt: skip
 
 
-@router.get("/{board}/systems", response_model=PageShape[SystemShape])
+@router.get("/{board}/systems", response_model=shapes.PageShape[shapes.SystemShape])
 def systems(
     board: Board,
     request: Request,
@@ -84,7 +66,7 @@ def systems(
 ) -> Response:
     """The systems of a board with their cards, in the order in which they came."""
 
-    def make() -> PageShape[SystemShape]:
+    def make() -> shapes.PageShape[shapes.SystemShape]:
         after = int(cursor_of(cursor, int)[0]) if cursor else -1
         words = q.casefold().split()
 
@@ -95,23 +77,26 @@ def systems(
 
         listed = list(islice(filter(wanted, context.snapshots.current(board).systems), limit + 1))
         following = cursor_after([listed[limit - 1].id]) if len(listed) > limit else None
-        return PageShape[SystemShape](items=[_system(each, request) for each in listed[:limit]], next=following)
+        return shapes.PageShape[shapes.SystemShape](
+            items=[_system(each, request) for each in listed[:limit]], next=following
+        )
 
     return kept(request, make)
 
 
-@router.get("/{board}/systems/{slug}", response_model=SystemShape)
+@router.get("/{board}/systems/{slug}", response_model=shapes.SystemShape)
 def system(board: Board, slug: Slug, request: Request, context: Asked) -> Response:
     """One system and its card."""
     return kept(request, lambda: _system(context.snapshots.current(board).system(slug), request))
 
 
-def _system(system: System, request: Request) -> SystemShape:
-    page = f"{address_of(request)}/b/{system.board}/s/{system.slug}"
-    return SystemShape.model_validate(system).model_copy(update={"page": page})
+def _system(system: System, request: Request) -> shapes.SystemShape:
+    shape: shapes.SystemShape = shapes.SystemShape.model_validate(system)
+    shape.page = f"{address_of(request)}/b/{system.board}/s/{system.slug}"
+    return shape
 
 
-@router.get("/{board}/scores", response_model=PageShape[ScoreShape])
+@router.get("/{board}/scores", response_model=shapes.PageShape[shapes.ScoreShape])
 def scores(
     board: Board,
     request: Request,
@@ -134,7 +119,7 @@ def scores(
 
 def _scores(
     context: Context, board: str, filters: dict[str, list[str]], cursor: str, limit: int
-) -> PageShape[ScoreShape]:
+) -> shapes.PageShape[shapes.ScoreShape]:
     snapshot = context.snapshots.current(board)
     rows = rows_of(snapshot)
     start = 0
@@ -143,10 +128,12 @@ def _scores(
         start = rows.place_after(snapshot, int(system_id), int(nth))
     places = rows.matching(filters, start)
     following = cursor_after(rows.cursor(snapshot, int(places[limit - 1]))) if len(places) > limit else None
-    return PageShape[ScoreShape].model_construct(items=list(rows.shapes(snapshot, places[:limit])), next=following)
+    return shapes.PageShape[shapes.ScoreShape].model_construct(
+        items=list(rows.shapes(snapshot, places[:limit])), next=following
+    )
 
 
-@router.get("/{board}/table", response_model=TableShape)
+@router.get("/{board}/table", response_model=shapes.TableShape)
 def ranked(board: Board, request: Request, context: Asked) -> Response:
     """The table of the board's page as data: ranks with their intervals, means, cells.
 
@@ -154,21 +141,16 @@ def ranked(board: Board, request: Request, context: Asked) -> Response:
     `protocol`, `q`, `family`, `training`, `licence`, `size`, `provenance`, `show`, `sort`, `order`, `page`, `per`.
     """
 
-    def make() -> TableShape:
+    def make() -> shapes.TableShape:
         snapshot = _scored(context, board)
         view = BoardView.parse(snapshot, request.query_params.multi_items())
         page = table(snapshot, view)
-        return TableShape(
-            board=board,
-            metric=view.metric,
-            over=view.over,
-            lines=page.total,
-            pages=page.pages,
-            page=page.view.page,
-            columns=[ColumnShape.model_validate(column) for column in page.columns],
-            items=[LineShape.model_validate(row) for row in page.rows],
+        return shapes.TableShape(
+            board=board, metric=view.metric, over=view.over, lines=page.total, pages=page.pages, page=page.view.page,
+            columns=[shapes.ColumnShape.model_validate(column) for column in page.columns],
+            items=[shapes.LineShape.model_validate(row) for row in page.rows],
             address=f"{address_of(request)}/b/{board}?{view.query()}".rstrip("?"),
-        )
+        )  # fmt: skip
 
     return kept(request, make)
 
@@ -180,7 +162,7 @@ def _scored(context: Context, board: str) -> Snapshot:
     return snapshot
 
 
-@router.get("/{board}/compare", response_model=ComparisonShape)
+@router.get("/{board}/compare", response_model=shapes.ComparisonShape)
 def compared(
     board: Board,
     request: Request,
@@ -192,18 +174,20 @@ def compared(
 ) -> Response:
     """Systems side by side, and each pair subset by subset, with intervals from drawing the subsets again."""
 
-    def make() -> ComparisonShape:
+    def make() -> shapes.ComparisonShape:
         comparison = compare(_scored(context, board), s, metric=metric, over=over, protocol=protocol)
         keys = [each.key for each in comparison.compared]
-        return ComparisonShape(
+        return shapes.ComparisonShape(
             board=board,
             metric=comparison.metric,
             over=comparison.group.key,
             protocol=comparison.protocol,
             subsets=list(comparison.subsets),
-            systems=[ComparedShape.model_validate(each) for each in comparison.compared],
+            systems=[shapes.ComparedShape.model_validate(each) for each in comparison.compared],
             differences=[
-                DifferenceShape(**{**pair._asdict(), "one": keys[pair.one], "other": keys[pair.other]}, sure=pair.sure)
+                shapes.DifferenceShape(
+                    **{**pair._asdict(), "one": keys[pair.one], "other": keys[pair.other]}, sure=pair.sure
+                )
                 for pair in comparison.differences
             ],
         )

@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.board.api.shapes import ScoreShape
-from earmark.board.boards.panels import ABSENT, PROVENANCES, STATUSES
-from earmark.board.boards.snapshot import Snapshot
-
-__all__ = ["FILTERS", "Rows", "rows_of"]
+from earmark.board.boards.panels import ABSENT, NUMBERS, PROVENANCES, STATUSES
+from earmark.board.boards.snapshot import Snapshot, made_once
 
 FILTERS = ("system", "subset", "metric", "distance", "correction", "protocol", "status")
 _Codes = NDArray[np.int32]
@@ -64,39 +62,25 @@ class Rows(NamedTuple):
             at = int(self.row[place]), int(self.column[place])
             line = snapshot.lines[int(panel.lines[at[0]])]
             system = snapshot.systems[line.system]
-            numbers: dict[str, Any] = {
-                name: float(getattr(panel, name)[at]) for name in ("value", "low", "high", "baseline", "lift")
-            }
+            numbers: dict[str, Any] = {name: float(getattr(panel, name)[at]) for name in NUMBERS}
             yield ScoreShape.model_construct(
-                system=system.card.name,
-                slug=system.slug,
-                subset=panel.subsets[at[1]],
-                distance=line.distance,
-                correction=line.correction,
-                protocol=line.protocol,
-                metric=panel.metric,
+                system=system.card.name, slug=system.slug, subset=panel.subsets[at[1]], distance=line.distance,
+                correction=line.correction, protocol=line.protocol, metric=panel.metric,
                 **{name: None if number != number else number for name, number in numbers.items()},
-                n=None if panel.n[at] < 0 else int(panel.n[at]),
-                status=STATUSES[panel.status[at]],
-                reason=panel.reasons.get(at, ""),
-                provenance=PROVENANCES[panel.provenance[at]],
-            )
+                n=None if panel.n[at] < 0 else int(panel.n[at]), status=STATUSES[panel.status[at]],
+                reason=panel.reasons.get(at, ""), provenance=PROVENANCES[panel.provenance[at]],
+            )  # fmt: skip
 
 
+@made_once
 def rows_of(snapshot: Snapshot) -> Rows:
-    """The list of a snapshot, made once for it."""
-    return snapshot.once("rows of the API", lambda: _rows(snapshot))
-
-
-def _rows(snapshot: Snapshot) -> Rows:
+    """The list of a snapshot."""
     metrics = sorted(snapshot.panels)
     subsets = sorted({name for panel in snapshot.panels.values() for name in panel.subsets})
     names: dict[str, Mapping[str, int]] = {
-        "system": snapshot.places,
-        "metric": _numbered(metrics),
-        "subset": _numbered(subsets),
+        "system": snapshot.places, "metric": _numbered(metrics), "subset": _numbered(subsets),
         "status": _numbered(STATUSES),
-    }
+    }  # fmt: skip
     of_line: dict[str, _Codes] = {"system": np.array([line.system for line in snapshot.lines], np.int32)}
     for name in ("distance", "correction", "protocol"):
         texts = [getattr(line, name) for line in snapshot.lines]
@@ -108,14 +92,11 @@ def _rows(snapshot: Snapshot) -> Rows:
         row, column = (place.astype(np.int32) for place in np.nonzero(panel.status != ABSENT))
         line = panel.lines[row]
         here = {
-            "metric": np.full(len(row), code, np.int32),
-            "row": row,
-            "column": column,
+            "metric": np.full(len(row), code, np.int32), "row": row, "column": column,
             "subset": np.array([names["subset"][name] for name in panel.subsets], np.int32)[column],
-            "status": panel.status[row, column].astype(np.int32),
-            "line": line.astype(np.int32),
+            "status": panel.status[row, column].astype(np.int32), "line": line.astype(np.int32),
             **{name: codes[line] for name, codes in of_line.items()},
-        }
+        }  # fmt: skip
         for name, part in here.items():
             parts[name].append(part)
     columns = {name: np.concatenate(some or [np.zeros(0, np.int32)]) for name, some in parts.items()}

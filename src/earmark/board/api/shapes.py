@@ -1,46 +1,62 @@
 """What the API sends, as models that OpenAPI describes. Unknown facts are null, as in the score table.
 
-`Shape.model_validate(value)` makes a shape of the value of the same fields: a record, a row or a cell of a table.
+A shape is made of a value that has its fields: `LineShape.model_validate(row)` of a row of a table. Shapes of records
+take their fields from them.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Generic, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, Generic, TypeVar, get_type_hints
 
-from pydantic import AliasPath, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, StringConstraints, create_model
 
-from earmark.board.records import Role, State
-from earmark.submissions import Kind, Provenance
-
-__all__ = [
-    "BoardShape",
-    "BoardsShape",
-    "ComparisonShape",
-    "CreatedTokenShape",
-    "DecisionAsked",
-    "PageShape",
-    "ProblemShape",
-    "ScoreShape",
-    "SubmissionShape",
-    "SystemShape",
-    "TableShape",
-    "TokenAsked",
-    "TokenShape",
-    "UserAsked",
-    "UserShape",
-    "VerdictShape",
-    "WithdrawalAsked",
-]
+from earmark.board.boards.pairs import Compared, Difference
+from earmark.board.boards.table import Cell, Column, TableRow
+from earmark.board.records import Submission, System, Token, User
+from earmark.submissions import Provenance, SystemCard
 
 Item = TypeVar("Item")
 Line = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
-_SystemName = Annotated[str, Field(validation_alias=AliasPath("system", "card", "name"))]
-_SystemSlug = Annotated[str, Field(validation_alias=AliasPath("system", "slug"))]
 
 
 class Shape(BaseModel):
     model_config = ConfigDict(from_attributes=True, validate_by_name=True)
+
+
+def _fields_of(
+    record: type, *, first: Mapping[str, Any] | None = None, without: tuple[str, ...] = (), **others: Any
+) -> type[Shape]:
+    """A shape with the fields of a record, but some; `first` come before them, `others` have other types there."""
+    kinds = {**(first or {}), **get_type_hints(record), **(first or {}), **others}
+    fields: dict[str, Any] = {name: (kind, ...) for name, kind in kinds.items() if name not in without}
+    return create_model(f"{record.__name__}Fields", __base__=Shape, **fields)
+
+
+_OF_SYSTEM = {
+    "system": Annotated[str, Field(validation_alias=AliasPath("system", "card", "name"))],
+    "slug": Annotated[str, Field(validation_alias=AliasPath("system", "slug"))],
+}
+
+
+class CardShape(_fields_of(SystemCard, without=("details",))):  # type: ignore[misc]
+    """What the author says of a system."""
+
+
+class SystemShape(_fields_of(System, without=("id",), card=CardShape)):  # type: ignore[misc]
+    page: str = ""
+
+
+class SubmissionShape(_fields_of(Submission)):  # type: ignore[misc]
+    permalink: str = ""
+
+
+class UserShape(_fields_of(User, without=("id",))):  # type: ignore[misc]
+    pass
+
+
+class TokenShape(_fields_of(Token, without=("user",))):  # type: ignore[misc]
+    """A token as it may be shown: its beginning only."""
 
 
 class PageShape(BaseModel, Generic[Item]):
@@ -66,35 +82,8 @@ class BoardsShape(BaseModel):
     items: list[BoardShape]
 
 
-class CardShape(Shape):
-    """What the author says of a system."""
-
-    name: str
-    kind: Kind
-    title: str
-    family: str
-    description: str
-    authors: list[str]
-    url: str
-    licence: str
-    training_free: bool | None
-    parameters_m: float | None
-    real_time_factor: float | None
-    kbps: float | None
-    pretraining: list[str]
-    command: str
-    citation: str
-    year: int | None
-
-
-class SystemShape(Shape):
-    board: str
-    slug: str
-    card: CardShape
-    owner: str
-    team: str
-    created: datetime
-    page: str = ""
+class CellShape(_fields_of(Cell, without=("heat",))):  # type: ignore[misc]
+    """A score as a table shows it: `status` is "" where nothing was measured, `partial` for a mean of some subsets."""
 
 
 class ScoreShape(BaseModel):
@@ -118,37 +107,19 @@ class ScoreShape(BaseModel):
     provenance: str
 
 
-class CellShape(Shape):
-    """A score as a table shows it: `status` is "" where nothing was measured, `partial` for a mean of some subsets."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    lift: float | None
-    status: str
-    reason: str
-
-
-class LineShape(Shape):
+class LineShape(_fields_of(TableRow, first=_OF_SYSTEM, without=("line",), cells=list[CellShape])):  # type: ignore[misc]
     """A line of a table. Its rank lies between `rank_low` and `rank_high`; 0 is none, for the reason in `unranked`."""
 
-    system: _SystemName
-    slug: _SystemSlug
-    setting: str
-    protocol: str
-    rank: int
-    rank_low: int
-    rank_high: int
-    unranked: str
-    provenance: list[str]
-    cells: list[CellShape]
+
+_COMPARED = _fields_of(Compared, first=_OF_SYSTEM, without=("key",), mean=CellShape, cells=list[CellShape])
 
 
-class ColumnShape(Shape):
-    key: str
-    title: str
-    metric: str
-    subset: str
+class ComparedShape(_COMPARED):  # type: ignore[valid-type, misc]
+    """One of the systems that are compared."""
+
+
+class ColumnShape(_fields_of(Column, without=("kind", "help"))):  # type: ignore[misc]
+    pass
 
 
 class TableShape(BaseModel):
@@ -165,30 +136,9 @@ class TableShape(BaseModel):
     address: str
 
 
-class ComparedShape(Shape):
-    """One of the systems that are compared."""
-
-    system: _SystemName
-    slug: _SystemSlug
-    setting: str
-    rank: int
-    rank_low: int
-    rank_high: int
-    mean: CellShape
-    cells: list[CellShape]
-
-
-class DifferenceShape(BaseModel):
+class DifferenceShape(_fields_of(Difference, one=str, other=str)):  # type: ignore[misc]
     """One system minus another: the mean over subsets that both have, and its 95 % interval."""
 
-    one: str
-    other: str
-    mean: float | None
-    low: float | None
-    high: float | None
-    subsets: int
-    better: int
-    worse: int
     sure: bool = Field(description="Whether the interval leaves out 0.")
 
 
@@ -200,26 +150,6 @@ class ComparisonShape(BaseModel):
     subsets: list[str]
     systems: list[ComparedShape]
     differences: list[DifferenceShape]
-
-
-class SubmissionShape(Shape):
-    id: str
-    board: str
-    systems: list[str]
-    owner: str
-    team: str
-    state: State
-    provenance: Provenance
-    created: datetime
-    decided: datetime | None
-    decided_by: str
-    reason: str
-    rows: int
-    digest: str
-    version: str
-    notes: list[str]
-    names: list[str]
-    permalink: str = ""
 
 
 class ProblemShape(BaseModel):
@@ -239,24 +169,6 @@ class VerdictShape(BaseModel):
     digest: str
     problems: list[ProblemShape]
     warnings: list[str]
-
-
-class UserShape(Shape):
-    name: str
-    team: str
-    role: Role
-    created: datetime
-
-
-class TokenShape(Shape):
-    """A token as it may be shown: its beginning only."""
-
-    id: int
-    prefix: str
-    label: str
-    created: datetime
-    last_used: datetime | None
-    revoked: datetime | None
 
 
 class CreatedTokenShape(BaseModel):

@@ -9,35 +9,13 @@ from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
-from earmark.board.api.shapes import (
-    DecisionAsked,
-    PageShape,
-    ProblemShape,
-    SubmissionShape,
-    VerdictShape,
-    WithdrawalAsked,
-)
+from earmark.board.api import shapes
 from earmark.board.records import State, Submission
 from earmark.board.refusals import NotAllowed, NotFound, Refusal
+from earmark.board.web import requests as web
 from earmark.board.web.problems import plain_problem
-from earmark.board.web.requests import (
-    Asked,
-    Author,
-    Context,
-    Moderator,
-    Reader,
-    address_of,
-    cursor_after,
-    cursor_of,
-    new_subsets,
-    read_apart,
-    receive,
-    sent,
-    settle,
-)
+from earmark.board.web.requests import Asked, Author, Context, Moderator, Reader
 from earmark.submissions import check, read_document, schema
-
-__all__ = ["router"]
 
 router = APIRouter(prefix="/submissions", tags=["submissions"])
 
@@ -46,12 +24,9 @@ Id = Annotated[str, Path(max_length=100)]
 Key = Annotated[str, Header(alias="Idempotency-Key", max_length=200, pattern=r"^[!-~]*$")]
 
 _FORMATS = {
-    "application/json": "document.json",
-    "text/csv": "scores.csv",
-    "application/x-ndjson": "scores.jsonl",
-    "application/jsonl": "scores.jsonl",
-    "application/vnd.apache.parquet": "scores.parquet",
-}
+    "application/json": "document.json", "text/csv": "scores.csv", "application/x-ndjson": "scores.jsonl",
+    "application/jsonl": "scores.jsonl", "application/vnd.apache.parquet": "scores.parquet",
+}  # fmt: skip
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -83,9 +58,10 @@ async def _body(request: Request) -> tuple[bytes, str]:
     return await request.body(), _FORMATS[media_type]
 
 
-def _shape(submission: Submission, request: Request) -> SubmissionShape:
-    permalink = f"{address_of(request)}/submissions/{submission.id}"
-    return SubmissionShape.model_validate(submission).model_copy(update={"permalink": permalink})
+def _shape(submission: Submission, request: Request) -> shapes.SubmissionShape:
+    shape: shapes.SubmissionShape = shapes.SubmissionShape.model_validate(submission)
+    shape.permalink = f"{web.address_of(request)}/submissions/{submission.id}"
+    return shape
 
 
 def _find(context: Context, submission: str) -> Submission:
@@ -95,29 +71,26 @@ def _find(context: Context, submission: str) -> Submission:
     return there
 
 
-@router.post("/validate", response_model=VerdictShape, openapi_extra=_BODY)
+@router.post("/validate", response_model=shapes.VerdictShape, openapi_extra=_BODY)
 async def validate(request: Request, context: Asked, board: Text = "") -> Response:
     """What the rules say of a document: nothing is stored and no token is needed."""
     data, filename = await _body(request)
     limits = context.settings.limits
 
-    def judge() -> VerdictShape:
+    def judge() -> shapes.VerdictShape:
         document = read_document(data, filename=filename, board=board, limits=limits)
         verdict = check(document, limits=limits)
-        return VerdictShape(
-            accepted=not verdict.problems,
-            board=document.board,
-            systems=[card.name for card in document.cards],
-            rows=len(document.scores),
-            digest=document.digest,
-            problems=[ProblemShape(**plain_problem(problem)) for problem in verdict.problems],
-            warnings=[*verdict.warnings, *new_subsets(context, document)],
-        )
+        return shapes.VerdictShape(
+            accepted=not verdict.problems, board=document.board, systems=[card.name for card in document.cards],
+            rows=len(document.scores), digest=document.digest,
+            problems=[shapes.ProblemShape(**plain_problem(problem)) for problem in verdict.problems],
+            warnings=[*verdict.warnings, *web.new_subsets(context, document)],
+        )  # fmt: skip
 
-    return sent(await read_apart(request, judge))
+    return web.sent(await web.read_apart(request, judge))
 
 
-@router.post("", status_code=201, response_model=SubmissionShape, openapi_extra=_BODY)
+@router.post("", status_code=201, response_model=shapes.SubmissionShape, openapi_extra=_BODY)
 async def create(request: Request, context: Asked, user: Author, board: Text = "", key: Key = "") -> Response:
     """Send a document. It is pending until a moderator accepts it.
 
@@ -126,15 +99,15 @@ async def create(request: Request, context: Asked, user: Author, board: Text = "
     """
     data, filename = await _body(request)
 
-    def store() -> SubmissionShape:
+    def store() -> shapes.SubmissionShape:
         document = read_document(data, filename=filename, board=board, limits=context.settings.limits)
-        return _shape(receive(context, document, user, key), request)
+        return _shape(web.receive(context, document, user, key), request)
 
-    shape = await read_apart(request, store)
-    return sent(shape, 201, {"Location": f"/v1/submissions/{shape.id}"})
+    shape = await web.read_apart(request, store)
+    return web.sent(shape, 201, {"Location": f"/v1/submissions/{shape.id}"})
 
 
-@router.get("", response_model=PageShape[SubmissionShape])
+@router.get("", response_model=shapes.PageShape[shapes.SubmissionShape])
 def list_submissions(
     request: Request,
     context: Asked,
@@ -147,21 +120,21 @@ def list_submissions(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
     """Submissions, newest first: those that were accepted; of your own (`owner`), and for moderators, all of them."""
-    before = str(cursor_of(cursor, str)[0]) if cursor else None
+    before = str(web.cursor_of(cursor, str)[0]) if cursor else None
     all_of_them = user is not None and (user.moderates or user.name == owner)
     listed = context.store.submissions(
         board=board, owner=owner, system=system, state=state, limit=limit + 1, before=before,
         was_accepted=not all_of_them,
     )  # fmt: skip
-    following = cursor_after([listed[limit - 1].id]) if len(listed) > limit else None
+    following = web.cursor_after([listed[limit - 1].id]) if len(listed) > limit else None
     items = [_shape(submission, request) for submission in listed[:limit]]
-    return sent(PageShape[SubmissionShape](items=items, next=following))
+    return web.sent(shapes.PageShape[shapes.SubmissionShape](items=items, next=following))
 
 
-@router.get("/{submission}", response_model=SubmissionShape)
+@router.get("/{submission}", response_model=shapes.SubmissionShape)
 def show(submission: Id, request: Request, context: Asked) -> Response:
     """One submission: what was sent by whom, and what became of it."""
-    return sent(_shape(_find(context, submission), request))
+    return web.sent(_shape(_find(context, submission), request))
 
 
 @router.get("/{submission}/scores", response_model=list[dict[str, Any]])
@@ -172,20 +145,20 @@ def scores(submission: Id, context: Asked, user: Reader) -> Response:
     return Response(context.store.rows_of(submission).to_json(), media_type="application/json")
 
 
-@router.post("/{submission}/withdraw", response_model=SubmissionShape)
+@router.post("/{submission}/withdraw", response_model=shapes.SubmissionShape)
 def withdraw(
-    submission: Id, request: Request, context: Asked, user: Author, asked: WithdrawalAsked | None = None
+    submission: Id, request: Request, context: Asked, user: Author, asked: shapes.WithdrawalAsked | None = None
 ) -> Response:
     """Take your submission back. Its scores leave the board; that it was there stays on record.
 
     The body, with a `reason`, may be left out.
     """
     withdrawn = context.store.withdraw(submission, user, asked.reason if asked else "")
-    return sent(_shape(settle(context, withdrawn), request))
+    return web.sent(_shape(web.settle(context, withdrawn), request))
 
 
-@router.post("/{submission}/decision", response_model=SubmissionShape)
-def decide(submission: Id, asked: DecisionAsked, request: Request, context: Asked, user: Moderator) -> Response:
+@router.post("/{submission}/decision", response_model=shapes.SubmissionShape)
+def decide(submission: Id, asked: shapes.DecisionAsked, request: Request, context: Asked, user: Moderator) -> Response:
     """Accept or reject, as a moderator. A rejection needs a reason."""
     decided = context.store.decide(submission, user, asked.accept, asked.reason, asked.provenance)
-    return sent(_shape(settle(context, decided), request))
+    return web.sent(_shape(web.settle(context, decided), request))

@@ -30,11 +30,7 @@ from earmark.scores import Row, Scores
 if TYPE_CHECKING:
     from earmark.board.storage import Store
 
-__all__ = ["Analysis", "Background", "analysed", "matrix_of"]
-
 FEWEST_SYSTEMS, FEWEST_SUBSETS = 3, 3
-_KEY = "analysis:{board}"
-_CLAIM = "analysis-claim:{board}"
 _CLAIM_SECONDS = 90.0
 """How long a claim holds. Whoever works renews it; a worker that was killed does not."""
 _RENEW_SECONDS = 30.0
@@ -60,9 +56,24 @@ class Analysis:
     found: Mapping[str, Any] = field(default_factory=dict)
     error: str = ""
 
+    @classmethod
+    def of(cls, matrix: Mapping[str, Any], seconds: float, **outcome: Any) -> Analysis:
+        """The analysis of a matrix, made now, with what was `found` or an `error`."""
+        made = datetime.now(UTC).isoformat(timespec="seconds")
+        size, subsets = len(matrix["systems"]), tuple(matrix["subsets"])
+        return cls(matrix["board"], matrix["metric"], digest_of(matrix), made, seconds, size, subsets, **outcome)
+
+    @classmethod
+    def from_json(cls, text: str) -> Analysis:
+        plain = json.loads(text)
+        return cls(**{**plain, "subsets": tuple(plain["subsets"])})
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), allow_nan=False)
+
     def verdict(self, subset: str) -> Mapping[str, Any] | None:
         """What the analysis says of one subset."""
-        return next((one for one in self.found.get("novelty", ()) if one["dataset"] == subset), None)
+        return next((each for each in self.found.get("novelty", ()) if each["dataset"] == subset), None)
 
 
 def matrix_of(snapshot: Snapshot) -> dict[str, Any]:
@@ -70,23 +81,17 @@ def matrix_of(snapshot: Snapshot) -> dict[str, Any]:
     if not snapshot.metrics:
         return {"board": snapshot.board, "metric": "", "systems": [], "families": [], "subsets": [], "values": []}
     metric = snapshot.metrics[0]
-    field_ = snapshot.field(metric, setting=BEST)
-    rows = field_.rows[field_.means.have > 0]
+    ranked = snapshot.field(metric, setting=BEST)
+    rows = ranked.rows[ranked.means.have > 0]
     panel = snapshot.panel(metric)
-    group = field_.group
-    subsets = list(group.subsets)
-    extra = [name for name in snapshot.subsets(metric) if name not in set(subsets)]
-    columns = panel.columns([*subsets, *extra])
-    values = panel.measured()[np.ix_(rows, columns)]
+    subsets = list(dict.fromkeys([*ranked.group.subsets, *snapshot.subsets(metric)]))
+    values = panel.measured()[np.ix_(rows, panel.columns(subsets))]
     systems = [snapshot.systems[snapshot.lines[number].system] for number in panel.lines[rows].tolist()]
     return {
-        "board": snapshot.board,
-        "metric": metric,
-        "systems": [system.slug for system in systems],
-        "families": [system.card.family or system.slug for system in systems],
-        "subsets": [*subsets, *extra],
+        "board": snapshot.board, "metric": metric, "systems": [system.slug for system in systems],
+        "families": [system.card.family or system.slug for system in systems], "subsets": subsets,
         "values": [[None if value != value else value for value in line] for line in values.tolist()],
-    }
+    }  # fmt: skip
 
 
 def digest_of(matrix: Mapping[str, Any]) -> str:
@@ -98,10 +103,9 @@ def analysed(matrix: Mapping[str, Any]) -> Analysis:
     from earmark.analysis.study import analyze
 
     started = time.monotonic()
-    found: dict[str, Any] = {}
-    error = ""
+    outcome: dict[str, Any] = {}
     try:
-        if not _enough(matrix):
+        if not _is_enough(matrix):
             raise InputError(
                 f"An analysis needs at least {FEWEST_SYSTEMS} systems and {FEWEST_SUBSETS} subsets with scores."
             )
@@ -112,16 +116,13 @@ def analysed(matrix: Mapping[str, Any]) -> Analysis:
             if value is not None
         )
         families = dict(zip(matrix["systems"], matrix["families"], strict=True))
-        found = analyze(Scores(rows), metric=matrix["metric"], families=families).as_dict()
-    except EarmarkError as refused:
-        error = str(refused)
-    return Analysis(
-        matrix["board"], matrix["metric"], digest_of(matrix), datetime.now(UTC).isoformat(timespec="seconds"),
-        round(time.monotonic() - started, 2), len(matrix["systems"]), tuple(matrix["subsets"]), found, error,
-    )  # fmt: skip
+        outcome["found"] = analyze(Scores(rows), metric=matrix["metric"], families=families).as_dict()
+    except EarmarkError as error:
+        outcome["error"] = str(error)
+    return Analysis.of(matrix, round(time.monotonic() - started, 2), **outcome)
 
 
-def _enough(matrix: Mapping[str, Any]) -> bool:
+def _is_enough(matrix: Mapping[str, Any]) -> bool:
     return len(matrix["systems"]) >= FEWEST_SYSTEMS and len(matrix["subsets"]) >= FEWEST_SUBSETS
 
 
@@ -129,8 +130,7 @@ def work() -> None:
     """The child process: a matrix on stdin, its analysis on stdout."""
     with contextlib.suppress(OSError, AttributeError):
         os.nice(19)
-    result = analysed(json.load(sys.stdin))
-    json.dump(asdict(result), sys.stdout, allow_nan=False)
+    sys.stdout.write(analysed(json.load(sys.stdin)).to_json())
 
 
 class Background:
@@ -143,7 +143,6 @@ class Background:
         self._longest = longest
         self._results: dict[str, Analysis] = {}
         self._wanted: dict[str, str] = {}  # the digest of each board's matrix now
-        self._seen = -1
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._child: subprocess.Popen[str] | None = None
@@ -155,8 +154,8 @@ class Background:
 
     def current(self, board: str) -> bool:
         """Whether the newest analysis is of the scores as they are now; else one is being made."""
-        found = self._results.get(board)
-        return found is not None and self._wanted.get(board, found.digest) == found.digest
+        result = self._results.get(board)
+        return result is not None and self._wanted.get(board, result.digest) == result.digest
 
     def start(self) -> None:
         if self._thread is None:
@@ -182,44 +181,43 @@ class Background:
     def step(self) -> None:
         """Look once, and make what is missing."""
         for board in self._snapshots.boards():
-            snapshot = self._snapshots.current(board)
-            matrix = matrix_of(snapshot)
+            matrix = matrix_of(self._snapshots.current(board))
             digest = digest_of(matrix)
             if self._wanted.get(board) != digest:
                 self._wanted[board] = digest
                 self.version += 1
-            if self.current(board) or self._stored(board, digest) or self._stopping.is_set():
+            if self.current(board) or self._is_stored(board, digest) or self._stopping.is_set():
                 continue
-            if not _enough(matrix):
-                self._keep(analysed(matrix), store=False)
-            elif self._claimed(board, digest):
-                self._keep(self._in_process(matrix), store=True)
+            if not _is_enough(matrix):
+                self._keep(analysed(matrix))
+            elif self._claim(board, digest):
+                result = self._in_process(matrix)
+                self._store.set_meta(f"analysis:{board}", result.to_json())
+                self._keep(result)
 
-    def _stored(self, board: str, digest: str) -> bool:
+    def _is_stored(self, board: str, digest: str) -> bool:
         """Take over what this or another worker has stored; whether it is of the present matrix."""
-        text = self._store.meta(_KEY.format(board=board))
+        text = self._store.meta(f"analysis:{board}")
         if text is None:
             return False
-        found = Analysis(**{**json.loads(text), "subsets": tuple(json.loads(text)["subsets"])})
-        self._keep(found, store=False)
-        return found.digest == digest
+        result = Analysis.from_json(text)
+        self._keep(result)
+        return result.digest == digest
 
-    def _claimed(self, board: str, digest: str) -> bool:
+    def _claim(self, board: str, digest: str) -> bool:
         """Whether this worker may make the analysis: nobody else is at it. Its claim is noted or renewed."""
-        key, me = _CLAIM.format(board=board), f"{digest} {os.getpid()}"
+        key, claimant = f"analysis-claim:{board}", f"{digest} {os.getpid()}"
         there = self._store.meta(key)
         if there:
-            by, _, at = there.rpartition(" ")
-            if by.startswith(digest) and by != me and time.time() - float(at) < _CLAIM_SECONDS:
+            other, _, at = there.rpartition(" ")
+            if other.startswith(digest) and other != claimant and time.time() - float(at) < _CLAIM_SECONDS:
                 return False
-        self._store.set_meta(key, f"{me} {time.time():.0f}")
+        self._store.set_meta(key, f"{claimant} {time.time():.0f}")
         return True
 
-    def _keep(self, found: Analysis, *, store: bool) -> None:
-        if store:
-            self._store.set_meta(_KEY.format(board=found.board), json.dumps(asdict(found), allow_nan=False))
-        if self._results.get(found.board) != found:
-            self._results[found.board] = found
+    def _keep(self, result: Analysis) -> None:
+        if self._results.get(result.board) != result:
+            self._results[result.board] = result
             self.version += 1
 
     def _answer(self, child: subprocess.Popen[str], matrix: Mapping[str, Any]) -> str:
@@ -233,7 +231,7 @@ class Background:
                 if time.monotonic() > ends or self._stopping.is_set():
                     raise
                 given = None  # it was passed on by the first call
-                self._claimed(matrix["board"], digest_of(matrix))
+                self._claim(matrix["board"], digest_of(matrix))
 
     def _in_process(self, matrix: Mapping[str, Any]) -> Analysis:
         self._child = subprocess.Popen(
@@ -241,17 +239,13 @@ class Background:
             text=True, env={**os.environ, **_QUIET},
         )  # fmt: skip
         try:
-            told = json.loads(self._answer(self._child, matrix))
+            return Analysis.from_json(self._answer(self._child, matrix))
         except (subprocess.TimeoutExpired, ValueError) as error:
             self._child.kill()
             self._child.wait()
             if self._stopping.is_set():
                 raise
             why = "took too long" if isinstance(error, subprocess.TimeoutExpired) else "ended without a result"
-            return Analysis(
-                matrix["board"], matrix["metric"], digest_of(matrix), datetime.now(UTC).isoformat(timespec="seconds"),
-                0.0, len(matrix["systems"]), tuple(matrix["subsets"]), error=f"The analysis {why}.",
-            )  # fmt: skip
+            return Analysis.of(matrix, 0.0, error=f"The analysis {why}.")
         finally:
             self._child = None
-        return Analysis(**{**told, "subsets": tuple(told["subsets"])})

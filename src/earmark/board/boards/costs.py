@@ -7,13 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from earmark.analysis.pareto import pareto_front
-from earmark.board.boards.snapshot import BEST, Snapshot
-from earmark.board.boards.table import mean_cells
+from earmark.board.boards.snapshot import BEST, Snapshot, made_once
+from earmark.board.boards.table import Cell, mean_cells
 from earmark.board.records import System
 from earmark.errors import UsageError, did_you_mean
 from earmark.report.metric_text import facts
-
-__all__ = ["AXES", "Axis", "Front", "Point", "axes_of", "pareto"]
 
 
 class Axis(NamedTuple):
@@ -42,12 +40,15 @@ class Point(NamedTuple):
     system: System
     setting: str
     x: float
-    y: float
-    low: float | None
-    high: float | None
+    cell: Cell
     rank: int
     front: bool
     stated: bool
+
+    @property
+    def y(self) -> float:
+        assert self.cell.value is not None
+        return self.cell.value
 
 
 class Front(NamedTuple):
@@ -68,14 +69,11 @@ class Front(NamedTuple):
         return several
 
 
+@made_once
 def axes_of(snapshot: Snapshot) -> tuple[Axis, ...]:
     """The costs that at least one system of the board states."""
-
-    def make() -> tuple[Axis, ...]:
-        shown = {line.system for line in snapshot.lines}
-        return tuple(axis for axis in AXES.values() if any(_cost(snapshot, place, axis) is not None for place in shown))
-
-    return snapshot.once("axes", make)
+    stated = (axis for axis in AXES.values() if any(_cost(snapshot, at, axis) is not None for at in snapshot.lines_of))
+    return tuple(stated)
 
 
 def pareto(
@@ -99,12 +97,8 @@ def pareto(
             without += 1
             continue
         stated = line.system not in _measured(snapshot, chosen.key)
-        points.append(
-            Point(
-                snapshot.systems[line.system], line.setting, cost, float(field.means.value[at]), mean.low, mean.high,
-                int(field.ranks.rank[at]), False, stated,
-            )
-        )  # fmt: skip
+        system, rank = snapshot.systems[line.system], int(field.ranks.rank[at])
+        points.append(Point(system, line.setting, cost, mean, rank, False, stated))
     points.sort(key=lambda point: (point.x, point.rank))
     axes = [[point.x for point in points], [point.y for point in points]]
     front = pareto_front(axes, (False, facts(metric).higher_is_better)).tolist()
@@ -118,16 +112,13 @@ def _cost(snapshot: Snapshot, place: int, axis: Axis) -> float | None:
     return _measured(snapshot, axis.key).get(place, stated)
 
 
+@made_once
 def _measured(snapshot: Snapshot, metric: str) -> dict[int, float]:
     """The mean of a metric such as kbps for each system that has rows of it."""
-
-    def make() -> dict[int, float]:
-        if metric not in snapshot.panels:
-            return {}
-        panel = snapshot.panel(metric)
-        found: dict[int, list[float]] = {}
-        for line, values in zip(panel.lines.tolist(), panel.measured(), strict=True):
-            found.setdefault(snapshot.lines[line].system, []).extend(values[np.isfinite(values)].tolist())
-        return {place: float(np.mean(values)) for place, values in found.items() if values}
-
-    return snapshot.once(("cost", metric), make)
+    if metric not in snapshot.panels:
+        return {}
+    panel = snapshot.panel(metric)
+    values: dict[int, list[float]] = {}
+    for line, row in zip(panel.lines.tolist(), panel.measured(), strict=True):
+        values.setdefault(snapshot.lines[line].system, []).extend(row[np.isfinite(row)].tolist())
+    return {place: float(np.mean(some)) for place, some in values.items() if some}

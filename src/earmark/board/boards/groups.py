@@ -15,16 +15,11 @@ from earmark import published
 from earmark.scores import RULES, VOCSIM_SUBSETS
 from earmark.scores.spelling import is_single
 
-__all__ = ["Group", "groups_of", "is_single", "subset_title"]
-
 _VOCSIM_TITLES = {
-    "public": ("Public mean", "Mean"),
-    "blind": ("Blind mean", "Blind"),
-    "domain:birdsong": ("Birdsong", "Birds"),
-    "domain:otter_calls": ("Otter calls", "Otters"),
-    "domain:human_speech": ("Human speech", "Speech"),
+    "public": ("Public mean", "Mean"), "blind": ("Blind mean", "Blind"), "domain:birdsong": ("Birdsong", "Birds"),
+    "domain:otter_calls": ("Otter calls", "Otters"), "domain:human_speech": ("Human speech", "Speech"),
     "domain:environmental_sounds": ("Environmental sounds", "Env."),
-}
+}  # fmt: skip
 _HARMONIC = ("overall", "overall_unsaturated")
 """Metrics of which Codec-SUPERB's categories are harmonic means."""
 _HALF = 0.5

@@ -21,8 +21,6 @@ from earmark.board.records import System
 from earmark.errors import UsageError
 from earmark.report.metric_text import facts
 
-__all__ = ["FEWEST", "MOST", "Compared", "Comparison", "Difference", "cells_of", "compare", "split_key"]
-
 FEWEST, MOST = 2, 6
 DRAWS = 2000
 _TIE = 1e-12
@@ -34,11 +32,11 @@ class Compared(NamedTuple):
     key: str
     system: System
     setting: str
-    cells: tuple[Cell, ...]
-    mean: Cell
     rank: int
     rank_low: int
     rank_high: int
+    mean: Cell
+    cells: tuple[Cell, ...]
 
 
 class Difference(NamedTuple):
@@ -112,22 +110,19 @@ def _compared(snapshot: Snapshot, key: str, metric: str, group: Group, protocol:
     field = snapshot.field(metric, group.key, protocol, BEST if setting == BEST else EACH)
     ranked = snapshot.field(metric, group.key, protocol, BEST)
     lines = snapshot.panel(metric).lines[field.rows]
-    mine = [
-        at
-        for at, number in enumerate(lines.tolist())
-        if snapshot.lines[number].system == place and setting in (BEST, snapshot.lines[number].setting)
-    ]
-    if not mine:
+    own = [snapshot.lines[number] for number in lines.tolist()]
+    fits = (at for at, line in enumerate(own) if line.system == place and setting in (BEST, line.setting))
+    at = next(fits, None)
+    if at is None:
         where = f" under {setting}" if setting != BEST else ""
         raise NoSuchSystem(f'"{system.card.name}" has no {metric}{where} with the protocol {protocol}.')
-    at, line = mine[0], snapshot.lines[lines[mine[0]]]
-    row = int(field.rows[at])
+    row, line = int(field.rows[at]), own[at]
     # Ranks are among the best settings of all systems, as on the board; another setting of a system has none.
     places = np.flatnonzero(ranked.rows == row).tolist()
-    rank, low, high = (int(part[places[0]]) if places else 0 for part in ranked.ranks[:3])
+    rank, low, high = ranked.rank_at(places[0]) if places else (0, 0, 0)
     (mean,) = mean_cells(field.means, np.array([at]))
     cells = cells_of(snapshot, metric, row, group.subsets)
-    return Compared(system.key(line.setting), system, line.setting, cells, mean, rank, low, high)
+    return Compared(system.key(line.setting), system, line.setting, rank, low, high, mean, cells)
 
 
 def _difference(values: np.ndarray, one: int, other: int, better: float, rng: np.random.Generator) -> Difference:

@@ -17,23 +17,6 @@ from numpy.typing import NDArray
 from earmark.analysis.ranks import DEVIATIONS
 from earmark.scores import COLUMNS, VOCSIM_SUBSETS, WITH_VALUE, Scores, harmonic_mean
 
-__all__ = [
-    "ABSENT",
-    "NUMBERS",
-    "OK",
-    "PROVENANCES",
-    "STATUSES",
-    "Columns",
-    "Line",
-    "Means",
-    "Panel",
-    "build",
-    "columns_of",
-    "joined",
-    "means",
-    "without_claims",
-]
-
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Codes = NDArray[np.int8]
@@ -195,9 +178,6 @@ def _panel(metric: str, places: Sequence[int], line_of: Sequence[int], columns: 
 def _order(subset: str) -> tuple[int, str]:
     """VocSim's subsets as the paper orders them, others by name."""
     return _KNOWN_ORDER.get(subset, len(_KNOWN_ORDER)), subset
-
-
-# --- means over subsets -----------------------------------------------------------------------------------------------
 
 
 class Means(NamedTuple):

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from earmark.analysis.ranks import RankIntervals, rank_intervals
-from earmark.board.boards.groups import Group, groups_of, is_single
+from earmark.board.boards.groups import Group, groups_of
 from earmark.board.boards.panels import (
     Columns,
     Line,
@@ -31,22 +32,21 @@ from earmark.board.boards.panels import (
     means,
     without_claims,
 )
-from earmark.board.names import slug_of
-from earmark.board.records import System
+from earmark.board.records import System, slug_of
 from earmark.board.refusals import NotFound
 from earmark.errors import UsageError, did_you_mean
 from earmark.report.metric_text import facts
 from earmark.scores import Scores
+from earmark.scores.spelling import is_single
 from earmark.submissions import Provenance, SystemCard
 from earmark.submissions.rules import blind_subsets
 
 if TYPE_CHECKING:
     from earmark.board.storage import Store
 
-__all__ = ["BEST", "EACH", "Field", "NoSuchBoard", "NoSuchSystem", "Snapshot", "Snapshots"]
-
 Whole = NDArray[np.int64]
 Made = TypeVar("Made")
+Arguments = ParamSpec("Arguments")
 
 BEST, EACH = "best", "each"
 """Settings that are no single one: each system under its best setting, and a line for each of its settings."""
@@ -62,6 +62,18 @@ class NoSuchSystem(NotFound):
     """There is no system of that name on the board."""
 
 
+def made_once(
+    make: Callable[Concatenate[Snapshot, Arguments], Made],
+) -> Callable[Concatenate[Snapshot, Arguments], Made]:
+    """A function of a snapshot whose result is made once for each snapshot, and then kept with it."""
+
+    @wraps(make)
+    def kept(snapshot: Snapshot, /, *args: Arguments.args, **options: Arguments.kwargs) -> Made:
+        return snapshot.once((make.__qualname__, args, *options.items()), lambda: make(snapshot, *args, **options))
+
+    return kept
+
+
 class Field(NamedTuple):
     """The lines that are ranked against each other, and how: rows of the panel, their means, their ranks."""
 
@@ -74,6 +86,11 @@ class Field(NamedTuple):
     @property
     def ranked(self) -> int:
         return int((self.ranks.rank > 0).sum())
+
+    def rank_at(self, place: int) -> tuple[int, int, int]:
+        """The rank of a line and its interval; 0 is none."""
+        rank, low, high = (int(part[place]) for part in self.ranks[:3])
+        return rank, low, high
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,26 +108,20 @@ class Snapshot:
 
     @classmethod
     def of_scores(
-        cls,
-        board: str,
-        scores: Scores,
-        cards: Mapping[str, SystemCard] | None = None,
-        *,
+        cls, board: str, scores: Scores, cards: Mapping[str, SystemCard] | None = None, *,
         provenance: Provenance = "self-reported",
-        owner: str = "",
-        generation: int = 0,
-    ) -> Snapshot:
+    ) -> Snapshot:  # fmt: skip
         """A snapshot of a score table without a store; systems without a card have one with their name."""
         names: dict[str, str] = {}
         for name in dict.fromkeys(row.system for row in scores):
             names[slug_of(name, names)] = name
         known, made = cards or {}, datetime.now(UTC)
         systems = [
-            System(place, board, slug, known.get(name) or SystemCard(name), owner, "", made)
+            System(place, board, slug, known.get(name) or SystemCard(name), "", "", made)
             for place, (slug, name) in enumerate(names.items())
         ]
         places = {name: place for place, name in enumerate(names.values())}
-        return cls.of_columns(board, generation, systems, columns_of(scores, places, provenance))
+        return cls.of_columns(board, 0, systems, columns_of(scores, places, provenance))
 
     @classmethod
     def of_columns(cls, board: str, generation: int, systems: Sequence[System], columns: Columns) -> Snapshot:
@@ -144,8 +155,6 @@ class Snapshot:
             panels[metric] = joined(panels[metric], below) if metric in panels else below
         return Snapshot(self.board, generation, tuple(everyone), tuple(lines), panels)
 
-    # --- what there is --------------------------------------------------------------------------------------------
-
     @cached_property
     def places(self) -> dict[str, int]:
         """The place of each system by its slug."""
@@ -154,10 +163,10 @@ class Snapshot:
     @cached_property
     def lines_of(self) -> dict[int, list[int]]:
         """The lines of each system, by its place; a system without live scores has none."""
-        found: dict[int, list[int]] = {}
+        numbers: dict[int, list[int]] = {}
         for number, line in enumerate(self.lines):
-            found.setdefault(line.system, []).append(number)
-        return found
+            numbers.setdefault(line.system, []).append(number)
+        return numbers
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
@@ -169,11 +178,6 @@ class Snapshot:
         }
         leading = [name for name in LEADING_METRICS if size.get(name)]
         return (*leading, *sorted((name for name in size if name not in leading), key=lambda name: -size[name]))
-
-    @cached_property
-    def ranked_systems(self) -> int:
-        """How many systems have a line."""
-        return len(self.lines_of)
 
     def system(self, slug: str) -> System:
         """The system of that slug, or NoSuchSystem."""
@@ -189,17 +193,14 @@ class Snapshot:
             raise UsageError(f'The board "{self.board}" has no metric "{metric}".{near}')
         return self.panels[metric]
 
+    @made_once
     def groups(self, metric: str) -> tuple[Group, ...]:
         """Over which subsets a metric may be averaged, the leading group first."""
-
-        def make() -> tuple[Group, ...]:
-            panel = self.panel(metric)
-            # Systems and not lines: one system under twenty distances is one.
-            owners = np.array([self.lines[number].system for number in panel.lines.tolist()])
-            counts = [len(set(owners[there].tolist())) for there in np.isfinite(panel.measured()).T]
-            return groups_of(self.board, dict(zip(panel.subsets, counts, strict=True)), metric)
-
-        return self.once(("groups", metric), make)
+        panel = self.panel(metric)
+        # Systems and not lines: one system under twenty distances is one.
+        owners = np.array([self.lines[number].system for number in panel.lines.tolist()])
+        counts = [len(set(owners[there].tolist())) for there in np.isfinite(panel.measured()).T]
+        return groups_of(self.board, dict(zip(panel.subsets, counts, strict=True)), metric)
 
     def group(self, metric: str, key: str = "") -> Group:
         """A group of a metric by its key; "" is the leading one."""
@@ -213,26 +214,24 @@ class Snapshot:
         """The single subsets of a metric."""
         return tuple(name for name in self.panel(metric).subsets if is_single(name))
 
+    @made_once
     def settings(self, metric: str) -> tuple[str, ...]:
         """The settings (distance and correction) of a metric, the most common first."""
-        return self._of_lines(metric, "settings", lambda line: line.setting)
+        return self._most_common(line.setting for line in self._lines(metric))
 
+    @made_once
     def protocols(self, metric: str) -> tuple[str, ...]:
         """The protocols of a metric: `all` and `reference` first, then the most common."""
-        found = self._of_lines(metric, "protocols", lambda line: line.protocol)
-        return tuple(sorted(found, key=lambda name: name not in LEADING_PROTOCOLS))
+        names = self._most_common(line.protocol for line in self._lines(metric))
+        return tuple(sorted(names, key=lambda name: name not in LEADING_PROTOCOLS))
 
-    def _of_lines(self, metric: str, what: str, read: Callable[[Line], str]) -> tuple[str, ...]:
-        def make() -> tuple[str, ...]:
-            counts: dict[str, int] = {}
-            for number in self.panel(metric).lines.tolist():
-                name = read(self.lines[number])
-                counts[name] = counts.get(name, 0) + 1
-            return tuple(sorted(counts, key=lambda name: (-counts[name], name)))
+    def _lines(self, metric: str) -> Iterator[Line]:
+        return (self.lines[number] for number in self.panel(metric).lines.tolist())
 
-        return self.once((what, metric), make)
-
-    # --- what follows from it -------------------------------------------------------------------------------------
+    @staticmethod
+    def _most_common(names: Iterable[str]) -> tuple[str, ...]:
+        counts = Counter(names)
+        return tuple(sorted(counts, key=lambda name: (-counts[name], name)))
 
     def once(self, key: object, make: Callable[[], Made]) -> Made:
         """What `make` returns, made once for this snapshot. Other things can be made meanwhile."""
@@ -250,28 +249,21 @@ class Snapshot:
         for metric in self.metrics[:metrics]:
             self.field(metric)
 
+    @made_once
     def means(self, metric: str, group: Group) -> Means:
         """Means over a group of subsets, for every row of the metric's panel."""
+        panel = self.panel(metric)
+        columns = panel.columns(group.subsets)
+        parts = (part[:, columns] for part in (panel.measured(), panel.low, panel.high, panel.lift))
+        return means(*parts, harmonic=group.harmonic)
 
-        def make() -> Means:
-            panel = self.panel(metric)
-            columns = panel.columns(group.subsets)
-            measured = panel.measured()[:, columns]
-            others = (part[:, columns] for part in (panel.low, panel.high, panel.lift))
-            return means(measured, *others, harmonic=group.harmonic)
-
-        return self.once(("means", metric, group.key), make)
-
+    @made_once
     def rows_of_lines(self, metric: str) -> Whole:
         """The row of the metric's panel for each line of the snapshot; -1 where it has none."""
-
-        def make() -> Whole:
-            rows = np.full(len(self.lines), -1, np.int64)
-            panel = self.panel(metric)
-            rows[panel.lines] = np.arange(len(panel.lines))
-            return rows
-
-        return self.once(("rows", metric), make)
+        rows = np.full(len(self.lines), -1, np.int64)
+        panel = self.panel(metric)
+        rows[panel.lines] = np.arange(len(panel.lines))
+        return rows
 
     def field(self, metric: str, group_key: str = "", protocol: str = "", setting: str = BEST) -> Field:
         """The lines of a table: one protocol; one setting, each, or the best of each system.
@@ -283,19 +275,18 @@ class Snapshot:
         if setting == EACH or setting in self.settings(metric):
             # With one setting, "best", "each" and that one are the same lines.
             setting = BEST if len(self.settings(metric)) == 1 and len(self.protocols(metric)) == 1 else setting
-        return self.once(
-            ("field", metric, group.key, protocol, setting), lambda: self._field(metric, group, protocol, setting)
-        )
+        return self._field(metric, group, protocol, setting)
 
+    @made_once
     def _field(self, metric: str, group: Group, protocol: str, setting: str) -> Field:
         panel, of = self.panel(metric), self.means(metric, group)
         better = 1.0 if facts(metric).higher_is_better else -1.0
-        single = panel.columns(self.subsets(metric))
-        measured = np.isfinite(panel.measured()[:, single]).sum(axis=1)
+        single = panel.measured()[:, panel.columns(self.subsets(metric))]
+        measured = np.isfinite(single).sum(axis=1)
         chosen: dict[object, int] = {}
         for row, number in enumerate(panel.lines.tolist()):
             line = self.lines[number]
-            if line.protocol != protocol or measured[row] == 0 or setting not in (BEST, EACH, line.setting):
+            if line.protocol != protocol or not measured[row] or setting not in (BEST, EACH, line.setting):
                 continue
             key: object = line.system if setting == BEST else row
             other = chosen.get(key)

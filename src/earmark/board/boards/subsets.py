@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from earmark import published
-from earmark.board.boards.groups import codec_categories, is_single, subset_title
-from earmark.board.boards.snapshot import BEST, Snapshot
-from earmark.board.boards.table import panel_cells
+from earmark.board.boards.groups import codec_categories, subset_title
+from earmark.board.boards.snapshot import BEST, Snapshot, made_once
+from earmark.board.boards.table import Cell, panel_cells
 from earmark.board.records import System
 from earmark.board.refusals import NotFound
 from earmark.errors import UsageError, did_you_mean
 from earmark.report.metric_text import facts, number, points
+from earmark.scores.spelling import is_single
 from earmark.wording import counted
-
-__all__ = ["Standing", "SubsetSummary", "bests", "known_facts", "metrics_on", "saturation", "summarise"]
 
 Floats = NDArray[np.float64]
 
@@ -34,11 +32,13 @@ class Standing(NamedTuple):
 
     system: System
     setting: str
-    value: float
-    low: float | None
-    high: float | None
-    lift: float | None
+    cell: Cell
     rank: int
+
+    @property
+    def value(self) -> float:
+        assert self.cell.value is not None
+        return self.cell.value
 
 
 class SubsetSummary(NamedTuple):
@@ -92,7 +92,7 @@ def metrics_on(snapshot: Snapshot, subset: str) -> tuple[str, ...]:
     return tuple(filter(measured, snapshot.metrics))
 
 
-class _Bests(NamedTuple):
+class Bests(NamedTuple):
     """The best value of every system on every subset, turned so that more is better, and the row that has it."""
 
     systems: NDArray[np.int64]  # [systems]
@@ -100,27 +100,25 @@ class _Bests(NamedTuple):
     row: NDArray[np.int64]  # [systems, subsets]
 
 
-def bests(snapshot: Snapshot, metric: str, protocol: str = "", setting: str = BEST) -> _Bests:
+def bests(snapshot: Snapshot, metric: str, protocol: str = "", setting: str = BEST) -> Bests:
     """Each system under its best setting on each subset by itself, or under one setting."""
-    wanted = protocol or snapshot.protocols(metric)[0]
+    return _bests(snapshot, metric, protocol or snapshot.protocols(metric)[0], setting)
 
-    def make() -> _Bests:
-        panel = snapshot.panel(metric)
-        lines = [snapshot.lines[number] for number in panel.lines.tolist()]
-        rows = np.array(
-            [at for at, one in enumerate(lines) if one.protocol == wanted and setting in (BEST, one.setting)], np.int64
-        )
-        values = panel.measured()[rows] * (1.0 if facts(metric).higher_is_better else -1.0)
-        owner = np.array([lines[row].system for row in rows.tolist()], np.int64)
-        systems, group = np.unique(owner, return_inverse=True)
-        best = np.full((len(systems), values.shape[1]), -np.inf)
-        np.maximum.at(best, group, np.where(np.isfinite(values), values, -np.inf))
-        row = np.full(best.shape, -1, np.int64)
-        at, column = np.nonzero(values == best[group])
-        row[group[at[::-1]], column[::-1]] = rows[at[::-1]]  # the first of equals is written last
-        return _Bests(systems, np.where(np.isfinite(best), best, np.nan), row)
 
-    return snapshot.once(("bests", metric, wanted, setting), make)
+@made_once
+def _bests(snapshot: Snapshot, metric: str, protocol: str, setting: str) -> Bests:
+    panel = snapshot.panel(metric)
+    lines = [snapshot.lines[number] for number in panel.lines.tolist()]
+    wanted = [line.protocol == protocol and setting in (BEST, line.setting) for line in lines]
+    rows = np.flatnonzero(wanted)
+    values = panel.measured()[rows] * (1.0 if facts(metric).higher_is_better else -1.0)
+    systems, group = np.unique([lines[row].system for row in rows.tolist()], return_inverse=True)
+    best = np.full((len(systems), values.shape[1]), -np.inf)
+    np.maximum.at(best, group, np.where(np.isfinite(values), values, -np.inf))
+    row = np.full(best.shape, -1, np.int64)
+    at, column = np.nonzero(values == best[group])
+    row[group[at[::-1]], column[::-1]] = rows[at[::-1]]  # the first of equals is written last
+    return Bests(systems, np.where(np.isfinite(best), best, np.nan), row)
 
 
 def _standings(snapshot: Snapshot, subset: str, metric: str, protocol: str, setting: str) -> tuple[Standing, ...]:
@@ -133,10 +131,8 @@ def _standings(snapshot: Snapshot, subset: str, metric: str, protocol: str, sett
     cells = panel_cells(panel, order, np.full(len(order), column))
     for number_of_line, cell in zip(panel.lines[order].tolist(), cells, strict=True):
         line = snapshot.lines[number_of_line]
-        assert cell.value is not None
         rank = standings[-1].rank if standings and standings[-1].value == cell.value else len(standings) + 1
-        system = snapshot.systems[line.system]
-        standings.append(Standing(system, line.setting, cell.value, cell.low, cell.high, cell.lift, rank))
+        standings.append(Standing(snapshot.systems[line.system], line.setting, cell._replace(reason=""), rank))
     return tuple(standings)
 
 
@@ -164,7 +160,8 @@ def known_facts(board: str, subset: str) -> tuple[tuple[str, str], ...]:
     """Statistics of a subset that a paper prints: clips, classes, durations."""
     if board == "codec-superb" and subset in codec_categories():
         return (("Category", codec_categories()[subset]),)
-    cell = _vocsim_facts().get(subset) if board == "vocsim" else None
+    cells = published.read("vocsim_table1_subsets") if board == "vocsim" else []
+    cell = next((cell for cell in cells if cell["subset"] == subset), None)
     if cell is None:
         return ()
     return (
@@ -174,8 +171,3 @@ def known_facts(board: str, subset: str) -> tuple[tuple[str, str], ...]:
         ("Duration", f"{cell['min_dur_s']} to {cell['max_dur_s']} s, mean {cell['avg_dur_s']} s"),
         ("Access", cell["split"]),
     )  # fmt: skip
-
-
-@cache
-def _vocsim_facts() -> dict[str, dict[str, str]]:
-    return {cell["subset"]: cell for cell in published.read("vocsim_table1_subsets")}

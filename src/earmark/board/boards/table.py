@@ -15,18 +15,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.board.boards.groups import subset_title
-from earmark.board.boards.panels import OK, PROVENANCES, STATUSES, Line, Means, Panel
-from earmark.board.boards.snapshot import Field, Snapshot
+from earmark.board.boards.groups import Group, subset_title
+from earmark.board.boards.panels import OK, PROVENANCES, STATUSES, Means, Panel
+from earmark.board.boards.snapshot import Field, Snapshot, made_once
 from earmark.board.boards.view import PER_PAGE, SIZES, BoardView
 from earmark.board.records import System
 from earmark.errors import UsageError
 from earmark.report.metric_text import facts
 from earmark.scores import WITH_VALUE
-from earmark.submissions import SystemCard
 from earmark.tables import plain
-
-__all__ = ["Cell", "Column", "Facets", "TablePage", "TableRow", "facets", "mean_cells", "panel_cells", "table"]
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -93,20 +90,16 @@ class Facets(NamedTuple):
     provenances: tuple[str, ...]
 
 
+@made_once
 def facets(snapshot: Snapshot) -> Facets:
     """The families, licences and kinds of provenance that the board has."""
-
-    def make() -> Facets:
-        shown = {line.system for line in snapshot.lines}
-        cards = [snapshot.systems[place].card for place in sorted(shown)]
-        codes = {code for panel in snapshot.panels.values() for code in np.unique(panel.provenance).tolist()}
-        return Facets(
-            tuple(sorted({card.family for card in cards if card.family}, key=str.casefold)),
-            tuple(sorted({card.licence for card in cards if card.licence}, key=str.casefold)),
-            tuple(name for code, name in enumerate(PROVENANCES) if code and code in codes),
-        )
-
-    return snapshot.once("facets", make)
+    cards = [snapshot.systems[place].card for place in snapshot.lines_of]
+    codes = {code for panel in snapshot.panels.values() for code in np.unique(panel.provenance).tolist()}
+    return Facets(
+        tuple(sorted({card.family for card in cards if card.family}, key=str.casefold)),
+        tuple(sorted({card.licence for card in cards if card.licence}, key=str.casefold)),
+        tuple(name for code, name in enumerate(PROVENANCES) if code and code in codes),
+    )
 
 
 def table(snapshot: Snapshot, view: BoardView) -> TablePage:
@@ -120,18 +113,10 @@ def table(snapshot: Snapshot, view: BoardView) -> TablePage:
     chosen = order if view.per else order[(page - 1) * PER_PAGE : page * PER_PAGE]
     columns = _columns(snapshot, view)
     return TablePage(
-        replace(view, page=page),
-        field,
-        columns,
-        _rows(snapshot, view, field, lines, chosen, columns),
-        len(order),
-        pages,
-        bool(np.isfinite(field.means.lift).any()),
-        snapshot.ranked_systems - len({snapshot.lines[line].system for line in lines.tolist()}),
-    )
-
-
-# --- which lines, in which order ----------------------------------------------------------------------------------
+        replace(view, page=page), field, columns, _rows(snapshot, view, field, lines, chosen, columns), len(order),
+        pages, bool(np.isfinite(field.means.lift).any()),
+        len(snapshot.lines_of) - len({snapshot.lines[line].system for line in lines.tolist()}),
+    )  # fmt: skip
 
 
 def _kept(snapshot: Snapshot, view: BoardView, field: Field, lines: Whole) -> Whole:
@@ -158,13 +143,14 @@ def _fits(snapshot: Snapshot, view: BoardView, place: int) -> bool:
         size = card.parameters_m
         if not (size is None if view.size == "unknown" else size is not None and least <= size < below):
             return False
-    texts = snapshot.once("searched texts", lambda: [_searched(system.card) for system in snapshot.systems])
-    return all(word in texts[place] for word in view.q.casefold().split())
+    return all(word in _searched_texts(snapshot)[place] for word in view.q.casefold().split())
 
 
-def _searched(card: SystemCard) -> str:
-    texts = [card.name, card.title, card.family, card.description, *card.authors, *card.pretraining]
-    return "\n".join(texts).casefold()
+@made_once
+def _searched_texts(snapshot: Snapshot) -> list[str]:
+    cards = [system.card for system in snapshot.systems]
+    texts = ([card.name, card.title, card.family, card.description, *card.authors, *card.pretraining] for card in cards)
+    return ["\n".join(some).casefold() for some in texts]
 
 
 def _order(snapshot: Snapshot, view: BoardView, field: Field, lines: Whole, kept: Whole) -> Whole:
@@ -220,65 +206,49 @@ def _means_of(snapshot: Snapshot, metric: str, lines: Whole) -> Means:
     return snapshot.means(metric, snapshot.group(metric)).take(snapshot.rows_of_lines(metric)[lines])
 
 
-# --- columns and cells --------------------------------------------------------------------------------------------
-
-
 def _columns(snapshot: Snapshot, view: BoardView) -> tuple[Column, ...]:
-    metric = view.metric
+    metric, board = view.metric, snapshot.board
     group = snapshot.group(metric, view.over)
-    found = [Column(f"mean:{group.key}", group.short, "mean", metric, _help(group.title, group.subsets))]
+    groups = [group]
     if "domains" in view.show and not group.narrow:
-        found += [
-            Column(f"mean:{other.key}", other.short, "mean", metric, _help(other.title, other.subsets))
-            for other in snapshot.groups(metric)
-            if other.key != group.key and not other.single
-        ]
+        groups += [other for other in snapshot.groups(metric) if other.key != group.key and not other.single]
+    columns = [Column(f"mean:{each.key}", each.short, "mean", metric, _help(each)) for each in groups]
     if "subsets" in view.show and len(snapshot.subsets(metric)) > 1:
-        inside = set(group.subsets)
         names = [] if group.single else [*group.subsets]
         if not group.narrow:
-            names += [name for name in snapshot.subsets(metric) if name not in inside]
-        found += [
-            Column(f"subset:{name}", name, "subset", metric, subset_title(snapshot.board, name), name) for name in names
-        ]
+            names += [name for name in snapshot.subsets(metric) if name not in group.subsets]
+        columns += [Column(f"subset:{name}", name, "subset", metric, subset_title(board, name), name) for name in names]
     if "metrics" in view.show:
-        found += [
+        columns += [
             Column(f"metric:{name}", name, "metric", name, f"{name}: {snapshot.group(name).title.lower()}")
             for name in snapshot.metrics
             if name != metric
         ]
-    return tuple(found)
+    return tuple(columns)
 
 
-def _help(title: str, subsets: Sequence[str]) -> str:
-    return f"{title}: {', '.join(subsets)}" if len(subsets) > 1 else title
+def _help(group: Group) -> str:
+    return f"{group.title}: {', '.join(group.subsets)}" if len(group.subsets) > 1 else group.title
 
 
 def _rows(
     snapshot: Snapshot, view: BoardView, field: Field, lines: Whole, chosen: Whole, columns: Sequence[Column]
 ) -> tuple[TableRow, ...]:
     cells = [_cells(snapshot, field, lines, chosen, column) for column in columns]
-    by_line = list(zip(*cells, strict=True)) if len(chosen) else []
+    by_line = zip(*cells, strict=True) if len(chosen) else ()
     origins = _origins(snapshot, view.metric, field)
-    made = []
+    rows = []
     for place, scored in zip(chosen.tolist(), by_line, strict=True):
-        line: Line = snapshot.lines[lines[place]]
-        rank = int(field.ranks.rank[place])
-        made.append(
+        line = snapshot.lines[lines[place]]
+        rank, low, high = field.rank_at(place)
+        unranked = "" if rank else _lacking(snapshot, field, place)
+        system, number = snapshot.systems[line.system], int(lines[place])
+        rows.append(
             TableRow(
-                int(lines[place]),
-                snapshot.systems[line.system],
-                line.setting,
-                line.protocol,
-                rank,
-                int(field.ranks.low[place]),
-                int(field.ranks.high[place]),
-                "" if rank else _lacking(snapshot, field, place),
-                origins[place],
-                scored,
+                number, system, line.setting, line.protocol, rank, low, high, unranked, origins[place], scored
             )
-        )
-    return tuple(made)
+        )  # fmt: skip
+    return tuple(rows)
 
 
 def _origins(snapshot: Snapshot, metric: str, field: Field) -> list[tuple[str, ...]]:

@@ -7,7 +7,7 @@ view.query(sort="subset:BC")    the address of the same view, sorted by another 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -16,27 +16,22 @@ from earmark.board.boards.panels import PROVENANCES
 from earmark.board.boards.snapshot import BEST, EACH, Snapshot
 from earmark.errors import UsageError, did_you_mean
 
-__all__ = ["PER_PAGE", "SHOWN", "SIZES", "BoardView"]
-
 PER_PAGE = 100
 SHOWN = {
-    "domains": "domains",
-    "subsets": "subsets",
-    "metrics": "other metrics",
-    "card": "facts of the card",
-    "intervals": "intervals",
-    "lift": "lift over chance",
-}
+    "domains": "domains", "subsets": "subsets", "metrics": "other metrics", "card": "facts of the card",
+    "intervals": "intervals", "lift": "lift over chance",
+}  # fmt: skip
 """What a table may show beside the mean: key and words."""
 SIZES: dict[str, tuple[str, float, float]] = {
-    "tiny": ("under 10 million", 0.0, 10.0),
-    "small": ("10 to 100 million", 10.0, 100.0),
-    "medium": ("100 to 500 million", 100.0, 500.0),
-    "large": ("500 million or more", 500.0, float("inf")),
+    "tiny": ("under 10 million", 0.0, 10.0), "small": ("10 to 100 million", 10.0, 100.0),
+    "medium": ("100 to 500 million", 100.0, 500.0), "large": ("500 million or more", 500.0, float("inf")),
     "unknown": ("not stated", float("nan"), float("nan")),
-}
+}  # fmt: skip
 """Parameters of a model, in millions: from, and below."""
-_TRAINING = ("yes", "no", "unknown")
+_CHOICES: Mapping[str, Iterable[str]] = {
+    "training": ("yes", "no", "unknown"), "size": SIZES, "provenance": PROVENANCES[1:], "order": ("reversed",),
+    "per": ("all",),
+}  # fmt: skip
 _NO_SHOW = "none"  # of a form whose boxes are all empty: nothing is sent for a box that is not ticked
 _LONGEST = 200
 
@@ -70,44 +65,35 @@ class BoardView:
         for name, text in items:
             if text.strip():
                 given.setdefault(name, []).append(text.strip())
-        one = {name: texts[-1] for name, texts in given.items()}
-        for name, text in one.items():
+        last = {name: texts[-1] for name, texts in given.items()}
+        for name, text in last.items():
             if len(text) > _LONGEST:
                 raise UsageError(f'"{name}" is longer than {_LONGEST} characters; shorten it.')
         if not snapshot.metrics:
             return cls(snapshot.board, "", "", plain={})
-        metric = _choice("metric", one.get("metric", ""), snapshot.metrics) or snapshot.metrics[0]
-        groups = snapshot.groups(metric)
-        usual = {
-            "metric": snapshot.metrics[0],
-            "over": groups[0].key,
-            "setting": BEST if len(snapshot.settings(metric)) > 1 else snapshot.settings(metric)[0],
-            "protocol": snapshot.protocols(metric)[0],
-        }
-        return cls(
-            snapshot.board,
-            metric,
+        metric = _choice("metric", last.get("metric", ""), snapshot.metrics) or snapshot.metrics[0]
+        offered = _offered(snapshot, metric)
+        usual = {name: names[0] for name, names in offered.items()}
+        if len(snapshot.settings(metric)) > 1:
+            usual["setting"] = BEST
+        values: dict[str, Any] = {name: last[name] for name in ("q", "family", "licence", "sort") if name in last}
+        for name, names in offered.items():
             # Of another metric's view, what this metric lacks becomes the usual, so that metrics can be switched.
-            over=_known(one.get("over", ""), [group.key for group in groups], _everywhere(snapshot)) or usual["over"],
-            setting=_known(
-                one.get("setting", ""), (BEST, EACH, *snapshot.settings(metric)), _all(snapshot, snapshot.settings)
-            )
-            or usual["setting"],
-            protocol=_known(one.get("protocol", ""), snapshot.protocols(metric), _all(snapshot, snapshot.protocols))
-            or usual["protocol"],
-            q=one.get("q", ""),
-            family=one.get("family", ""),
-            training=_choice("training", one.get("training", ""), _TRAINING),
-            licence=one.get("licence", ""),
-            size=_choice("size", one.get("size", ""), SIZES),
-            provenance=_choice("provenance", one.get("provenance", ""), PROVENANCES[1:]),
-            show=_shown(given.get("show", [])),
-            sort=one.get("sort", "rank"),
-            order=_choice("order", one.get("order", ""), ("reversed",)),
-            page=_page(one.get("page", "1")),
-            per=_choice("per", one.get("per", ""), ("all",)),
-            plain=usual,
-        )
+            here = (BEST, EACH, *names) if name == "setting" else names
+            elsewhere = [other for each in snapshot.metrics for other in _offered(snapshot, each)[name] if other]
+            text = _choice("over, setting or protocol", last.get(name, ""), [*here, *dict.fromkeys(elsewhere)])
+            values[name] = text if text and text in here else usual[name]
+        for name, choices in _CHOICES.items():
+            values[name] = _choice(name, last.get(name, ""), choices)
+        page = last.get("page", "1")
+        if not page.isascii() or not page.isdigit() or len(page) > 9:
+            raise UsageError(f'"page" is a number from 1 on, not "{page}".')
+        show = [name for text in given.get("show", []) for name in text.split(",") if name]
+        for name in show:
+            _choice("show", name, (*SHOWN, _NO_SHOW))
+        values["show"] = tuple(name for name in SHOWN if name in show) if show else cls.show
+        usual["metric"] = snapshot.metrics[0]
+        return cls(snapshot.board, metric, **values, page=max(1, int(page)), plain=usual)
 
     def query(self, **changes: Any) -> str:
         """The query of this view, or of one with some fields changed. A change of what is shown starts at page 1."""
@@ -147,31 +133,7 @@ def _choice(name: str, text: str, known: Iterable[str]) -> str:
     raise UsageError(f'"{name}" is one of {", ".join(names)}, not "{text}".{did_you_mean(text, names)}')
 
 
-def _known(text: str, here: Iterable[str], anywhere: Iterable[str]) -> str:
-    if text in set(here):
-        return text
-    _choice("over, setting or protocol", text, [*here, *anywhere])
-    return ""
-
-
-def _everywhere(snapshot: Snapshot) -> list[str]:
-    return list(dict.fromkeys(group.key for metric in snapshot.metrics for group in snapshot.groups(metric)))
-
-
-def _all(snapshot: Snapshot, of: Any) -> list[str]:
-    return list(dict.fromkeys(name for metric in snapshot.metrics for name in of(metric) if name))
-
-
-def _shown(texts: Iterable[str]) -> tuple[str, ...]:
-    named = [name for text in texts for name in text.split(",") if name]
-    if not named:
-        return BoardView.show
-    for name in named:
-        _choice("show", name, (*SHOWN, _NO_SHOW))
-    return tuple(name for name in SHOWN if name in named)
-
-
-def _page(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise UsageError(f'"page" is a number from 1 on, not "{text}".')
-    return max(1, int(text))
+def _offered(snapshot: Snapshot, metric: str) -> dict[str, Sequence[str]]:
+    """What depends on the metric: means, settings and protocols, the usual one first."""
+    means = [group.key for group in snapshot.groups(metric)]
+    return {"over": means, "setting": snapshot.settings(metric), "protocol": snapshot.protocols(metric)}

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from fastapi import APIRouter
-from fastapi.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from earmark.board.pages.forms import form_page, posted_by, redirect, signed_in
+from earmark.board.pages.forms import Posted, form_page, on_post, redirect, signed_in
 from earmark.board.refusals import NotFound
 from earmark.board.web.problems import status_of
 from earmark.board.web.requests import context_of, count_stranger, new_account
 from earmark.board.web.security import SESSION_COOKIE, open_session, visitor_of
 from earmark.errors import EarmarkError
-
-__all__ = ["router"]
 
 router = APIRouter()
 
@@ -24,22 +21,17 @@ def sign_in_page(request: Request) -> Response:
     return form_page(request, "sign_in", here="sign-in", wrong="", next=_inside(request.query_params.get("next", "")))
 
 
-@router.post("/sign-in")
-async def sign_in(request: Request) -> Response:
-    posted = await posted_by(request)
+@on_post(router, "/sign-in")
+def sign_in(request: Request, posted: Posted) -> Response:
     token, target = posted.text("token"), _inside(posted.text("next"))
-
-    def work() -> Response:
-        user = context_of(request).store.authenticate(token)
-        if user is not None:
-            response = redirect(target or "/mine")
-            open_session(context_of(request), response, user, token)
-            return response
-        count_stranger(request)
-        wrong = "This token is unknown or was revoked. Copy the whole of it, from its beginning."
-        return form_page(request, "sign_in", 401, here="sign-in", wrong=wrong, next=target)
-
-    return await run_in_threadpool(work)
+    user = context_of(request).store.authenticate(token)
+    if user is not None:
+        response = redirect(target or "/mine")
+        open_session(context_of(request), response, user, token)
+        return response
+    count_stranger(request)
+    wrong = "This token is unknown or was revoked. Copy the whole of it, from its beginning."
+    return form_page(request, "sign_in", 401, here="sign-in", wrong=wrong, next=target)
 
 
 def _inside(address: str) -> str:
@@ -48,9 +40,8 @@ def _inside(address: str) -> str:
     return address if plain and address.isprintable() and "\\" not in address else ""
 
 
-@router.post("/sign-out")
-async def sign_out(request: Request) -> Response:
-    await posted_by(request)
+@on_post(router, "/sign-out")
+def sign_out(request: Request, posted: Posted) -> Response:
     response = redirect("/sign-in?done=signed-out")
     response.delete_cookie(SESSION_COOKIE, httponly=True, samesite="lax")
     return response
@@ -61,48 +52,34 @@ def sign_up_page(request: Request) -> Response:
     return form_page(request, "sign_up", here="sign-in", wrong="", name="", team="")
 
 
-@router.post("/sign-up")
-async def sign_up(request: Request) -> Response:
-    posted = await posted_by(request)
-
-    def work() -> Response:
-        name, team = posted.text("name"), posted.text("team")
-        try:
-            user, token = new_account(request, name, team)
-        except EarmarkError as error:
-            status = status_of(error)
-            if status in (403, 429, 503):  # nothing that another name would change
-                raise
-            return form_page(request, "sign_up", status, here="sign-in", wrong=str(error), name=name, team=team)
-        response = form_page(request, "token", 201, here="mine", token=token, visitor=user, form_token="")
-        open_session(context_of(request), response, user, token)
-        return response
-
-    return await run_in_threadpool(work)
+@on_post(router, "/sign-up")
+def sign_up(request: Request, posted: Posted) -> Response:
+    name, team = posted.text("name"), posted.text("team")
+    try:
+        user, token = new_account(request, name, team)
+    except EarmarkError as error:
+        status = status_of(error)
+        if status in (403, 429, 503):  # nothing that another name would change
+            raise
+        return form_page(request, "sign_up", status, here="sign-in", wrong=str(error), name=name, team=team)
+    response = form_page(request, "token", 201, here="mine", token=token, visitor=user, form_token="")
+    open_session(context_of(request), response, user, token)
+    return response
 
 
-@router.post("/tokens")
-async def create_token(request: Request) -> Response:
-    posted = await posted_by(request)
-
-    def work() -> Response:
-        token, _ = context_of(request).store.create_token(signed_in(request), posted.text("label"))
-        return form_page(request, "token", 201, here="mine", token=token)
-
-    return await run_in_threadpool(work)
+@on_post(router, "/tokens")
+def create_token(request: Request, posted: Posted) -> Response:
+    token, _ = context_of(request).store.create_token(signed_in(request), posted.text("label"))
+    return form_page(request, "token", 201, here="mine", token=token)
 
 
-@router.post("/tokens/{number}/revoke")
-async def revoke_token(number: int, request: Request) -> Response:
-    await posted_by(request)
-
-    def work() -> Response:
-        if not 0 <= number < 2**62:
-            raise NotFound("You have no such token.")
-        context_of(request).store.revoke_token(number, signed_in(request))
-        return redirect("/mine?done=revoked")
-
-    return await run_in_threadpool(work)
+@on_post(router, "/tokens/{number:int}/revoke")
+def revoke_token(request: Request, posted: Posted) -> Response:
+    number = request.path_params["number"]
+    if not 0 <= number < 2**62:
+        raise NotFound("You have no such token.")
+    context_of(request).store.revoke_token(number, signed_in(request))
+    return redirect("/mine?done=revoked")
 
 
 @router.get("/mine")

@@ -26,14 +26,10 @@ from earmark.errors import MissingExtra
 if TYPE_CHECKING:
     from fastapi.templating import Jinja2Templates
 
-__all__ = ["STATIC", "asset", "board_address", "find_asset", "page_templates", "subset_address", "system_address"]
-
 _TYPES = {
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
+    ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
-}
+}  # fmt: skip
 _PLOTLY = "plotly.min.js"
 STATIC = (
     "board.css", "board.js", "figures.js", "mark.svg", "theme.js", "vendor/htmx-2.0.10.min.js",
@@ -75,12 +71,9 @@ def page_templates(title: str, **more: object) -> Jinja2Templates:
 
     environment = Environment(
         loader=PackageLoader("earmark.board", "templates"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
+        autoescape=select_autoescape(default=True, default_for_string=True), undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, auto_reload=False,
+    )  # fmt: skip
     shared = {"title": title, "version": __version__, "asset": asset, "here": "", "visitor": None, "frozen": ""}
     environment.globals |= {**shared, **more}
     return Jinja2Templates(env=environment)

@@ -13,13 +13,14 @@ from markupsafe import Markup
 
 from earmark.board.boards.analyses import Analysis
 from earmark.board.boards.costs import AXES
+from earmark.board.boards.groups import subset_title
 from earmark.board.boards.panels import PROVENANCES
 from earmark.board.boards.snapshot import BEST, EACH, Snapshot
 from earmark.board.boards.table import TablePage, facets, table
 from earmark.board.boards.view import SHOWN, SIZES, BoardView
 from earmark.board.pages import files
-from earmark.board.pages.assets import board_address
-from earmark.board.pages.cells import SWAPS, rank_interval, table_html
+from earmark.board.pages.assets import board_address, subset_address
+from earmark.board.pages.cells import SWAPS, lift_text, rank_cell, rank_interval, score_cell, table_html
 from earmark.board.records import Submission, System
 from earmark.board.web.caching import Page, packed
 from earmark.report.metric_text import facts, number
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
     from earmark.board.storage import Store
 
-__all__ = ["Boards", "Items", "Reader", "Source", "as_file", "as_query", "records_file", "store_source"]
-
 Items = Sequence[tuple[str, str]]
 _HISTORY = 50
 
@@ -41,11 +40,9 @@ PROVENANCE_WORDS = {name: name for name in PROVENANCES} | {
     "reproduced": "reproduced here",
 }
 TYPES = {
-    "csv": "text/csv; charset=utf-8",
-    "json": "application/json",
-    "tex": "application/x-tex; charset=utf-8",
+    "csv": "text/csv; charset=utf-8", "json": "application/json", "tex": "application/x-tex; charset=utf-8",
     "bib": "application/x-bibtex; charset=utf-8",
-}
+}  # fmt: skip
 
 
 class Boards(Protocol):
@@ -94,14 +91,12 @@ class Reader:
 
     def page(self, name: str, **values: Any) -> str:
         """A template with what all reading pages pass."""
-        return self._templates.get_template(name).render(
-            frozen=self.frozen,
-            provenance_words=PROVENANCE_WORDS,
-            base_url=self.base_url or "ADDRESS",
-            **values,
-        )
-
-    # --- the front page and the words -----------------------------------------------------------------------------
+        shared = {
+            "frozen": self.frozen, "provenance_words": PROVENANCE_WORDS, "base_url": self.base_url or "ADDRESS",
+            "score_cell": score_cell, "rank_cell": rank_cell, "lift_text": lift_text, "subset_title": subset_title,
+            "subset_address": subset_address,
+        }  # fmt: skip
+        return self._templates.get_template(name).render(**shared, **values)
 
     def boards(self) -> Page:
         """Every board with its leaders."""
@@ -117,24 +112,14 @@ class Reader:
         shown: dict[str, Any] = {"name": name, "counts": _counts(snapshot), "leaders": []}
         if snapshot.metrics:
             page = table(snapshot, BoardView.parse(snapshot, ()))
-            shown |= {
-                "metric": page.field.metric,
-                "over": page.field.group.words,
-                "leaders": [
-                    {
-                        "slug": row.system.slug,
-                        "name": row.system.card.name,
-                        "title": row.system.card.title,
-                        "value": number(row.cells[0].value or 0.0, page.field.metric),
-                        "rank": f"rank {rank_interval(row.rank_low, row.rank_high)}" if row.rank_low else "",
-                    }
-                    for row in page.rows[:3]
-                    if row.rank
-                ],
-            }
+            shown |= {"metric": page.field.metric, "over": page.field.group.words}
+            for row in page.rows[:3]:
+                if row.rank:
+                    card, rank = row.system.card, rank_interval(row.rank_low, row.rank_high)
+                    leader = {"slug": row.system.slug, "name": card.name, "title": card.title}
+                    leader["value"] = number(row.cells[0].value or 0.0, page.field.metric)
+                    shown["leaders"].append({**leader, "rank": f"rank {rank}" if row.rank_low else ""})
         return shown
-
-    # --- the table of a board -------------------------------------------------------------------------------------
 
     def board(self, board: str, items: Items = (), *, part: bool = False) -> Page:
         """The table of a board; `part`: only what a script puts in its place."""
@@ -148,38 +133,43 @@ class Reader:
         return packed(self.page("board_part.html" if part else "board.html", **values), headers=headers)
 
     def _table_values(self, snapshot: Snapshot, shown: TablePage) -> dict[str, Any]:
-        view = shown.view
-        filters = [view.family, view.size, view.training, view.licence, view.provenance]
-        in_use = sum(bool(each) for each in filters)
-        changed = view.show != BoardView.show or bool(view.per)
-        address = board_address(view.board)
+        view, address = shown.view, board_address(shown.view.board)
+        in_use = sum(map(bool, (view.family, view.size, view.training, view.licence, view.provenance)))
         return {
-            "view": view,
-            "canonical": view.address(),
-            "options": self.options(snapshot, view.metric),
-            "table": table_html(shown, links=not self.frozen),
-            "swaps": Markup("" if self.frozen else SWAPS),
-            "total": shown.total,
-            "pages": shown.pages,
-            "summary": _summary(shown),
-            "reading": _reading(shown, frozen=bool(self.frozen)),
-            "opened": bool(in_use or changed),
-            "chosen_filters": in_use,
+            "view": view, "canonical": view.address(), "options": self.options(snapshot, view.metric),
+            "table": table_html(shown, links=not self.frozen), "swaps": Markup("" if self.frozen else SWAPS),
+            "total": shown.total, "pages": shown.pages, "summary": _summary(shown), "reading": self._reading(shown),
+            "opened": bool(in_use or view.show != BoardView.show or view.per), "chosen_filters": in_use,
             "download_address": address if not self.frozen else f"{address}/{view.metric}",
             "download_query": view.query(page=1, per=""),
             "metric_pages": [(name, f"{address}?metric={name}") for name in snapshot.metrics],
-        }
+        }  # fmt: skip
+
+    def _reading(self, shown: TablePage) -> str:
+        """How the ranks of a table are to be read."""
+        group, source = shown.field.group, shown.field.ranks.source
+        if not shown.field.ranked:
+            names = ", ".join(group.subsets[:6]) + (", …" if len(group.subsets) > 6 else "")
+            why = f"Nobody has a rank: no system has all {len(group.subsets)} subsets of this mean ({names})."
+            remedy = " Choose a single subset under “Ranked by” to rank those that have it."
+            return why if self.frozen else why + remedy
+        if not source:
+            return "Ranks have no interval here: there are too few subsets to test over, and no row tells its error."
+        tests = "paired tests over the subsets" if source == "datasets" else "the intervals of the scores"
+        return (
+            "Under a rank stands its 95 % interval: one plus those surely ahead to all but those surely behind, by "
+            f"{tests}."
+        )
 
     def options(self, snapshot: Snapshot, metric: str) -> dict[str, Any]:
         offered = facets(snapshot)
         settings = [(name, name.replace("+", " + ") or "none") for name in snapshot.settings(metric)]
+        several = [(BEST, "best of each system"), (EACH, "each on its own line")]
         words = {"all": "all pairs", "across_groups": "across groups"}
         return {
             "metrics": [(name, f"{name} {'↑' if facts(name).higher_is_better else '↓'}") for name in snapshot.metrics],
             "over": [(group.key, group.title) for group in snapshot.groups(metric)],
-            "settings": [(BEST, "best of each system"), (EACH, "each on its own line"), *settings]
-            if len(settings) > 1
-            else settings,
+            "settings": [*several, *settings] if len(settings) > 1 else settings,
             "protocols": [(name, words.get(name, name)) for name in snapshot.protocols(metric)],
             "families": [(name, name) for name in offered.families],
             "licences": [(name, name) for name in offered.licences],
@@ -203,9 +193,6 @@ class Reader:
         return records_file(files.table_records(shown), about, kind, board)
 
 
-# --- small things -------------------------------------------------------------------------------------------------
-
-
 def as_query(items: Items) -> str:
     return urlencode([(name, text) for name, text in items if text])
 
@@ -214,7 +201,7 @@ def _counts(snapshot: Snapshot) -> str:
     if not snapshot.metrics:
         return "No accepted scores."
     subsets = counted(len(snapshot.subsets(snapshot.metrics[0])), "subset")
-    return f"{counted(snapshot.ranked_systems, 'system')}, {subsets}, {counted(len(snapshot.metrics), 'metric')}."
+    return f"{counted(len(snapshot.lines_of), 'system')}, {subsets}, {counted(len(snapshot.metrics), 'metric')}."
 
 
 def _summary(shown: TablePage) -> str:
@@ -231,21 +218,6 @@ def _summary(shown: TablePage) -> str:
     return f"{first}, {view.metric}{unit}, {way} is better, {field.group.words}{rest}"
 
 
-def _reading(shown: TablePage, *, frozen: bool) -> str:
-    ranks, group = shown.field.ranks, shown.field.group
-    if not shown.field.ranked:
-        names = ", ".join(group.subsets[:6]) + (", …" if len(group.subsets) > 6 else "")
-        why = f"Nobody has a rank: no system has all {len(group.subsets)} subsets of this mean ({names})."
-        return why if frozen else f"{why} Choose a single subset under “Ranked by” to rank those that have it."
-    if ranks.source == "datasets":
-        doubt = "one plus those surely ahead to all but those surely behind, by paired tests over the subsets"
-    elif ranks.source == "errors":
-        doubt = "one plus those surely ahead to all but those surely behind, by the intervals of the scores"
-    else:
-        return "Ranks have no interval here: there are too few subsets to test over, and no row tells its error."
-    return f"Under a rank stands its 95 % interval: {doubt}."
-
-
 def as_file(text: str, kind: str, name: str) -> Page:
     """A text to be saved under a name."""
     safe = "".join(mark if mark.isascii() and (mark.isalnum() or mark in "-_.") else "-" for mark in name)
@@ -253,8 +225,7 @@ def as_file(text: str, kind: str, name: str) -> Page:
 
 
 def records_file(records: list[dict[str, Any]], about: dict[str, Any], kind: str, name: str, metric: str = "") -> Page:
-    if kind == "csv":
-        return as_file(files.to_csv(records), kind, name)
-    if kind == "json":
-        return as_file(files.to_json(about, records), kind, name)
-    return as_file(files.records_latex(records, f"{name}: {metric}", metric), kind, name)
+    """Records in the format of a suffix: csv, json or tex."""
+    if kind == "tex":
+        return as_file(files.records_latex(records, f"{name}: {metric}", metric), kind, name)
+    return as_file(files.to_csv(records) if kind == "csv" else files.to_json(about, records), kind, name)

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 from earmark.errors import InputError, quoted
 from earmark.submissions import Document, Limits, card_from, combined, read_document
 
-__all__ = ["FIELDS", "Field", "document_from"]
-
 
 class Field(NamedTuple):
     """One line of the form: its name in the card, what people read, and how it is asked for."""
@@ -45,20 +43,17 @@ FIELDS = (
     Field("description", "Description", "", "lines"),
 )  # fmt: skip
 
-_LISTS = ("authors", "pretraining")
-_NUMBERS = ("parameters_m", "real_time_factor", "kbps")
-
 
 def document_from(texts: Mapping[str, str], data: bytes, filename: str, limits: Limits) -> Document:
     """The document in the file, with what the form says of its system."""
     if not data:
         raise InputError("No file was chosen; choose a score table or the JSON of a codec.")
-    told = _told(texts)
-    board = texts.get("board", "").strip()
-    name = str(told.get("name", ""))
-    cards = [card_from(told, "The form")] if name else None
+    filled = {field: texts.get(field.name, "").replace("\r\n", "\n").strip() for field in FIELDS}
+    facts = {field.name: _cell(field, text) for field, text in filled.items() if text}
+    board, name = texts.get("board", "").strip(), str(facts.get("name", ""))
+    cards = [card_from(facts, "The form")] if name else None
     document = read_document(data, filename=filename or "document.json", board=board, cards=cards, limits=limits)
-    if not told:
+    if not facts:
         return document
     measured = {row.system for row in document.scores}
     if len(measured) != 1:
@@ -66,31 +61,19 @@ def document_from(texts: Mapping[str, str], data: bytes, filename: str, limits: 
             f"The form describes one system and the file has {len(measured)}; leave the form empty and put the cards "
             "into the file."
         )
-    only = next(iter(measured))
+    (only,) = measured
     if name and name != only:
         raise InputError(f"The form says {quoted(name)} and the file {quoted(only)}; leave the name in the form empty.")
-    card = combined(
-        [*(one for one in document.cards if one.name == only), card_from({**told, "name": only}, "The form")]
-    )
-    return replace(document, cards=(card,))
-
-
-def _told(texts: Mapping[str, str]) -> dict[str, Any]:
-    """What the form says, as a card has it; fields that were left empty are not in it."""
-    told: dict[str, Any] = {}
-    for field in FIELDS:
-        text = texts.get(field.name, "").replace("\r\n", "\n").strip()
-        if text:
-            told[field.name] = _cell(field, text)
-    return told
+    inside = [card for card in document.cards if card.name == only]
+    return replace(document, cards=(combined([*inside, card_from({**facts, "name": only}, "The form")]),))
 
 
 def _cell(field: Field, text: str) -> Any:
-    if field.name in _LISTS:
+    if field.name in ("authors", "pretraining"):
         return [part.strip() for part in text.split(",") if part.strip()]
     if field.name == "training_free":
         return text == "yes"
-    if field.name in _NUMBERS or field.name == "year":
+    if field.kind == "number":
         try:
             return int(text) if field.name == "year" else float(text)
         except ValueError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, lru_cache
 from html import escape
+from itertools import groupby
 from urllib.parse import quote
 
 from markupsafe import Markup
@@ -18,63 +19,54 @@ from earmark.scores import STATUS_MARKS
 from earmark.submissions import SystemCard
 from earmark.tables import plain
 
-__all__ = ["SWAPS", "rank_cell", "rank_interval", "score_cell", "table_html"]
-
 SWAPS = 'hx-boost="true" hx-target="#board" hx-select="#board" hx-swap="outerHTML show:none"'
 """What makes a script put the table of a link in the place of this one; without a script the link is a link."""
 _DASH = "—"
 _STATUS_WORDS = {"": "not measured", "not_applicable": "not applicable", "failed": "failed"}
 _GROUPS = {"mean": "Means", "subset": "Subsets", "metric": "Other metrics"}
-_CARD: tuple[tuple[str, str, Callable[[SystemCard], object]], ...] = (
-    ("family", "Family", lambda card: card.family),
-    ("parameters", "Parameters (M)", lambda card: card.parameters_m),
-    ("rtf", "Real-time factor", lambda card: card.real_time_factor),
-    ("kbps", "kbps", lambda card: card.kbps),
-    ("", "Licence", lambda card: card.licence),
-    ("", "Training-free", lambda card: {True: "yes", False: "no", None: ""}[card.training_free]),
-    ("year", "Year", lambda card: card.year),
+_CARD: tuple[tuple[str, str, str, Callable[[SystemCard], object]], ...] = (
+    ("family", "Family", "", lambda card: card.family),
+    ("parameters", "Parameters (M)", "n", lambda card: card.parameters_m),
+    ("rtf", "Real-time factor", "n", lambda card: card.real_time_factor),
+    ("kbps", "kbps", "n", lambda card: card.kbps),
+    ("", "Licence", "", lambda card: card.licence),
+    ("", "Training-free", "", lambda card: {True: "yes", False: "no", None: ""}[card.training_free]),
+    ("year", "Year", "n", lambda card: card.year),
 )
 
 
 def table_html(page: TablePage, *, links: bool = True) -> Markup:
     """The whole `<table>`; without `links`, headings do not sort (for a frozen copy)."""
-    head = _head(page, links)
-    body = "".join([_line(page, row, links) for row in page.rows])
-    swaps = f" {SWAPS}" if links else ""
-    return Markup(f"<table>{_caption(page)}<thead{swaps}>{head}</thead><tbody>{body}</tbody></table>")
-
-
-def _caption(page: TablePage) -> str:
     field = page.field
     unit = ", in percent" if facts(field.metric).percent else ""
     way = "higher" if facts(field.metric).higher_is_better else "lower"
     over = f"{field.group.words} of {len(field.group.subsets)} subsets"
     if len(field.group.subsets) == 1:
         over = field.group.subsets[0] or "all clips"
-    return (
+    caption = (
         f'<caption class="vh">{escape(field.metric)}{unit}, {way} is better: {escape(over)}, with the rank of each '
         "system and its interval.</caption>"
     )
+    body = "".join([_line(page, row, links) for row in page.rows])
+    swaps = f" {SWAPS}" if links else ""
+    return Markup(f"<table>{caption}<thead{swaps}>{_head(page, links)}</thead><tbody>{body}</tbody></table>")
 
 
-# --- headings -----------------------------------------------------------------------------------------------------
+def _lift_place(page: TablePage) -> int | None:
+    """Behind how many columns of scores the lift over chance stands; None where it is not shown."""
+    shown = "lift" in page.view.show and page.lifted
+    return sum(column.kind == "mean" for column in page.columns) if shown else None
 
 
 def _head(page: TablePage, links: bool) -> str:
-    view = page.view
-    groups: list[tuple[str, int]] = []
-    for column in page.columns:
-        title = _GROUPS[column.kind]
-        if groups and groups[-1][0] == title:
-            groups[-1] = (title, groups[-1][1] + 1)
-        else:
-            groups.append((title, 1))
-    if "lift" in view.show and page.lifted:
-        groups.insert(1, ("Chance", 1)) if len(groups) > 1 else groups.append(("Chance", 1))
+    with_card, lift_place = "card" in page.view.show, _lift_place(page)
+    groups = [(title, len(list(columns))) for title, columns in groupby(_GROUPS[each.kind] for each in page.columns)]
+    if lift_place is not None:
+        groups.insert(1, ("Chance", 1))
     upper = ""
-    if len(groups) > 1 or "card" in view.show:
+    if len(groups) > 1 or with_card:
         spans = "".join(f'<th scope="colgroup" colspan="{span}">{title}</th>' for title, span in groups)
-        card = f'<th scope="colgroup" colspan="{len(_CARD)}">Card</th>' if "card" in view.show else ""
+        card = f'<th scope="colgroup" colspan="{len(_CARD)}">Card</th>' if with_card else ""
         upper = f'<tr class="upper"><td colspan="3"></td>{spans}{card}</tr>'
     cells = [
         '<th scope="col" class="pick"><span class="vh">Compare</span></th>' if links else "<td></td>",
@@ -84,17 +76,12 @@ def _head(page: TablePage, links: bool) -> str:
     for column in page.columns:
         down = facts(column.metric).higher_is_better
         cells.append(_heading(page, column.key, column.title or "all clips", column.help, links, "n", down=down))
-    if "lift" in view.show and page.lifted:
-        place = 3 + sum(column.kind == "mean" for column in page.columns)
-        cells.insert(place, _heading(page, "lift", "Lift", "Mean minus what chance reaches", links, "n", down=True))
-    if "card" in view.show:
-        for key, title, _ in _CARD:
-            kind = "n" if key and key != "family" else ""
-            cells.append(
-                _heading(page, key, title, title, links, kind, down=False)
-                if key
-                else f'<th scope="col">{escape(title)}</th>'
-            )
+    if lift_place is not None:
+        lift = _heading(page, "lift", "Lift", "Mean minus what chance reaches", links, "n", down=True)
+        cells.insert(3 + lift_place, lift)
+    for key, title, kind, _ in _CARD if with_card else ():
+        sortable = _heading(page, key, title, title, links, kind, down=False)
+        cells.append(sortable if key else f'<th scope="col">{escape(title)}</th>')
     return f"{upper}<tr>{''.join(cells)}</tr>"
 
 
@@ -116,22 +103,17 @@ def _heading(page: TablePage, key: str, title: str, words: str, links: bool, kin
     return f'<th scope="col"{marks}{state}{note}><a href="{address}">{text}</a></th>'
 
 
-# --- lines --------------------------------------------------------------------------------------------------------
-
-
 def _line(page: TablePage, row: TableRow, links: bool) -> str:
     view = page.view
     card = row.system.card
     name = _name(card.name)
     intervals = "intervals" in view.show
     cells = [score_cell(cell, column.metric, intervals) for cell, column in zip(row.cells, page.columns, strict=True)]
-    if "lift" in view.show and page.lifted:
-        place = sum(column.kind == "mean" for column in page.columns)
-        lift = row.cells[0].lift
-        text = _DASH if lift is None else number(lift, view.metric, sign=True)
-        cells.insert(place, f'<td class="n">{text}</td>')
+    lift_place = _lift_place(page)
+    if lift_place is not None:
+        cells.insert(lift_place, f'<td class="n">{lift_text(row.cells[0].lift, view.metric)}</td>')
     if "card" in view.show:
-        cells += [_fact(read(card), "n" if key and key != "family" else "") for key, _, read in _CARD]
+        cells += [_fact(read(card), kind) for _, _, kind, read in _CARD]
     small = " · ".join([*filter(None, [row.setting.replace("+", " + ")]), *row.provenance])
     # Phones have no room for it: the style sheet leaves it out there.
     title = (
@@ -157,6 +139,10 @@ def rank_cell(rank: int, low: int, high: int, unranked: str = "", of: int = 0) -
     if not low:
         return f'<td class="n rank" title="no interval: the rows tell no measurement error">{rank}{field}</td>'
     return f'<td class="n rank">{rank}{field}<small>{rank_interval(low, high)}</small></td>'
+
+
+def lift_text(lift: float | None, metric: str) -> str:
+    return _DASH if lift is None else number(lift, metric, sign=True)
 
 
 def rank_interval(low: int, high: int) -> str:

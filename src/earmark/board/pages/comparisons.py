@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from markupsafe import Markup
-
 from earmark.board.boards.costs import Front, axes_of, pareto
-from earmark.board.boards.groups import subset_title
 from earmark.board.boards.pairs import FEWEST, Comparison, compare
 from earmark.board.boards.snapshot import Snapshot
-from earmark.board.boards.table import Cell
 from earmark.board.boards.view import BoardView
 from earmark.board.pages import files
-from earmark.board.pages.assets import board_address, subset_address
+from earmark.board.pages.assets import board_address
 from earmark.board.pages.boards import Items, Reader, as_query, records_file
-from earmark.board.pages.cells import rank_cell, score_cell
 from earmark.board.pages.figures import pareto_figure, profiles
 from earmark.board.web.caching import Page, packed
 from earmark.errors import EarmarkError
 from earmark.report.metric_text import facts, number
 from earmark.wording import counted
-
-__all__ = ["compare_file", "compare_page", "pareto_file", "pareto_page"]
 
 _MOST_POINTS = 100
 _MOST_NAMES = 300
@@ -46,29 +39,8 @@ def compare_page(reader: Reader, board: str, items: Items) -> Page:
         "address": f"{board_address(board)}/compare", "query": as_query(items),
     }  # fmt: skip
     if comparison:
-        metric = comparison.metric
-        places = range(len(comparison.compared))
-        values |= {
-            "drawn": profiles(comparison),
-            "direction": f"{'Higher' if facts(comparison.metric).higher_is_better else 'Lower'} is better.",
-            "pairs": [
-                {
-                    "slug": each.system.slug, "name": each.system.card.name, "setting": each.setting,
-                    "mean": Markup(score_cell(each.mean, comparison.metric)),
-                    "rank": Markup(rank_cell(each.rank, each.rank_low, each.rank_high, each.mean.reason)),
-                    "cells": Markup("".join(_pair_cell(comparison, place, other) for other in places)),
-                }
-                for place, each in enumerate(comparison.compared)
-            ],
-            "lines": [
-                {
-                    "subset": subset, "title": subset_title(board, subset),
-                    "address": subset_address(board, subset),
-                    "cells": Markup("".join(score_cell(each.cells[at], metric) for each in comparison.compared)),
-                }
-                for at, subset in enumerate(comparison.subsets)
-            ],
-        }  # fmt: skip
+        way = "Higher" if facts(comparison.metric).higher_is_better else "Lower"
+        values |= {"drawn": profiles(comparison), "direction": f"{way} is better.", "pair_cell": _pair_cell}
     return packed(reader.page("compare.html", **values))
 
 
@@ -93,21 +65,12 @@ def pareto_page(reader: Reader, board: str, items: Items) -> Page:
     group = snapshot.group(view.metric, view.over)
     caption = f"{view.metric}, {group.words}, against {front.axis.words.lower()}. The dotted line joins the front"
     caption += "; solid lines join what one family does at several costs." if front.families() else "."
-    mixed = not all(point.stated for point in front.points)
     offered = axes_of(snapshot)
     values: dict[str, Any] = {
         "board": board, "axis": front.axis.key, "metric": view.metric, "over": view.over, "setting": view.setting,
         "protocol": view.protocol, "options": reader.options(snapshot, view.metric), "drawn": pareto_figure(front),
         "caption": caption, "left_out": missing, "cost_title": f"{front.axis.words} ({front.axis.unit})",
-        "points": [
-            {
-                "slug": point.system.slug, "name": point.system.card.name, "setting": point.setting,
-                "family": point.system.card.family, "cost": f"{point.x:g}", "rank": point.rank,
-                "front": point.front, "stated": mixed and point.stated,
-                "mean": Markup(score_cell(Cell(point.y, point.low, point.high, status="ok"), view.metric)),
-            }
-            for point in ordered[:_MOST_POINTS]
-        ],
+        "points": ordered[:_MOST_POINTS], "mixed": not all(point.stated for point in front.points),
         "not_shown": max(0, len(ordered) - _MOST_POINTS), "address": f"{board_address(board)}/pareto",
         "query": as_query(items),
     }  # fmt: skip

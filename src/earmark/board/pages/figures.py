@@ -18,8 +18,6 @@ from earmark.report.metric_text import facts
 from earmark.scores import STATUS_MARKS
 from earmark.tables import plain
 
-__all__ = ["COLOURS", "histogram", "pareto_figure", "profile", "profiles"]
-
 COLOURS = ("#2b83c4", "#e08a00", "#12997c", "#cf5a1f", "#c06aa0", "#8a78d8", "#4fb0e0")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "triangle-down")
 _LONGEST = 40
@@ -28,15 +26,10 @@ _NAMED = 15  # more names than this would hide each other
 
 def profiles(comparison: Comparison) -> dict[str, Any]:
     """Every system of a comparison over the subsets."""
+    names = [_label(f"{each.system.card.name} {each.setting}".strip()) for each in comparison.compared]
     traces = [
-        _dots(
-            _label(f"{one.system.card.name} {one.setting}".strip()),
-            comparison.subsets,
-            one.cells,
-            comparison.metric,
-            place,
-        )
-        for place, one in enumerate(comparison.compared)
+        _dots(name, comparison.subsets, each.cells, comparison.metric, place)
+        for place, (name, each) in enumerate(zip(names, comparison.compared, strict=True))
     ]
     return {"data": traces, "layout": _over_subsets(comparison.metric, len(comparison.subsets))}
 
@@ -129,21 +122,15 @@ def histogram(summary: SubsetSummary) -> dict[str, Any]:
     """How the values of all systems lie on one subset."""
     scale = _scale(summary.metric)
     values = [round(scale * standing.value, 4) for standing in summary.standings]
-    return {
-        "data": [
-            {
-                "type": "histogram", "x": values, "nbinsx": 30, "marker": {"color": COLOURS[0]},
-                "hovertemplate": "%{x}: %{y}<extra></extra>",
-            }
-        ],
-        "layout": {
-            "height": 260,
-            "bargap": 0.06,
-            "xaxis": {"title": {"text": _axis(summary.metric)}},
-            "yaxis": {"title": {"text": "systems"}},
-            "showlegend": False,
-        },
+    bars = {
+        "type": "histogram", "x": values, "nbinsx": 30, "marker": {"color": COLOURS[0]},
+        "hovertemplate": "%{x}: %{y}<extra></extra>",
     }  # fmt: skip
+    layout = {
+        "height": 260, "bargap": 0.06, "xaxis": {"title": {"text": _axis(summary.metric)}},
+        "yaxis": {"title": {"text": "systems"}}, "showlegend": False,
+    }  # fmt: skip
+    return {"data": [bars], "layout": layout}
 
 
 def _leading(points: Sequence[Point]) -> list[Point]:
@@ -188,12 +175,9 @@ def _width(value: float | None, end: float | None, scale: float) -> float:
 
 def _over_subsets(metric: str, count: int) -> dict[str, Any]:
     return {
-        "height": 380,
-        "xaxis": {"type": "category", "tickangle": -45 if count > 6 else 0},
-        "yaxis": {"title": {"text": _axis(metric)}},
-        "showlegend": True,
-        "hovermode": "closest",
-    }
+        "height": 380, "xaxis": {"type": "category", "tickangle": -45 if count > 6 else 0},
+        "yaxis": {"title": {"text": _axis(metric)}}, "showlegend": True, "hovermode": "closest",
+    }  # fmt: skip
 
 
 def _possible(metric: str) -> dict[str, float]:

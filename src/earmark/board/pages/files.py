@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -23,21 +23,11 @@ from earmark.report.metric_text import facts, number
 from earmark.scores import STATUS_MARKS
 from earmark.tables import Column, Table, csv_text, plain
 
-__all__ = [
-    "bibtex",
-    "comparison_records",
-    "pareto_records",
-    "subset_records",
-    "table_records",
-    "to_csv",
-    "to_json",
-    "to_latex",
-]
-
 Record = dict[str, Any]
 
 _ALWAYS = {"rank", "rank_low", "rank_high"}
 _PARTIAL = "†"
+_SCORES = {"value", "mean", "low", "high", "lift"}
 
 
 def table_records(page: TablePage) -> list[Record]:
@@ -46,19 +36,16 @@ def table_records(page: TablePage) -> list[Record]:
     for row in page.rows:
         card = row.system.card
         record: Record = {
-            "rank": row.rank or None,
-            "rank_low": row.rank_low or None,
-            "rank_high": row.rank_high or None,
-            "system": card.name,
-            "slug": row.system.slug,
-            "setting": row.setting,
-            "protocol": row.protocol,
-            "family": card.family,
-            "parameters_m": card.parameters_m,
-            "provenance": " ".join(row.provenance),
-        }
+            "rank": row.rank or None, "rank_low": row.rank_low or None, "rank_high": row.rank_high or None,
+            "system": card.name, "slug": row.system.slug, "setting": row.setting, "protocol": row.protocol,
+            "family": card.family, "parameters_m": card.parameters_m, "provenance": " ".join(row.provenance),
+        }  # fmt: skip
         for cell, column in zip(row.cells, page.columns, strict=True):
-            record |= _spread(cell, column.key)
+            key = column.key
+            record |= {
+                key: cell.value, f"{key} low": cell.low, f"{key} high": cell.high, f"{key} lift": cell.lift,
+                f"{key} status": cell.status or "absent",
+            }  # fmt: skip
         made.append(record)
     return made
 
@@ -73,14 +60,14 @@ def comparison_records(comparison: Comparison) -> list[Record]:
         }
         for pair in comparison.differences
     ]  # fmt: skip
-    for one, name in zip(comparison.compared, names, strict=True):
-        for subset, cell in zip(comparison.subsets, one.cells, strict=True):
-            made.append(
-                {
-                    "metric": comparison.metric, "subset": subset, "system": name, "minus": "", "value": cell.value,
-                    "low": cell.low, "high": cell.high, "status": cell.status or "absent",
-                }
-            )  # fmt: skip
+    made += [
+        {
+            "metric": comparison.metric, "subset": subset, "system": name, "minus": "", "value": cell.value,
+            "low": cell.low, "high": cell.high, "status": cell.status or "absent",
+        }
+        for each, name in zip(comparison.compared, names, strict=True)
+        for subset, cell in zip(comparison.subsets, each.cells, strict=True)
+    ]  # fmt: skip
     return made
 
 
@@ -91,7 +78,7 @@ def pareto_records(front: Front) -> list[Record]:
             "system": point.system.card.name, "slug": point.system.slug, "setting": point.setting,
             "family": point.system.card.family, front.axis.key: point.x,
             "cost_from": "card" if point.stated else "rows", "metric": front.metric, "mean": point.y,
-            "low": point.low, "high": point.high, "rank": point.rank, "front": point.front,
+            "low": point.cell.low, "high": point.cell.high, "rank": point.rank, "front": point.front,
         }
         for point in front.points
     ]  # fmt: skip
@@ -102,36 +89,18 @@ def subset_records(summary: SubsetSummary) -> list[Record]:
     return [
         {
             "rank": one.rank, "system": one.system.card.name, "slug": one.system.slug, "setting": one.setting,
-            "metric": summary.metric, "value": one.value, "low": one.low, "high": one.high, "lift": one.lift,
+            "metric": summary.metric, "value": one.value, "low": one.cell.low, "high": one.cell.high,
+            "lift": one.cell.lift,
         }
         for one in summary.standings
     ]  # fmt: skip
 
 
-def _spread(cell: Cell, key: str) -> Record:
-    return {
-        key: cell.value,
-        f"{key} low": cell.low,
-        f"{key} high": cell.high,
-        f"{key} lift": cell.lift,
-        f"{key} status": cell.status or "absent",
-    }
-
-
-# --- formats ------------------------------------------------------------------------------------------------------
-
-
 def to_csv(records: Sequence[Record]) -> str:
     """CSV with one header; columns that are empty in every line are left out, except ranks."""
     names = _used(records)
-    columns = [
-        [_formula_free(cell) if isinstance(cell, str) else cell for cell in _column(records, name)] for name in names
-    ]
-    return csv_text(names, zip(*columns, strict=True))
-
-
-def _column(records: Sequence[Record], name: str) -> list[Any]:
-    return [record[name] for record in records]
+    rows = ([record[name] for name in names] for record in records)
+    return csv_text(names, ([_formula_free(cell) if isinstance(cell, str) else cell for cell in row] for row in rows))
 
 
 def _used(records: Sequence[Record]) -> list[str]:
@@ -152,48 +121,42 @@ def to_json(about: Record, records: Sequence[Record]) -> str:
     return json.dumps({**about, "rows": records}, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
-def to_latex(header: Sequence[str], lines: Iterable[Sequence[str]], caption: str, left: int = 1) -> str:
+def _latex(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str, left: int = 1) -> str:
     """A table environment; the first `left` columns to the left, the others to the right."""
     columns = [Column(title, "left" if place < left else "right") for place, title in enumerate(header)]
-    return Table(columns, list(lines), title=caption).to_latex()
+    return Table(columns, rows, caption).to_latex()
 
 
 def table_latex(page: TablePage) -> str:
     """A board's table for a paper: rank with its interval, system, and the columns of the view."""
     of = facts(page.field.metric)
     header = ["Rank", "System", "Setting", *(column.title or "all clips" for column in page.columns)]
-    lines = [
-        [
-            _rank(row.rank, row.rank_low, row.rank_high), row.system.card.name, row.setting,
-            *(cell_words(cell, column.metric) for cell, column in zip(row.cells, page.columns, strict=True)),
-        ]
-        for row in page.rows
-    ]  # fmt: skip
+    rows = []
+    for row in page.rows:
+        interval = f" [{row.rank_low}–{row.rank_high}]" if row.rank_low else ""
+        cells = [_cell_text(cell, column.metric) for cell, column in zip(row.cells, page.columns, strict=True)]
+        rows.append([f"{row.rank}{interval}" if row.rank else "–", row.system.card.name, row.setting, *cells])
     unit = " (%)" if of.percent else ""
     way = "higher" if of.higher_is_better else "lower"
     caption = f"{page.view.board}: {page.field.metric}{unit}, {way} is better; ranks with 95 % intervals."
     if any(cell.status == "partial" for row in page.rows for cell in row.cells):
         caption += f" {_PARTIAL} marks a mean of some of its subsets only, which has no rank."
-    return to_latex(header, lines, caption, left=3)
+    return _latex(header, rows, caption, left=3)
 
 
 def records_latex(records: Sequence[Record], caption: str, metric: str) -> str:
     """Any other table for a paper: scores in the metric's own form."""
     names = _used(records)
-    scores = {"value", "mean", "low", "high", "lift"}
-    lines = [
-        [
-            "–" if record[name] is None
-            else number(record[name], metric) if name in scores and isinstance(record[name], float)
-            else str(record[name])
-            for name in names
-        ]
-        for record in records
-    ]  # fmt: skip
-    return to_latex(names, lines, caption)
+
+    def text(name: str, cell: Any) -> str:
+        if cell is None:
+            return "–"
+        return number(cell, metric) if name in _SCORES and isinstance(cell, float) else str(cell)
+
+    return _latex(names, [[text(name, record[name]) for name in names] for record in records], caption)
 
 
-def cell_words(cell: Cell, metric: str) -> str:
+def _cell_text(cell: Cell, metric: str) -> str:
     """A cell of a paper's table: 61.2 [58.1, 64.0], – is nothing; ~61.2 is predicted, =61.2 repeated, 61.2† partial."""
     if cell.value is None:
         return "failed" if cell.status == "failed" else "–"
@@ -204,38 +167,26 @@ def cell_words(cell: Cell, metric: str) -> str:
     return text
 
 
-def _rank(rank: int, low: int, high: int) -> str:
-    return "–" if not rank else f"{rank} [{low}–{high}]" if low else str(rank)
-
-
-# --- citing -------------------------------------------------------------------------------------------------------
-
-
 def bibtex(system: System, address: str) -> str:
     """How to cite a system: the card's own citation where it is BibTeX, and an entry for its page."""
     card = system.card
     own = card.citation.strip()
     entries = [own] if own.startswith("@") else []
-    year = str(card.year) if card.year else str(system.created.year)
     fields = {
         "title": card.title or card.name,
         "author": " and ".join(card.authors) or system.team or ("" if system.owner == PAPERS else system.owner),
-        "year": year,
+        "year": str(card.year or system.created.year),
         "note": "" if entries else own,
     }
     # An address stays as it is: styles that print it read it verbatim.
-    told = {name: _bib(text) for name, text in fields.items() if text} | {"url": address}
-    body = ",\n".join(f"  {name} = {{{text}}}" for name, text in told.items())
-    entries.append(f"@misc{{{_bib_key(system.slug)},\n{body}\n}}")
-    return "\n\n".join(entries) + "\n"
+    escaped = {name: _bib(text) for name, text in fields.items() if text} | {"url": address}
+    body = ",\n".join(f"  {name} = {{{text}}}" for name, text in escaped.items())
+    folded = unicodedata.normalize("NFKD", system.slug).encode("ascii", "ignore").decode()
+    key = re.sub(r"[^A-Za-z0-9]+", "_", folded).strip("_") or "system"
+    return "\n\n".join([*entries, f"@misc{{{key},\n{body}\n}}"]) + "\n"
 
 
 def _bib(text: str) -> str:
     # Braces must balance in a BibTeX field, a backslash would start a command, and LaTeX reads the other marks.
-    told = plain(text).replace("\\", "/").replace("{", "(").replace("}", ")").replace("~", "-").replace("^", "")
-    return re.sub(r"([%&#_$])", r"\\\1", told)
-
-
-def _bib_key(slug: str) -> str:
-    folded = unicodedata.normalize("NFKD", slug).encode("ascii", "ignore").decode()
-    return re.sub(r"[^A-Za-z0-9]+", "_", folded).strip("_") or "system"
+    plain_marks = plain(text).translate(str.maketrans("\\{}~", "/()-", "^"))
+    return re.sub(r"([%&#_$])", r"\\\1", plain_marks)

@@ -6,28 +6,27 @@ change ends in a redirect, and nothing here is kept by caches.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
+from fastapi import APIRouter
+from fastapi.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from earmark.board.records import User
 from earmark.board.refusals import Refusal
-from earmark.board.web.requests import context_of
+from earmark.board.web.requests import context_of, read_apart
 from earmark.board.web.security import check_form, form_token, keep_visit, visitor_of
-
-__all__ = ["Posted", "form_page", "posted_by", "redirect", "signed_in"]
 
 _DONE = {
     "sent": "Sent. A moderator will look at it; this page says what became of it.",
     "withdrawn": "Withdrawn. Its scores have left the board; that it was there stays on record.",
-    "accepted": "Accepted. Its scores are on the board.",
-    "rejected": "Rejected, with the reason below.",
-    "revoked": "The token was revoked.",
-    "signed-out": "You are signed out.",
-}
+    "accepted": "Accepted. Its scores are on the board.", "rejected": "Rejected, with the reason below.",
+    "revoked": "The token was revoked.", "signed-out": "You are signed out.",
+}  # fmt: skip
 """What a page says after a redirect, by the word in its address: no text of an address is ever shown."""
 
 
@@ -56,14 +55,30 @@ async def posted_by(request: Request) -> Posted:
     return Posted(texts, data, filename)
 
 
+def on_post(
+    router: APIRouter, path: str, *, apart: bool = False
+) -> Callable[[Callable[[Request, Posted], Response]], None]:
+    """What answers a form that is sent to a path. The work is done off the event loop: the database may make it wait.
+
+    `apart`: it reads a document, after those that came before.
+    """
+
+    def register(work: Callable[[Request, Posted], Response]) -> None:
+        async def answer_form(request: Request) -> Response:
+            answer = partial(work, request, await posted_by(request))
+            return await read_apart(request, answer) if apart else await run_in_threadpool(answer)
+
+        router.add_api_route(path, answer_form, methods=["POST"], response_model=None)
+
+    return register
+
+
 def form_page(request: Request, template: str, status: int = 200, **values: Any) -> Response:
     """A page that is made for one reader, with a token for its forms."""
     shown = {
-        "form_token": form_token(request),
-        "done": _DONE.get(request.query_params.get("done", ""), ""),
-        **values,
+        "form_token": form_token(request), "done": _DONE.get(request.query_params.get("done", ""), ""), **values,
         "visitor": values.get("visitor") or visitor_of(request),
-    }
+    }  # fmt: skip
     templates = context_of(request).templates
     response: Response = templates.TemplateResponse(request, f"writing/{template}.html", shown, status)
     response.headers["Cache-Control"] = "no-store"

@@ -30,8 +30,6 @@ from earmark.board.web.caching import Page, PageCache, answer
 if TYPE_CHECKING:
     from earmark.board.web.requests import Context
 
-__all__ = ["reading_pages"]
-
 _FOREVER = "public, max-age=31536000, immutable"
 _MAKERS = 2
 _SUFFIXES = ("csv", "tex", "json", "bib")

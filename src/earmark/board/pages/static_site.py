@@ -21,14 +21,7 @@ from earmark.atomic import write_whole
 from earmark.board.boards.analyses import analysed, matrix_of
 from earmark.board.boards.snapshot import Snapshots
 from earmark.board.boards.subsets import metrics_on
-from earmark.board.pages.assets import (
-    STATIC,
-    board_address,
-    find_asset,
-    page_templates,
-    subset_address,
-    system_address,
-)
+from earmark.board.pages import assets
 from earmark.board.pages.boards import Reader, Source, store_source
 from earmark.board.pages.comparisons import pareto_file, pareto_page
 from earmark.board.pages.subsets import analysis_file, analysis_page, subset_file, subset_page, subsets_page
@@ -38,8 +31,6 @@ from earmark.errors import UsageError
 
 if TYPE_CHECKING:
     from earmark.board.storage import Store
-
-__all__ = ["freeze", "write_static_site"]
 
 FrozenPage: TypeAlias = tuple[str, str, Callable[[], Page]]
 """Its address on a server, its place in the folder, and what makes it."""
@@ -66,7 +57,7 @@ def write_static_site(
     boards, known = source.boards, source.analysis
     made = {board: analysed(matrix_of(boards.current(board))) for board in boards.boards()} if analyse else {}
     source = source._replace(analysis=lambda board: known(board) or made.get(board), analysis_current=lambda _: True)
-    reader = Reader(source, page_templates(title), frozen=day or datetime.now(UTC).date().isoformat())
+    reader = Reader(source, assets.page_templates(title), frozen=day or datetime.now(UTC).date().isoformat())
     pages = list(_pages(reader))
     files = {address: place for address, place, _ in pages}
     makers = {place: make for _, place, make in pages}
@@ -74,11 +65,11 @@ def write_static_site(
         page = make()
         data = _relative(page.body.decode(), place, files).encode() if place.endswith(".html") else page.body
         _write(folder / place, data)
-    for name in STATIC:
-        asset = find_asset(name)
-        assert asset is not None
-        _write(folder / "static" / name, asset.body)
-    return len(makers) + len(STATIC)
+    for name in assets.STATIC:
+        file = assets.find_asset(name)
+        assert file is not None
+        _write(folder / "static" / name, file.body)
+    return len(makers) + len(assets.STATIC)
 
 
 def _pages(reader: Reader) -> Iterator[FrozenPage]:
@@ -92,7 +83,7 @@ def _pages(reader: Reader) -> Iterator[FrozenPage]:
 
 def _board_pages(reader: Reader, board: str) -> Iterator[FrozenPage]:
     snapshot = reader.source.boards.current(board)
-    at, root = board_address(board), f"b/{_name(board)}"
+    at, root = assets.board_address(board), f"b/{_name(board)}"
     yield at, f"{root}/index.html", partial(reader.board, board, _ALL)
     for metric in snapshot.metrics:
         items = (*_ALL, ("metric", metric))
@@ -113,13 +104,13 @@ def _board_pages(reader: Reader, board: str) -> Iterator[FrozenPage]:
     for subset in dict.fromkeys(name for metric in snapshot.metrics for name in snapshot.subsets(metric)):
         if not metrics_on(snapshot, subset):
             continue
-        where, stem = subset_address(board, subset), f"{root}/subsets/{_name(subset or '-')}"
+        where, stem = assets.subset_address(board, subset), f"{root}/subsets/{_name(subset or '-')}"
         yield where, f"{stem}.html", partial(subset_page, reader, board, subset)
         for kind in _FORMATS:
             yield f"{where}.{kind}", f"{stem}.{kind}", partial(subset_file, reader, board, subset, (), kind)
     for place_of in sorted({line.system for line in snapshot.lines}):
         slug = snapshot.systems[place_of].slug
-        where, stem = system_address(board, slug), f"{root}/s/{_name(slug)}"
+        where, stem = assets.system_address(board, slug), f"{root}/s/{_name(slug)}"
         yield where, f"{stem}.html", partial(system_page, reader, board, slug)
         for kind in ("csv", "json", "bib"):
             yield f"{where}.{kind}", f"{stem}.{kind}", partial(system_file, reader, board, slug, kind)

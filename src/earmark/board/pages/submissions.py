@@ -6,21 +6,18 @@ import secrets
 from collections.abc import Mapping, Sequence
 
 from fastapi import APIRouter
-from fastapi.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
 from earmark.board.pages.card_form import FIELDS, document_from
-from earmark.board.pages.forms import form_page, posted_by, redirect, signed_in
+from earmark.board.pages.forms import Posted, form_page, on_post, redirect, signed_in
 from earmark.board.refusals import NotFound, Refusal
 from earmark.board.web.problems import status_of
-from earmark.board.web.requests import context_of, new_subsets, read_apart, receive, settle
+from earmark.board.web.requests import context_of, new_subsets, receive, settle
 from earmark.board.web.security import visitor_of
 from earmark.errors import EarmarkError
 from earmark.submissions import Problem, Refused, enforce
 from earmark.wording import counted
-
-__all__ = ["router"]
 
 router = APIRouter()
 _SHOWN_ROWS = 300
@@ -50,32 +47,26 @@ def _submit_page(
     )  # fmt: skip
 
 
-@router.post("/submit")
-async def submit(request: Request) -> Response:
-    posted = await posted_by(request)
-    context = context_of(request)
+@on_post(router, "/submit", apart=True)
+def submit(request: Request, posted: Posted) -> Response:
+    user, context = signed_in(request), context_of(request)
     limits = context.settings.limits
-
-    def work() -> Response:
-        user = signed_in(request)
-        try:
-            document = document_from(posted.texts, posted.file, posted.filename, limits)
-            verdict = enforce(document, limits)
-            if posted.text("action") == "check":
-                extent = f"{counted(len(document.scores), 'row')} of {counted(len(document.cards), 'system')}"
-                sentence = f"{extent} can be sent to the board {document.board}."
-                warnings = [*verdict.warnings, *new_subsets(context, document)]
-                return _submit_page(request, 200, posted.texts, checked=sentence, warnings=warnings)
-            submission = receive(context, document, user, posted.text("key"))
-        except Refused as refused:
-            return _submit_page(request, 422, posted.texts, refused.problems)
-        except EarmarkError as error:
-            if status_of(error) >= 500:
-                raise
-            return _submit_page(request, status_of(error), posted.texts, [Problem("unreadable", str(error))])
-        return redirect(f"/submissions/{submission.id}?done=sent")
-
-    return await read_apart(request, work)
+    try:
+        document = document_from(posted.texts, posted.file, posted.filename, limits)
+        verdict = enforce(document, limits)
+        if posted.text("action") == "check":
+            extent = f"{counted(len(document.scores), 'row')} of {counted(len(document.cards), 'system')}"
+            sentence = f"{extent} can be sent to the board {document.board}."
+            warnings = [*verdict.warnings, *new_subsets(context, document)]
+            return _submit_page(request, 200, posted.texts, checked=sentence, warnings=warnings)
+        submission = receive(context, document, user, posted.text("key"))
+    except Refused as refused:
+        return _submit_page(request, 422, posted.texts, refused.problems)
+    except EarmarkError as error:
+        if status_of(error) >= 500:
+            raise
+        return _submit_page(request, status_of(error), posted.texts, [Problem("unreadable", str(error))])
+    return redirect(f"/submissions/{submission.id}?done=sent")
 
 
 @router.get("/submissions/{submission}")
@@ -108,16 +99,11 @@ def _submission_page(
     )  # fmt: skip
 
 
-@router.post("/submissions/{submission}/withdraw")
-async def withdraw(submission: str, request: Request) -> Response:
-    posted = await posted_by(request)
-    context = context_of(request)
-
-    def work() -> Response:
-        done = settle(context, context.store.withdraw(submission, signed_in(request), posted.text("reason")))
-        return redirect(f"/submissions/{done.id}?done=withdrawn")
-
-    return await run_in_threadpool(work)
+@on_post(router, "/submissions/{submission}/withdraw")
+def withdraw(request: Request, posted: Posted) -> Response:
+    context, id = context_of(request), request.path_params["submission"]
+    done = settle(context, context.store.withdraw(id, signed_in(request), posted.text("reason")))
+    return redirect(f"/submissions/{done.id}?done=withdrawn")
 
 
 @router.get("/moderate")
@@ -132,23 +118,16 @@ def moderate_page(request: Request) -> Response:
     return form_page(request, "moderate", here="moderate", pending=pending, events=store.events(50, None))
 
 
-@router.post("/submissions/{submission}/decide")
-async def decide(submission: str, request: Request) -> Response:
-    posted = await posted_by(request)
-    context = context_of(request)
-
-    def work() -> Response:
-        user = signed_in(request)
-        choice = posted.text("choice")
-        marked = posted.text("provenance") or None
-        if choice not in ("accept", "reject") or marked not in (None, "self-reported", "reproduced", "blind"):
-            raise Refusal("Choose accept or reject, and a provenance from the list.", 422)
-        reason = posted.text("reason")
-        if choice == "reject" and user.moderates and not reason:
-            wrong = "A rejection needs a reason: say in one sentence what its author can do."
-            return _submission_page(submission, request, 422, wrong, posted.texts)
-        decided = context.store.decide(submission, user, choice == "accept", reason, marked)  # type: ignore[arg-type]
-        settle(context, decided)
-        return redirect(f"/submissions/{decided.id}?done={decided.state}")
-
-    return await run_in_threadpool(work)
+@on_post(router, "/submissions/{submission}/decide")
+def decide(request: Request, posted: Posted) -> Response:
+    context, id, user = context_of(request), request.path_params["submission"], signed_in(request)
+    choice, marked = posted.text("choice"), posted.text("provenance") or None
+    if choice not in ("accept", "reject") or marked not in (None, "self-reported", "reproduced", "blind"):
+        raise Refusal("Choose accept or reject, and a provenance from the list.", 422)
+    reason = posted.text("reason")
+    if choice == "reject" and user.moderates and not reason:
+        wrong = "A rejection needs a reason: say in one sentence what its author can do."
+        return _submission_page(id, request, 422, wrong, posted.texts)
+    decided = context.store.decide(id, user, choice == "accept", reason, marked)  # type: ignore[arg-type]
+    settle(context, decided)
+    return redirect(f"/submissions/{decided.id}?done={decided.state}")

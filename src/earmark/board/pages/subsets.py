@@ -6,21 +6,15 @@ import json
 from dataclasses import asdict
 
 import numpy as np
-from markupsafe import Markup
 
-from earmark.board.boards.groups import subset_title
 from earmark.board.boards.subsets import bests, metrics_on, saturation, summarise
-from earmark.board.boards.table import Cell
 from earmark.board.pages import files
 from earmark.board.pages.assets import board_address, subset_address
 from earmark.board.pages.boards import Items, Reader, as_file, as_query, records_file
-from earmark.board.pages.cells import score_cell
 from earmark.board.pages.figures import histogram
 from earmark.board.refusals import NotFound
 from earmark.board.web.caching import Page, packed
 from earmark.report.metric_text import facts, number
-
-__all__ = ["analysis_file", "analysis_page", "subset_file", "subset_page", "subsets_page"]
 
 _MOST_STANDINGS = 25
 
@@ -42,8 +36,7 @@ def subsets_page(reader: Reader, board: str) -> Page:
             verdict = analysis.verdict(name) if analysis else None
             lines.append(
                 {
-                    "subset": name, "title": subset_title(board, name), "address": subset_address(board, name),
-                    "systems": len(values), "best": number(float(values[0]), metric),
+                    "subset": name, "systems": len(values), "best": number(float(values[0]), metric),
                     "median": number(float(np.median(values)), metric), "verdict": saturation(metric, values)[1],
                     "adds": verdict["verdict"] if verdict else "—",
                 }
@@ -70,18 +63,11 @@ def subset_page(reader: Reader, board: str, subset: str, items: Items = ()) -> P
         ("Median", number(summary.median, metric, unit=True)),
         ("Middle half", f"{number(low, metric)} to {number(high, metric, unit=True)}"),
     ]
-    lines = [
-        {
-            "rank": one.rank, "slug": one.system.slug, "name": one.system.card.name, "setting": one.setting,
-            "cell": Markup(score_cell(Cell(one.value, one.low, one.high, status="ok"), metric)),
-            "lift": "—" if one.lift is None else number(one.lift, metric, sign=True),
-        }
-        for one in summary.standings[:_MOST_STANDINGS]
-    ]  # fmt: skip
     return packed(
         reader.page(
             "subset.html", board=board, subset=subset, summary=summary, metrics=metrics_on(snapshot, subset),
-            statistics=statistics, lines=lines, adds=verdict["sentence"] if verdict else adds,
+            statistics=statistics, standings=summary.standings[:_MOST_STANDINGS],
+            adds=verdict["sentence"] if verdict else adds,
             drawn=histogram(summary), address=subset_address(board, subset), query=as_query(items),
         )
     )  # fmt: skip

@@ -1,8 +1,37 @@
-"""Where the board keeps everything: a SQLite file or a PostgreSQL database, through SQLAlchemy and Alembic."""
+"""Where the board keeps everything: a SQLite file or a PostgreSQL database, through SQLAlchemy and Alembic.
+
+    store = Store(open_database("sqlite:///board.sqlite3"))
+    ada = store.create_user("Ada")
+    sent = store.submit(read_document(data, filename="scores.csv"), ada)      pending
+    store.decide(sent.id, moderator, accept=True)                             its scores are live
+    store.live_scores("vocsim")
+
+Each call of the store is one transaction. Nothing is overwritten: a later accepted submission takes the place of the
+scores it measures again, and when it is withdrawn the earlier ones count again. A call either happens whole, with its
+line in the audit trail, or not at all. Refusals are `NotAllowed`, `NotFound`, `Conflict`, `Refused` (a document against
+the rules) and `Busy`.
+"""
 
 from __future__ import annotations
 
+from sqlalchemy import Engine
+
+from earmark.board.storage.accounts import Accounts
 from earmark.board.storage.database import open_database
-from earmark.board.storage.store import LiveScores, Store
+from earmark.board.storage.live import Live, LiveScores
+from earmark.board.storage.submissions import Submissions
+from earmark.submissions import Limits
 
 __all__ = ["LiveScores", "Store", "open_database"]
+
+
+class Store(Live, Submissions, Accounts):
+    """A board's memory. Safe to use from several threads, and from several processes on one database."""
+
+    def __init__(self, engine: Engine, limits: Limits | None = None) -> None:
+        self.engine = engine
+        self.limits = limits or Limits()  # of one document
+
+    def close(self) -> None:
+        """Close the connections; nothing is lost without it."""
+        self.engine.dispose()

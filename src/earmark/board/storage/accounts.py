@@ -10,12 +10,11 @@ import secrets
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Connection, Engine, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
-from earmark.board.names import likeness, sought
-from earmark.board.records import Event, Role, Token, User
+from earmark.board.records import Event, Role, Token, User, likeness, sought
 from earmark.board.refusals import Busy, Conflict, NotAllowed, NotFound
-from earmark.board.storage.database import reading, writing
+from earmark.board.storage.database import Part
 from earmark.board.storage.tables import events, meta, tokens, users
 from earmark.errors import InputError, UsageError, quoted
 from earmark.submissions.texts import checked_text
@@ -32,7 +31,7 @@ _MOST_LISTED = 1000
 _USERS = select(*(users.c[part.name] for part in fields(User)))
 _TOKENS = select(
     tokens.c.id, users.c.name, tokens.c.prefix, tokens.c.label, tokens.c.created, tokens.c.last_used, tokens.c.revoked
-).join(users, users.c.id == tokens.c.user_id)
+).join(users)
 
 
 def now() -> datetime:
@@ -65,25 +64,19 @@ def _hashed(plain: str) -> str:
     return hashlib.sha256(plain.encode()).hexdigest()
 
 
-class Accounts:
+class Accounts(Part):
     """The part of the store that knows who somebody is and what was done."""
-
-    engine: Engine
-
-    # --- users --------------------------------------------------------------------------------------------------------
 
     def create_user(self, name: str, team: str = "", role: Role = "author", *, join: bool = False) -> User:
         """A new user. `join` lets them into a team that exists, whose systems are then theirs too: for hosts."""
-        return writing(self.engine, lambda connection: _create_user(connection, name, team, role, join))
+        return self._write(lambda connection: _create_user(connection, name, team, role, join))
 
     def user(self, name: str) -> User | None:
-        with reading(self.engine) as connection:
-            return _find_user(connection, sought(name))
+        return next((User(*row) for row in self._rows(_USERS.where(users.c.name == sought(name)))), None)
 
     def users(self) -> list[User]:
         """Everybody, by age."""
-        with reading(self.engine) as connection:
-            return [User(*row) for row in connection.execute(_USERS.order_by(users.c.id))]
+        return [User(*row) for row in self._rows(_USERS.order_by(users.c.id))]
 
     def papers(self) -> User:
         """The user to whom printed results belong, made when first asked for; nobody signs in as it."""
@@ -92,9 +85,7 @@ class Accounts:
             there = _find_user(connection, PAPERS)
             return there or _create_user(connection, PAPERS, "", "moderator", join=True, reserved=True)
 
-        return writing(self.engine, work)
-
-    # --- tokens -------------------------------------------------------------------------------------------------------
+        return self._write(work)
 
     def create_token(self, user: User, label: str = "") -> tuple[str, Token]:
         """A new token, whole this once and kept nowhere, and what may be shown of it later."""
@@ -114,12 +105,11 @@ class Accounts:
             record(connection, owner.name, "created_token", detail=prefix)
             return plain, Token(*connection.execute(_TOKENS.where(tokens.c.prefix == prefix)).one())
 
-        return writing(self.engine, work)
+        return self._write(work)
 
     def tokens(self, user: User) -> list[Token]:
-        with reading(self.engine) as connection:
-            own = _TOKENS.where(tokens.c.user_id == user.id).order_by(tokens.c.id)
-            return [Token(*row) for row in connection.execute(own)]
+        own = _TOKENS.where(tokens.c.user_id == user.id).order_by(tokens.c.id)
+        return [Token(*row) for row in self._rows(own)]
 
     def revoke_token(self, id: int, user: User) -> None:
         """End a token of one's own, or, as a moderator, anybody's."""
@@ -137,7 +127,7 @@ class Accounts:
                 connection.execute(update(tokens).where(tokens.c.id == id).values(revoked=now()))
                 record(connection, owner.name, "revoked_token", detail=row.prefix)
 
-        writing(self.engine, work)
+        self._write(work)
 
     def authenticate(self, plain: str) -> User | None:
         """The user whose token this is; None when it is nobody's or revoked. Its use is noted about once an hour.
@@ -147,35 +137,28 @@ class Accounts:
         """
         if not isinstance(plain, str) or not plain.isascii() or len(plain) > 200:
             return None
-        with reading(self.engine) as connection:
-            row = connection.execute(
-                _USERS.add_columns(tokens.c.hash, tokens.c.id.label("token"), tokens.c.revoked, tokens.c.last_used)
-                .join(tokens, tokens.c.user_id == users.c.id)
-                .where(tokens.c.prefix == sought(plain[:_PREFIX]))
-            ).first()
+        held = _USERS.add_columns(tokens.c.hash, tokens.c.id.label("token"), tokens.c.revoked, tokens.c.last_used)
+        held = held.join(tokens).where(tokens.c.prefix == sought(plain[:_PREFIX]))
+        row = next(iter(self._rows(held)), None)
         same = hmac.compare_digest(_hashed(plain), row.hash if row is not None else _NOBODY)
         if row is None or not same or row.revoked is not None:
             return None
         if row.last_used is None or now() - row.last_used > _USED_AGAIN:
             used = update(tokens).where(tokens.c.id == row.token).values(last_used=now())
             with contextlib.suppress(Busy):
-                writing(self.engine, lambda connection: connection.execute(used))
+                self._write(lambda connection: connection.execute(used))
         return User(*row[: len(fields(User))])
-
-    # --- the trail, and facts about the board -------------------------------------------------------------------------
 
     def events(self, limit: int = 50, before: int | None = None) -> list[Event]:
         """The audit trail, the newest first."""
         trail = select(*(events.c[part.name] for part in fields(Event)))
         if before is not None:
             trail = trail.where(events.c.id < max(0, min(before, 2**62)))  # databases count no further
-        with reading(self.engine) as connection:
-            newest = trail.order_by(events.c.id.desc()).limit(list_limit(limit))
-            return [Event(*row) for row in connection.execute(newest)]
+        newest = trail.order_by(events.c.id.desc()).limit(list_limit(limit))
+        return [Event(*row) for row in self._rows(newest)]
 
     def meta(self, key: str) -> str | None:
-        with reading(self.engine) as connection:
-            return connection.execute(select(meta.c.value).where(meta.c.key == key)).scalar()
+        return next((value for (value,) in self._rows(select(meta.c.value).where(meta.c.key == key))), None)
 
     def set_meta(self, key: str, value: str, *, keep: bool = False) -> str:
         """Keep a fact under a key and return it; with `keep`, one that is there stays and is returned."""
@@ -190,7 +173,7 @@ class Accounts:
                 connection.execute(update(meta).where(meta.c.key == key).values(value=value))
             return value
 
-        return writing(self.engine, work)
+        return self._write(work)
 
 
 def _find_user(connection: Connection, name: str) -> User | None:

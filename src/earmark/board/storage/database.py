@@ -15,15 +15,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, Executable, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 
 from earmark.board.refusals import Busy
 from earmark.board.storage.migrations import upgrade
 from earmark.errors import InputError, UsageError, require
-
-__all__ = ["connect", "in_parts", "missing_file", "open_database", "reading", "writing"]
 
 _WAIT_SECONDS = 30
 _WRITES = "earmark_writes"
@@ -154,6 +152,19 @@ def writing(engine: Engine, work: Callable[[Connection], _Result]) -> _Result:
         return _retried(attempt)
     except OperationalError as error:
         raise _unanswered(error) from error
+
+
+class Part:
+    """A part of the store: it reads and writes through one engine."""
+
+    engine: Engine
+
+    def _rows(self, query: Executable) -> Sequence[Any]:
+        with reading(self.engine) as connection:
+            return connection.execute(query).all()
+
+    def _write(self, work: Callable[[Connection], _Result]) -> _Result:
+        return writing(self.engine, work)
 
 
 def in_parts(items: Sequence[_Item]) -> Iterator[list[_Item]]:

@@ -9,11 +9,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Engine, Select, and_, delete, func, insert, not_, or_, select, update
+from sqlalchemy import Connection, Select, and_, delete, func, insert, not_, or_, select, update
 
-from earmark.board.names import sought
-from earmark.board.records import System
-from earmark.board.storage.database import in_parts, reading
+from earmark.board.records import System, sought
+from earmark.board.storage.database import Part, in_parts, reading
 from earmark.board.storage.tables import (
     CELLS,
     MEASURED,
@@ -38,7 +37,7 @@ _AT_ONCE = 20_000
 _Query: TypeAlias = "Select[*tuple[Any, ...]]"
 _SYSTEMS = select(
     systems.c.id, systems.c.board, systems.c.slug, systems.c.card, users.c.name, users.c.team, systems.c.created
-).join(users, users.c.id == systems.c.owner_id)
+).join(users)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +68,8 @@ class LiveScores:
             yield ScoreRow(suite=suite, system=names[system], **cells)
 
 
-class Live:
+class Live(Part):
     """The part of the store that says what readers see."""
-
-    engine: Engine
 
     def generation(self) -> int:
         """A number that grows whenever readers see something new: an acceptance, a withdrawal of what was accepted."""
@@ -82,8 +79,7 @@ class Live:
     def boards(self) -> list[str]:
         """The boards on which something was accepted, by name."""
         names = select(systems.c.board).where(systems.c.changed > 0).distinct().order_by(systems.c.board)
-        with reading(self.engine) as connection:
-            return list(connection.scalars(names))
+        return [name for (name,) in self._rows(names)]
 
     def systems(self, board: str, changed_since: int = 0) -> list[System]:
         """The systems that ever had an accepted submission and changed after a generation, by age.
@@ -92,17 +88,12 @@ class Live:
         their history stays.
         """
         changed = _SYSTEMS.where(systems.c.board == sought(board), systems.c.changed > changed_since)
-        with reading(self.engine) as connection:
-            return [_system(row) for row in connection.execute(changed.order_by(systems.c.id))]
+        return [_system(row) for row in self._rows(changed.order_by(systems.c.id))]
 
     def system(self, board: str, slug: str) -> System | None:
         """The system with that slug, once something of it was accepted."""
-        query = _SYSTEMS.where(
-            systems.c.board == sought(board), systems.c.slug == sought(slug), systems.c.changed > 0
-        )  # fmt: skip
-        with reading(self.engine) as connection:
-            row = connection.execute(query).first()
-        return _system(row) if row else None
+        named = _SYSTEMS.where(systems.c.board == sought(board), systems.c.slug == sought(slug))
+        return next((_system(row) for row in self._rows(named.where(systems.c.changed > 0))), None)
 
     def live_scores(self, board: str, system_ids: Sequence[int] | None = None) -> LiveScores:
         """The scores that count: for each measurement of a system the newest of an accepted submission."""
@@ -115,18 +106,12 @@ def _system(row: Any) -> System:
     return System(number, board, slug, card_from(json.loads(card)), owner, team, created)
 
 
-# --- the scores that count -------------------------------------------------------------------------------------------
-
-
 def live_scores(connection: Connection, board: str, system_ids: Sequence[int] | None) -> LiveScores:
     """The scores that count on a board, or of some of its systems, as one transaction sees them."""
-    query = (
-        select(live.c.system_id, live.c.measurement_id, scores.c.submission_id, *(scores.c[name] for name in CELLS))
-        .join(scores, scores.c.id == live.c.score_id)
-        .join(systems, systems.c.id == live.c.system_id)
-        .where(systems.c.board == board)
-        .order_by(live.c.system_id, live.c.measurement_id)
-    )
+    tables = live.join(scores).join(systems, systems.c.id == live.c.system_id)
+    keys = (live.c.system_id, live.c.measurement_id)
+    query = select(*keys, scores.c.submission_id, *(scores.c[name] for name in CELLS)).select_from(tables)
+    query = query.where(systems.c.board == board).order_by(*keys)
     queries = [query]
     if system_ids is not None:
         queries = [query.where(live.c.system_id.in_(sorted(part))) for part in in_parts(system_ids)]
@@ -198,8 +183,8 @@ def refresh_live(connection: Connection, ids: Sequence[int]) -> None:
     claims = and_(submissions.c.provenance == "self-reported", or_(*blind))
     newest = (
         select(scores.c.system_id, scores.c.measurement_id, func.max(scores.c.id))
-        .join(submissions, submissions.c.id == scores.c.submission_id)
-        .join(measurements, measurements.c.id == scores.c.measurement_id)
+        .join(submissions)
+        .join(measurements)
         .where(scores.c.system_id.in_(ids), submissions.c.state == "accepted", not_(claims))
         .group_by(scores.c.system_id, scores.c.measurement_id)
     )
@@ -209,12 +194,8 @@ def refresh_live(connection: Connection, ids: Sequence[int]) -> None:
 def _accepted_cards(connection: Connection, ids: Sequence[int]) -> dict[int, SystemCard]:
     """What the accepted cards of each system say together; a system without any keeps the card that it has."""
     cards: dict[int, list[SystemCard]] = {}
-    query = (
-        select(submission_systems.c.system_id, submission_systems.c.card)
-        .join(submissions, submissions.c.id == submission_systems.c.submission_id)
-        .where(submission_systems.c.system_id.in_(ids), submissions.c.state == "accepted")
-        .order_by(submissions.c.id)
-    )
-    for system, card in connection.execute(query):
+    query = select(submission_systems.c.system_id, submission_systems.c.card).join(submissions)
+    accepted = query.where(submission_systems.c.system_id.in_(ids), submissions.c.state == "accepted")
+    for system, card in connection.execute(accepted.order_by(submissions.c.id)):
         cards.setdefault(system, []).append(card_from(json.loads(card)))
     return {system: combined(given) for system, given in cards.items()}

@@ -9,13 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, and_, exists, insert, or_, select, update
+from sqlalchemy import Connection, Row, and_, exists, insert, or_, select, update
 
-from earmark.board.names import likeness, slug_of, sought
-from earmark.board.records import State, Submission, User
+from earmark.board.records import State, Submission, User, likeness, slug_of, sought
 from earmark.board.refusals import Conflict, NotAllowed, NotFound
 from earmark.board.storage.accounts import current_user, list_limit, now, record
-from earmark.board.storage.database import in_parts, reading, writing
+from earmark.board.storage.database import Part, in_parts, reading
 from earmark.board.storage.live import recount
 from earmark.board.storage.tables import (
     CELLS,
@@ -44,13 +43,12 @@ _PLAIN = tuple(
 _SUBMISSIONS = select(
     submissions.c.id.label("number"), submissions.c.public.label("id"), users.c.name.label("owner"),
     submissions.c.notes, *(submissions.c[name] for name in _PLAIN),
-).join(users, users.c.id == submissions.c.owner_id)  # fmt: skip
+).join(users)  # fmt: skip
 
 
-class Submissions:
+class Submissions(Part):
     """The part of the store that takes documents, decides about them and finds them."""
 
-    engine: Engine
     limits: Limits
 
     def submit(
@@ -70,7 +68,7 @@ class Submissions:
             public = _earlier(connection, document, sender, key)
             return _one(connection, public or _add(connection, document, sender, key, [*verdict.warnings, *notes]))
 
-        return writing(self.engine, work)
+        return self._write(work)
 
     def submission(self, id: str) -> Submission | None:
         """The submission with that id, in whatever state."""
@@ -102,12 +100,8 @@ class Submissions:
             if wanted is not None:
                 query = query.where(column == sought(wanted))
         if system is not None:
-            of_system = (
-                select(submission_systems.c.submission_id)
-                .join(systems, systems.c.id == submission_systems.c.system_id)
-                .where(systems.c.slug == sought(system))
-            )
-            query = query.where(submissions.c.id.in_(of_system))
+            of_system = select(submission_systems.c.submission_id).join(systems)
+            query = query.where(submissions.c.id.in_(of_system.where(systems.c.slug == sought(system))))
         limit = list_limit(limit)
         with reading(self.engine) as connection:
             if before is not None:
@@ -126,15 +120,8 @@ class Submissions:
             submissions.c.board.label("suite"), systems.c.name.label("system"),
             *(measurements.c[name] for name in MEASURED), *(scores.c[name] for name in CELLS),
         )  # fmt: skip
-        query = (
-            select(*columns)
-            .select_from(scores)
-            .join(submissions, submissions.c.id == scores.c.submission_id)
-            .join(systems, systems.c.id == scores.c.system_id)
-            .join(measurements, measurements.c.id == scores.c.measurement_id)
-            .where(submissions.c.public == public)
-            .order_by(scores.c.id)
-        )
+        tables = scores.join(submissions).join(systems, systems.c.id == scores.c.system_id).join(measurements)
+        query = select(*columns).select_from(tables).where(submissions.c.public == public).order_by(scores.c.id)
         with reading(self.engine) as connection:
             rows = tuple(ScoreRow(**row._asdict()) for row in connection.execute(query))
             if not rows and _find(connection, public) is None:
@@ -143,28 +130,17 @@ class Submissions:
 
     def cards_of(self, submission_id: str) -> tuple[SystemCard, ...]:
         """The cards of one submission as they were sent, in its order."""
-        query = (
-            select(submission_systems.c.card)
-            .join(submissions, submissions.c.id == submission_systems.c.submission_id)
-            .where(submissions.c.public == sought(submission_id))
-            .order_by(submission_systems.c.place)
-        )
-        with reading(self.engine) as connection:
-            return tuple(card_from(json.loads(card)) for card in connection.scalars(query))
+        query = select(submission_systems.c.card).join(submissions).order_by(submission_systems.c.place)
+        cards = self._rows(query.where(submissions.c.public == sought(submission_id)))
+        return tuple(card_from(json.loads(card)) for (card,) in cards)
 
     def document_of(self, submission_id: str) -> bytes:
         """The document of one submission in Earmark's own form, whose SHA-256 is the submission's digest."""
         public = sought(submission_id)
-        query = (
-            select(documents.c.packed)
-            .join(submissions, submissions.c.id == documents.c.submission_id)
-            .where(submissions.c.public == public)
-        )
-        with reading(self.engine) as connection:
-            packed = connection.execute(query).scalar()
-        if packed is None:
-            raise _missing(public)
-        return zlib.decompress(packed)
+        query = select(documents.c.packed).join(submissions).where(submissions.c.public == public)
+        for (packed,) in self._rows(query):
+            return zlib.decompress(packed)
+        raise _missing(public)
 
     def decide(
         self, id: str, moderator: User, accept: bool, reason: str = "", provenance: Provenance | None = None
@@ -191,7 +167,7 @@ class Submissions:
             record(connection, user.name, state, public, ": ".join(filter(None, (marked, kept_reason))))
             return _one(connection, public)
 
-        return writing(self.engine, work)
+        return self._write(work)
 
     def withdraw(self, id: str, user: User, reason: str = "") -> Submission:
         """Take a submission back, as its owner, their team, or a moderator: earlier accepted scores count again."""
@@ -211,7 +187,7 @@ class Submissions:
             record(connection, sender.name, "withdrew", public, kept_reason)
             return _one(connection, public)
 
-        return writing(self.engine, work)
+        return self._write(work)
 
 
 # --- finding ---------------------------------------------------------------------------------------------------------
@@ -242,12 +218,8 @@ def _stored(connection: Connection, public: str) -> Row[Any]:
 def _with_systems(connection: Connection, rows: Sequence[Row[Any]]) -> list[Submission]:
     of_submission: dict[int, list[tuple[str, str]]] = {row.number: [] for row in rows}
     for numbers in in_parts(list(of_submission)):
-        query = (
-            select(submission_systems.c.submission_id, systems.c.slug, systems.c.name)
-            .join(systems, systems.c.id == submission_systems.c.system_id)
-            .where(submission_systems.c.submission_id.in_(numbers))
-            .order_by(submission_systems.c.submission_id, submission_systems.c.place)
-        )
+        query = select(submission_systems.c.submission_id, systems.c.slug, systems.c.name).join(systems)
+        query = query.where(submission_systems.c.submission_id.in_(numbers)).order_by(submission_systems.c.place)
         for number, slug, name in connection.execute(query):
             of_submission[number].append((slug, name))
     listed = []
@@ -272,17 +244,9 @@ def _close(connection: Connection, row: Row[Any], state: str, user: User, reason
 
 def _claimed_blind(connection: Connection, row: Row[Any]) -> list[str]:
     """The blind subsets of which a submission has measurements."""
-    query = (
-        select(measurements.c.subset)
-        .distinct()
-        .join(scores, scores.c.measurement_id == measurements.c.id)
-        .where(
-            scores.c.submission_id == row.id,
-            scores.c.status == "ok",
-            measurements.c.subset.in_(blind_subsets(row.board)),
-        )
-    )
-    return sorted(connection.scalars(query))
+    subsets = select(measurements.c.subset).distinct().join(scores).where(scores.c.submission_id == row.id)
+    blind = measurements.c.subset.in_(blind_subsets(row.board))
+    return sorted(connection.scalars(subsets.where(scores.c.status == "ok", blind)))
 
 
 # --- arriving --------------------------------------------------------------------------------------------------------
@@ -290,39 +254,21 @@ def _claimed_blind(connection: Connection, row: Row[Any]) -> list[str]:
 
 def _earlier(connection: Connection, document: Document, user: User, key: str) -> str | None:
     """The submission that this one repeats: the same key, or, without a key, the same document as the newest one."""
+    own = select(submissions).where(submissions.c.owner_id == user.id)
     if key:
-        row = connection.execute(
-            select(submissions.c.public, submissions.c.digest).where(
-                submissions.c.owner_id == user.id, submissions.c.key == key
-            )
-        ).first()
+        row = connection.execute(own.where(submissions.c.key == key)).first()
         if row is not None and row.digest != document.digest:
             raise Conflict("The idempotency key was used for another document; choose a new key for this one.")
         return None if row is None else row.public
-    same = connection.execute(
-        select(submissions.c.id, submissions.c.public)
-        .where(
-            submissions.c.owner_id == user.id,
-            submissions.c.digest == document.digest,
-            submissions.c.board == document.board,
-            submissions.c.state.in_(_LISTED),
-        )
-        .order_by(submissions.c.id.desc())
-    ).first()
+    standing = submissions.c.state.in_(_LISTED)
+    equal = own.where(submissions.c.digest == document.digest, submissions.c.board == document.board, standing)
+    same = connection.execute(equal.order_by(submissions.c.id.desc())).first()
     if same is None:
         return None
     its_systems = select(submission_systems.c.system_id).where(submission_systems.c.submission_id == same.id)
-    newer = connection.execute(
-        select(submissions.c.id)
-        .join(submission_systems, submission_systems.c.submission_id == submissions.c.id)
-        .where(
-            submission_systems.c.system_id.in_(its_systems),
-            submissions.c.id > same.id,
-            submissions.c.state.in_(_LISTED),
-        )
-        .limit(1)
-    ).first()
-    return same.public if newer is None else None
+    newer = select(submissions.c.id).join(submission_systems).where(submissions.c.id > same.id, standing)
+    newer = newer.where(submission_systems.c.system_id.in_(its_systems)).limit(1)
+    return same.public if connection.execute(newer).first() is None else None
 
 
 def _add(connection: Connection, document: Document, user: User, key: str, notes: Sequence[str]) -> str:
@@ -345,13 +291,11 @@ def _add(connection: Connection, document: Document, user: User, key: str, notes
     assert made.inserted_primary_key is not None
     number = made.inserted_primary_key[0]
     connection.execute(insert(documents).values(submission_id=number, packed=zlib.compress(document.to_bytes(), 6)))
-    connection.execute(
-        insert(submission_systems),
-        [
-            {"submission_id": number, "system_id": ids[card.name], "place": place, "card": _packed(card)}
-            for place, card in enumerate(document.cards)
-        ],
-    )
+    cards = [
+        {"submission_id": number, "system_id": ids[card.name], "place": place, "card": _packed(card)}
+        for place, card in enumerate(document.cards)
+    ]
+    connection.execute(insert(submission_systems), cards)
     _add_rows(connection, document.scores.rows, number, ids)
     extent = f"{counted(len(document.scores), 'row')} of {counted(len(document.cards), 'system')}"
     record(connection, user.name, "submitted", public, f"{extent} on {document.board}")
@@ -364,7 +308,7 @@ def _packed(card: SystemCard) -> str:
 
 _OWNED = select(
     systems.c.id, systems.c.name, systems.c.changed, systems.c.owner_id, users.c.name.label("owner"), users.c.team
-).join(users, users.c.id == systems.c.owner_id)
+).join(users)
 
 
 def _claim_systems(connection: Connection, document: Document, user: User) -> dict[str, int]:
@@ -434,18 +378,14 @@ def _new_systems(connection: Connection, board: str, cards: Sequence[SystemCard]
 def _add_rows(connection: Connection, rows: Sequence[ScoreRow], submission: int, ids: Mapping[str, int]) -> None:
     keys = [tuple(getattr(row, name) for name in MEASURED) for row in rows]
     numbers = _measurement_ids(connection, set(keys))
-    connection.execute(
-        insert(scores),
-        [
-            {
-                "submission_id": submission,
-                "system_id": ids[row.system],
-                "measurement_id": numbers[key],
-                **{name: getattr(row, name) for name in CELLS},
-            }
-            for row, key in zip(rows, keys, strict=True)
-        ],
-    )
+    stored = [
+        {
+            "submission_id": submission, "system_id": ids[row.system], "measurement_id": numbers[key],
+            **{name: getattr(row, name) for name in CELLS},
+        }
+        for row, key in zip(rows, keys, strict=True)
+    ]  # fmt: skip
+    connection.execute(insert(scores), stored)
 
 
 def _measurement_ids(connection: Connection, wanted: set[tuple[str, ...]]) -> dict[tuple[str, ...], int]:

@@ -21,43 +21,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    DateTime,
-    Dialect,
-    Double,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.types import TypeDecorator
 
 from earmark.scores.rows import COLUMNS, COUNTS, KEY, NUMBERS
-
-__all__ = [
-    "CELLS",
-    "MEASURED",
-    "documents",
-    "events",
-    "live",
-    "measurements",
-    "meta",
-    "metadata",
-    "scores",
-    "submission_systems",
-    "submissions",
-    "systems",
-    "tokens",
-    "users",
-]
 
 MEASURED = tuple(name for name in KEY if name not in ("suite", "system"))
 """What was measured: the key of a score without its suite and its system."""
@@ -68,13 +35,13 @@ CELLS = tuple(name for name in COLUMNS if name not in KEY)
 class Moment(TypeDecorator[datetime]):
     """A moment in UTC. SQLite keeps no time zone, so it is put back when a moment is read."""
 
-    impl = DateTime(timezone=True)
+    impl = sa.DateTime(timezone=True)
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
         return None if value is None else value.astimezone(UTC)
 
-    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+    def process_result_value(self, value: Any, dialect: sa.Dialect) -> datetime | None:
         if value is None:
             return None
         assert isinstance(value, datetime)
@@ -82,34 +49,34 @@ class Moment(TypeDecorator[datetime]):
 
 
 # SQLite numbers rows by itself only when the type of the key is INTEGER.
-_NUMBER = BigInteger().with_variant(Integer, "sqlite")
+_NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 
-def _id() -> Column[int]:
-    return Column("id", _NUMBER, primary_key=True, autoincrement=True)
+def counter() -> sa.Column[int]:
+    return sa.Column("id", _NUMBER, primary_key=True, autoincrement=True)
 
 
-def _text(name: str, most: int | None = None, **options: Any) -> Column[str]:
-    return Column(name, Text() if most is None else String(most), nullable=False, **options)
+def string(name: str, most: int | None = None, **options: Any) -> sa.Column[str]:
+    return sa.Column(name, sa.Text() if most is None else sa.String(most), nullable=False, **options)
 
 
-def _moment(name: str, *, nullable: bool = False) -> Column[datetime]:
-    return Column(name, Moment, nullable=nullable)
+def moment(name: str, *, nullable: bool = False) -> sa.Column[datetime]:
+    return sa.Column(name, Moment, nullable=nullable)
 
 
-def _reference(name: str, target: str, *, key: bool = False, **options: Any) -> Column[int]:
+def reference(name: str, target: str, *, key: bool = False, **options: Any) -> sa.Column[int]:
     options |= {"primary_key": True, "autoincrement": False} if key else {"nullable": False}
-    return Column(name, ForeignKey(f"{target}.id"), **options)
+    return sa.Column(name, _NUMBER, sa.ForeignKey(f"{target}.id"), **options)
 
 
-def _cell(name: str) -> Column[Any]:
+def _cell(name: str) -> sa.Column[Any]:
     """The column of one cell of a score row."""
     if name in NUMBERS:
-        return Column(name, BigInteger if name in COUNTS else Double)
-    return _text(name, 20 if name == "status" else None)
+        return sa.Column(name, sa.BigInteger if name in COUNTS else sa.Double)
+    return string(name, 20 if name == "status" else None)
 
 
-metadata = MetaData(
+metadata = sa.MetaData(
     naming_convention={  # names that do not depend on the database
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
         "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -119,74 +86,75 @@ metadata = MetaData(
 )
 
 # Facts about the board as a whole: its generation, the key that signs cookies.
-meta = Table("meta", metadata, _text("key", 100, primary_key=True), _text("value"))
+meta = sa.Table("meta", metadata, string("key", 100, primary_key=True), string("value"))
 
-users = Table(
-    "users", metadata, _id(), _text("name", 100, unique=True), _text("team", 100), _text("role", 20),
-    _moment("created"),
+users = sa.Table(
+    "users", metadata, counter(), string("name", 100, unique=True), string("team", 100), string("role", 20),
+    moment("created"),
 )  # fmt: skip
 
 # `hash` is the SHA-256 of the whole token, which has 256 random bits: nobody can guess their way back.
-tokens = Table(
-    "tokens", metadata, _id(), _reference("user_id", "users", index=True), _text("prefix", 20, unique=True),
-    _text("hash", 64), _text("label", 200), _moment("created"), _moment("last_used", nullable=True),
-    _moment("revoked", nullable=True),
+tokens = sa.Table(
+    "tokens", metadata, counter(), reference("user_id", "users", index=True), string("prefix", 20, unique=True),
+    string("hash", 64), string("label", 200), moment("created"), moment("last_used", nullable=True),
+    moment("revoked", nullable=True),
 )  # fmt: skip
 
 # `changed` is the generation in which what readers see of it changed last; 0: nothing was ever accepted.
-systems = Table(
-    "systems", metadata, _id(), _text("board", 100), _text("slug", 100), _text("name", 200), _text("card"),
-    _reference("owner_id", "users", index=True), _moment("created"), Column("changed", BigInteger, nullable=False),
-    UniqueConstraint("board", "slug"), UniqueConstraint("board", "name"), Index(None, "board", "changed"),
+systems = sa.Table(
+    "systems", metadata, counter(), string("board", 100), string("slug", 100), string("name", 200), string("card"),
+    reference("owner_id", "users", index=True), moment("created"), sa.Column("changed", sa.BigInteger, nullable=False),
+    sa.UniqueConstraint("board", "slug"), sa.UniqueConstraint("board", "name"), sa.Index(None, "board", "changed"),
 )  # fmt: skip
 
-_WITH_KEY = text("key <> ''")
-submissions = Table(
-    "submissions", metadata, _id(), _text("public", 40, unique=True), _text("board", 100),
-    _reference("owner_id", "users"), _text("team", 100), _text("state", 20), _text("provenance", 20),
-    _moment("created"), _moment("decided", nullable=True), _text("decided_by", 100), _text("reason"),
-    Column("rows", Integer, nullable=False), _text("digest", 64), _text("version"),
-    _text("notes"),  # a JSON array
-    _text("key", 200),
+_WITH_KEY = sa.text("key <> ''")
+submissions = sa.Table(
+    "submissions", metadata, counter(), string("public", 40, unique=True), string("board", 100),
+    reference("owner_id", "users"), string("team", 100), string("state", 20), string("provenance", 20),
+    moment("created"), moment("decided", nullable=True), string("decided_by", 100), string("reason"),
+    sa.Column("rows", sa.Integer, nullable=False), string("digest", 64), string("version"),
+    string("notes"),  # a JSON array
+    string("key", 200),
     # An author's key names one submission; those without a key have none in common.
-    Index(
+    sa.Index(
         "uq_submissions_owner_id_key", "owner_id", "key", unique=True, sqlite_where=_WITH_KEY,
         postgresql_where=_WITH_KEY,
     ),
-    Index(None, "owner_id", "digest"), Index(None, "board", "state"), Index(None, "state"),
+    sa.Index(None, "owner_id", "digest"), sa.Index(None, "board", "state"), sa.Index(None, "state"),
 )  # fmt: skip
 
 # What was sent, as zlib packs it; `submissions.digest` is the SHA-256 of what is inside.
-documents = Table(
-    "documents", metadata, _reference("submission_id", "submissions", key=True),
-    Column("packed", LargeBinary, nullable=False),
+documents = sa.Table(
+    "documents", metadata, reference("submission_id", "submissions", key=True),
+    sa.Column("packed", sa.LargeBinary, nullable=False),
 )  # fmt: skip
 
 # The card that a submission gave to one of its systems, and the place of that system in the document.
-submission_systems = Table(
-    "submission_systems", metadata, _reference("submission_id", "submissions", key=True),
-    _reference("system_id", "systems", key=True, index=True), Column("place", Integer, nullable=False), _text("card"),
+submission_systems = sa.Table(
+    "submission_systems", metadata, reference("submission_id", "submissions", key=True),
+    reference("system_id", "systems", key=True, index=True), sa.Column("place", sa.Integer, nullable=False),
+    string("card"),
 )  # fmt: skip
 
-measurements = Table(
-    "measurements", metadata, _id(), *map(_text, MEASURED), UniqueConstraint(*MEASURED, name="uq_measurements")
-)
+measurements = sa.Table(
+    "measurements", metadata, counter(), *map(string, MEASURED), sa.UniqueConstraint(*MEASURED, name="uq_measurements"),
+)  # fmt: skip
 
 # One row of one document. Ids grow with time: of two scores, the one with the larger id is the newer.
-scores = Table(
-    "scores", metadata, _id(), _reference("submission_id", "submissions", index=True),
-    _reference("system_id", "systems", index=True), _reference("measurement_id", "measurements"),
+scores = sa.Table(
+    "scores", metadata, counter(), reference("submission_id", "submissions", index=True),
+    reference("system_id", "systems", index=True), reference("measurement_id", "measurements"),
     *map(_cell, CELLS), sqlite_autoincrement=True,
 )  # fmt: skip
 
 # The score that counts: the newest of the accepted ones, for each measurement of a system.
-live = Table(
-    "live", metadata, _reference("system_id", "systems", key=True),
-    _reference("measurement_id", "measurements", key=True), _reference("score_id", "scores"), sqlite_with_rowid=False,
+live = sa.Table(
+    "live", metadata, reference("system_id", "systems", key=True),
+    reference("measurement_id", "measurements", key=True), reference("score_id", "scores"), sqlite_with_rowid=False,
 )  # fmt: skip
 
 # Who did what when. Written in the transaction that did it.
-events = Table(
-    "events", metadata, _id(), _moment("at"), _text("user", 100), _text("action", 40),
-    _text("submission", 40, index=True), _text("detail"),
+events = sa.Table(
+    "events", metadata, counter(), moment("at"), string("user", 100), string("action", 40),
+    string("submission", 40, index=True), string("detail"),
 )  # fmt: skip

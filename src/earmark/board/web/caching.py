@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from starlette.requests import Request
 from starlette.responses import Response
 
-__all__ = ["Page", "PageCache", "answer", "packed"]
-
 _LEVEL, _FAST_LEVEL = 4, 1  # of compression: half the work of 6 for a tenth more bytes; for long bodies less still
 _LONG = 200_000
 _LEAST = 1000

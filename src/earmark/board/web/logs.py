@@ -15,8 +15,6 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-__all__ = ["LOGGER", "JsonLines", "Meters", "log_to_stderr", "struck_out"]
-
 LOGGER = logging.getLogger("earmark.board")
 _TOKENS = re.compile(r"em_[A-Za-z0-9_\-]{16,}")  # as storage makes them
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 1.0, 2.5, 10.0)
@@ -33,11 +31,9 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
+            "level": record.levelname.lower(), "logger": record.name, "message": record.getMessage(),
             **getattr(record, "fields", {}),
-        }
+        }  # fmt: skip
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         return struck_out(json.dumps(line, ensure_ascii=False, default=str))
@@ -61,18 +57,10 @@ class Meters:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "earmark_board_requests", "Requests answered", ["method", "route", "status"], registry=self.registry
-        )
-        self.seconds = Histogram(
-            "earmark_board_request_seconds", "Time to answer", ["route"], buckets=_BUCKETS, registry=self.registry
-        )
-        self.submissions = Counter(
-            "earmark_board_submissions", "Submissions by what became of them", ["outcome"], registry=self.registry
-        )
-        self.refused = Counter(
-            "earmark_board_refused", "Requests refused before they were read", ["why"], registry=self.registry
-        )
-        self.generation = Gauge(
-            "earmark_board_generation", "Grows with every visible change of the board", registry=self.registry
-        )
+        name = "earmark_board_"
+        here: dict[str, Any] = {"registry": self.registry}
+        self.requests = Counter(f"{name}requests", "Requests answered", ["method", "route", "status"], **here)
+        self.seconds = Histogram(f"{name}request_seconds", "Time to answer", ["route"], buckets=_BUCKETS, **here)
+        self.submissions = Counter(f"{name}submissions", "Submissions by what became of them", ["outcome"], **here)
+        self.refused = Counter(f"{name}refused", "Requests refused before they were read", ["why"], **here)
+        self.generation = Gauge(f"{name}generation", "Grows with every visible change of the board", **here)

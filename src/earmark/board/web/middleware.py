@@ -25,13 +25,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from earmark.board.settings import Settings
+from earmark.board.settings import Settings, Throttle
 from earmark.board.web.logs import LOGGER, Meters
 from earmark.board.web.problems import problem
 from earmark.board.web.security import HEADERS, address_of_asker
-from earmark.board.web.throttle import Throttle
-
-__all__ = ["Guarded", "Observed"]
 
 _READING = ("GET", "HEAD", "OPTIONS")
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
@@ -78,13 +75,9 @@ class Observed:
         self._meters.requests.labels(method, route, str(status)).inc()
         self._meters.seconds.labels(route).observe(seconds)
         fields = {
-            "method": scope["method"],
-            "path": scope["path"][:500],
-            "status": status,
-            "seconds": round(seconds, 4),
-            "client": (scope.get("client") or ("",))[0],
-            "request": request_id,
-        }
+            "method": scope["method"], "path": scope["path"][:500], "status": status, "seconds": round(seconds, 4),
+            "client": (scope.get("client") or ("",))[0], "request": request_id,
+        }  # fmt: skip
         user = scope.get("state", {}).get("user_name")
         level = logging.DEBUG if scope["path"].startswith(_UNCOUNTED) else logging.INFO
         LOGGER.log(level, "request", extra={"fields": {**fields, "user": user} if user else fields})

@@ -19,8 +19,6 @@ from earmark.board.web.security import HEADERS, visitor_of
 from earmark.errors import EarmarkError, InputError, MissingExtra, UsageError
 from earmark.submissions import Problem, Refused
 
-__all__ = ["PROBLEM_JSON", "RESPONSES", "add_handlers", "plain_problem", "problem", "status_of"]
-
 PROBLEM_JSON = "application/problem+json"
 _TEXT, _ERROR = {"type": "string"}, {"pointer": {"type": "string"}, "detail": {"type": "string"}}
 _SCHEMA = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import binascii
 import hashlib
 import json
@@ -18,22 +17,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from earmark._version import __version__
-from earmark.board.boards.groups import is_single
 from earmark.board.boards.snapshot import NoSuchBoard, Snapshots
-from earmark.board.names import likeness
-from earmark.board.records import Submission, User
+from earmark.board.records import Submission, User, likeness
 from earmark.board.refusals import Refusal
-from earmark.board.settings import Settings
+from earmark.board.settings import Settings, Throttle
 from earmark.board.storage import Store
 from earmark.board.web.caching import PageCache, answer, packed
 from earmark.board.web.logs import Meters
-from earmark.board.web.security import Signer, address_of_asker, bearer_of, visitor_of
-from earmark.board.web.throttle import Throttle
+from earmark.board.web.security import Signer, address_of_asker, bearer_of, decoded, encoded, visitor_of
 from earmark.errors import quoted
+from earmark.scores.spelling import is_single
 from earmark.submissions import Document
 from earmark.wording import counted
-
-__all__ = ["Asked", "Author", "Context", "Moderator", "Reader", "context_of"]
 
 Result = TypeVar("Result")
 _NAMED_SUBSETS = 5
@@ -69,9 +64,6 @@ def context_of(request: Request) -> Context:
 def address_of(request: Request) -> str:
     """The address of the board as the world sees it, without a slash at the end."""
     return context_of(request).settings.base_url or str(request.base_url).rstrip("/")
-
-
-# --- who asks --------------------------------------------------------------------------------------------------------
 
 
 def _author(request: Request) -> User:
@@ -127,9 +119,6 @@ def new_account(request: Request, name: str, team: str) -> tuple[User, str]:
     return user, context.store.create_token(user, "registration")[0]
 
 
-# --- documents -------------------------------------------------------------------------------------------------------
-
-
 async def read_apart(request: Request, work: Callable[[], Result]) -> Result:
     """The work on a document, in a thread of its own, after those that came before: readers of pages do not wait."""
     return await anyio.to_thread.run_sync(work, limiter=request.app.state.readers)
@@ -180,9 +169,6 @@ def _joined(subset: str) -> str:
     return likeness(subset).translate(_BLANKS)
 
 
-# --- answers ---------------------------------------------------------------------------------------------------------
-
-
 def sent(shape: BaseModel, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A shape as JSON, written by pydantic once and not checked again by FastAPI."""
     return Response(shape.model_dump_json(), status, headers, "application/json")
@@ -205,13 +191,13 @@ def kept(request: Request, make: Callable[[], BaseModel]) -> Response:
 
 def cursor_after(place: list[str | int]) -> str:
     """Where a page ended, as text for the next request."""
-    return base64.urlsafe_b64encode(json.dumps(place).encode()).rstrip(b"=").decode()
+    return encoded(json.dumps(place).encode())
 
 
 def cursor_of(text: str, *kinds: type) -> list[str | int]:
     """What `cursor_after` was given: as many parts of such kinds, or 422."""
     try:
-        place = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        place = json.loads(decoded(text))
     except (ValueError, binascii.Error, RecursionError):
         place = None
     fits = isinstance(place, list) and [type(part) for part in place] == list(kinds)

@@ -27,22 +27,6 @@ if TYPE_CHECKING:
     from earmark.board.records import User
     from earmark.board.web.requests import Context
 
-__all__ = [
-    "HEADERS",
-    "SESSION_COOKIE",
-    "VISIT_COOKIE",
-    "Signer",
-    "address_of_asker",
-    "bearer_of",
-    "check_form",
-    "form_token",
-    "keep_visit",
-    "open_session",
-    "same_site",
-    "visit_of",
-    "visitor_of",
-]
-
 SESSION_COOKIE = "earmark_session"
 VISIT_COOKIE = "earmark_visit"
 _SEPARATOR = "\x1f"
@@ -71,7 +55,7 @@ class Signer:
 
     def seal(self, purpose: str, text: str) -> str:
         """The text with the time and a signature, in letters that a cookie and an address may hold."""
-        stamped = _encoded(f"{int(self.clock())}{_SEPARATOR}{text}".encode())
+        stamped = encoded(f"{int(self.clock())}{_SEPARATOR}{text}".encode())
         return f"{stamped}.{self.mark(purpose, stamped)}"
 
     def unseal(self, purpose: str, sealed: str, *, seconds: float) -> str | None:
@@ -79,24 +63,22 @@ class Signer:
         stamped, _, mark = sealed.partition(".")
         if not hmac.compare_digest(mark.encode(), self.mark(purpose, stamped).encode()):
             return None
-        stamp, _, text = _decoded(stamped).decode().partition(_SEPARATOR)
+        stamp, _, text = decoded(stamped).decode().partition(_SEPARATOR)
         return text if 0 <= self.clock() - int(stamp) <= seconds else None
 
     def mark(self, purpose: str, text: str) -> str:
         """The signature of a text for a purpose."""
         message = purpose.encode() + b"\0" + text.encode("utf-8", "surrogatepass")
-        return _encoded(hmac.new(self.secret, message, hashlib.sha256).digest())
+        return encoded(hmac.new(self.secret, message, hashlib.sha256).digest())
 
 
-def _encoded(data: bytes) -> str:
+def encoded(data: bytes) -> str:
+    """Bytes in letters that a cookie and an address may hold."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def _decoded(text: str) -> bytes:
+def decoded(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-
-
-# --- who asks -------------------------------------------------------------------------------------
 
 
 def bearer_of(request: Request) -> str | None:
@@ -129,13 +111,10 @@ def open_session(context: Context, response: Response, user: User, token: str) -
     """Give the browser a session that lasts as long as the token, and `session_hours` at most."""
     prefix = next(kept.prefix for kept in context.store.tokens(user) if token.startswith(kept.prefix))
     response.set_cookie(
-        SESSION_COOKIE,
-        context.signer.seal("session", f"{user.name}{_SEPARATOR}{prefix}"),
-        max_age=int(context.settings.session_hours * 3600),
-        httponly=True,
-        samesite="lax",
+        SESSION_COOKIE, context.signer.seal("session", f"{user.name}{_SEPARATOR}{prefix}"),
+        max_age=int(context.settings.session_hours * 3600), httponly=True, samesite="lax",
         secure=context.settings.cookies_over_https_only,
-    )
+    )  # fmt: skip
 
 
 def address_of_asker(scope: Scope) -> str:
@@ -147,9 +126,6 @@ def address_of_asker(scope: Scope) -> str:
         return str(ipaddress.ip_network((host.partition("%")[0], 64), strict=False))
     except ValueError:
         return host
-
-
-# --- forms ----------------------------------------------------------------------------------------
 
 
 def visit_of(request: Request) -> str:
@@ -164,12 +140,9 @@ def keep_visit(request: Request, response: Response) -> None:
     """Give the browser the cookie that the form tokens of this page are bound to, if it has none."""
     if request.cookies.get(VISIT_COOKIE, "") != visit_of(request):
         response.set_cookie(
-            VISIT_COOKIE,
-            visit_of(request),
-            httponly=True,
-            samesite="lax",
+            VISIT_COOKIE, visit_of(request), httponly=True, samesite="lax",
             secure=request.app.state.context.settings.cookies_over_https_only,
-        )
+        )  # fmt: skip
 
 
 def form_token(request: Request) -> str:

@@ -61,12 +61,12 @@ def subset_rows(work: CodecWork, subset: PreparedSubset, system: CodecSystem) ->
     key = AGGREGATE.key(
         system.key,
         list(delay),
-        [[one.clip.id, one.digest, one.known, sorted(one.values.items()), one.refused] for one in results],
+        [[clip.id, digest, known, sorted(values.items()), refused] for clip, digest, known, values, refused in results],
         [category, work.protocol, work.metrics, work.names_wanted(system), config.bootstrap, config.seed, work.jobs],
     )
 
     def make() -> Entry:
-        inputs = fingerprint(system.key, [one.digest for one in results], delay.seconds, work.protocol)[:32]
+        inputs = fingerprint(system.key, [result.digest for result in results], delay.seconds, work.protocol)[:32]
         rows = _Rows(work, system, results, category).all()
         return Entry({"rows": [replace(row, version=__version__, inputs=inputs).as_dict() for row in rows]})
 
@@ -80,8 +80,8 @@ class _Rows:
     def __init__(self, work: CodecWork, system: CodecSystem, results: Sequence[ClipResult], category: Category) -> None:
         self.work, self.system, self.results, self.category = work, system, results, category
         self.config, self.delay = work.config, work.delays[system.name]
-        self.coded = [one for one in results if one.known is not None]
-        self.refusals = [one.refused for one in results if one.refused is not None]
+        self.coded = [result for result in results if result.known is not None]
+        self.refusals = [result.refused for result in results if result.refused is not None]
 
     def all(self) -> list[Row]:
         return [
@@ -97,30 +97,30 @@ class _Rows:
     def _measured(self, name: str) -> list[Measured]:
         """One measurement of every clip."""
         lacking = Measured.failed("it was not measured")
-        return [one.refused or one.values.get(name, lacking) for one in self.results]
+        return [result.refused or result.values.get(name, lacking) for result in self.results]
 
-    def _summary_row(self, metric: str, protocol: str, found: Summary) -> Row:
+    def _summary_row(self, metric: str, protocol: str, summary: Summary) -> Row:
         return Row(
-            metric=name_of(metric), protocol=protocol, value=found.value, low=found.low, high=found.high, n=found.n,
-            status=found.status, reason=found.reason,
+            metric=name_of(metric), protocol=protocol, value=summary.value, low=summary.low, high=summary.high,
+            n=summary.n, status=summary.status, reason=summary.reason,
         )  # fmt: skip
 
     # --- counted and timed -------------------------------------------------------------------------------------------
 
     def _rates(self) -> Iterator[Row]:
-        known = [one.known for one in self.coded if one.known is not None]
+        known = [result.known for result in self.coded if result.known is not None]
         if not known:
             reason = self._missing() or "no clip was coded"
             for metric in ("kbps", "encode_rtf", "decode_rtf"):
                 yield Row(metric=metric, n=0, status=self._status(), reason=reason)
             return
-        seconds = np.array([one.seconds for one in known])
-        header = float(np.mean([one.header_bits for one in known])) / 1000
+        seconds = np.array([result.seconds for result in known])
+        header = float(np.mean([result.header_bits for result in known])) / 1000
         apart = f"header of {header:.3g} kbit for each clip counted apart" if header else ""
-        yield self._ratio("kbps", np.array([one.bits for one in known]) / 1000, seconds, apart)
+        yield self._ratio("kbps", np.array([result.bits for result in known]) / 1000, seconds, apart)
         busy = f"measured with {counted(self.work.jobs, 'worker')} at work" if self.work.jobs > 1 else ""
-        yield self._ratio("encode_rtf", np.array([one.encode_seconds for one in known]), seconds, busy)
-        yield self._ratio("decode_rtf", np.array([one.decode_seconds for one in known]), seconds, busy)
+        yield self._ratio("encode_rtf", np.array([result.encode_seconds for result in known]), seconds, busy)
+        yield self._ratio("decode_rtf", np.array([result.decode_seconds for result in known]), seconds, busy)
 
     def _ratio(self, metric: str, above: Floats, seconds: Floats, remark: str) -> Row:
         """A total over all clips divided by the seconds they last."""
@@ -139,40 +139,40 @@ class _Rows:
         """How many clips were not coded, with the first reason."""
         if not self.refusals:
             return ""
-        said = "was" if len(self.refusals) == 1 else "were"
-        return f"{counted(len(self.refusals), 'clip')} {said} not coded (first: {self.refusals[0].reason})"
+        verb = "was" if len(self.refusals) == 1 else "were"
+        return f"{counted(len(self.refusals), 'clip')} {verb} not coded (first: {self.refusals[0].reason})"
 
     def _status(self) -> str:
-        return "not_applicable" if all(one.status == "not_applicable" for one in self.refusals) else "failed"
+        return "not_applicable" if all(result.status == "not_applicable" for result in self.refusals) else "failed"
 
     def _delay(self) -> Row:
-        found = self.delay
-        if found.method == "declared":
-            return Row(metric="delay_ms", value=1000 * found.seconds, reason="declared on its card")
-        if not found.n:  # nothing is taken out then, which is no measurement of zero
-            status = "not_applicable" if found.reason == UNSUITED else "failed"
-            return Row(metric="delay_ms", n=0, status=status, reason=found.reason)
-        spread = f"by {found.method}, middle half of the clips within {1000 * found.spread_seconds:.2f} ms"
-        reason = "; ".join(filter(None, [spread, found.reason]))
-        return Row(metric="delay_ms", value=1000 * found.seconds, n=found.n, reason=reason)
+        delay = self.delay
+        if delay.method == "declared":
+            return Row(metric="delay_ms", value=1000 * delay.seconds, reason="declared on its card")
+        if not delay.n:  # nothing is taken out then, which is no measurement of zero
+            status = "not_applicable" if delay.reason == UNSUITED else "failed"
+            return Row(metric="delay_ms", n=0, status=status, reason=delay.reason)
+        spread = f"by {delay.method}, middle half of the clips within {1000 * delay.spread_seconds:.2f} ms"
+        reason = "; ".join(filter(None, [spread, delay.reason]))
+        return Row(metric="delay_ms", value=1000 * delay.seconds, n=delay.n, reason=reason)
 
     # --- measured ----------------------------------------------------------------------------------------------------
 
     def _metrics(self) -> Iterator[Row]:
         for metric in self.work.metrics:
-            found = self._summarised(f"{self.work.protocol} {metric}")
-            yield self._summary_row(metric, self.work.protocol, found)
+            summary = self._summarised(f"{self.work.protocol} {metric}")
+            yield self._summary_row(metric, self.work.protocol, summary)
 
     def _summarised(self, name: str) -> Summary:
         return summarise(self._measured(name), resamples=self.config.bootstrap, seed=self.config.seed)
 
     def _percentiles(self) -> Iterator[Row]:
-        ids = [one.clip.id for one in self.results]
+        ids = [result.clip.id for result in self.results]
         resamples = min(self.config.bootstrap, PERCENTILE_RESAMPLES)
         for metric in self.work.metrics:
             measured = self._measured(f"{self.work.protocol} {metric}")
-            found = first_percentile(ids, measured, metric, resamples=resamples, seed=self.config.seed)
-            yield self._summary_row(f"{metric}:p1", self.work.protocol, found)
+            summary = first_percentile(ids, measured, metric, resamples=resamples, seed=self.config.seed)
+            yield self._summary_row(f"{metric}:p1", self.work.protocol, summary)
 
     def _others(self) -> Iterator[Row]:
         """Without alignment, after several passes, with packets lost."""
@@ -187,24 +187,24 @@ class _Rows:
         means = {metric: _mean(values) for metric, values in points.items()}
         clips = min((int(np.isfinite(values).sum()) for values in points.values()), default=0)
         for metric, combine in _OVERALLS.items():
-            found = combine(means, self.category)
+            score = combine(means, self.category)
             low = high = None
-            if found.value is not None and len(self.results) > 1 and self.config.bootstrap:
+            if score.value is not None and len(self.results) > 1 and self.config.bootstrap:
                 counts = self._counts(len(self.results))
                 resampled = {name: resampled_means(values, counts) for name, values in points.items()}
                 low, high = interval(_combined(resampled, combine, self.category))
-            reason = found.reason
-            if found.value is not None and clips < len(self.results):
+            reason = score.reason
+            if score.value is not None and clips < len(self.results):
                 # A codec that fails on hard clips would otherwise seem better without a word.
                 reason = f"each metric over the clips that have it: {clips} of {len(self.results)} have the rarest"
             yield Row(
-                metric=metric, protocol=self.work.protocol, value=found.value, low=low, high=high, n=clips,
-                status=found.status, reason=reason,
+                metric=metric, protocol=self.work.protocol, value=score.value, low=low, high=high, n=clips,
+                status=score.status, reason=reason,
             )  # fmt: skip
 
     def _points(self, metric: str) -> Floats:
         measured = self._measured(f"{self.work.protocol} {metric}")
-        return np.array([np.nan if one.value is None else one.value for one in measured], np.float64)
+        return np.array([np.nan if result.value is None else result.value for result in measured], np.float64)
 
     # --- tokens ------------------------------------------------------------------------------------------------------
 
@@ -213,20 +213,20 @@ class _Rows:
         if not card.codebook_sizes or not card.frame_rate or not self.coded:
             return
         records = self.work.coded[self.system.name]
-        blobs = [records.payload(one.digest or "", BLOB) for one in self.coded]
+        blobs = [records.payload(result.digest or "", BLOB) for result in self.coded]
         tokens = [coded.tokens for coded in (harness.unpack(blob) for blob in blobs if blob is not None)]
         arrays = [array for array in tokens if array is not None]
         if not arrays:
             return
         metrics = ("token_usage", "token_entropy", "token_perplexity", "entropy_kbps")
         try:
-            found = token_statistics(arrays, card.codebook_sizes, card.frame_rate)
+            statistics = token_statistics(arrays, card.codebook_sizes, card.frame_rate)
         except EarmarkError as error:
             for metric in metrics:
                 yield Row(metric=metric, n=0, status="failed", reason=str(error))
             return
-        values = (found.usage, found.entropy_bits, found.perplexity, found.entropy_kbps)
-        reason = f"{found.n_frames} frames of {len(card.codebook_sizes)} codebooks"
+        values = (statistics.usage, statistics.entropy_bits, statistics.perplexity, statistics.entropy_kbps)
+        reason = f"{statistics.n_frames} frames of {len(card.codebook_sizes)} codebooks"
         for metric, value in zip(metrics, values, strict=True):
             yield Row(metric=metric, value=value, n=len(arrays), reason=reason)
 
@@ -238,11 +238,11 @@ def _mean(points: Floats) -> float | None:
 
 def _combined(resampled: dict[str, Floats], combine: Callable[[Any, Category], Measured], category: Category) -> Floats:
     draws = len(next(iter(resampled.values())))
-    found = []
-    for place in range(draws):
-        value = combine({name: float(values[place]) for name, values in resampled.items()}, category).value
-        found.append(np.nan if value is None else value)
-    return np.array(found)
+    combined = []
+    for draw in range(draws):
+        value = combine({name: float(values[draw]) for name, values in resampled.items()}, category).value
+        combined.append(np.nan if value is None else value)
+    return np.array(combined)
 
 
 # --- over subsets ----------------------------------------------------------------------------------------------------
@@ -278,12 +278,12 @@ def _category_rows(own: dict[tuple[str, str], Row], subsets: Sequence[str], prot
         yield Row(metric="kbps", n=0, status=rates[0].status, reason=rates[0].reason, inputs=inputs)
     for metric in _OVERALLS:
         parts = [own[name, metric] for name in subsets]
-        found = overall_of_datasets([row.value for row in parts])
+        score = overall_of_datasets([row.value for row in parts])
         # A codec that loses everything scores 0 without saturation, where the harmonic mean tends to.
-        if found.value is None and any(row.value == 0.0 for row in parts):
-            found = Measured(0.0)
+        if score.value is None and any(row.value == 0.0 for row in parts):
+            score = Measured(0.0)
         yield Row(
-            metric=metric, protocol=protocol, value=found.value, n=sum(row.n or 0 for row in parts), inputs=inputs,
-            status=found.status, reason=found.reason or f"harmonic mean over {over}",
+            metric=metric, protocol=protocol, value=score.value, n=sum(row.n or 0 for row in parts), inputs=inputs,
+            status=score.status, reason=score.reason or f"harmonic mean over {over}",
             low=parts[0].low if len(parts) == 1 else None, high=parts[0].high if len(parts) == 1 else None,
         )  # fmt: skip

@@ -32,7 +32,7 @@ from earmark.metrics.catalogue import name_of
 from earmark.runs import folder
 from earmark.runs.identity import fingerprint, versions
 from earmark.scores import Scores
-from earmark.submissions import Dataset, Document
+from earmark.submissions import Dataset
 
 __all__ = ["KIND", "clip_values", "is_codec_run", "read_cards", "read_codec_record", "write_results"]
 
@@ -46,55 +46,60 @@ _LIBRARIES = (
 )  # fmt: skip
 
 
-def write_results(work: CodecWork, place: Path, scores: Scores) -> None:
+Line = tuple[PreparedSubset, CodecSystem, ClipResult]
+"""One clip of a subset through one codec."""
+
+
+def write_results(work: CodecWork, path: Path, scores: Scores) -> None:
     """Everything but the log, the config and the report."""
-    scores.write(place / "scores.csv")
-    _write_clips(work, place)
-    folder.write_text(place / "submission.json", to_json(document_of(work, scores)))
-    folder.write_record(place, _record(work))
-
-
-def document_of(work: CodecWork, scores: Scores) -> Document:
-    """The run as a submission."""
-    return codec_document(
+    lines: list[Line] = [
+        (subset, system, result)
+        for subset in work.subsets
+        for system in work.systems
+        for result in work.results(subset, system)
+    ]
+    datasets = [_dataset(work, subset, lines) for subset in work.subsets]
+    libraries = {name: version for name, version in versions(*_LIBRARIES).items() if version}
+    used = {"earmark": __version__, "python": platform.python_version(), **libraries}
+    document = codec_document(
         cards=tuple(system.card for system in work.systems),
         scores=scores,
         suite=work.config.suite,
         definitions=work.config.definitions,
-        datasets=tuple(_dataset(work, subset) for subset in work.subsets),
-        versions=_versions(),
+        datasets=tuple(datasets),
+        versions=used,
     )
+    scores.write(path / "scores.csv")
+    _write_clips(work, path, lines)
+    folder.write_text(path / "submission.json", to_json(document))
+    folder.write_record(path, _record(work, datasets, used, lines))
 
 
-def _dataset(work: CodecWork, subset: PreparedSubset) -> Dataset:
-    seconds = 0.0
-    for one in work.results(subset, work.systems[0]):
-        seconds += one.known.seconds if one.known is not None else 0.0
+def _dataset(work: CodecWork, subset: PreparedSubset, lines: Sequence[Line]) -> Dataset:
+    own = [result.known for of, system, result in lines if of is subset and system is work.systems[0]]
+    seconds = round(sum((known.seconds for known in own if known is not None), 0.0), 3)
     digest = fingerprint(list(subset.digests))
-    category = work.categories[subset.name]
-    return Dataset(subset.name, category, len(subset.clips), round(seconds, 3), digest, subset.card.title)
+    return Dataset(subset.name, work.categories[subset.name], len(subset.clips), seconds, digest, subset.card.title)
 
 
-def _versions() -> dict[str, str]:
-    found = {name: version for name, version in versions(*_LIBRARIES).items() if version}
-    return {"earmark": __version__, "python": platform.python_version(), **found}
-
-
-def _record(work: CodecWork) -> dict[str, Any]:
+def _record(
+    work: CodecWork, datasets: Sequence[Dataset], used: dict[str, str], lines: Sequence[Line]
+) -> dict[str, Any]:
+    missing, failed = _losses(work, lines)
     return {
         "format": folder.FORMAT,
         "kind": KIND,
         "earmark": __version__,
         "started": work.started.isoformat(timespec="seconds"),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": _versions(),
+        "versions": used,
         "platform": platform.platform(),
         "cache": work.cache.url if work.config.cache.policy != "off" else None,
         "steps": work.counts,
         "protocol": work.protocol,
         "metrics": list(map(name_of, work.metrics)),
         "corpora": [{**asdict(corpus.card), "clips": len(corpus)} for corpus in work.corpora],
-        "datasets": [asdict(_dataset(work, subset)) for subset in work.subsets],
+        "datasets": [asdict(dataset) for dataset in datasets],
         "codecs": [
             {
                 "card": asdict(system.card),
@@ -104,61 +109,50 @@ def _record(work: CodecWork) -> dict[str, Any]:
             }
             for system in work.systems
         ],
-        "missing": missing(work),
-        "failed": failed(work),
+        "missing": missing,
+        "failed": failed,
         "notes": work.notes,
     }
 
 
-def missing(work: CodecWork) -> list[dict[str, Any]]:
-    """Clips without a value, counted by subset, codec, what was to be measured, and reason; most frequent first."""
-    found: dict[tuple[str, str, str, str, str], list[str]] = {}
-    for subset in work.subsets:
-        for system in work.systems:
-            for one in work.results(subset, system):
-                lacking = {"coding": one.refused} if one.refused is not None else one.values
-                for what, value in lacking.items():
-                    if value.status != "ok":
-                        what = re.sub(r"#\d+", "", what.removeprefix(f"{work.protocol} "))
-                        found.setdefault((subset.name, system.name, what, value.status, value.reason), []).append(
-                            one.clip.id
-                        )
-    names = ("subset", "system", "what", "status", "reason")
-    ordered = sorted(found.items(), key=lambda item: -len(item[1]))[:MOST_REASONS]
-    return [{**dict(zip(names, key, strict=True)), "clips": len(ids), "first": ids[0]} for key, ids in ordered]
+def _losses(
+    work: CodecWork, lines: Sequence[Line]
+) -> tuple[list[dict[str, Any]], dict[str, dict[str, dict[str, list[str]]]]]:
+    """What is missing, and what failed.
 
-
-def failed(work: CodecWork) -> dict[str, dict[str, dict[str, list[str]]]]:
-    """{subset: {codec: {"coding" or a metric: ids of the clips that failed}}}; a codec that never fails has none."""
+    The first counts clips without a value by subset, codec, what was to be measured, and reason, most frequent first;
+    the second is {subset: {codec: {"coding" or a metric: ids of the clips that failed}}}, empty where none did.
+    """
     names = {f"{work.protocol} {metric}": name_of(metric) for metric in work.metrics}
-    found: dict[str, dict[str, dict[str, list[str]]]] = {}
-    for subset in work.subsets:
-        for system in work.systems:
-            own = found.setdefault(subset.name, {}).setdefault(system.name, {})
-            for one in work.results(subset, system):
-                values = {"coding": one.refused} if one.refused is not None else one.values
-                for what, value in values.items():
-                    if value.status == "failed" and (what in names or one.refused is not None):
-                        own.setdefault(names.get(what, what), []).append(one.clip.id)
-    return found
+    missing: dict[tuple[str, str, str, str, str], list[str]] = {}
+    failed: dict[str, dict[str, dict[str, list[str]]]] = {}
+    for subset, system, result in lines:
+        own = failed.setdefault(subset.name, {}).setdefault(system.name, {})
+        values = {"coding": result.refused} if result.refused is not None else result.values
+        for what, value in values.items():
+            if value.status == "ok":
+                continue
+            shown = re.sub(r"#\d+", "", what.removeprefix(f"{work.protocol} "))
+            reason = subset.name, system.name, shown, value.status, value.reason
+            missing.setdefault(reason, []).append(result.clip.id)
+            if value.status == "failed" and (what in names or result.refused is not None):
+                own.setdefault(names.get(what, what), []).append(result.clip.id)
+    columns = ("subset", "system", "what", "status", "reason")
+    ordered = sorted(missing.items(), key=lambda item: -len(item[1]))[:MOST_REASONS]
+    counted = [{**dict(zip(columns, key, strict=True)), "clips": len(ids), "first": ids[0]} for key, ids in ordered]
+    return counted, failed
 
 
 # --- clips.csv -------------------------------------------------------------------------------------------------------
 
 
-def _write_clips(work: CodecWork, place: Path) -> None:
+def _write_clips(work: CodecWork, path: Path, lines: Sequence[Line]) -> None:
     names = [f"{work.protocol} {metric}" for metric in work.metrics]
-    extra: dict[str, None] = {}
-    lines: list[tuple[PreparedSubset, CodecSystem, ClipResult]] = []
-    for subset in work.subsets:
-        for system in work.systems:
-            for one in work.results(subset, system):
-                lines.append((subset, system, one))
-                extra.update(dict.fromkeys(name for name in one.values if name not in names))
+    extra = {name for _, _, result in lines for name in result.values} - set(names)
     columns = [*names, *sorted(extra)]
     titles = [_title(name).removeprefix(f"{work.protocol} ") for name in columns]
     header = [*_FACTS, *titles, *_TIMES, "reasons"]
-    folder.write_csv(place / "clips.csv", header, (_line(*line, columns, titles) for line in lines))
+    folder.write_csv(path / "clips.csv", header, [_clip_line(*line, columns, titles) for line in lines])
 
 
 def _title(name: str) -> str:
@@ -167,33 +161,24 @@ def _title(name: str) -> str:
     return f"{protocol} {name_of(metric)}"
 
 
-def _line(
-    subset: PreparedSubset, system: CodecSystem, one: ClipResult, columns: Sequence[str], titles: Sequence[str]
+def _clip_line(
+    subset: PreparedSubset, system: CodecSystem, result: ClipResult, columns: Sequence[str], titles: Sequence[str]
 ) -> list[object]:
-    known = one.known
-    found = [one.refused or one.values.get(name) for name in columns]
-    status = one.refused.status if one.refused else "ok"
-    facts: list[object] = [subset.name, system.name, one.clip.id, one.clip.label, one.clip.group, status]
-    if known is None:
-        counts: list[object] = [None] * 4
-        times: list[object] = [None] * 2
-    else:
+    clip, known, refused = result.clip, result.known, result.refused
+    values = [refused or result.values.get(name) for name in columns]
+    counts: list[object] = [None] * 4
+    times: list[object] = [None] * 2
+    if known is not None:
         counts = [known.seconds, known.bits, known.header_bits, known.bits / known.seconds / 1000]
         times = [known.encode_seconds, known.decode_seconds]
-    values = [None if value is None else value.value for value in found]
-    return [*facts, *counts, *values, *times, _reasons(one, found, titles)]
-
-
-def _reasons(one: ClipResult, found: Sequence[Measured | None], titles: Sequence[str]) -> str:
-    """Why values are missing, each reason once, with what it is about."""
-    if one.refused is not None:
-        return one.refused.reason
-    about: dict[tuple[str, str], list[str]] = {}
-    for title, value in zip(titles, found, strict=True):
+    about: dict[tuple[str, str], list[str]] = {}  # each reason once, with what it is about
+    for title, value in zip(titles, values, strict=True):
         if value is not None and value.status != "ok":
             about.setdefault((value.status, value.reason), []).append(title)
-    said = (f"{', '.join(names)} {status.replace('_', ' ')}: {why}" for (status, why), names in about.items())
-    return "; ".join(said)
+    reasons = "; ".join(f"{', '.join(of)} {status.replace('_', ' ')}: {why}" for (status, why), of in about.items())
+    facts = [subset.name, system.name, clip.id, clip.label, clip.group, refused.status if refused else "ok"]
+    numbers = [None if value is None else value.value for value in values]
+    return [*facts, *counts, *numbers, *times, refused.reason if refused else reasons]
 
 
 # --- reading a finished run ------------------------------------------------------------------------------------------
@@ -214,9 +199,9 @@ def read_codec_record(place: str | Path) -> dict[str, Any]:
 
 def read_cards(record: dict[str, Any]) -> dict[str, CodecCard]:
     """The codecs of a run, by name."""
-    cards = (one["card"] for one in record["codecs"])
-    found = [CodecCard(**{**card, "codebook_sizes": tuple(card["codebook_sizes"])}) for card in cards]
-    return {card.name: card for card in found}
+    stored = [codec["card"] for codec in record["codecs"]]
+    cards = [CodecCard(**{**card, "codebook_sizes": tuple(card["codebook_sizes"])}) for card in stored]
+    return {card.name: card for card in cards}
 
 
 def clip_values(place: str | Path, metric: str) -> Iterator[tuple[str, str, str, Measured]]:

@@ -10,7 +10,7 @@ import functools
 import logging
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from earmark._version import __version__
@@ -23,7 +23,7 @@ from earmark.codecs.runs.systems import CodecSystem
 from earmark.corpora.clips import Clip
 from earmark.corpora.subsets import PreparedSubset
 from earmark.errors import EarmarkError, UsageError
-from earmark.probes import Finding, Responses, Task, open_task
+from earmark.probes import Responses, Task, not_applicable, open_task
 from earmark.progress import progress_bar
 from earmark.runs import strangers
 from earmark.runs.engine import Tick
@@ -130,7 +130,7 @@ def _rows_of(work: CodecWork, named: NamedTask, subset: PreparedSubset, tick: Ti
     if card.categories and category not in card.categories:
         tick(1 + len(work.systems))
         reason = f"{card.name} is a task for {' and '.join(card.categories)}, not for {category}"
-        missing = [Finding.not_applicable(metric, card.protocols[0], reason) for metric in card.metrics]
+        missing = [not_applicable(metric, card.protocols[0], reason) for metric in card.metrics]
         for system in work.systems:
             yield from _rows(work, named, subset, system, missing)
         return
@@ -145,14 +145,15 @@ def _rows_of(work: CodecWork, named: NamedTask, subset: PreparedSubset, tick: Ti
             heard = _heard(work, named, coded, [clip.digest() for clip in coded])
             if isinstance(heard, EarmarkError):
                 raise heard
-            findings = named.task.score(clips, clean, heard, seed=work.config.seed)
+            rows = named.task.score(clips, clean, heard, seed=work.config.seed)
         except EarmarkError as error:
             log.warning("%s on %s, %s: %s", named.spec, subset.name, system.name, error)
-            findings = [
-                Finding(metric, card.protocols[0], n=0, status="failed", reason=str(error)) for metric in card.metrics
+            rows = [
+                Row(metric=metric, protocol=card.protocols[0], n=0, status="failed", reason=str(error))
+                for metric in card.metrics
             ]
         tick(1)
-        yield from _rows(work, named, subset, system, findings)
+        yield from _rows(work, named, subset, system, rows)
 
 
 def _heard(
@@ -178,12 +179,11 @@ def _heard(
 
 
 def _rows(
-    work: CodecWork, named: NamedTask, subset: PreparedSubset, system: CodecSystem, findings: Sequence[Finding]
+    work: CodecWork, named: NamedTask, subset: PreparedSubset, system: CodecSystem, rows: Sequence[Row]
 ) -> Iterator[Row]:
     delay = work.delays[system.name].seconds
     inputs = fingerprint(named.spec, system.key, delay, list(subset.digests), work.config.seed)[:32]
-    for finding in findings:
-        yield Row(
-            suite=work.config.suite, subset=subset.name, system=system.name, version=__version__, inputs=inputs,
-            **finding.cells(),
-        )  # fmt: skip
+    for row in rows:
+        yield replace(
+            row, suite=work.config.suite, subset=subset.name, system=system.name, version=__version__, inputs=inputs
+        )

@@ -34,7 +34,9 @@ class Function:
             raise UsageError(
                 f"{function.__name__} needs {', '.join(required)}: a function takes samples, and the rate if it wants."
             )
-        unknown = [name for name in parameters if not _takes(function, name)]
+        known = inspect.signature(function).parameters
+        takes_any = any(argument.kind is argument.VAR_KEYWORD for argument in known.values())
+        unknown = [name for name in parameters if name not in known and not takes_any]
         if unknown:
             raise UsageError(f"{function.__name__} takes no {', '.join(unknown)}.")
         rate = int(getattr(function, "rate", RATE))
@@ -61,8 +63,3 @@ def _required(function: Callable[..., Any], parameters: Mapping[str, Any]) -> li
         for name, argument in inspect.signature(function).parameters.items()
         if argument.kind in kinds and argument.default is argument.empty and name not in parameters
     ]
-
-
-def _takes(function: Callable[..., Any], name: str) -> bool:
-    known = inspect.signature(function).parameters
-    return name in known or any(argument.kind is argument.VAR_KEYWORD for argument in known.values())

@@ -46,26 +46,23 @@ class HearModule:
         load_path(f"{module}:load_model", "HEAR module")
         self._module: Any = sys.modules[module]
         self.kind = _kind(self._module, kind, module)
-        self._model = self._load(weights)
+        self._model: Any = self._module.load_model(*([weights] if weights else []))
+        for name, arguments in (("to", (device,)), ("eval", ())):
+            change = getattr(self._model, name, None)
+            self._model = change(*arguments) if callable(change) else self._model
         rate = getattr(self._model, "sample_rate", None)
         if not isinstance(rate, int | float) or rate < 1:
             raise InputError(f"The model of {module} states no sample_rate: the HEAR API asks for it.")
         self._shortest = max(1, round(shortest * rate))
+        size = getattr(self._model, f"{self.kind}_embedding_size", None)
         self.card = ExtractorCard(
             name=module.rpartition(".")[2],
             title=f"HEAR module {module}",
             rate=int(rate),
-            dimension=_size(self._model, self.kind),
+            dimension=size if isinstance(size, int) else None,
             frame_rate=None if self.kind == "scene" else self._frame_rate(int(rate)),
             version=f"1 {_content(self._module, weights)}",
         )
-
-    def _load(self, weights: str) -> Any:
-        model = self._module.load_model(weights) if weights else self._module.load_model()
-        for name, argument in (("to", (self._device,)), ("eval", ())):
-            change = getattr(model, name, None)
-            model = change(*argument) if callable(change) else model
-        return model
 
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
         return [as_frames(self._hear(waveform)[0], 1)[0] for waveform in waveforms]
@@ -96,11 +93,6 @@ def _kind(module: Any, asked: str | None, name: str) -> str:
     if not there or (asked and asked not in there):
         raise UsageError(f"{name} has no {FUNCTIONS[asked or 'timestamp']}: it does not follow the HEAR API.")
     return asked or there[0]
-
-
-def _size(model: Any, kind: str) -> int | None:
-    stated = getattr(model, f"{kind}_embedding_size", None)
-    return int(stated) if isinstance(stated, int) else None
 
 
 def _content(module: Any, weights: str) -> str:

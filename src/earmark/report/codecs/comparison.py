@@ -1,11 +1,18 @@
-"""What a table of codecs says about rates: curves of families, the front, BD-rates, and steps that go the wrong way."""
+"""What a table of codecs says about rates: curves of families, the front, BD-rates, and steps that go the wrong way.
+
+And what a report on codecs is made of: plain values, gathered by whoever ran them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 from types import MappingProxyType
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from earmark.analysis.pareto import pareto_front
 from earmark.codecs.contract import CodecCard, Measured
@@ -126,11 +133,35 @@ def compare_settings(
     )  # fmt: skip
 
 
+def compare_subsets(
+    scores: Scores,
+    cards: Mapping[str, CodecCard],
+    datasets: Iterable[Dataset],
+    failed: Failures,
+    *,
+    metrics: Sequence[str] | None = None,
+    anchor: str | None = None,
+) -> dict[str, list[Comparison]]:
+    """By subset, the comparison under every metric (or those named) that can be drawn against the rate."""
+    described = {dataset.subset: dataset for dataset in datasets}
+    found: dict[str, list[Comparison]] = {}
+    for subset, own in split_by_subset(scores).items():
+        for metric, protocol in compared_metrics(own, subset):
+            if metrics is None or metric in metrics:
+                left_out = failing(failed, described[subset], metric) if subset in described else {}
+                compared = compare_settings(
+                    own, cards, subset, metric, protocol=protocol, anchor=anchor, left_out=left_out
+                )
+                found.setdefault(subset, []).append(compared)
+    return found
+
+
 def split_by_subset(scores: Scores) -> dict[str, Scores]:
-    """The rows of each subset as a table of their own."""
+    """The rows of each subset as a table of their own, without means over subsets."""
     rows: dict[str, list[Row]] = {}
     for row in scores:
-        rows.setdefault(row.subset, []).append(row)
+        if not row.aggregate:
+            rows.setdefault(row.subset, []).append(row)
     return {subset: Scores(tuple(own)) for subset, own in rows.items()}
 
 
@@ -175,3 +206,76 @@ def best_below(found: Comparison, kbps: float) -> Point | None:
     sign = 1 if found.higher_is_better else -1
     within = [point for point in found.whole if point.kbps <= kbps]
     return max(within, key=lambda point: (sign * point.value, -point.kbps), default=None)
+
+
+# --- what a report is made of ---------------------------------------------------------------------------------------
+
+Samples = NDArray[np.float32]
+
+
+class Heard(NamedTuple):
+    """A clip before and after a codec, aligned."""
+
+    reference: Samples
+    coded: Samples
+    rate: int
+
+
+class WorstClip(NamedTuple):
+    """A clip that a codec did badly on. `fetch` decodes it when the page is made."""
+
+    subset: str
+    system: str
+    id: str
+    metric: str
+    value: float
+    mean: float  # of the codec on that subset
+    fetch: Callable[[], Heard]
+
+
+class Failed(NamedTuple):
+    """Clips that a codec or a metric has no value for, for one reason."""
+
+    subset: str
+    system: str
+    what: str  # "coding", or the metric
+    status: str
+    clips: int
+    first: str
+    reason: str
+
+
+class Difference(NamedTuple):
+    """One setting minus another on the clips that both have a value for."""
+
+    subset: str
+    metric: str
+    system: str
+    other: str
+    kbps: float
+    other_kbps: float
+    value: float
+    low: float | None
+    high: float | None
+    p_value: float | None
+    n: int
+
+
+@dataclass(frozen=True)
+class CodecReport:
+    """Everything the page shows. `scores` may hold several subsets; `datasets` says of what category each is."""
+
+    title: str
+    scores: Scores
+    cards: Mapping[str, CodecCard]
+    datasets: Sequence[Dataset]
+    protocol: str = "all"
+    metrics: Sequence[str] = ()
+    differences: Sequence[Difference] = ()
+    worst: Sequence[WorstClip] = ()
+    failures: Sequence[Failed] = ()
+    failed: Failures = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)  # what was asked for, in words
+    sound_budget: int = 6_000_000  # characters of sound in the page

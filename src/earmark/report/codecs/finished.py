@@ -15,13 +15,13 @@ from earmark.codecs.runs.folder import clip_values, read_cards, read_codec_recor
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.report.codecs.comparison import (
     Comparison,
+    Difference,
     Failures,
-    compare_settings,
+    compare_subsets,
     compared_metrics,
-    failing,
+    split_by_subset,
     value_rows,
 )
-from earmark.report.codecs.content import Difference
 from earmark.report.codecs.text import shared_text
 from earmark.scores import Row, Scores, load_scores, merge
 from earmark.submissions import Dataset
@@ -45,37 +45,19 @@ class Runs(NamedTuple):
     records: tuple[dict[str, Any], ...]
     failed: Failures = MappingProxyType({})
 
-    def subsets(self) -> list[str]:
-        return list(dict.fromkeys(row.subset for row in self.scores if not row.aggregate))
-
     def compared(self, metrics: Sequence[str] | None, anchor: str | None) -> list[Comparison]:
         """Every metric (or those named) of every subset that has settings to compare; UsageError for a wrong name."""
-        known = dict.fromkeys(name for subset in self.subsets() for name, _ in compared_metrics(self.scores, subset))
+        known = dict.fromkeys(
+            name for subset, own in split_by_subset(self.scores).items() for name, _ in compared_metrics(own, subset)
+        )
         for name in metrics or ():
             if name not in known:
                 raise UsageError(
                     f"There is no {name} to compare by: two settings must have a value.{did_you_mean(name, known)} "
                     f"Known here: {', '.join(known) or 'none'}."
                 )
-        found = []
-        described = {dataset.subset: dataset for dataset in self.datasets}
-        for subset in self.subsets():
-            wanted = compared_metrics(self.scores, subset)
-            if metrics is not None:
-                wanted = [(metric, protocol) for metric, protocol in wanted if metric in metrics]
-            found += [
-                compare_settings(
-                    self.scores,
-                    self.cards,
-                    subset,
-                    metric,
-                    protocol=protocol,
-                    anchor=anchor,
-                    left_out=failing(self.failed, described[subset], metric) if subset in described else {},
-                )
-                for metric, protocol in wanted
-            ]
-        return found
+        found = compare_subsets(self.scores, self.cards, self.datasets, self.failed, metrics=metrics, anchor=anchor)
+        return [comparison for comparisons in found.values() for comparison in comparisons]
 
 
 def open_runs(places: Sequence[str | Path], scores: Scores | None = None) -> Runs:
@@ -120,8 +102,13 @@ def differences(runs: Runs, metrics: Sequence[str] | None = None) -> list[Differ
         for subset, systems in values.items():
             rates = {name: row.value or 0.0 for name, row in value_rows(runs.scores, subset, "kbps", "all").items()}
             for one, other in _alike(rates, runs.cards):
-                pair = _difference(subset, metric, one, other, rates, systems)
-                found += [pair] if pair is not None else []
+                if one not in systems or other not in systems:
+                    continue
+                clips = [clip for clip in systems[one] if clip in systems[other]]
+                pair = compare([systems[one][clip] for clip in clips], [systems[other][clip] for clip in clips])
+                if pair is not None:
+                    ends = pair.value, pair.low, pair.high, pair.p_value, pair.n
+                    found.append(Difference(subset, metric, one, other, rates[one], rates[other], *ends))
     return found
 
 
@@ -140,35 +127,15 @@ def _alike(rates: Mapping[str, float], cards: Mapping[str, CodecCard]) -> list[t
     return list(pairs)
 
 
-def _difference(
-    subset: str,
-    metric: str,
-    one: str,
-    other: str,
-    rates: Mapping[str, float],
-    systems: Mapping[str, Mapping[str, Measured]],
-) -> Difference | None:
-    if one not in systems or other not in systems:
-        return None
-    clips = [clip for clip in systems[one] if clip in systems[other]]
-    a, b = [systems[one][clip] for clip in clips], [systems[other][clip] for clip in clips]
-    found = compare(a, b)
-    if found is None:
-        return None
-    return Difference(
-        subset, metric, one, other, rates[one], rates[other], found.value, found.low, found.high, found.p_value, found.n
-    )
-
-
-def comparison_rows(found: Sequence[Comparison], pairs: Sequence[Difference], suite: str) -> Scores:
+def comparison_rows(comparisons: Sequence[Comparison], pairs: Sequence[Difference], suite: str) -> Scores:
     """BD-rates and differences as score rows: the system is "A - B"."""
     rows: list[Row] = []
-    for one in found:
-        for pair in one.bd_rates:
+    for comparison in comparisons:
+        for pair in comparison.bd_rates:
             rows.append(Row(
-                suite=suite, subset=f"{one.subset}:{one.metric}", system=f"{pair.family} - {pair.anchor}",
-                metric="bd_rate", protocol=one.protocol, value=pair.change.value, status=pair.change.status,
-                reason=pair.change.reason or shared_text(one, pair), version=__version__,
+                suite=suite, subset=f"{comparison.subset}:{comparison.metric}", system=f"{pair.family} - {pair.anchor}",
+                metric="bd_rate", protocol=comparison.protocol, value=pair.change.value, status=pair.change.status,
+                reason=pair.change.reason or shared_text(comparison, pair), version=__version__,
             ))  # fmt: skip
     for difference in pairs:
         rows.append(Row(

@@ -17,8 +17,15 @@ from earmark.codecs.runs.state import BLOB
 from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.subsets import choose_subsets, open_corpora
 from earmark.errors import EarmarkError, InputError
-from earmark.report.codecs.comparison import compare_settings, failing, value_rows
-from earmark.report.codecs.content import CodecReport, Failed, Heard, WorstClip
+from earmark.report.codecs.comparison import (
+    CodecReport,
+    Failed,
+    Heard,
+    WorstClip,
+    compare_settings,
+    failing,
+    value_rows,
+)
 from earmark.report.codecs.finished import Runs, differences, open_runs
 from earmark.report.codecs.page import write_codecs
 from earmark.runs.packs import Records, read_records

@@ -11,14 +11,13 @@ from earmark.report.audio_player import Sound, cut
 from earmark.report.codecs import tables
 from earmark.report.codecs.comparison import (
     LADDER,
+    CodecReport,
     Comparison,
+    WorstClip,
     best_below,
-    compare_settings,
-    compared_metrics,
-    failing,
+    compare_subsets,
     split_by_subset,
 )
-from earmark.report.codecs.content import CodecReport, WorstClip
 from earmark.report.codecs.text import left_out_text, shown_value
 from earmark.report.correlations import metric_correlations
 from earmark.report.figures.codecs import Line, difference_png, rate_distortion, steps
@@ -42,15 +41,8 @@ def render_codecs(report: CodecReport) -> str:
     """The page as HTML text: the same report gives the same text."""
     library()
     of_subset = split_by_subset(report.scores)
-    found: dict[str, list[Comparison]] = {dataset.subset: [] for dataset in report.datasets}
-    for dataset in report.datasets:
-        scores = of_subset.get(dataset.subset, Scores())
-        for metric, protocol in compared_metrics(scores, dataset.subset):
-            left_out = failing(report.failed, dataset, metric)
-            compared = compare_settings(
-                scores, report.cards, dataset.subset, metric, protocol=protocol, left_out=left_out
-            )
-            found[dataset.subset].append(compared)
+    compared = compare_subsets(report.scores, report.cards, report.datasets, report.failed)
+    found = {dataset.subset: compared.get(dataset.subset, []) for dataset in report.datasets}
     families = len({card.family for card in report.cards.values()})
     meta = (
         f"{counted(len(report.cards), 'setting')} of {families} famil{'y' if families == 1 else 'ies'} on "

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from earmark.report.codecs.comparison import Comparison
-from earmark.report.codecs.content import CodecReport, Failed
+from earmark.report.codecs.comparison import CodecReport, Comparison, Failed
 from earmark.report.codecs.text import bd_matrix, difference_cells, shared_text, shown_value, without_value
 from earmark.report.metric_text import facts
 from earmark.scores import Row, Scores

@@ -11,13 +11,13 @@ from earmark.report.codecs.comparison import (
     LADDER,
     BdRate,
     Comparison,
+    Difference,
     Failures,
     best_below,
     compare_settings,
     failing,
     split_by_subset,
 )
-from earmark.report.codecs.content import Difference
 from earmark.report.metric_text import facts, number
 from earmark.scores import Row, Scores
 from earmark.submissions import Dataset
@@ -46,8 +46,6 @@ def run_text(
     described = {dataset.subset: dataset for dataset in datasets}
     parts = []
     for subset, own in split_by_subset(scores).items():
-        if all(row.aggregate for row in own):
-            continue
         dataset = described.get(subset)
         left_out = failing(failed, dataset, "overall") if dataset else {}
         compared = compare_settings(own, cards, subset, "overall", protocol=protocol, left_out=left_out)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from earmark.errors import InputError
-from earmark.fidelity.api import Fidelity
+from earmark.generated.api import Fidelity
 from earmark.report.figures.style import COLOURS, GRID, INK, MARKERS, MUTED, PAPER, look, name_of, new_figure
 from earmark.scores import Row
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from earmark.fidelity.sanity import CHECKS, Sanity
-from earmark.fidelity.sanity.studies import Components, Convergence, Corrections, Crossover, Dimension, Hypersphere
+from earmark.generated.sanity import CHECKS, Sanity
+from earmark.generated.sanity.studies import Components, Convergence, Corrections, Crossover, Dimension, Hypersphere
 from earmark.report.figures import style
 
 _WIDTH = 7.6

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from earmark.report import figures
+from earmark.report.figures.heatmaps import Layers, layer_map, layered
 from earmark.report.figures.hubness import Cells, before_after, before_after_lines
-from earmark.report.figures.layers import Layers, layer_map, layered
 from earmark.report.html.results import number_cell
 from earmark.report.metric_text import facts, goodness, heading, number, points
 from earmark.report.score_index import ACROSS, ALL, ScoreIndex

@@ -7,11 +7,8 @@ from alembic import context
 from earmark.board.storage.tables import metadata
 
 context.configure(
-    connection=context.config.attributes["connection"],
-    target_metadata=metadata,
-    transactional_ddl=True,
-    compare_type=True,
-    render_as_batch=True,
-)
+    connection=context.config.attributes["connection"], target_metadata=metadata, transactional_ddl=True,
+    compare_type=True, render_as_batch=True,
+)  # fmt: skip
 with context.begin_transaction():
     context.run_migrations()

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 from earmark._version import __version__
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
-from earmark.fidelity.balls import Reference
-from earmark.fidelity.measure import measure
-from earmark.fidelity.metrics import NETWORK
-from earmark.fidelity.sanity import rules
-from earmark.fidelity.sanity.columns import Column, choose, neighbours_of, own_values
-from earmark.fidelity.sanity.data import CHECKS, DEFAULT_N, Floats, Grid, Pair, draw_pair, value_text
-from earmark.fidelity.sanity.rules import Edition, Kind
-from earmark.fidelity.sanity.table import Sanity, judged
+from earmark.generated.balls import Reference
+from earmark.generated.measure import measure
+from earmark.generated.metrics import NETWORK
+from earmark.generated.sanity import rules
+from earmark.generated.sanity.columns import Column, choose, neighbours_of, own_values
+from earmark.generated.sanity.data import CHECKS, DEFAULT_N, Floats, Grid, Pair, draw_pair, value_text
+from earmark.generated.sanity.rules import Edition, Kind
+from earmark.generated.sanity.table import Sanity, judged
 from earmark.progress import progress_bar
 from earmark.registry import load_path
 from earmark.runs.engine import work_through

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from earmark.fidelity.sanity.data import Floats
-from earmark.fidelity.sanity.studies import Components, Convergence, Corrections, Crossover, Dimension, Hypersphere
+from earmark.generated.sanity.data import Floats
+from earmark.generated.sanity.studies import Components, Convergence, Corrections, Crossover, Dimension, Hypersphere
 from earmark.tables import aligned, csv_text
 
 Study = Hypersphere | Components | Dimension | Convergence | Crossover | Corrections

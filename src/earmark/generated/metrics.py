@@ -1,4 +1,4 @@
-"""Fidelity and coverage from ball counts, each with its record; how the counts are found is `earmark.fidelity.balls`.
+"""Fidelity and coverage from ball counts, each with its record; how the counts are found is `earmark.generated.balls`.
 
 N real points i, M generated points j, D_ij their distances. r_i is the distance from real i to its k-th other real
 point, s_j the same among generated points. "Inside" is D <= r; where a metric says "strictly", D < r.
@@ -42,7 +42,7 @@ from earmark.errors import UsageError, did_you_mean
 from earmark.scores.metrics import FRACTION, UNBOUNDED, Metric, family, metric, metric_facts, named, register
 
 if TYPE_CHECKING:
-    from earmark.fidelity.balls import Balls
+    from earmark.generated.balls import Balls
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import require
-from earmark.fidelity.gicdm import ALONE, Work
+from earmark.generated.gicdm import ALONE, Work
 from earmark.geometry import spaces
 from earmark.geometry.neighbours import nearest
 

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.evaluation.data import check_vectors
-from earmark.fidelity import gicdm, metrics
-from earmark.fidelity.gicdm import Adjusted, Scale, TooFew, Work
+from earmark.generated import gicdm, metrics
+from earmark.generated.gicdm import Adjusted, Scale, TooFew, Work
 from earmark.geometry import spaces
 from earmark.geometry.neighbours import BallCounts, ball_counts, log_closeness, nearest
 from earmark.geometry.spaces import Space

@@ -17,39 +17,22 @@ from typing import Any
 import numpy as np
 
 from earmark.errors import InputError, UsageError, did_you_mean
-from earmark.fidelity.metrics import LITERAL, LITERALS, METRICS
-from earmark.fidelity.sanity.data import CHECKS, Floats, draw_pair
-from earmark.fidelity.sanity.rules import Kind
+from earmark.generated.metrics import LITERAL, LITERALS, METRICS
+from earmark.generated.sanity.data import CHECKS, Floats, draw_pair
+from earmark.generated.sanity.rules import Kind
 from earmark.registry import load_path
 
 CORRECTIONS = ("none", "gicdm")
-FIDELITY = (
-    "alpha_precision",
-    "precision_cover",
-    "precision",
-    "density",
-    "sym_precision",
-    "p_precision",
-    "clipped_density",
-)
-COVERAGE = ("beta_recall", "recall_cover", "recall", "coverage", "sym_recall", "p_recall", "clipped_coverage")
-JUDGED = (*FIDELITY, *COVERAGE)
 PRINTED = {
-    "alpha_precision": "alpha-Precision",
-    "precision_cover": "Precision Cover",
-    "precision": "Precision",
-    "density": "Density",
-    "sym_precision": "symPrecision",
-    "p_precision": "P-precision",
+    "alpha_precision": "alpha-Precision", "precision_cover": "Precision Cover", "precision": "Precision",
+    "density": "Density", "sym_precision": "symPrecision", "p_precision": "P-precision",
     "clipped_density": "Clipped Density",
-    "beta_recall": "beta-Recall",
-    "recall_cover": "Recall Cover",
-    "recall": "Recall",
-    "coverage": "Coverage",
-    "sym_recall": "symRecall",
-    "p_recall": "P-recall",
-    "clipped_coverage": "Clipped Coverage",
-}
+    "beta_recall": "beta-Recall", "recall_cover": "Recall Cover", "recall": "Recall", "coverage": "Coverage",
+    "sym_recall": "symRecall", "p_recall": "P-recall", "clipped_coverage": "Clipped Coverage",
+}  # fmt: skip
+"""Metrics in the order of the published tables, and what they are called there: fidelity, then coverage."""
+JUDGED = tuple(PRINTED)
+FIDELITY, COVERAGE = JUDGED[:7], JUDGED[7:]
 
 OwnMetric = Callable[[Floats, Floats], Any]
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.fidelity.balls import Side
+from earmark.generated.balls import Side
 from earmark.geometry.neighbours import nearest
 from earmark.geometry.sweep import Neighbours
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from earmark.fidelity.sanity import rules
-from earmark.fidelity.sanity.columns import Column
-from earmark.fidelity.sanity.criteria import PASSED, Curve, Outcome, merge
-from earmark.fidelity.sanity.data import CHECKS, Grid, value_text
-from earmark.fidelity.sanity.rules import GROUPS, CellName, Edition, Line
+from earmark.generated.sanity import rules
+from earmark.generated.sanity.columns import Column
+from earmark.generated.sanity.criteria import PASSED, Curve, Outcome, merge
+from earmark.generated.sanity.data import CHECKS, Grid, value_text
+from earmark.generated.sanity.rules import GROUPS, CellName, Edition, Line
 from earmark.published import read
 from earmark.runs.journal import Trial, TrialScore
 from earmark.tables import csv_text

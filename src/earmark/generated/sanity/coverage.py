@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from earmark.errors import UsageError, did_you_mean
 from earmark.evaluation.options import whole
-from earmark.fidelity.api import CORRECTIONS, INTERVALS, fidelity
+from earmark.generated.api import CORRECTIONS, INTERVALS, fidelity
 from earmark.scores import Row
 from earmark.tables import aligned
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from earmark.calibrate import bootstrap as resampling
-from earmark.fidelity.metrics import Judgement
+from earmark.generated.metrics import Judgement
 
 
 class Draws(NamedTuple):
