@@ -1,4 +1,4 @@
-"""The examples of a stranger's model and codec: short files that check and run without touching Earmark's source."""
+"""The examples of a stranger's model, codec and metric: short files that run without touching Earmark's source."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with both files below it and a few sounds, as somebody else would have them."""
     (tmp_path / "mine").mkdir()
-    for name in ("my_extractor.py", "my_codec.py"):
+    for name in ("my_extractor.py", "my_codec.py", "my_metric.py"):
         shutil.copy(EXAMPLES / name, tmp_path / "mine" / name)
         monkeypatch.delitem(sys.modules, name.removesuffix(".py"), raising=False)
     monkeypatch.chdir(tmp_path)
@@ -39,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["my_extractor.py", "my_codec.py"])
+@pytest.mark.parametrize("name", ["my_extractor.py", "my_codec.py", "my_metric.py"])
 def test_an_example_is_short(name: str) -> None:
     assert len((EXAMPLES / name).read_text("utf-8").splitlines()) < 30
 
@@ -70,3 +70,18 @@ def test_a_file_that_another_module_hides_is_told(folder: Path) -> None:
         open_extractor("mine/json.py:Mine")
     with pytest.raises(InputError, match="cannot be imported"):
         open_codec("mine/nothing.py:Mine")
+
+
+def test_a_metric_is_measured_from_its_file(folder: Path) -> None:
+    words = ["--corpus", "sounds", "--into", "run", "--quiet", "--metrics"]
+    assert main(["run", "--extractor", "logmel", *words, "P@1,mine/my_metric.py:both_agree"]) == 0
+    words[3] = "coded"
+    assert (
+        main(["codec", "run", "--codecs", "opus@12", "--category", "audio", *words, "mine/my_metric.py:level_change"])
+        == 0
+    )
+    for place, name in (("run", "both_agree"), ("coded", "level_change")):
+        with (folder / place / "scores.csv").open(newline="") as stream:
+            rows = [row for row in csv.DictReader(stream) if row["metric"] == name]
+        assert rows
+        assert {row["status"] for row in rows} == {"ok"}
