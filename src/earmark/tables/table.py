@@ -80,7 +80,7 @@ class Table:
         lines = [r"\begin{table}", r"\centering"]
         lines += [rf"\caption{{{latex_escape(self.title)}}}"] if self.title else []
         lines += [rf"\label{{{label}}}"] if label else []
-        lines.append(rf"\begin{{tabular}}{{{''.join(column.align[0] for column in self.columns)}}}")
+        lines.append(rf"\begin{{tabular}}{{{''.join(column.align[0] for column in self.columns) or 'l'}}}")
         lines += [r"\toprule", " & ".join(map(latex_escape, self.header)) + r" \\", r"\midrule"]
         lines += [
             " & ".join(self._latex(cell, column) for cell, column in self._cells(row)) + r" \\" for row in self.rows
