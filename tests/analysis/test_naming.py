@@ -7,11 +7,11 @@ import pytest
 
 from earmark import published
 from earmark.analysis import predict as module
+from earmark.analysis._naming import families_of, model_of
 from earmark.analysis.matrix import Matrix
-from earmark.analysis.naming import families_of, model_of
 from earmark.analysis.sources import open_matrix
 from earmark.embedding.pooling import ALIASES, POOLINGS
-from earmark.representations.layers import layer_name as named
+from earmark.representations._layers import layer_name as named
 from earmark.scores import Row, Scores
 
 OWN = (

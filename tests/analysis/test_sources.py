@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from earmark.analysis.chance import known_chance, vocsim_chance
+from earmark.analysis._chance import known_chance, vocsim_chance
 from earmark.analysis.sources import first_word, open_matrix
 from earmark.corpora.vocsim import PUBLISHED
 from earmark.errors import EarmarkError, InputError, UsageError

@@ -22,7 +22,7 @@ from tests.board.documents import document, read_own, row
 from earmark.errors import EarmarkError, InputError
 from earmark.scores import Row, Scores
 from earmark.submissions import Document, Limits, SystemCard, card_from, combined, plain_card, read_document
-from earmark.submissions.strictness import strict_json
+from earmark.submissions._strictness import strict_json
 
 ROWS = (
     row(1 / 3, low=0.1, high=0.5, n=473, seconds=1e-9),

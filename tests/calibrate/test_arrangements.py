@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import earmark
-from earmark.calibrate.arrangements import arrangements, scheme_of
+from earmark.calibrate._arrangements import arrangements, scheme_of
 from earmark.geometry.layout import lay_out
 
 METRICS = ["P@1", "P@5", "GSR", "CSR", "CS", "CSCF", "silhouette"]

@@ -9,7 +9,7 @@ from tests.cases import CASES, DISTANCES, Case, names, random
 
 import earmark
 from earmark.calibrate import permutation
-from earmark.calibrate.arrangements import scheme_of
+from earmark.calibrate._arrangements import scheme_of
 from earmark.calibrate.permutation import CALIBRATED, against_null, null_distributions
 from earmark.geometry import spaces
 from earmark.geometry.layout import lay_out

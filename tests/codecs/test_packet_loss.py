@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.codecs.sounds import snr, voice
 
-from earmark.codecs.adapted import Adapted
+from earmark.codecs._adapted import Adapted
 from earmark.codecs.catalogue import card_of, open_codec
 from earmark.codecs.contract import CodecCard, Coded, Measured
 from earmark.codecs.harness import round_trip

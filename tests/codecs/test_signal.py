@@ -278,7 +278,7 @@ def test_stoi_is_that_of_pystoi(rate):
 def test_the_way_to_10_khz_is_that_of_scipy(rate):
     from scipy.signal import resample_poly
 
-    from earmark.codecs.signal.intelligibility import _at_10_khz, _low_pass
+    from earmark.codecs.signal._intelligibility import _at_10_khz, _low_pass
 
     up, down = (number // np.gcd(10000, rate) for number in (10000, rate))
     for length in (1, 17, 5000, 12345):
@@ -309,7 +309,7 @@ def test_warping_follows_the_path_of_librosa():
 
 def test_mel_bands_are_those_of_librosa():
     librosa = pytest.importorskip("librosa")
-    from earmark.codecs.signal.spectral import mel_bank
+    from earmark.codecs.signal._spectral import mel_bank
 
     for rate, window, bands in ((16000, 2048, 150), (44100, 512, 80)):
         theirs = librosa.filters.mel(sr=rate, n_fft=window, n_mels=bands)

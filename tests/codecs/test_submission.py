@@ -14,7 +14,7 @@ from earmark.errors import InputError
 from earmark.scores import Row, Scores
 from earmark.submissions import Dataset, Document, enforce, schema
 from earmark.submissions import read_document as read_bytes
-from earmark.submissions.documents import _KEYS, Limits
+from earmark.submissions._documents import _KEYS, Limits
 
 CARDS = (
     CodecCard(name="opus@12", family="opus", rate=48000, kbps=12.0, frame_rate=50.0, delay=0, causal=True),

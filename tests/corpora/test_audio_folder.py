@@ -11,7 +11,7 @@ import pytest
 
 import earmark
 from earmark import audio
-from earmark.corpora import hub
+from earmark.corpora import _hub as hub
 from earmark.corpora.source import open_corpus
 from earmark.errors import InputError
 

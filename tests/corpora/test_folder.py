@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from earmark import audio
+from earmark.corpora._folders import read_folder
 from earmark.corpora.clips import Corpus, CorpusCard
 from earmark.corpora.export import export
-from earmark.corpora.folders import read_folder
 from earmark.corpora.source import CORPORA, open_corpus
 from earmark.errors import InputError, UsageError
 

@@ -13,7 +13,7 @@ import pytest
 import soundfile
 from tests.fresh import heavy_imports
 
-from earmark.corpora import hub
+from earmark.corpora import _hub as hub
 from earmark.corpora.source import open_corpus
 from earmark.corpora.vocsim import open_vocsim
 from earmark.errors import InputError, MissingExtra, UsageError
@@ -159,7 +159,7 @@ def test_vocsim_from_a_saved_dataset(saved: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_importing_corpora_imports_nothing_heavy() -> None:
     code = (
-        "import earmark.audio, earmark.cli.corpus, earmark.corpora.hub, earmark.corpora.vocsim, "
+        "import earmark.audio, earmark.cli.corpus, earmark.corpora._hub, earmark.corpora.vocsim, "
         "earmark.corpora.codec_superb, earmark.corpora.describe, earmark.corpora.prepare, earmark.corpora.export"
     )
     assert not heavy_imports(code, "av datasets matplotlib numba pyarrow scipy soundfile soxr torch")

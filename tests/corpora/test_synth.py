@@ -11,9 +11,9 @@ import pytest
 import earmark
 from earmark.corpora.clips import Clip, groups_of, labels_of
 from earmark.corpora.synth import SUBSETS, open_synth
-from earmark.corpora.synth import nuisances as nuisance
-from earmark.corpora.synth.events import EVENTS, event
-from earmark.corpora.synth.sources import (
+from earmark.corpora.synth import _nuisances as nuisance
+from earmark.corpora.synth._events import EVENTS, event
+from earmark.corpora.synth._sources import (
     RATE,
     contour,
     frame_count,
@@ -23,8 +23,8 @@ from earmark.corpora.synth.sources import (
     stream,
     swell,
 )
-from earmark.corpora.synth.species import CALLS, call, throat
-from earmark.corpora.synth.speech import PHONES, say_phone, utterance, word
+from earmark.corpora.synth._species import CALLS, call, throat
+from earmark.corpora.synth._speech import PHONES, say_phone, utterance, word
 from earmark.errors import UsageError
 
 SECONDS = {

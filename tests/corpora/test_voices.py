@@ -9,9 +9,10 @@ import sys
 import numpy as np
 import pytest
 
-from earmark.corpora import espeak, voices
+from earmark.corpora import _espeak as espeak
+from earmark.corpora import _voices as voices
+from earmark.corpora._voices import HELD_OUT, LANGUAGES, open_voices, words_of
 from earmark.corpora.clips import Clip
-from earmark.corpora.voices import HELD_OUT, LANGUAGES, open_voices, words_of
 from earmark.errors import InputError, MissingExtra, UsageError
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from earmark.generated._bootstrap import draw, interval
+from earmark.generated._distributions import kernel_distance
 from earmark.generated.api import fidelity
-from earmark.generated.bootstrap import draw, interval
-from earmark.generated.distributions import kernel_distance
 from earmark.generated.metrics import Judgement, Term
 
 RNG = np.random.default_rng(0)

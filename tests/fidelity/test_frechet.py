@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import sqrtm
 
-from earmark.generated.distributions import frechet_distance, kernel_distance
+from earmark.generated._distributions import frechet_distance, kernel_distance
 
 
 def test_frechet_is_the_formula_with_a_matrix_square_root() -> None:

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from earmark.generated import fidelity, jackknife
+from earmark.generated import _jackknife as jackknife
+from earmark.generated import fidelity
 from earmark.generated.sanity.coverage import DESIGNS, coverage
 from earmark.scores import metric_facts
 

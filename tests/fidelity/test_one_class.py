@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from earmark.generated._one_class import LEVELS, outputs, supports
 from earmark.generated.api import fidelity
 from earmark.generated.measure import measure
-from earmark.generated.one_class import LEVELS, outputs, supports
 
 
 def curves(real: Any, generated: Any) -> tuple[list[float], list[float]]:

@@ -7,9 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from earmark.generated.sanity import criteria, rules
-from earmark.generated.sanity.criteria import Criterion, Curve, merge
-from earmark.generated.sanity.data import CHECKS
+from earmark.generated.sanity import _criteria as criteria
+from earmark.generated.sanity import rules
+from earmark.generated.sanity._criteria import Criterion, Curve, merge
+from earmark.generated.sanity._data import CHECKS
 
 GRID = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from earmark.generated.sanity.data import CHECKS, INVENTION_CENTRES, Check, Subcase, draw_pair, generator, standardised
+from earmark.generated.sanity._data import CHECKS, INVENTION_CENTRES, Check, Subcase, draw_pair, generator, standardised
 
 N = 4000
 

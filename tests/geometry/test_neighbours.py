@@ -10,7 +10,8 @@ from tests import brute
 from tests.cases import CASES, DISTANCES, random
 
 from earmark.errors import InputError, UsageError
-from earmark.geometry import cpu_backend, spaces
+from earmark.geometry import _cpu_backend as cpu_backend
+from earmark.geometry import spaces
 from earmark.geometry.layout import one_class
 from earmark.geometry.neighbours import ball_counts, log_closeness, nearest
 from earmark.geometry.spaces import prepare_pair

@@ -30,7 +30,7 @@ def build():
 IDENTITY = """
 import sys
 from earmark.pipeline import make_config
-from earmark.representations.systems import describe_model
+from earmark.representations._systems import describe_model
 entry = {"name": sys.argv[1], "parameters": {"weights": sys.argv[2]} if len(sys.argv) > 2 else {}}
 print(describe_model(make_config({"corpus": "synth:tiny", "extractors": [entry]}).extractors[0]).identity)
 """

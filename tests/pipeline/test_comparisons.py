@@ -20,8 +20,8 @@ from earmark.extractors.contract import ExtractorCard, Frames
 from earmark.report.answer import findings
 from earmark.report.ranking import rank
 from earmark.representations import load_vectors, run
+from earmark.representations._evaluate import SCORES_KIND, without_each
 from earmark.representations.comparisons import clip_counts, differences, read_comparisons, shared_clips
-from earmark.representations.evaluate import SCORES_KIND, without_each
 from earmark.runs.folder import read_record
 from earmark.runs.store import Cache, Entry
 from earmark.scores import Row, Scores, validate

@@ -15,12 +15,12 @@ import pytest
 from tests.extractors import tiny_onnx as onnx
 from tests.pipeline import sounds
 
-from earmark.codecs.runs.systems import open_systems
+from earmark.codecs.runs._systems import open_systems
 from earmark.extractors.catalogue import CARDS, is_ready
 from earmark.onnx_files import external_data
 from earmark.pipeline import make_config
 from earmark.representations import run
-from earmark.representations.systems import Model, describe_model
+from earmark.representations._systems import Model, describe_model
 from earmark.runs import identity as keys
 from earmark.runs import opened_files as files
 from earmark.runs import strangers as later

@@ -12,8 +12,8 @@ from tests.pipeline.layered import Towers
 
 from earmark.errors import UsageError
 from earmark.pipeline import load_vectors, make_config, plan, read_record, run
-from earmark.representations.layers import choose_layers as counted
-from earmark.representations.layers import layers_of, part_of, split
+from earmark.representations._layers import choose_layers as counted
+from earmark.representations._layers import layers_of, part_of, split
 
 SPEC = "tests.pipeline.layered:Towers"
 NAMES = ["towers@0 mean_time", "towers@1 mean_time", "towers@2 mean_time"]

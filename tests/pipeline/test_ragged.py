@@ -17,10 +17,10 @@ from earmark.corpora.clips import Clip
 from earmark.embedding.pca import reduce
 from earmark.errors import InputError
 from earmark.extractors.contract import Frames
-from earmark.probes.contract import Responses, align_widths
-from earmark.probes.encoding import encode_clips
+from earmark.probes._contract import Responses, align_widths
+from earmark.probes._encoding import encode_clips
 from earmark.representations import load_vectors, run
-from earmark.representations.evaluate import assemble
+from earmark.representations._evaluate import assemble
 from earmark.runs import packs
 from earmark.runs.packs import Records
 from earmark.runs.store import Cache

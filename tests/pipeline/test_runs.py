@@ -19,7 +19,7 @@ from earmark.corpora.subsets import clip_count
 from earmark.embedding import hearing
 from earmark.errors import InputError, UsageError
 from earmark.pipeline import load_points, load_vectors, open_clips, plan, read_record, run
-from earmark.representations.evaluate import flip_labels
+from earmark.representations._evaluate import flip_labels
 from earmark.representations.report import report_run
 from earmark.runs import packs
 from earmark.runs.plan import plan_text

@@ -14,7 +14,7 @@ from tests.pipeline import sounds
 from earmark.cli import main
 from earmark.extractors.contract import ExtractorCard, Frames
 from earmark.pipeline import read_record, run
-from earmark.representations.steadiness import choose, remark_on
+from earmark.representations._steadiness import choose, remark_on
 
 Waveform = NDArray[np.float32]
 CARD = ExtractorCard(name="hostile", rate=sounds.RATE, dimension=8, frame_rate=125.0)

@@ -13,8 +13,8 @@ from tests.probes import toys
 from earmark.corpora.clips import Clip
 from earmark.errors import InputError
 from earmark.probes import Responses, Row, asv
+from earmark.probes._verification import Trials, curve, eer
 from earmark.probes.asv import Verification
-from earmark.probes.verification import Trials, curve, eer
 
 
 def by_key(found: list[Row]) -> dict[tuple[str, str], Row]:

@@ -11,8 +11,8 @@ from earmark.corpora.clips import Clip
 from earmark.embedding.pooling import Block
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.probes import TASKS, Responses, open_task, task_cards
-from earmark.probes.contract import align_widths
-from earmark.probes.scoring import pair_clips
+from earmark.probes._contract import align_widths
+from earmark.probes._scoring import pair_clips
 from earmark.scores import metric_facts
 from earmark.scores.validation import PROTOCOLS
 

@@ -106,7 +106,7 @@ def test_egemaps_tells_synthetic_manners_of_speaking_apart() -> None:
     """SYNTHETIC: a calm and an agitated reading by espeak-ng, which differ in pitch and pace. No emotions."""
     pytest.importorskip("opensmile")
     pytest.importorskip("espeakng_loader")
-    from earmark.corpora.voices import speak
+    from earmark.corpora._voices import speak
 
     clips = []
     for variant in ("m1", "f2", "m3", "f4", "m7"):

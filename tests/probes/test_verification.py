@@ -13,7 +13,7 @@ from scipy.stats import norm
 from sklearn.metrics import roc_curve
 
 from earmark.errors import InputError
-from earmark.probes.verification import Trials, curve, eer, error_intervals, min_dcf
+from earmark.probes._verification import Trials, curve, eer, error_intervals, min_dcf
 
 
 def slow_points(scores: np.ndarray, same: np.ndarray) -> list[tuple[float, float]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from earmark.corpora.clips import Clip
 from earmark.extractors.contract import ExtractorCard, Frames
-from earmark.probes.contract import Responses
+from earmark.probes._contract import Responses
 
 RATE = 8000
 

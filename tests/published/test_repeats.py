@@ -13,7 +13,7 @@ from earmark.analysis.predict import predict
 from earmark.analysis.sources import open_matrix
 from earmark.cli import main
 from earmark.errors import InputError
-from earmark.published.repeats import find_repeats, flagged
+from earmark.published._repeats import find_repeats, flagged
 from earmark.scores import Row, Scores, aggregate, load_scores, validate
 
 METRICS = ("P@1", "P@5", "GSR", "CSR", "CS", "CSCF")
@@ -121,7 +121,7 @@ def test_the_counts_of_the_check_are_found_and_not_stored(monkeypatch: pytest.Mo
     assert found["raw equals D100 on HU3, HU4, HW3, HW4 (blind)"] == (1005, 1007)
     assert found["raw equals D100 on BS4, ES1, HU1, HW2, OC1 (public)"] == (1257, 1259)
     assert found["raw equals D30 on BC, BS3, HP, HS1, HS2, HW1 (public)"] == (1439, 1462)
-    from earmark.published import checks
+    from earmark.published import _checks as checks
 
     real = checks.read
     mended = [

@@ -72,7 +72,7 @@ def test_the_page_is_whole_and_safe(study: Study, tmp_path: Path) -> None:
 
 
 def test_small_and_large_relation_maps() -> None:
-    from earmark.report.analysis import figures
+    from earmark.report.analysis import _figures as figures
 
     rng = np.random.default_rng(0)
     for count in (2, 35, 80):

@@ -12,7 +12,7 @@ import pytest
 
 from earmark.codecs.contract import CodecCard
 from earmark.errors import InputError, UsageError
-from earmark.report.codecs.comparison import (
+from earmark.report.codecs._comparison import (
     LADDER,
     CodecReport,
     Difference,

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from earmark.errors import InputError, MissingExtra
-from earmark.report import audio_player, figures
-from earmark.report.content import CloseUp, Durations, SubsetFacts
-from earmark.report.neighbours import (
+from earmark.report import _audio_player as audio_player
+from earmark.report import figures
+from earmark.report._neighbours import (
     confusions,
     hubs,
     most_confused,
@@ -26,6 +26,7 @@ from earmark.report.neighbours import (
     top_confusions,
     worst_queries,
 )
+from earmark.report.content import CloseUp, Durations, SubsetFacts
 from earmark.scores import Row, Scores
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -238,7 +239,7 @@ def tone(frequency: float, seconds: float, rate: int) -> np.ndarray:
 
 
 def test_a_spectrogram_puts_a_tone_where_it_sounds() -> None:
-    from earmark.report.figures.points import spectrogram_levels
+    from earmark.report.figures._points import spectrogram_levels
 
     levels, end, top = spectrogram_levels(tone(2000, 0.5, 16_000), 16_000, 1.0)
     loudest = levels[:, : levels.shape[1] // 2].mean(axis=1).argmax() / len(levels) * top

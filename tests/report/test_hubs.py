@@ -12,7 +12,8 @@ import pytest
 from earmark.errors import InputError
 from earmark.report import figures
 from earmark.report.figures import hubness as drawn
-from earmark.report.html import ReportData, render, variants
+from earmark.report.html import ReportData, render
+from earmark.report.html import _variants as variants
 from earmark.report.html.hubness import render_hubness
 from earmark.report.hubs import HubView, bins, distribution_text, hubs_text
 from earmark.report.score_index import ScoreIndex

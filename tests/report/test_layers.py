@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from earmark.report.figures.heatmaps import layer_map, layered
-from earmark.report.html.variants import over_layers
+from earmark.report.figures._heatmaps import layer_map, layered
+from earmark.report.html._variants import over_layers
 from earmark.report.score_index import ScoreIndex
 from earmark.scores import Row, Scores
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from earmark.errors import InputError
-from earmark.report.projection import MOST, neighbours_kept, principal_components, project
+from earmark.report._projection import MOST, neighbours_kept, principal_components, project
 
 
 def blobs(count: int, dims: int, classes: int = 3) -> np.ndarray:

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import earmark
-from earmark.codecs.runs import aggregate, calibrate, listen
-from earmark.codecs.runs import systems as codecs
-from earmark.representations import evaluate
-from earmark.representations import systems as extractors
+from earmark.codecs.runs import _aggregate as aggregate
+from earmark.codecs.runs import _calibrate as calibrate
+from earmark.codecs.runs import _listen as listen
+from earmark.codecs.runs import _systems as codecs
+from earmark.representations import _evaluate as evaluate
+from earmark.representations import _systems as extractors
 from earmark.runs.identity import Stage, code_fingerprint
 
 PACKAGE = Path(earmark.__file__).parent

@@ -12,10 +12,10 @@ import soundfile
 from tests.pipeline import codec_toys, sounds
 
 import earmark
-from earmark.codecs.runs import code
+from earmark.codecs.runs import _code as code
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.errors import InputError, UsageError
-from earmark.representations import embed
+from earmark.representations import _embed as embed
 from earmark.runs.engine import Patience, work_through
 from earmark.runs.pool import Died, Overdue, Pool, make_pool
 

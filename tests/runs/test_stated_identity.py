@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from earmark.codecs.catalogue import card_of
-from earmark.codecs.runs import systems
-from earmark.codecs.runs.systems import open_systems
+from earmark.codecs.runs import _systems as systems
+from earmark.codecs.runs._systems import open_systems
 from earmark.extractors.logmel import LogMel
 from earmark.pipeline import make_config
-from earmark.representations.systems import describe_model
+from earmark.representations._systems import describe_model
 from earmark.runs import strangers
 
 

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from earmark import published
 from earmark._version import __version__
-from earmark.analysis.chance import known_chance
+from earmark.analysis._chance import known_chance
+from earmark.analysis._naming import families_of
 from earmark.analysis.intervals import LEVEL, predict_rows
 from earmark.analysis.matrix import Matrix, from_scores
-from earmark.analysis.naming import families_of
 from earmark.analysis.sources import open_scores
 from earmark.errors import InputError, UsageError, did_you_mean, quoted
 from earmark.scores import VOCSIM_SUBSETS, Row, Scores, merge, metric_facts

@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 
 from earmark import published
-from earmark.analysis.chance import known_chance
+from earmark.analysis._chance import known_chance
+from earmark.analysis._naming import families_of
 from earmark.analysis.matrix import Matrix, from_scores, from_table
-from earmark.analysis.naming import families_of
 from earmark.errors import InputError, UsageError, did_you_mean, quoted
 from earmark.published.families import Level
 from earmark.scores import Row, Scores, load_scores, metric_facts

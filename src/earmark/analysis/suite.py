@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark import published
-from earmark.analysis.chance import known_chance
+from earmark.analysis._chance import known_chance
 from earmark.analysis.matrix import Matrix, from_scores
 from earmark.analysis.pounce import grouped_splits, ridge
 from earmark.analysis.prowl import THRESHOLD, win_rates

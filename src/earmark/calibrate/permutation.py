@@ -16,10 +16,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.calibrate import null_by_rows, null_by_shuffle
-from earmark.calibrate.arrangements import Scheme, scheme_of
+from earmark.calibrate import _null_by_rows as null_by_rows
+from earmark.calibrate import _null_by_shuffle as null_by_shuffle
+from earmark.calibrate._arrangements import Scheme, scheme_of
+from earmark.calibrate._null_job import Draws, Job
 from earmark.calibrate.closed_forms import BALANCE, CALIBRATED, CLASS_SUMS, FARTHEST
-from earmark.calibrate.null_job import Draws, Job
 from earmark.geometry import kernels as tiles
 from earmark.geometry.factors import Factors
 from earmark.geometry.layout import Layout

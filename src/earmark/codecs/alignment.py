@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from earmark import audio
 from earmark.codecs.contract import CodecCard, Waveform
-from earmark.codecs.signal.sound import is_silent
+from earmark.codecs.signal._sound import is_silent
 from earmark.errors import InputError
 from earmark.extractors.mel_front_end import MelFrontEnd
 from earmark.wording import counted

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from earmark import specs
-from earmark.codecs.adapted import Adapted
+from earmark.codecs._adapted import Adapted
 from earmark.codecs.classical import cards as classical
 from earmark.codecs.classical.lyra import FILES, weights_folder
 from earmark.codecs.contract import Codec, CodecCard

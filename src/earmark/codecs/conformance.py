@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from earmark.codecs.adapted import Adapted
+from earmark.codecs._adapted import Adapted
 from earmark.codecs.alignment import aligned
 from earmark.codecs.contract import Codec, CodecCard, Coded, Waveform
 from earmark.codecs.harness import RoundTrip, check_length, check_waveform, pack, payload_bits, round_trip, unpack

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from earmark.corpora._passes import each
 from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.copies import CopySet, find_copies
-from earmark.corpora.passes import each
 from earmark.errors import EarmarkError, InputError, UsageError, require
 from earmark.tables import MISSING, aligned
 from earmark.wording import counted

@@ -22,9 +22,9 @@ from typing import NamedTuple
 import numpy as np
 
 from earmark import audio
+from earmark.corpora._passes import each
 from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.manifest import write_card, write_manifest
-from earmark.corpora.passes import each
 from earmark.errors import EarmarkError, InputError
 from earmark.tables import write_csv
 

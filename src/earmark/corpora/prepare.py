@@ -22,10 +22,10 @@ from typing import NamedTuple
 import numpy as np
 
 from earmark.atomic import write_whole
+from earmark.corpora._passes import each
 from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.export import export
 from earmark.corpora.manifest import write_card, write_manifest
-from earmark.corpora.passes import each
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
 from earmark.scores import VOCSIM_SUBSETS
 from earmark.tables import write_csv

@@ -30,7 +30,7 @@ CORPORA: Registry[Callable[..., Corpus]] = Registry(
         "spoken": "earmark.corpora.spoken:open_spoken",
         "synth": "earmark.corpora.synth:open_synth",
         "vocsim": "earmark.corpora.vocsim:open_vocsim",
-        "voices": "earmark.corpora.voices:open_voices",
+        "voices": "earmark.corpora._voices:open_voices",
     },
 )
 
@@ -51,7 +51,7 @@ def open_corpus(spec: str, *, label_column: str | None = None, groups: str | Non
     if not spec:
         raise UsageError("The corpus is empty: give a folder, a manifest, hub:owner/name or a registered name.")
     if spec.startswith("hub:"):
-        from earmark.corpora.hub import open_hub
+        from earmark.corpora._hub import open_hub
 
         return open_hub(spec)
     name, colon, rest = spec.partition(":")
@@ -75,7 +75,8 @@ def open_corpus(spec: str, *, label_column: str | None = None, groups: str | Non
 
 
 def _open_place(place: Path) -> Corpus:
-    from earmark.corpora import folders, hub
+    from earmark.corpora import _folders as folders
+    from earmark.corpora import _hub as hub
 
     suffix = place.suffix.lower()
     if place.is_dir():

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from earmark.corpora._voices import Page, dry_sound, speak, synthesiser_card, versions
 from earmark.corpora.clips import Clip, Corpus, Samples
-from earmark.corpora.synth.sources import RATE, between, stream, wobble
-from earmark.corpora.voices import Page, dry_sound, speak, synthesiser_card, versions
+from earmark.corpora.synth._sources import RATE, between, stream, wobble
 from earmark.errors import InputError, UsageError, require
 
 __all__ = ["SENTENCES", "SUBSET", "VOICES", "Voice", "open_spoken"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
+from earmark.evaluation._verbs import HubStudy, evaluate, hubness, study_hubness
 from earmark.evaluation.comparison import compare
-from earmark.evaluation.verbs import HubStudy, evaluate, hubness, study_hubness
 
 __all__ = ["HubStudy", "compare", "evaluate", "hubness", "study_hubness"]

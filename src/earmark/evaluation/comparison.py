@@ -12,8 +12,8 @@ from typing import Any
 from earmark._version import __version__
 from earmark.calibrate import jackknife
 from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.evaluation._verbs import evaluate
 from earmark.evaluation.data import check_vectors, kept_for_reading
-from earmark.evaluation.verbs import evaluate
 from earmark.geometry import spaces
 from earmark.geometry.corrections import parse_all
 from earmark.metrics.catalogue import COMPARED

@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from earmark.generated._gicdm import GICDM
     from earmark.generated.api import Fidelity, fidelity
-    from earmark.generated.gicdm import GICDM
     from earmark.generated.metrics import METRICS
 
 __all__ = ["GICDM", "METRICS", "Fidelity", "fidelity"]

@@ -15,12 +15,12 @@ from earmark._version import __version__
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.evaluation.data import check_ids, digest_of
 from earmark.evaluation.options import as_names, byte_count, whole
-from earmark.generated import bootstrap as resampling
-from earmark.generated import jackknife
+from earmark.generated import _bootstrap as resampling
+from earmark.generated import _jackknife as jackknife
 from earmark.generated import metrics as rules
+from earmark.generated._copies import Copies, near_copies
+from earmark.generated._gicdm import TooFew, Work
 from earmark.generated.balls import Balls, Reference
-from earmark.generated.copies import Copies, near_copies
-from earmark.generated.gicdm import TooFew, Work
 from earmark.generated.measure import Meter, Missing, check_sets
 from earmark.generated.metrics import Judgement
 from earmark.geometry import spaces

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.evaluation.data import check_vectors
-from earmark.generated import gicdm, metrics
-from earmark.generated.gicdm import Adjusted, Scale, TooFew, Work
+from earmark.generated import _gicdm as gicdm
+from earmark.generated import metrics
+from earmark.generated._gicdm import Adjusted, Scale, TooFew, Work
 from earmark.geometry import spaces
 from earmark.geometry.neighbours import BallCounts, ball_counts, log_closeness, nearest
 from earmark.geometry.spaces import Space

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from earmark.errors import InputError, MissingExtra, UsageError
 from earmark.evaluation.data import check_vectors
 from earmark.evaluation.options import byte_count
-from earmark.generated import distributions
+from earmark.generated import _distributions as distributions
 from earmark.generated import metrics as rules
+from earmark.generated._gicdm import TooFew, Work, refuse_identical, scales_of
+from earmark.generated._one_class import Supports, one_class
 from earmark.generated.balls import Balls, Pair, Reference, Side
-from earmark.generated.gicdm import TooFew, Work, refuse_identical, scales_of
 from earmark.generated.metrics import Judgement, Reading, Term, Undefined
-from earmark.generated.one_class import Supports, one_class
 from earmark.geometry import spaces
 from earmark.scores.metrics import Metric
 from earmark.wording import counted

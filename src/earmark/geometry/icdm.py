@@ -27,8 +27,8 @@ from typing import NamedTuple
 import numpy as np
 
 from earmark.errors import UsageError
-from earmark.geometry.candidates import Floats, Ints, Lists, Pairs, search, settle
-from earmark.geometry.cpu_backend import Cpu
+from earmark.geometry._candidates import Floats, Ints, Lists, Pairs, search, settle
+from earmark.geometry._cpu_backend import Cpu
 from earmark.geometry.kernels import TIE_SHARE
 from earmark.geometry.neighbours import SPARE, backend_for, check_k
 from earmark.geometry.spaces import Space

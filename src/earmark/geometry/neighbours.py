@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import InputError, MissingExtra, UsageError, require
-from earmark.geometry.candidates import Backend, Floats, Pairs, search
-from earmark.geometry.cpu_backend import Cpu
+from earmark.geometry._candidates import Backend, Floats, Pairs, search
+from earmark.geometry._cpu_backend import Cpu
 from earmark.geometry.spaces import Space
 from earmark.geometry.sweep import Neighbours, Progress
 from earmark.workers import Workers

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from earmark.errors import UsageError
 from earmark.geometry import kernels
-from earmark.geometry.candidates import (
+from earmark.geometry._candidates import (
     Floats,
     Folded,
     Ints,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from earmark.probes.contract import Responses, Task, TaskCard
-from earmark.probes.scoring import measured, not_applicable
+from earmark.probes._contract import Responses, Task, TaskCard
+from earmark.probes._scoring import measured, not_applicable
 from earmark.probes.tasks import TASKS, open_task, task_cards
 from earmark.scores import Row
 

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip
 from earmark.errors import UsageError, require
-from earmark.probes.contract import Responses
-from earmark.probes.scoring import (
+from earmark.probes._contract import Responses
+from earmark.probes._scoring import (
     RESAMPLES,
     draw_clips,
     join_notes,

@@ -25,12 +25,12 @@ from earmark.errors import InputError, require
 from earmark.extractors.contract import Extractor, ExtractorCard, Frames, Waveform
 from earmark.extractors.pretrained import fill, find, read_state, stripped, versioned
 from earmark.extractors.torch_models import Settings, device_of
-from earmark.probes import verification
-from earmark.probes.contract import Responses
-from earmark.probes.encoding import EncoderTask, codes_of, unit_vectors
-from earmark.probes.scoring import draw_clips, join_notes, mean_interval, measured, not_applicable, pair_clips
+from earmark.probes import _verification as verification
+from earmark.probes._contract import Responses
+from earmark.probes._encoding import EncoderTask, codes_of, unit_vectors
+from earmark.probes._scoring import draw_clips, join_notes, mean_interval, measured, not_applicable, pair_clips
+from earmark.probes._verification import Trials
 from earmark.probes.tasks import CARDS
-from earmark.probes.verification import Trials
 from earmark.scores import Row
 from earmark.specs import parse_spec
 from earmark.wording import counted

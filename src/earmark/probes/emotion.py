@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from earmark.corpora.clips import Clip
 from earmark.errors import InputError, UsageError
 from earmark.extractors.contract import Extractor, LayeredExtractor
-from earmark.probes.contract import Responses
-from earmark.probes.encoding import EncoderTask, LayerMean
-from earmark.probes.scoring import (
+from earmark.probes._contract import Responses
+from earmark.probes._encoding import EncoderTask, LayerMean
+from earmark.probes._scoring import (
     draw_clips,
     group_codes,
     join_notes,

@@ -26,10 +26,10 @@ from earmark.extractors.contract import Extractor
 from earmark.extractors.pretrained import load_model
 from earmark.extractors.spectrogram_transformer import AST
 from earmark.extractors.torch_models import Batch
-from earmark.probes.contract import Responses, Task
-from earmark.probes.encoding import EncoderTask
+from earmark.probes._contract import Responses, Task
+from earmark.probes._encoding import EncoderTask
+from earmark.probes._scoring import draw_clips, join_notes, mean_interval, measured, not_applicable, pair_clips
 from earmark.probes.retrieval import RetrievalTask, answers, chance, label_codes
-from earmark.probes.scoring import draw_clips, join_notes, mean_interval, measured, not_applicable, pair_clips
 from earmark.probes.tasks import CARDS
 from earmark.progress import Progress
 from earmark.scores import Row

@@ -25,7 +25,7 @@ from earmark.corpora.clips import Clip
 from earmark.embedding.hearing import listen
 from earmark.errors import EarmarkError, UsageError, require
 from earmark.extractors.contract import Waveform
-from earmark.probes.contract import Responses
+from earmark.probes._contract import Responses
 from earmark.progress import Progress, progress_bar
 from earmark.runs.engine import reason_of
 from earmark.workers import Workers, thread_count

@@ -29,10 +29,10 @@ from earmark.errors import EarmarkError, InputError
 from earmark.evaluation import compare, evaluate
 from earmark.extractors.contract import Extractor
 from earmark.generated.api import fidelity
-from earmark.probes.contract import Responses
-from earmark.probes.encoding import EncoderTask
+from earmark.probes._contract import Responses
+from earmark.probes._encoding import EncoderTask
+from earmark.probes._scoring import RESAMPLES, group_codes, join_notes, measured, not_applicable, pair_clips
 from earmark.probes.retrieval import PERMUTATIONS, RetrievalTask, answers, answers_without, chance, label_codes
-from earmark.probes.scoring import RESAMPLES, group_codes, join_notes, measured, not_applicable, pair_clips
 from earmark.probes.tasks import CARDS
 from earmark.scores import Row
 

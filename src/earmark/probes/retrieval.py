@@ -25,7 +25,7 @@ from earmark.calibrate.permutation import Null, against_null
 from earmark.corpora.clips import Clip
 from earmark.extractors.contract import Extractor
 from earmark.metrics.separation import gsr
-from earmark.probes.encoding import EncoderTask, codes_of, unit_vectors
+from earmark.probes._encoding import EncoderTask, codes_of, unit_vectors
 
 __all__ = ["PERMUTATIONS", "RetrievalTask", "answers", "answers_without", "chance", "label_codes"]
 

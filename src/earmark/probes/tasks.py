@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from earmark.errors import InputError
-from earmark.probes.contract import Task, TaskCard
+from earmark.probes._contract import Task, TaskCard
 from earmark.registry import Registry
 from earmark.specs import parse_spec
 

@@ -22,7 +22,7 @@ from earmark.errors import InputError, require
 from earmark.extractors.catalogue import CARDS
 from earmark.extractors.pretrained import Checkpoint, find, load_model, versioned
 from earmark.extractors.torch_models import Settings, device_of
-from earmark.probes.contract import Responses
+from earmark.probes._contract import Responses
 from earmark.progress import Progress, progress_bar
 from earmark.runs.engine import reason_of
 from earmark.wording import counted

@@ -10,11 +10,11 @@ from __future__ import annotations
 from functools import cache
 
 from earmark.errors import UsageError, did_you_mean
-from earmark.published.checks import Recomputation, check
+from earmark.published._checks import Recomputation, check
+from earmark.published._papers import PAPERS, Paper, PrintedTable, read, table, tables
+from earmark.published._printed_rows import SETS
+from earmark.published._repeats import Repeat, counted_as_measured, find_repeats, flagged
 from earmark.published.families import codec_family, families, vocsim_family, vocsim_kind
-from earmark.published.papers import PAPERS, Paper, PrintedTable, read, table, tables
-from earmark.published.printed_rows import SETS
-from earmark.published.repeats import Repeat, counted_as_measured, find_repeats, flagged
 from earmark.scores import Scores
 
 __all__ = [

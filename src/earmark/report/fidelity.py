@@ -17,7 +17,7 @@ from earmark.generated.metrics import LITERAL
 from earmark.generated.metrics import facts as fidelity_facts
 from earmark.report.figures import fidelity as figures
 from earmark.report.figures.style import as_svg
-from earmark.report.html import shell
+from earmark.report.html import _shell as shell
 from earmark.report.metric_text import facts, interval, number
 from earmark.scores import PointKey, Row
 from earmark.tables import MISSING, aligned, write_columns

@@ -27,9 +27,9 @@ from earmark.report.answer import lead
 from earmark.report.ranking import ClipCount, Ranking, SharedClips, lost_said, rank
 from earmark.report.score_index import ranked
 from earmark.report.score_index import subset as subset_of
-from earmark.representations import evaluate as measuring
-from earmark.representations.folder import load_vectors
-from earmark.representations.systems import System
+from earmark.representations import _evaluate as measuring
+from earmark.representations._folder import load_vectors
+from earmark.representations._systems import System
 from earmark.runs.folder import read_clips, read_record
 from earmark.runs.store import Cache
 from earmark.scores import KEY, Row, Scores, load_scores, metric_facts

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from earmark.corpora.subsets import PreparedSubset
 from earmark.embedding.hearing import hear
-from earmark.representations import embed, evaluate
-from earmark.representations.record import Work
-from earmark.representations.systems import Model, System, parts_by_model
+from earmark.representations import _embed as embed
+from earmark.representations import _evaluate as evaluate
+from earmark.representations._record import Work
+from earmark.representations._systems import Model, System, parts_by_model
 from earmark.runs.engine import Failure
 from earmark.runs.packs import Records
 from earmark.runs.plan import PlannedStep

@@ -19,9 +19,10 @@ from earmark.report.content import CloseUp, CopyNote, Durations, FileNote, Overl
 from earmark.report.correlations import metric_correlations
 from earmark.report.html import write_report
 from earmark.report.score_index import ScoreIndex
-from earmark.representations import comparisons, sequences
+from earmark.representations import _sequences as sequences
+from earmark.representations import comparisons
+from earmark.representations._folder import load_points, load_vectors, open_clips
 from earmark.representations.config import RunConfig
-from earmark.representations.folder import load_points, load_vectors, open_clips
 from earmark.runs import folder
 from earmark.scores import Row, Scores, load_scores
 from earmark.wording import listed

@@ -15,13 +15,15 @@ from earmark.corpora.clips import Corpus, groups_of
 from earmark.corpora.subsets import PreparedSubset, clip_count, open_corpora, prepare
 from earmark.errors import EarmarkError, InputError
 from earmark.progress import progress_bar
-from earmark.representations import comparisons, embed, evaluate
+from earmark.representations import _embed as embed
+from earmark.representations import _evaluate as evaluate
+from earmark.representations import comparisons
+from earmark.representations._copies import note_on_copies, remark_on_copies, settle_copies
+from earmark.representations._folder import read_finished, vectors_kind
+from earmark.representations._record import Work, describe_vectors, keep_finished, record_of, write_tables
+from earmark.representations._systems import Model, System, parts_by_model, systems_of
 from earmark.representations.config import RunConfig
-from earmark.representations.copies import note_on_copies, remark_on_copies, settle_copies
-from earmark.representations.folder import read_finished, vectors_kind
 from earmark.representations.plan import make_plan
-from earmark.representations.record import Work, describe_vectors, keep_finished, record_of, write_tables
-from earmark.representations.systems import Model, System, parts_by_model, systems_of
 from earmark.runs import folder
 from earmark.runs.engine import Failure, Tick
 from earmark.runs.packs import LostPacks, Records, read_records

@@ -7,11 +7,11 @@ every format exactly. Columns are only ever added at the end, so files of older 
 
 from __future__ import annotations
 
+from earmark.scores._rules import RULES, VOCSIM_SUBSETS, Rule, VocSimSubset, aggregate, find_rule, harmonic_mean
+from earmark.scores._table import PointKey, Scores, load_scores, merge, read_scores
 from earmark.scores.metrics import METRICS, Metric, metric, metric_facts
 from earmark.scores.metrics import Metric as MetricFacts
 from earmark.scores.rows import COLUMNS, KEY, Measurement, Row
-from earmark.scores.rules import RULES, VOCSIM_SUBSETS, Rule, VocSimSubset, aggregate, find_rule, harmonic_mean
-from earmark.scores.table import PointKey, Scores, load_scores, merge, read_scores
 from earmark.scores.validation import PROTOCOLS, STATUS_MARKS, STATUSES, WITH_VALUE, validate
 
 __all__ = [

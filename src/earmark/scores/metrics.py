@@ -43,7 +43,7 @@ FAMILIES: dict[str, tuple[str, str]] = {
     ),
     "overall": ("earmark.codecs.overall", "overall overall_unsaturated"),
     "reported": (
-        "earmark.scores.reported",
+        "earmark.scores._reported",
         "wer dwer eer min_dcf speaker_similarity er_accuracy aec_map accuracy top5_accuracy triplet_accuracy kbps "
         "entropy_kbps bd_rate delay_ms encode_rtf decode_rtf token_usage token_entropy token_perplexity parameters_m "
         "macs_g peak_memory_gb",

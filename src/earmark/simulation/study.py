@@ -33,8 +33,8 @@ from earmark.runs.engine import work_through
 from earmark.runs.journal import Journal, Trial, TrialScore
 from earmark.runs.pool import make_pool
 from earmark.scores import Row, Scores
-from earmark.simulation.designs import DESIGNS, Sample, design_named, draw
-from earmark.simulation.former import swap_p_value
+from earmark.simulation._designs import DESIGNS, Sample, design_named, draw
+from earmark.simulation._former import swap_p_value
 from earmark.tables import csv_text
 
 Floats = NDArray[np.float64]

@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-from earmark.submissions.cards import Dataset, Kind, SystemCard, card_from, combined, plain_card
-from earmark.submissions.documents import Document, Provenance, read_document, schema
-from earmark.submissions.problems import Problem, Refused
+from earmark.submissions._cards import Dataset, Kind, SystemCard, card_from, combined, plain_card
+from earmark.submissions._documents import Document, Provenance, read_document, schema
+from earmark.submissions._problems import Problem, Refused
+from earmark.submissions._strictness import Limits
 from earmark.submissions.rules import KnownBoard, Verdict, check, enforce, known_boards
-from earmark.submissions.strictness import Limits
 
 __all__ = [
     "Dataset",

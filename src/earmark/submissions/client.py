@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 from earmark._version import __version__
 from earmark.errors import EarmarkError, InputError, UsageError
-from earmark.submissions.problems import Problem
+from earmark.submissions._problems import Problem
 
 __all__ = ["BoardClient", "BoardRefusal", "Receipt", "checked_address", "problems_in", "sends_in_the_open"]
 

@@ -9,8 +9,8 @@ from earmark import published
 from earmark.published import PAPERS, codec_family, vocsim_family
 from earmark.scores import Scores
 from earmark.scores.rows import distinct
-from earmark.submissions.cards import SystemCard
-from earmark.submissions.documents import Document
+from earmark.submissions._cards import SystemCard
+from earmark.submissions._documents import Document
 
 __all__ = ["PUBLISHED_BOARDS", "published_document"]
 

@@ -22,10 +22,10 @@ from earmark.errors import EarmarkError, did_you_mean, quoted
 from earmark.scores import RULES, VOCSIM_SUBSETS, Row, metric_facts
 from earmark.scores.spelling import mean_over
 from earmark.scores.validation import table_problems
-from earmark.submissions.cards import SystemCard
-from earmark.submissions.documents import Document
-from earmark.submissions.problems import Problem, Refused
-from earmark.submissions.strictness import Limits
+from earmark.submissions._cards import SystemCard
+from earmark.submissions._documents import Document
+from earmark.submissions._problems import Problem, Refused
+from earmark.submissions._strictness import Limits
 from earmark.submissions.texts import fault_of
 from earmark.wording import counted
 

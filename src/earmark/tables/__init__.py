@@ -3,6 +3,8 @@
 Table([Column("system", "left"), Column("P@1", unit="%", format=NumberFormat(1, percent=True))], rows).to_text()
 """
 
+from earmark.tables._table import Cell, Column, Table
+from earmark.tables._text import aligned, one_line, plain
 from earmark.tables.files import (
     CsvLine,
     csv_text,
@@ -16,8 +18,6 @@ from earmark.tables.files import (
     write_csv,
 )
 from earmark.tables.numbers import MINUS, MISSING, NumberFormat, p_value_text
-from earmark.tables.table import Cell, Column, Table
-from earmark.tables.text import aligned, one_line, plain
 
 __all__ = [
     "MINUS",

@@ -6,7 +6,7 @@ import base64
 import html
 from collections.abc import Iterable, Sequence
 
-from earmark.tables.text import plain
+from earmark.tables._text import plain
 
 _VOID = frozenset({"img", "input", "meta", "br"})
 _SPACES = "\n\t\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"

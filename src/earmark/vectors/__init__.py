@@ -10,7 +10,7 @@ looked at here: the evaluation does, and can then say which clips are affected.
 
 from __future__ import annotations
 
-from earmark.vectors.reading import join, read_labelled, read_labels, read_vectors
-from earmark.vectors.values import Joined, Labels, Matrix, Vectors
+from earmark.vectors._reading import join, read_labelled, read_labels, read_vectors
+from earmark.vectors._values import Joined, Labels, Matrix, Vectors
 
 __all__ = ["Joined", "Labels", "Matrix", "Vectors", "join", "read_labelled", "read_labels", "read_vectors"]

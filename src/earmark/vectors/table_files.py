@@ -13,6 +13,7 @@ import numpy as np
 
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean, quoted, require
 from earmark.tables import CsvLine, read_csv
+from earmark.vectors._values import Labels, Matrix, Vectors, as_matrix, labels_of, vectors_of
 from earmark.vectors.columns import (
     Asked,
     NamelessColumns,
@@ -26,7 +27,6 @@ from earmark.vectors.columns import (
     roles_of,
 )
 from earmark.vectors.texts import Texts, as_text, is_number
-from earmark.vectors.values import Labels, Matrix, Vectors, as_matrix, labels_of, vectors_of
 
 _OPENING = 65  # rows that are looked at before the first is taken for a heading or a vector
 _PARQUET = ("Parquet files", "parquet")

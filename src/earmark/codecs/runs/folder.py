@@ -23,8 +23,8 @@ from typing import Any
 
 from earmark._version import __version__
 from earmark.codecs.contract import CodecCard, Measured
+from earmark.codecs.runs._systems import CodecSystem
 from earmark.codecs.runs.state import ClipResult, CodecWork
-from earmark.codecs.runs.systems import CodecSystem
 from earmark.codecs.submission import codec_document, to_json
 from earmark.corpora.subsets import PreparedSubset
 from earmark.errors import EarmarkError, InputError

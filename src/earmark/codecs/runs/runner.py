@@ -19,17 +19,17 @@ from typing import Any
 import numpy as np
 
 from earmark._version import __version__
-from earmark.codecs.adapted import Adapted
+from earmark.codecs._adapted import Adapted
 from earmark.codecs.clip_work import MOST_SECONDS
 from earmark.codecs.contract import CATEGORIES, Category, Codec, CodecCard
-from earmark.codecs.runs.aggregate import mean_rows, subset_rows
-from earmark.codecs.runs.calibrate import choose_samples, known_delay
-from earmark.codecs.runs.code import code_and_measure
+from earmark.codecs.runs._aggregate import mean_rows, subset_rows
+from earmark.codecs.runs._calibrate import choose_samples, known_delay
+from earmark.codecs.runs._code import code_and_measure
+from earmark.codecs.runs._listen import open_tasks, task_rows
+from earmark.codecs.runs._systems import open_systems
 from earmark.codecs.runs.config import CodecConfig
 from earmark.codecs.runs.folder import write_results
-from earmark.codecs.runs.listen import open_tasks, task_rows
 from earmark.codecs.runs.state import CodecWork
-from earmark.codecs.runs.systems import open_systems
 from earmark.codecs.signal import CORE, require_packages
 from earmark.corpora.clips import Clip, Corpus, length_of
 from earmark.corpora.subsets import PreparedSubset, clip_count, open_corpora, prepare

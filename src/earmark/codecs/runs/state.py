@@ -10,8 +10,8 @@ from typing import NamedTuple
 from earmark.codecs.alignment import Delay
 from earmark.codecs.clip_work import Known
 from earmark.codecs.contract import Category, Measured
+from earmark.codecs.runs._systems import CodecSystem
 from earmark.codecs.runs.config import CodecConfig
-from earmark.codecs.runs.systems import CodecSystem
 from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.subsets import PreparedSubset
 from earmark.runs.engine import Ledger

@@ -11,7 +11,7 @@ Both waveforms have one rate and one length and are already aligned (`earmark.co
 
 from __future__ import annotations
 
+from earmark.codecs.signal._sound import Sound
 from earmark.codecs.signal.measuring import CORE, EXTRA, METRICS, Definitions, measure, require_packages
-from earmark.codecs.signal.sound import Sound
 
 __all__ = ["CORE", "EXTRA", "METRICS", "Definitions", "Sound", "measure", "require_packages"]

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from earmark.codecs.contract import CATEGORIES, Category, Measured
-from earmark.codecs.signal import intelligibility, opinion, pitch, quality, spectral, waveform  # noqa: F401
-from earmark.codecs.signal.sound import Pair, Sound
-from earmark.codecs.signal.waveform import gain_matched
+from earmark.codecs.signal import _intelligibility as intelligibility  # noqa: F401
+from earmark.codecs.signal._sound import Pair, Sound
+from earmark.codecs.signal._waveform import gain_matched
 from earmark.errors import InputError, MissingExtra, UsageError, did_you_mean, require
 from earmark.metrics.catalogue import find, is_path
 from earmark.scores.metrics import METRICS as RECORDS

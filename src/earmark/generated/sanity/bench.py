@@ -18,8 +18,8 @@ from earmark.generated.balls import Reference
 from earmark.generated.measure import measure
 from earmark.generated.metrics import NETWORK
 from earmark.generated.sanity import rules
+from earmark.generated.sanity._data import CHECKS, DEFAULT_N, Floats, Grid, Pair, draw_pair, value_text
 from earmark.generated.sanity.columns import Column, choose, neighbours_of, own_values
-from earmark.generated.sanity.data import CHECKS, DEFAULT_N, Floats, Grid, Pair, draw_pair, value_text
 from earmark.generated.sanity.rules import Edition, Kind
 from earmark.generated.sanity.table import Sanity, judged
 from earmark.progress import progress_bar

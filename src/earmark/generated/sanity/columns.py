@@ -18,7 +18,7 @@ import numpy as np
 
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.generated.metrics import LITERAL, LITERALS, METRICS
-from earmark.generated.sanity.data import CHECKS, Floats, draw_pair
+from earmark.generated.sanity._data import CHECKS, Floats, draw_pair
 from earmark.generated.sanity.rules import Kind
 from earmark.registry import load_path
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from earmark.generated.sanity import criteria
-from earmark.generated.sanity.criteria import Criterion
-from earmark.generated.sanity.data import CHECKS
+from earmark.generated.sanity import _criteria as criteria
+from earmark.generated.sanity._criteria import Criterion
+from earmark.generated.sanity._data import CHECKS
 
 Kind = Literal["fidelity", "coverage"]
 Edition = Literal["amended", "original"]

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from earmark.errors import UsageError
 from earmark.evaluation import study_hubness
+from earmark.generated._gicdm import Work, adjust, fit_scale, scales_of
 from earmark.generated.balls import Balls, Pair, Reference
-from earmark.generated.gicdm import Work, adjust, fit_scale, scales_of
 from earmark.generated.measure import measure
 from earmark.generated.metrics import BALLS, METRICS
-from earmark.generated.sanity.data import Floats, generator, on_sphere
+from earmark.generated.sanity._data import Floats, generator, on_sphere
 from earmark.geometry import spaces
 from earmark.geometry.corrections import Correction
 from earmark.geometry.hubness import antihub_rate, hub_ratio, k_occurrences

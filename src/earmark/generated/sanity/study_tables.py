@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from earmark.generated.sanity.data import Floats
+from earmark.generated.sanity._data import Floats
 from earmark.generated.sanity.studies import Components, Convergence, Corrections, Crossover, Dimension, Hypersphere
 from earmark.tables import aligned, csv_text
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from earmark.generated.sanity import rules
+from earmark.generated.sanity._criteria import PASSED, Curve, Outcome, merge
+from earmark.generated.sanity._data import CHECKS, Grid, value_text
 from earmark.generated.sanity.columns import Column
-from earmark.generated.sanity.criteria import PASSED, Curve, Outcome, merge
-from earmark.generated.sanity.data import CHECKS, Grid, value_text
 from earmark.generated.sanity.rules import GROUPS, CellName, Edition, Line
 from earmark.published import read
 from earmark.runs.journal import Trial, TrialScore

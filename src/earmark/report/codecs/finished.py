@@ -13,7 +13,7 @@ from earmark.codecs.aggregate import compare
 from earmark.codecs.contract import CodecCard, Measured
 from earmark.codecs.runs.folder import clip_values, read_cards, read_codec_record
 from earmark.errors import InputError, UsageError, did_you_mean
-from earmark.report.codecs.comparison import (
+from earmark.report.codecs._comparison import (
     Comparison,
     Difference,
     Failures,

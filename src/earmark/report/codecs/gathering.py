@@ -17,7 +17,7 @@ from earmark.codecs.runs.state import BLOB
 from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.subsets import choose_subsets, open_corpora
 from earmark.errors import EarmarkError, InputError
-from earmark.report.codecs.comparison import (
+from earmark.report.codecs._comparison import (
     CodecReport,
     Failed,
     Heard,

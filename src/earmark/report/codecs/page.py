@@ -7,9 +7,9 @@ from pathlib import Path
 
 from earmark._version import __version__
 from earmark.errors import InputError
-from earmark.report.audio_player import Sound, cut
-from earmark.report.codecs import tables
-from earmark.report.codecs.comparison import (
+from earmark.report._audio_player import Sound, cut
+from earmark.report.codecs import _tables as tables
+from earmark.report.codecs._comparison import (
     LADDER,
     CodecReport,
     Comparison,
@@ -20,11 +20,11 @@ from earmark.report.codecs.comparison import (
 )
 from earmark.report.codecs.text import left_out_text, shown_value
 from earmark.report.correlations import metric_correlations
+from earmark.report.figures._heatmaps import correlation_map
 from earmark.report.figures.codecs import Line, difference_png, rate_distortion, steps
-from earmark.report.figures.heatmaps import correlation_map
 from earmark.report.figures.style import as_svg, library
-from earmark.report.html.clips import small, sound_parts
-from earmark.report.html.shell import footer, whole_page, write_page
+from earmark.report.html._clips import small, sound_parts
+from earmark.report.html._shell import footer, whole_page, write_page
 from earmark.scores import Row, Scores
 from earmark.submissions import Dataset
 from earmark.tables import plain

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from earmark.codecs.contract import CodecCard
 from earmark.codecs.rate_distortion import Point
-from earmark.report.codecs.comparison import (
+from earmark.report.codecs._comparison import (
     LADDER,
     BdRate,
     Comparison,

@@ -1,8 +1,8 @@
 """Figures, each a pure function that returns a matplotlib Figure; they need the extra `plots`."""
 
-from earmark.report.figures.heatmaps import correlation_map, lift_plot, lift_systems, score_heatmap
-from earmark.report.figures.points import confusion, projection, spectrogram_png
-from earmark.report.figures.properties import trends
+from earmark.report.figures._heatmaps import correlation_map, lift_plot, lift_systems, score_heatmap
+from earmark.report.figures._points import confusion, projection, spectrogram_png
+from earmark.report.figures._properties import trends
 from earmark.report.figures.style import as_svg, save
 
 __all__ = [

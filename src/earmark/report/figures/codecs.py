@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.report.codecs.comparison import Comparison
+from earmark.report.codecs._comparison import Comparison
 from earmark.report.figures import style
 from earmark.report.metric_text import facts
 from earmark.scores import Row

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.report._projection import project
 from earmark.report.figures import style
 from earmark.report.hubs import HubView
 from earmark.report.metric_text import facts
-from earmark.report.projection import project
 from earmark.report.score_index import ScoreIndex, as_index, subset
 from earmark.scores import Row, Scores
 from earmark.wording import counted

@@ -9,8 +9,8 @@ import numpy as np
 from earmark.report import figures
 from earmark.report.figures.hubness import neighbourhood, occurrences
 from earmark.report.figures.style import library
-from earmark.report.html.results import number_cell
-from earmark.report.html.shell import footer, whole_page, write_page
+from earmark.report.html._results import number_cell
+from earmark.report.html._shell import footer, whole_page, write_page
 from earmark.report.hubs import HubView, distribution, hub_counts
 from earmark.report.metric_text import facts, number
 from earmark.scores import Row

@@ -1,0 +1,254 @@
+"""One distance: for each correction sweep once for every metric, calibrate, tabulate."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark._version import __version__
+from earmark.calibrate import bootstrap as resampling
+from earmark.calibrate import deletions, permutation
+from earmark.evaluation._from_sweep import (
+    ClassPairs,
+    Evaluated,
+    clusters_of,
+    from_pairs,
+    from_sweep,
+    not_applicable,
+    not_under,
+)
+from earmark.evaluation._intervals import IntervalPlan, plan_intervals
+from earmark.evaluation._own_metrics import own_metrics
+from earmark.evaluation.data import Data
+from earmark.evaluation.options import Options
+from earmark.geometry import spaces
+from earmark.geometry.corrections import Correction, Neighbourhoods, factors_of, on_sphere
+from earmark.geometry.factors import Factors
+from earmark.geometry.spaces import Space
+from earmark.geometry.sweep import Swept, Wanted, sweep
+from earmark.metrics import catalogue
+from earmark.progress import progress_bar
+from earmark.scores import Row, Scores, metric_facts
+
+Floats = NDArray[np.float64]
+
+CLASS_SUMS = frozenset({"own_mean", "other_mean", "class_pairs"})
+"""What is made of summed distances to classes."""
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """A space, how its distances are corrected, and what a reader should know of it."""
+
+    distance: str
+    correction: Correction
+    space: Space
+    factors: Factors | None
+    notes: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        return self.distance if self.correction.name == "none" else f"{self.distance} {self.correction}"
+
+
+KeepLists = Callable[[str, str, NDArray[np.int64]], None]  # (distance, correction, neighbours as given rows [N, k])
+
+
+def measure(
+    data: Data, distance: str, options: Options, where: dict[str, str], keep_lists: KeepLists | None = None
+) -> Iterator[Scores]:
+    """The scores of one distance under each correction; vectors are prepared and neighbours found once for all."""
+    plain: Space | None = None
+    near: Neighbourhoods | None = None
+    for correction in options.correct:
+        started = time.perf_counter()
+        if correction.too_few(data.layout.n):
+            yield _refused(data, distance, correction, options, where)
+            continue
+        if correction.name == "sphere":
+            space = _prepare(on_sphere(data.vectors), data, distance, options)
+        else:
+            space = plain = plain or _prepare(data.vectors, data, distance, options)
+        factors = None
+        if not correction.keeps_points:
+            near = near or Neighbourhoods(
+                space, data.layout, options.correct,
+                threads=options.threads, memory=options.memory, device=options.device,
+            )  # fmt: skip
+            passes = 1 + correction.iterations if correction.name == "icdm" else 1
+            with progress_bar(
+                options.progress, passes * space.n, f"{distance} {correction}: neighbourhoods", "row"
+            ) as tick:
+                factors = factors_of(correction, near, progress=tick)
+        setting = _Setting(distance, correction, space, factors, (*data.notes, *_flat_notes(space)))
+        yield _measure(data, setting, options, where, started, keep_lists)
+
+
+def _prepare(vectors: NDArray[Any], data: Data, distance: str, options: Options) -> Space:
+    return spaces.prepare(vectors, distance, order=data.order, ties=options.ties, threads=options.threads)
+
+
+def _flat_notes(space: Space) -> list[str]:
+    kind = "zero" if space.distance == "cosine" else "constant"
+    flat = int(space.flat.sum())
+    return [f"{flat} {kind} vectors have no direction: their distance to all is 1"] if flat else []
+
+
+def _measure(
+    data: Data, setting: _Setting, options: Options, where: dict[str, str], started: float,
+    keep_lists: KeepLists | None,
+) -> Scores:  # fmt: skip
+    names, ks = catalogue.plan(options.metrics, options.k)
+    layout, threads, space = data.layout, options.threads, setting.space
+    refused = not_under(setting.correction, names)
+    needed = catalogue.needs([*(name for name in names if name not in refused), *(["P@k"] if ks else [])])
+    if catalogue.needs(filter(catalogue.is_own, names)) & {"neighbours", "neighbour_distances"}:
+        needed |= {"occurrences"}  # lists as deep as theirs
+    if layout.classes < 2:
+        needed -= CLASS_SUMS
+    counts = None
+    if options.bootstrap:
+        counts = resampling.resample(layout.order, layout.groups, options.bootstrap, options.seed)
+    protocols = _protocols(options)
+    usable = tuple(name for name in names if name not in refused)
+    intervals = plan_intervals(layout, usable, len(protocols), options)
+    pairs = ClassPairs(protocols, layout.classes, options.bootstrap)
+    depth = intervals.depth(max((*ks, options.hub_k if "occurrences" in needed else 1)))
+    if options.permutations:
+        depth = max(depth, permutation.neighbours_needed(layout))
+    wanted = Wanted(
+        neighbours=depth,
+        farthest="farthest_same" in needed,
+        class_sums=bool(needed & CLASS_SUMS),
+        across_groups=options.across_groups,
+        weights=counts if "class_pairs" in needed else None,
+        visit_class=pairs.visit if "class_pairs" in needed else None,
+        units=intervals.units.of if intervals.jackknife else None,
+        keep_sums=intervals.keep_sums and bool(needed & CLASS_SUMS),
+    )
+    swept: dict[str, Swept] = {}
+    if needed - catalogue.FROM_POINTS:
+        with progress_bar(options.progress, layout.n, f"{setting.title}: distances", "row") as tick:
+            swept = sweep(
+                space, layout, wanted,
+                factors=setting.factors, threads=threads, memory=options.memory, progress=tick,
+            )  # fmt: skip
+    without: dict[str, dict[str, Floats]] = {}
+    if swept and intervals.jackknife:
+        with progress_bar(options.progress, 1, f"{setting.title}: intervals", "") as tick:
+            without = deletions.leave_out(
+                space, layout, swept, intervals.units, intervals.metrics, ks, hub_k=options.hub_k,
+                factors=setting.factors, threads=threads, memory=options.memory,
+            )  # fmt: skip
+            tick(1)
+    items: dict[str, list[Evaluated | Row]] = {name: [] for name in protocols}
+    for name in protocols:
+        if swept:
+            left = without.get(name, {})
+            for item in from_sweep(swept[name], pairs, name, names, ks, layout, counts, options.hub_k, refused):
+                items[name].append(item if isinstance(item, Row) else replace(item, without=left.get(item.metric)))
+        else:
+            items[name] += [not_applicable(metric, why) for metric, why in refused.items() if from_pairs(metric)]
+        items[name] += own_metrics(data, swept.get(name), names, options.hub_k, refused, counts, name)
+    items["all"] += clusters_of(space, layout, names, options, setting.title, refused)
+    nulls: dict[str, dict[str, Floats]] = {}
+    scheme = permutation.scheme_of(layout)
+    calibrated = (frozenset(names) - frozenset(refused)) & permutation.CALIBRATED
+    usable_ks = tuple(k for k in ks if k < layout.n)
+    if options.permutations and swept and (calibrated or usable_ks):
+        with progress_bar(options.progress, 1.0, f"{setting.title}: permutations", "") as tick:
+            nulls = permutation.null_distributions(
+                space, layout, swept, calibrated, usable_ks, options.permutations,
+                scheme=scheme, factors=setting.factors,
+                seed=options.seed, threads=threads, memory=options.memory, progress=tick,
+            )  # fmt: skip
+    base = _base(data, setting.distance, setting.correction, options, where, time.perf_counter() - started)
+    rows, per_point, per_unit = [], {}, {}
+    key = setting.distance, str(setting.correction)
+    for name, measured in items.items():
+        for item in measured:
+            row = _row(item, name, base, nulls.get(name, {}), setting.notes, intervals, scheme, options.permutations)
+            rows.append(row)
+            if options.per_unit and isinstance(item, Evaluated) and item.without is not None:
+                by_row = intervals.units.kind == "clip"
+                per_unit[(*key, name, item.metric)] = layout.to_rows(item.without) if by_row else item.without
+            if options.per_point and isinstance(item, Evaluated) and item.points is not None:
+                values = np.full(data.rows, np.nan)
+                values[data.order] = item.points
+                per_point[(*key, name, item.metric)] = values
+        if options.per_point and name in swept:
+            per_point[(*key, name, "nearest_row")] = _nearest_rows(data, swept[name])
+    if keep_lists is not None and swept:
+        keep_lists(*key, layout.to_rows(data.order[swept["all"].neighbours.places]))
+    return Scores(rows=tuple(rows), per_point=per_point, per_unit=per_unit)
+
+
+def _protocols(options: Options) -> tuple[str, ...]:
+    return ("all", "across_groups") if options.across_groups else ("all",)
+
+
+def _base(
+    data: Data, distance: str, correction: Correction, options: Options, where: dict[str, str], seconds: float
+) -> dict[str, Any]:
+    """The cells that all rows of one distance and correction share."""
+    measure = distance if correction.name == "none" else f"{distance} {correction}"
+    text = f"{data.digest} {measure} {options.fingerprint()} {__version__}"
+    return {
+        **where, "distance": distance, "correction": str(correction), "seconds": seconds, "version": __version__,
+        "inputs": hashlib.sha256(text.encode()).hexdigest(),
+    }  # fmt: skip
+
+
+def _refused(data: Data, distance: str, correction: Correction, options: Options, where: dict[str, str]) -> Scores:
+    """Rows without values: there are too few points for the correction."""
+    names, ks = catalogue.plan(options.metrics, options.k)
+    base = _base(data, distance, correction, options, where, 0.0)
+    reason = correction.too_few(data.layout.n)
+    return Scores(
+        tuple(
+            _row(not_applicable(metric, reason), protocol, base, {}, (), None)
+            for protocol in _protocols(options)
+            for metric in (*(f"P@{k}" for k in ks), *names)
+            if protocol == "all" or from_pairs(metric)
+        )
+    )
+
+
+def _nearest_rows(data: Data, swept: Swept) -> Floats:
+    """The given row of each given row's nearest neighbour; NaN where there is none."""
+    nearest = swept.neighbours.places[:, 0]
+    rows = np.full(data.rows, np.nan)
+    rows[data.order] = np.where(nearest >= 0, data.order[nearest], np.nan)
+    return rows
+
+
+def _row(
+    item: Evaluated | Row, protocol: str, base: dict[str, Any], nulls: dict[str, Floats], notes: Iterable[str],
+    intervals: IntervalPlan | None, scheme: permutation.Scheme | None = None, permutations: int = 0,
+) -> Row:  # fmt: skip
+    if catalogue.is_own(item.metric):
+        known = f"{base['inputs']} {catalogue.digest([item.metric])}"
+        base = base | {"inputs": hashlib.sha256(known.encode()).hexdigest()}
+    if isinstance(item, Row):
+        return Row(metric=item.metric, protocol=protocol, status=item.status, reason=item.reason, **base)
+    cells, remark = ({}, "") if intervals is None else intervals.cells(item)
+    shuffled = nulls.get(item.metric)
+    if scheme is not None and shuffled is not None and np.isfinite(shuffled).any():
+        null = permutation.against_null(
+            item.value, shuffled,
+            higher_is_better=metric_facts(item.metric).higher_is_better, exact=scheme.exact(permutations),
+        )  # fmt: skip
+        cells |= {
+            "baseline": null.baseline, "baseline_low": null.low, "baseline_high": null.high, "lift": null.lift,
+            "p_value": null.p_value if scheme.testable else None, "shuffle": scheme.name, "baseline_error": null.error,
+        }  # fmt: skip
+    if scheme is not None and permutations and permutation.has_null(item.metric):
+        notes = [*notes, *scheme.notes(permutations)]
+    reason = "; ".join(filter(None, [*notes, item.reason, remark]))
+    return Row(metric=item.metric, protocol=protocol, value=item.value, n=item.n, reason=reason, **cells, **base)

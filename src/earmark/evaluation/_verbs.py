@@ -1,0 +1,139 @@
+"""Evaluate vectors with labels, and hubness of vectors without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.errors import InputError
+from earmark.evaluation._measure import KeepLists, measure
+from earmark.evaluation.data import Data, check, kept_for_reading, unlabelled
+from earmark.evaluation.options import HUB_K, Options, as_counts, as_names, byte_count, kind_of_intervals, whole
+from earmark.geometry import spaces
+from earmark.geometry.corrections import Correction, parse_all
+from earmark.metrics.catalogue import HUBNESS
+from earmark.scores import Scores
+from earmark.scores.spelling import refuse_reserved
+from earmark.workers import thread_count
+
+
+def evaluate(
+    vectors: Any, labels: Any, *, distance: str | Sequence[str] = "cosine",
+    metrics: str | Sequence[str] | None = None, k: int | Sequence[int] = (1, 5), permutations: int = 0,
+    intervals: str | None = None, bootstrap: int = 0, groups: Any = None, across_groups: bool = False,
+    min_class_size: int = 2, ties: spaces.Ties = "average", hub_k: int = HUB_K, seed: int = 0,
+    per_point: bool = False, per_unit: bool = False, ids: Sequence[str] | None = None,
+    correct: str | Sequence[str] = "none", device: str = "auto", memory: str | int = "2GB",
+    threads: int | None = None, system: str = "", subset: str = "", suite: str = "", progress: bool = False,
+) -> Scores:  # fmt: skip
+    """Measure how well `vectors` [N, D] keep clips of one label together; returns Scores.
+
+    Args:
+        vectors: One row for each clip.
+        labels: One for each row; None, NaN, pandas.NA, a masked entry or "" is unlabelled: dropped and counted.
+        distance: One or several of cosine, euclidean, spearman.
+        metrics: Names, in a list or with commas, or "all"; None is all but clustering (k-means, UMAP + HDBSCAN).
+        k: The k of P@k, one or several.
+        permutations: Shuffles of the labels, as groups allow: each score gets a chance baseline, a lift and a p-value.
+        intervals: "jackknife" (the default: each clip, or each group, is left out as query and as candidate),
+            "bootstrap" (queries are drawn and the candidates stay as they are: the interval is about other queries in
+            this collection, and too narrow for another collection) or "none".
+        bootstrap: Resamples of the queries; a number chooses that kind of interval.
+        groups: The speaker, bird or recording of each row: the unit of intervals and tests.
+        across_groups: Also leave out all pairs of one group, as protocol "across_groups".
+        min_class_size: Smaller classes are dropped, from queries and candidates alike.
+        ties: Ranks of equal values under spearman: "average", or "ordinal" as in published numbers.
+        hub_k: Neighbours that the measures of hubness count.
+        seed: Seed of shuffles, resamples and k-means.
+        per_point: Keep the value of every point in `Scores.per_point`.
+        per_unit: Keep the value without each clip, or group, in `Scores.per_unit`.
+        ids: Names of the rows.
+        correct: One or several hubness corrections: none, sphere, ls, nicdm, icdm, csls, mp, dsl, with parameters as in
+            "icdm:k=20,iterations=5". Each gives rows of its own, from distances corrected on the fly.
+        device: Where the neighbours that a correction rests on are searched: cpu, cuda, or auto (a GPU if there is one
+            and it pays).
+        memory: Budget for tiles and batches, beside the vectors: "2GB", or a number of bytes.
+        threads: Threads at work; None is one for each core. No result depends on it.
+        system: Name of the model, for the column `system`.
+        subset: Name of the data, for the column `subset`.
+        suite: Name of the suite, for the column `suite`.
+        progress: Whether a bar on stderr shows how far the work is.
+
+    >>> evaluate(X, labels, distance=["cosine", "euclidean"], permutations=1000).value("P@1", distance="cosine")
+    """
+    refuse_reserved(subset, "subset")
+    kind, resamples = kind_of_intervals(intervals, bootstrap)
+    options = Options(
+        distance=as_names(distance, "distance"), correct=parse_all(correct), k=as_counts(k, "k"), hub_k=hub_k,
+        metrics=None if metrics is None else as_names(metrics, "metrics"), permutations=permutations, intervals=kind,
+        bootstrap=resamples, across_groups=across_groups, min_class_size=min_class_size, ties=ties, seed=seed,
+        memory=byte_count(memory), threads=thread_count(threads), device=device, per_point=per_point,
+        per_unit=per_unit, progress=progress,
+    )  # fmt: skip
+    data = check(vectors, kept_for_reading(labels), kept_for_reading(groups), options, ids)
+    return _scores(data, options, {"suite": suite, "subset": subset, "system": system}, notes=data.notes)
+
+
+def hubness(vectors: Any, *, k: int = HUB_K, correct: str | Sequence[str] = "none", **options: Any) -> Scores:
+    """Measure how unevenly `vectors` [N, D] appear among each other's k nearest neighbours; no labels needed.
+
+    Args:
+        vectors: One row for each clip.
+        k: Length of the lists of neighbours.
+        correct: One or several hubness corrections; `("none", "icdm")` gives the measures before and after one.
+        options: Those of `evaluate` that need no labels: distance, ties, ids, device, memory, threads, system, subset,
+            suite, progress; and per_point, which keeps how many lists each point is in, in `Scores.per_point` under the
+            metric "hub_ratio".
+    """
+    return study_hubness(vectors, k=k, correct=correct, **options).scores
+
+
+class HubStudy(NamedTuple):
+    """`lists` maps (distance, correction) to the k nearest rows of every row, nearest first."""
+
+    scores: Scores
+    lists: dict[tuple[str, str], NDArray[np.int64]]
+
+
+def study_hubness(
+    vectors: Any, *, k: int = HUB_K, ids: Sequence[str] | None = None, distance: str | Sequence[str] = "cosine",
+    correct: str | Iterable[str | Correction] = "none", device: str = "auto", memory: str | int = "2GB",
+    threads: int | None = None, system: str = "", subset: str = "", suite: str = "", **options: Any,
+) -> HubStudy:  # fmt: skip
+    """`hubness` with its neighbour lists: who lists whom, before and after a correction. Arguments as in `evaluate`."""
+    refuse_reserved(subset, "subset")
+    k = whole("k", k, 1)  # before Options, which has another name for it
+    if unknown := set(options) - {"ties", "per_point", "progress"}:
+        raise TypeError(f"hubness has no parameter {', '.join(sorted(unknown))}")
+    chosen = Options(
+        distance=as_names(distance, "distance"), correct=parse_all(correct), metrics=HUBNESS, hub_k=k, device=device,
+        memory=byte_count(memory), threads=thread_count(threads), **options,
+    )  # fmt: skip
+    data = unlabelled(vectors, ids)
+    if data.rows < 3:
+        raise InputError(f"Hubness needs at least 3 vectors; there are {data.rows}.")
+    lists: dict[tuple[str, str], NDArray[np.int64]] = {}
+
+    def keep(distance: str, correction: str, rows: NDArray[np.int64]) -> None:
+        if rows.shape[1] >= k:  # a set of k points or fewer has no lists of k
+            lists[distance, correction] = rows[:, :k].copy()
+
+    return HubStudy(_scores(data, chosen, {"suite": suite, "subset": subset, "system": system}, keep), lists)
+
+
+def _scores(
+    data: Data, options: Options, where: dict[str, str], keep_lists: KeepLists | None = None,
+    notes: tuple[str, ...] = (),
+) -> Scores:  # fmt: skip
+    """The tables of all distances and corrections as one."""
+    parts = [part for name in options.distance for part in measure(data, name, options, where, keep_lists)]
+    return Scores(
+        rows=tuple(row for part in parts for row in part.rows),
+        per_point={key: values for part in parts for key, values in part.per_point.items()},
+        point_ids=data.ids if options.per_point else None,
+        notes=notes,
+        per_unit={key: values for part in parts for key, values in part.per_unit.items()},
+    )

@@ -1,0 +1,148 @@
+"""Searches on the CPU: BLAS products in tiles of rows by strips of columns, read by compiled kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.geometry import neighbour_kernels
+from earmark.geometry._candidates import (
+    Floats,
+    Folded,
+    Ints,
+    Lists,
+    Pairs,
+    Precision,
+    ball_limits,
+    blocks,
+    fold,
+    left_operand,
+)
+from earmark.geometry.kernels import BLOCK
+from earmark.geometry.spaces import product
+from earmark.geometry.sweep import ORDER_COLUMNS, ROWS, VALUE_COLUMNS
+from earmark.workers import Workers
+
+Array = NDArray[Any]
+Result = TypeVar("Result")
+
+
+class Cpu:
+    """The backend of `candidates.Backend` that is always there."""
+
+    def __init__(self, pairs: Pairs, threads: int, memory: int) -> None:
+        self.pairs, self.threads, self.memory = pairs, threads, memory
+
+    def each(
+        self, workers: Workers, weights: Floats, dtype: Precision, rows: Ints, length: int, eager: int,
+        then: Callable[[Ints, Lists], Result],
+    ) -> Iterator[Result]:  # fmt: skip
+        folded = fold(self.pairs, weights, dtype)
+        width = self._strip_width(dtype)
+
+        def work(block: Ints) -> Result:
+            return then(block, self._lists(block, folded, weights, dtype, length, width))
+
+        return workers.map(work, blocks(rows, ROWS))
+
+    def _lists(self, rows: Ints, folded: Folded, weights: Floats, dtype: Precision, length: int, width: int) -> Lists:
+        pairs, own = self.pairs, self.pairs.own(rows)
+        room = (len(rows), 2 * length + BLOCK)
+        keys, places = np.empty(room, dtype), np.empty(room, np.int32)
+        counts, limits = np.zeros(len(rows), np.int64), np.full(len(rows), np.inf, dtype)
+        for c0, tile in _strips(left_operand(pairs, rows, dtype), folded.right, width):
+            neighbour_kernels.gather(tile, c0, own, limits, length, keys, places, counts)
+        lists = Lists.empty(len(rows), length)._replace(counts=counts)
+        neighbour_kernels.close_lists(
+            keys, limits, counts, places, folded.errors[rows], weights, pairs.halved, pairs.scale, folded.key_scale,
+            lists.distances, lists.known, lists.places, lists.floors,
+        )  # fmt: skip
+        return lists
+
+    def visit(
+        self, workers: Workers, weights: Floats, rows: Ints, columns: Ints, reaches: Floats, lists: Lists
+    ) -> Iterator[tuple[Ints, NDArray[np.int8]]]:
+        """Add to the lists of `rows` every one of `columns` with d * weight under the row's reach.
+
+        For blocks of rows: the rows, and 0 where nothing was new, 1 where something was, 2 where it did not fit.
+        """
+        pairs = self.pairs
+        folded = fold(pairs, weights, np.float32, columns)
+        _, limits = ball_limits(pairs, folded, reaches)
+        width = self._strip_width(np.float32)
+
+        def work(block: Ints) -> tuple[Ints, NDArray[np.int8]]:
+            part, changed = lists.part(block), np.zeros(len(block), np.int8)
+            own = pairs.own(block)
+            for c0, tile in _strips(left_operand(pairs, block, np.float32), folded.right, width):
+                neighbour_kernels.visit(
+                    tile, c0, columns, own, limits[block], part.places, part.distances, part.known, part.counts, changed
+                )
+            touched = changed > 0
+            lists.store(block[touched], part.part(touched))
+            return block, changed
+
+        return workers.map(work, blocks(rows, ROWS))
+
+    def balls(
+        self, workers: Workers, radii: Floats, row_weights: Floats, weights: Floats, present: NDArray[np.bool_],
+        strict: bool,
+    ) -> Iterator[tuple[Ints, Ints, Ints]]:  # fmt: skip
+        pairs = self.pairs
+        columns = np.flatnonzero(present)
+        folded = fold(pairs, weights, np.float32, columns)
+        kept = weights[columns]
+        lows, highs = ball_limits(pairs, folded, radii / row_weights)
+        width = self._strip_width(np.float32)
+        at = np.full(pairs.columns.n + 1, -1)  # where a column stands among those present; -1 for column -1
+        at[columns] = np.arange(len(columns))
+
+        def work(rows: Ints) -> tuple[Ints, Ints, Ints]:
+            per_kept, per_row = np.zeros(len(columns), np.int64), np.zeros(len(rows), np.int64)
+            for c0, tile in _strips(left_operand(pairs, rows, np.float32), folded.right, width):
+                neighbour_kernels.count_inside(
+                    tile, c0, at[pairs.own(rows)], rows, lows[rows], highs[rows], *pairs.decided_by, pairs.halved,
+                    pairs.scale, radii[rows], row_weights[rows], columns, kept, strict, per_kept, per_row,
+                )  # fmt: skip
+            per_column = np.zeros(pairs.columns.n, np.int64)
+            per_column[columns] = per_kept
+            return rows, per_column, per_row
+
+        return workers.map(work, blocks(np.arange(pairs.rows.n), ROWS))
+
+    def logs(self, workers: Workers, rows: Ints, reaches: Floats, weights: Floats) -> Iterator[tuple[Ints, Floats]]:
+        pairs = self.pairs
+        folded = fold(pairs, weights, np.float64)
+        with np.errstate(over="ignore", under="ignore"):
+            limits = pairs.key_of(reaches, folded.key_scale)
+
+        def work(block: Ints) -> tuple[Ints, Floats]:
+            totals = np.zeros(len(block))
+            # Values enter sums here: strips of one fixed width.
+            for c0, tile in _strips(left_operand(pairs, block, np.float64), folded.right, VALUE_COLUMNS):
+                neighbour_kernels.add_logs(
+                    tile, c0, pairs.own(block), block, limits[block], folded.errors[block], pairs.rows.squares[block],
+                    pairs.columns.squares, *pairs.decided_by, pairs.halved, pairs.scale, folded.key_scale,
+                    reaches[block], weights, totals,
+                )  # fmt: skip
+            return block, totals
+
+        return workers.map(work, blocks(rows, ROWS))
+
+    def _strip_width(self, dtype: Precision) -> int:
+        narrow, wide = ORDER_COLUMNS
+        strip = ROWS * np.dtype(dtype).itemsize * self.threads
+        return int(np.clip(self.memory // 8 // strip, narrow, wide))
+
+
+def _strips(left: Array, right: Array, width: int) -> Iterator[tuple[int, Array]]:
+    """The product of a block of rows with all columns, a strip of columns at a time; a strip is soon overwritten."""
+    full = np.empty((len(left), min(width, len(right))), left.dtype)
+    for c0 in range(0, len(right), width):
+        part = right[c0 : c0 + width]
+        # The last strip is narrower: it needs memory of its own, because kernels want contiguous rows.
+        out = full if len(part) == full.shape[1] else np.empty((len(left), len(part)), left.dtype)
+        yield c0, product(left, part, out)

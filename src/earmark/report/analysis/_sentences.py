@@ -1,0 +1,209 @@
+"""What an analysis says, in sentences made from its numbers."""
+
+from __future__ import annotations
+
+from earmark.analysis.prowl import THRESHOLD, Selection
+from earmark.analysis.ranks import FEWEST_DATASETS
+from earmark.analysis.similarities import NINE
+from earmark.analysis.study import KNOWN, Study
+from earmark.report.analysis._figures import SPELLED
+from earmark.scores import VOCSIM_SUBSETS
+from earmark.wording import counted, listed
+
+_BLIND = frozenset(subset.name for subset in VOCSIM_SUBSETS if subset.status == "blind")
+
+
+def title(study: Study) -> str:
+    metric = f", {study.source.metric}" if study.source.metric else ""
+    return f"{study.source.name}{metric}"
+
+
+def size(study: Study) -> str:
+    return f"{counted(len(study.matrix.models), 'model')} × {counted(len(study.matrix.datasets), 'dataset')}"
+
+
+def best_selection(study: Study) -> Selection | None:
+    """The similarity whose order covers the whole best: the largest SCAUC, the smaller subset of equals."""
+    found = [selection for selection in study.prowl.selections if selection.name in NINE]
+    return max(found, key=lambda one: (round(one.scauc, 6), -one.size), default=None)
+
+
+def subset_names(study: Study, selection: Selection) -> list[str]:
+    return [study.prowl.datasets[place] for place in selection.order[: selection.size]]
+
+
+def redundancy(study: Study) -> list[str]:
+    """How the datasets are related."""
+    counts = study.stalk.datasets.counts
+    total = sum(counts.values())
+    if not total:
+        return []
+    unrelated = counts["NONE"]
+    related = ", ".join(f"{number} {kind.lower()}" for kind, number in counts.items() if kind != "NONE" and number)
+    sentences = [
+        f"Of {counted(total, 'pair')} of datasets, {unrelated} {'has' if unrelated == 1 else 'have'} no relation "
+        "(R² under 0.5)" + (f"; the others are {related}." if related else ".")
+    ]
+    redundant = [verdict.dataset for verdict in reversed(study.verdicts) if verdict.verdict == "redundant"]
+    new = [verdict.dataset for verdict in study.verdicts if verdict.verdict == "new"]
+    if redundant:
+        verb = "is" if len(redundant) == 1 else "are"
+        sentences.append(
+            f"{listed(redundant)} {verb} redundant one by one: for models not seen before, the other datasets predict "
+            "at least 90 % of the differences between them there."
+        )
+    if new:
+        verb = "says" if len(new) == 1 else "say"
+        sentences.append(
+            f"{listed(new)} {verb} what no other dataset does (or {'is' if len(new) == 1 else 'are'} noisy)."
+        )
+    return sentences
+
+
+def representatives(study: Study) -> list[str]:
+    """Which datasets to run first."""
+    best = best_selection(study)
+    if best is None:
+        return []
+    names = subset_names(study, best)
+    total = len(study.prowl.datasets)
+    run = "it" if len(names) == 1 else "them"
+    sentences = [
+        f"Run {listed(names)} first: with {run} ({len(names)} of {total}) the models are ranked as by all datasets, "
+        f"with a coverage of {best.coverage[best.size - 1]:.3f} (order by {SPELLED[best.name]}, SCAUC "
+        f"{best.scauc:.3f})."
+    ]
+    hidden = [name for name in names if name in _BLIND and study.lite is not None]
+    if hidden:
+        verb = "is" if len(hidden) == 1 else "are"
+        sentences.append(
+            f"{listed(hidden)} {verb} blind and run only by its host; the lite suite is of public subsets."
+        )
+    if best.stable_size > best.size:
+        sentences.append(
+            f"The curve is not steady: with more datasets it falls below {THRESHOLD} again, and stays above it from "
+            f"{best.stable_size} on."
+        )
+    sizes = study.prowl.random.size
+    if sizes.size:
+        sentences.append(
+            f"Random orders need {sizes.mean():.1f} datasets on average, and "
+            f"{100 * (best.beats_random or 0.0):.0f} % of them do not cover better."
+        )
+    exact = next((bound for bound in study.exact if len(bound.members) == best.size), None)
+    if exact is not None and exact.value > best.coverage[best.size - 1] + 1e-9:
+        names = [study.prowl.datasets[place] for place in exact.members]
+        sentences.append(f"No choice of that size covers more than {exact.value:.3f} ({listed(names)}).")
+    return sentences
+
+
+def predictions(study: Study) -> list[str]:
+    """What the datasets that are not run would say."""
+    if study.pounce is None:
+        return []
+    errors = {forecast.regressor: forecast.auc_mse for forecast in study.pounce.forecasts}
+    held = (
+        "whole families of models held out" if study.split == "grouped" else "a fifth of the models held out at random"
+    )
+    said = ", ".join(f"{SPELLED.get(name, name)} {value:.4f}" for name, value in errors.items())
+    sentences = [f"Prediction error (AUC-MSE, {held}): {said}."]
+    if "mean" in errors:
+        better = min((value, name) for name, value in errors.items() if name != "mean") if len(errors) > 1 else None
+        if better is not None and better[0] < errors["mean"]:
+            share = 100 * better[0] / errors["mean"]
+            sentences.append(
+                f"Predicting the datasets that are not run from those that are makes {share:.0f} % of the error of the "
+                "training mean."
+            )
+        elif better is not None:
+            sentences.append("No regressor is better than the training mean: the measured datasets do not help.")
+    if study.coverage is not None:
+        found = study.coverage
+        sentences.append(
+            f"Predicted from {KNOWN} datasets, {100 * found.coverage:.0f} % of {found.cells} held-out cells lie in "
+            f"their 90 % intervals, which are {found.width:.2f} wide on the scale from chance to best."
+        )
+    return sentences
+
+
+def ranks(study: Study) -> list[str]:
+    """How sure the ranking is."""
+    if study.ranks is None or len(study.ranks.rows) < 2:
+        return []
+    first = study.ranks.rows[0]
+    if first.low is None or first.high is None:
+        return [f"{first.model} leads; fewer than {FEWEST_DATASETS} datasets say nothing of its rank on others."]
+    rank = f"{first.low} to {first.high}" if first.high > first.low else f"{first.low}"
+    return [
+        f"{first.model} leads; over all the datasets that could have been taken, its rank is {rank} (95 % interval).",
+        f"Of all pairs of models, {100 * study.ranks.told_apart:.0f} % are told apart (paired t-tests over the "
+        "datasets, Holm's correction for the number of models).",
+    ]
+
+
+def blind(study: Study) -> list[str]:
+    """What VocSim's blind subsets add."""
+    found = study.blind
+    if found is None:
+        return []
+    low, high = min(found.predictable.values()), max(found.predictable.values())
+    sentences = [
+        f"The blind subsets ({listed(found.group)}) follow the public ones with Kendall's tau {found.agreement:.2f}; "
+        f"from the public ones, {100 * low:.0f} to {100 * high:.0f} % of the differences between unseen models on them "
+        "can be predicted.",
+        f"Leaving them out keeps a coverage of {found.coverage:.3f}.",
+    ]
+    if found.best_rest == found.best_group:
+        sentences.append(f"{found.best_rest} is best on both.")
+    else:
+        sentences.append(
+            f"{found.best_group}, best on the blind ones, is number {found.best_group_place} on the public ones; "
+            f"{found.best_rest}, best there, is number {found.best_rest_place} of {found.models} on the blind ones."
+        )
+    return sentences
+
+
+def agreements(study: Study) -> list[str]:
+    """Whether distances and metrics order the models alike."""
+    sentences = []
+    metric = study.source.metric
+    mine = [entry for entry in study.distances if entry.under == metric] or list(study.distances)
+    if mine:
+        worst = min(mine, key=lambda entry: entry.rho)
+        best = max(mine, key=lambda entry: entry.rho)
+        sentences.append(
+            f"Under {worst.under}, {worst.one} and {worst.other} agree least on the order of the systems (Spearman "
+            f"{worst.rho:.2f}; {100 * worst.swapped:.0f} % of pairs swapped)"
+            + (f", {best.one} and {best.other} most ({best.rho:.2f})." if best is not worst else ".")
+        )
+    with_metric = [entry for entry in study.metrics if metric in (entry.one, entry.other)]
+    if with_metric:
+        worst = min(with_metric, key=lambda entry: entry.rho)
+        best = max(with_metric, key=lambda entry: entry.rho)
+        other = {entry: entry.other if entry.one == metric else entry.one for entry in (worst, best)}
+        sentences.append(
+            f"{other[best]} agrees most with {metric} (Spearman {best.rho:.2f})"
+            + (f", {other[worst]} least ({worst.rho:.2f})." if best is not worst else ".")
+        )
+    if study.printed_metrics:
+        off = [entry for entry in study.printed_metrics if abs(entry.printed - entry.all19) > 0.1]
+        gap = max(study.printed_metrics, key=lambda entry: abs(entry.printed - entry.all19))
+        sentences.append(
+            f"The printed Table 12 does not follow from the printed full tables: {len(off)} of "
+            f"{len(study.printed_metrics)} correlations differ by more than 0.1, most {gap.one} with {gap.other} "
+            f"({gap.printed:.2f} printed, {gap.all19:.2f} recomputed)."
+        )
+    return sentences
+
+
+def lite(study: Study) -> list[str]:
+    """The lite suite and what it costs."""
+    if study.lite is None:
+        return []
+    chosen, whole = study.lite.chosen, study.lite.whole
+    return [
+        f"VocSim's lite suite is {listed(chosen.members)}: {chosen.seconds / 60:.0f} minutes of sound instead of "
+        f"{whole.seconds / 3600:.1f} hours ({100 * chosen.seconds / whole.seconds:.0f} %). At its worst, over P@1, P@5 "
+        f"and GSR and over leaving out any model, it ranks with a coverage of {chosen.coverage:.3f}, and predictions "
+        f"from it make {100 * chosen.error:.0f} % of the training mean's error."
+    ]

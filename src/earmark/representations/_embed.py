@@ -1,0 +1,269 @@
+"""The stage from clips to vectors: what is missing is heard window by window, pooled, and packed into the cache.
+
+    clips ── less what the cache holds ── earmark.embedding.hearing ── pool ── pack
+
+Frames are dropped as soon as they are pooled: beside the pack being filled, memory holds two windows of sound.
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.atomic import write_whole
+from earmark.corpora.clips import Clip
+from earmark.corpora.subsets import PreparedSubset
+from earmark.embedding import hearing
+from earmark.embedding.embed import fit_extractor
+from earmark.embedding.hearing import Heard
+from earmark.errors import InputError
+from earmark.extractors.catalogue import as_frames
+from earmark.extractors.contract import Extractor, Frames, Waveform
+from earmark.representations import _layers as layers
+from earmark.representations import _steadiness as steadiness
+from earmark.representations._systems import Model
+from earmark.runs import strangers
+from earmark.runs.engine import Failure, Patience, Tick, work_through
+from earmark.runs.opened_files import Seen, watching
+from earmark.runs.packs import Packer, Records
+from earmark.runs.pool import ITEM_SECONDS, Overdue, Timed
+from earmark.runs.store import Cache, default_url
+
+log = logging.getLogger("earmark.runs")
+
+HOPELESS = 64
+"""A model that has failed on this many clips and managed none is not tried on the others."""
+
+SLOWER = 20
+"""A call that takes so many times as long as the slowest one before it, and longer than ITEM_SECONDS, is given up."""
+
+Item = tuple[Clip, str]
+"""A clip and the digest of its sound."""
+
+
+class Todo(NamedTuple):
+    """Clips whose parts are not in the cache, in windows, and the parts that are wanted of them."""
+
+    windows: list[list[Item]]
+    parts: tuple[str, ...]
+    cached: int
+
+    @property
+    def clips(self) -> int:
+        return sum(map(len, self.windows))
+
+
+def missing(subset: PreparedSubset, records: Records, parts: Sequence[str], batch: int) -> Todo:
+    """What is to be computed: windows cut from the subset's order, less what the cache holds."""
+    readable = subset.readable
+    digests = {digest for _, digest in readable}
+    wanted = tuple(part for part in parts if not digests <= records.spans.get(part, {}).keys())
+    windows: list[list[Item]] = []
+    known = records.having(wanted) if wanted else digests
+    seen: set[str] = set()
+    for cut in hearing.windows(subset.seconds, batch):
+        window = []
+        for clip, digest in readable[cut]:
+            if digest not in seen and digest not in known:
+                window.append((clip, digest))
+            seen.add(digest)
+        if window:
+            windows.append(window)
+    return Todo(windows, wanted, len(seen) - sum(map(len, windows)))
+
+
+@dataclass
+class Outcome:
+    """What embedding a subset with a model came to."""
+
+    cached: int = 0
+    computed: int = 0
+    failures: list[Failure] = field(default_factory=list)
+
+
+def embed(
+    subset: PreparedSubset,
+    model: Model,
+    todo: Todo,
+    records: Records,
+    *,
+    batch: int,
+    workers: int,
+    tick: Tick = lambda _: None,
+    progress: bool = False,
+) -> Outcome:
+    """Compute what is missing of one subset and store it pack by pack; failed clips are noted and passed over."""
+    outcome = Outcome(cached=todo.cached)
+    if not todo.windows:
+        return outcome
+    cache = records.cache
+    cache.check_writable()
+
+    def opened() -> Extractor:
+        extractor = model.open()
+        if model.learns:
+            _learn(extractor, subset, model.key(subset), cache, progress)
+        return layers.sweep_layers(extractor, todo.parts)
+
+    later = strangers.Later(cache, model.identity, model.reads)
+    watched = _Watched(opened, later.seen, first=not records.computed)
+    packer = Packer(records)
+    packer.about["features"] = next((about["features"] for about in records.about.values() if "features" in about), 0)
+    patience: Patience[Item] = Patience(HOPELESS, "model", lambda _: model.name, [model.name] if todo.cached else [])
+    failed: dict[str, Failure] = {}  # by the hash of the sound
+
+    def answers(windows: Iterator[Sequence[Item]]) -> Iterator[Iterable[tuple[Item, Heard | Exception]]]:
+        ahead: deque[Sequence[Item]] = deque()  # one window is decoded while another is heard
+
+        def clips() -> Iterator[list[Clip]]:
+            for window in windows:
+                ahead.append(window)
+                yield [clip for clip, _ in window]
+
+        # Frames of many layers are held at once: fewer clips then.
+        most = max(batch, getattr(watched.extractor, "clips_at_once", 0))
+        together = max(1, most // max(1, len(layers.layers_of(todo.parts)) // 4))
+        for heard in hearing.hear(clips(), watched, batch=together, threads=workers):
+            window = ahead.popleft()
+            if patience.hopeless(window[0]):
+                yield [(item, patience.refusal) for item in window]
+            else:
+                yield ((window[answer.place], answer) for answer in heard)
+
+    def keep(item: Item, heard: Heard | Exception) -> bool | None:
+        clip, digest = item
+        error = heard if isinstance(heard, Exception) else heard.error or _pack(heard, digest, todo.parts, packer)
+        if error is None:
+            outcome.computed += 1
+            return True
+        failed[digest] = subset.failure(clip, "embed", model.name, error)
+        outcome.failures.append(failed[digest])
+        log.warning("%s/%s %s: %s", subset.suite, subset.name, clip.id, failed[digest].reason)
+        # A clip that does not decode says nothing of the model.
+        return None if isinstance(heard, Exception) or heard.sound is None else False
+
+    def after_window() -> None:
+        later.keep()
+        if watched.remark:
+            packer.about["remark"] = watched.remark
+        packer.flush_if_full()
+
+    try:
+        work_through(
+            todo.windows, answers, keep=keep, patience=patience, after_batch=after_window, tick=tick
+        )  # fmt: skip
+    finally:
+        watched.close()
+    packer.flush()
+    known = {failure.id for failure in outcome.failures}
+    for clip, digest in subset.readable:
+        first = failed.get(digest)
+        if first is not None and clip.id not in known:  # a sound is tried once
+            reason = InputError(f"the same sound as {first.id}, which failed: {first.reason}")
+            outcome.failures.append(subset.failure(clip, "embed", model.name, reason))
+    return outcome
+
+
+class _Watched:
+    """A model as it is heard: what it opens is noted, the first batch that it manages is heard twice, and a call that
+    takes too long costs the clip: the model is then opened anew."""
+
+    def __init__(self, open_model: Callable[[], Extractor], seen: Seen, *, first: bool) -> None:
+        self._open, self._seen, self._first = open_model, seen, first
+        self._timed = Timed(None)
+        self._slowest: float | None = None  # seconds for a clip, in a call that came back
+        self.extractor = open_model()
+        self.card, self.remark = self.extractor.card, ""
+
+    def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
+        chosen = steadiness.choose(waveforms) if self._first else {}
+        answers = self._hear(waveforms)
+        if self._first:
+            self._first = False
+            self.remark = steadiness.remark_on(self._hear, chosen, answers)
+        return answers
+
+    def _hear(self, waveforms: Sequence[Waveform]) -> list[Frames]:
+        # A slow model is no hanging one: before its pace is known every clip of a batch has its time.
+        patient = ITEM_SECONDS * len(waveforms)
+        if self._slowest is not None:
+            patient = max(ITEM_SECONDS, SLOWER * self._slowest * len(waveforms))
+        self._timed.limit = patient
+        started = time.perf_counter()
+        try:
+            answers = self._timed.call(self._noted, waveforms)
+        except Overdue:
+            self.extractor = self._open()
+            raise
+        self._slowest = max(self._slowest or 0.0, (time.perf_counter() - started) / max(1, len(waveforms)))
+        return answers
+
+    def _noted(self, waveforms: Sequence[Waveform]) -> list[Frames]:
+        with watching(self._seen):
+            return as_frames(self.extractor.extract(waveforms), len(waveforms))
+
+    def close(self) -> None:
+        self._timed.close()
+
+
+def _pack(heard: Heard, digest: str, parts: Sequence[str], packer: Packer) -> Exception | None:
+    """Put what was heard of a clip into the pack, or return what is wrong with it."""
+    try:
+        assert heard.frames is not None
+        assert heard.sound is not None
+        features = np.shape(heard.frames.values)[-1] // len(layers.layers_of(parts))
+        known = packer.about["features"]
+        if known and features != known:
+            raise InputError(f"the model returned {features} features, and {known} for the clips before")
+        packer.about["features"] = features
+        vectors: dict[str, NDArray[np.float32]] = layers.take(heard.frames, parts)
+    except Exception as error:
+        return error
+    sound = heard.sound
+    packer.add(digest, {"seconds": sound.seconds, "rate": sound.rate, "channels": sound.channels}, vectors)
+    return None
+
+
+# --- models that learn ---------------------------------------------------------------------------------------
+
+
+def _learn(extractor: Extractor, subset: PreparedSubset, key: str, cache: Cache, progress: bool) -> None:
+    """Let a model learn from the sounds of the subset; its checkpoint lies on this machine, named by content."""
+    path = _checkpoint(cache, key)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if cache.policy == "refresh":
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{path.parent} cannot be written ({error.strerror}): give another place for the cache."
+        ) from error
+    fit_extractor(extractor, [clip for clip, _ in subset.readable], progress=progress, checkpoint=path)
+    draw = getattr(extractor, "reconstruction_figure", None)
+    if draw is None:
+        return
+    try:
+        with tempfile.TemporaryDirectory(prefix="earmark-") as folder:
+            picture = Path(folder) / "picture.png"
+            draw(picture)
+            write_whole(picture_of(cache, key), picture.read_bytes())
+    except Exception as error:  # matplotlib is not there, or the disk is full: it costs no vectors
+        log.warning("there is no picture of what %s learnt: %s", extractor.card.name, error)
+
+
+def _checkpoint(cache: Cache, key: str) -> Path:
+    return (cache.folder() or Path(default_url()).expanduser()) / "learnt" / f"{key}.checkpoint"
+
+
+def picture_of(cache: Cache, key: str) -> Path:
+    """Where the picture of what a model has learnt lies, if it draws one: beside its checkpoint."""
+    return _checkpoint(cache, key).with_suffix(".png")

@@ -1,0 +1,171 @@
+"""Extractors and systems of a run: which models there are, what identifies their vectors, and how they are named.
+
+A model is a spec and its parameters. A system is a model with a pooling and a PCA dimension; it has a name in the
+score table that does not depend on what else is in the run:
+
+    logmel flatten          extractor and pooling
+    whisper mean_time D100  with PCA to 100 dimensions
+    clap                    one vector per clip: no pooling to name
+    wavlm@9 mean_time       one of its hidden layers
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from earmark.corpora.subsets import PreparedSubset
+from earmark.embedding import pooling
+from earmark.errors import UsageError
+from earmark.extractors.catalogue import open_extractor, parse_spec
+from earmark.extractors.contract import Extractor, ExtractorCard, LayeredExtractor
+from earmark.representations import _layers as layers
+from earmark.representations.config import ExtractorEntry, RunConfig
+from earmark.runs import strangers
+from earmark.runs.identity import Stage, fingerprint, versions
+from earmark.runs.store import Cache
+from earmark.runs.strangers import Reads
+
+__all__ = ["EMBED", "Model", "System", "card_of", "describe_model", "parts_by_model", "systems_of"]
+
+EMBED = Stage(
+    "embed",
+    3,
+    libraries=("numpy", "scipy", "soundfile", "soxr", "av"),
+    modules=(
+        "audio.py",
+        "audio_containers.py",
+        "corpora/clips.py",
+        "embedding/hearing.py",
+        "embedding/pooling.py",
+        "representations/_embed.py",
+        "representations/_layers.py",
+    ),
+)
+ROOMS = ("earmark.extractors.", "earmark.networks.")
+"""Where Earmark's own extractors live: a module there that states a `VERSION` counts by it."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """An extractor before it is opened: its card, and the hash of what its frames depend on."""
+
+    name: str
+    short_name: str
+    spec: str
+    parameters: dict[str, Any]
+    card: ExtractorCard
+    identity: str
+    learns: bool
+    reads: Reads
+    layers: int | None = None  # hidden layers, where they can be chosen
+
+    def key(self, subset: PreparedSubset) -> str:
+        """What its vectors of a subset depend on, beside each clip; one that learns depends on all, in order."""
+        if not self.learns:
+            return self.identity
+        return fingerprint(self.identity, versions("torch"), [digest for _, digest in subset.readable])
+
+    def open(self) -> Extractor:
+        return open_extractor(self.spec, **self.parameters)
+
+
+@dataclass(frozen=True)
+class System:
+    """What a row of the score table is about: a model, a pooling, a PCA dimension, and the distances to use."""
+
+    name: str
+    code: str
+    model: Model
+    pooling: str
+    parts: tuple[str, ...]
+    pca: int | None
+    distances: tuple[str, ...]
+    layer: int | None = None  # None: the one that the model gives unasked
+    remark: str = ""  # what was noticed of the model when it first heard sound
+
+
+def describe_model(entry: ExtractorEntry, cache: Cache | None = None) -> Model:
+    """The model of an entry; opens it once: for its card, for what it reads, and to fail early when it cannot be had.
+
+    A `cache` knows which files it opened later, when it first heard sound.
+    """
+    spec = parse_spec(entry.spec)
+    extractor, reads = strangers.opening(
+        lambda: open_extractor(entry.spec, **entry.parameters),
+        modules=[spec.name],
+        given=[spec.argument or "", entry.parameters],
+        rooms=ROOMS,
+    )
+    card = extractor.card
+    facts = {name: getattr(card, name) for name in ("name", "version", "rate", "context_seconds")}
+    identity = EMBED.key(facts, entry.spec, entry.parameters, reads.key)
+    if cache is not None:
+        identity = strangers.resolved(cache, identity)
+    short = entry.short_name or card.short_name or entry.name
+    depth = extractor.layers if isinstance(extractor, LayeredExtractor) else None
+    learns = hasattr(extractor, "fit")
+    return Model(entry.name, short, entry.spec, entry.parameters, card, identity, learns, reads, depth)
+
+
+def systems_of(config: RunConfig, cache: Cache | None = None) -> list[System]:
+    """Every system of a config in its order; entries that share spec and parameters share the model's vectors."""
+    systems: dict[str, System] = {}
+    for entry in config.extractors:
+        model = describe_model(entry, cache)
+        dimensions = entry.pca if entry.pca is not None else config.pca
+        distances = entry.distances or config.distances
+        for wanted in entry.pooling or config.pooling or [model.card.pooling]:
+            variant = pooling.parse(wanted)  # `MTF D100` names its own dimension
+            for dimension in dimensions if variant.pca is None else [variant.pca]:
+                for layer in _layers(entry, model, config):
+                    system = _system(model, layer, variant.pooling, dimension, distances)
+                    if system.name in systems:
+                        raise UsageError(f"{system.name!r} is asked for twice: leave one of them out.")
+                    systems[system.name] = system
+    return list(systems.values())
+
+
+def _layers(entry: ExtractorEntry, model: Model, config: RunConfig) -> layers.Layers:
+    """The layers of a model to measure; those of the whole run concern only models that have some."""
+    wanted = entry.layers if entry.layers is not None else config.layers if model.layers is not None else None
+    return (None,) if wanted is None else layers.choose_layers(wanted, model.layers, model.name)
+
+
+def _system(model: Model, layer: int | None, spelling: str, dimension: int | None, distances: list[str]) -> System:
+    card = replace(model.card, short_name=layers.layer_name(model.short_name, layer))
+    whole = card.frame_rate is None and spelling == card.pooling
+    suffix = "" if dimension is None else f" D{dimension}"
+    name = f"{layers.layer_name(model.name, layer)}{'' if whole else f' {spelling}'}{suffix}"
+    code = pooling.system_code(card, spelling, dimension)
+    parts = tuple(layers.part_of(layer, atom) for atom in pooling.atoms(spelling))
+    return System(name, code, model, spelling, parts, dimension, tuple(distances), layer)
+
+
+def parts_by_model(systems: Iterable[System], config: RunConfig) -> dict[str, tuple[Model, tuple[str, ...]]]:
+    """Each distinct model with every part that some system needs of it: one forward pass serves them all."""
+    wanted: dict[str, tuple[Model, tuple[str, ...]]] = {}
+    for system in systems:
+        model, parts = wanted.get(system.model.identity, (system.model, ()))
+        extra = layers.frame_parts(config.dtw.stride, system.layer) if config.dtw is not None else ()
+        wanted[system.model.identity] = (model, tuple(dict.fromkeys([*parts, *system.parts, *extra])))
+    return wanted
+
+
+def card_of(system: System) -> dict[str, Any]:
+    """A system for the run's record."""
+    return {
+        "system": system.name,
+        "code": system.code,
+        "extractor": system.model.name,
+        "short_name": system.model.short_name,
+        "spec": system.model.spec,
+        "parameters": system.model.parameters,
+        "layer": system.layer,
+        "pooling": system.pooling,
+        "pca": system.pca,
+        "distances": list(system.distances),
+        "remark": system.remark,
+        "card": asdict(system.model.card),
+    }

@@ -1,0 +1,276 @@
+"""Reading vectors and labels, whose suffix chooses the format, and joining them by id or by position.
+
+Every failure is an InputError that names the file and the remedy.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from earmark.errors import EarmarkError, InputError, UsageError
+from earmark.vectors._array_files import npy_labels, npy_vectors, npz_labels, npz_vectors, pt_vectors
+from earmark.vectors._values import Joined, Labels, Vectors
+from earmark.vectors.columns import Asked, MissingColumn, NamelessColumns
+from earmark.vectors.table_files import csv_labels, csv_vectors, parquet_labels, parquet_vectors, txt_labels
+
+_Reader = TypeVar("_Reader")
+
+_VECTOR_READERS: dict[str, Callable[[Path, str | None, Asked], Vectors]] = {
+    ".npy": npy_vectors,
+    ".npz": npz_vectors,
+    ".csv": csv_vectors,
+    ".parquet": parquet_vectors,
+    ".pt": pt_vectors,
+}
+_LABEL_READERS: dict[str, Callable[[Path, str | None, str | None], Labels]] = {
+    ".csv": csv_labels,
+    ".txt": txt_labels,
+    ".npy": npy_labels,
+    ".npz": npz_labels,
+    ".parquet": parquet_labels,
+}
+
+
+def read_vectors(
+    path: str | os.PathLike[str],
+    *,
+    key: str | None = None,
+    label_column: str | None = None,
+    groups: str | None = None,
+    dimensions: str | Sequence[str] = (),
+    apart: Sequence[str] = (),
+) -> Vectors:
+    """Read a matrix of vectors, one row for each clip, by the suffix of the file.
+
+        .npy      a 2-D array
+        .npz      the array `vectors`, or the only 2-D array; with `ids`, `labels`, `groups` if there
+        .csv      number columns, with or without a header; with `id`, `label`, `group` columns if there
+        .parquet  number columns, or one list column `vector` or `embedding`; with `id`, `label`, `group` if there
+        .pt       a 2-D tensor, or a dictionary as in .npz
+
+    Of a .csv or .parquet file, labels, groups, ids, an index and columns whose name tells rows apart (class,
+    speaker_id, fold, …) are no dimensions. `Vectors.columns` and `Vectors.summary` say which were used. A column that
+    counts the rows is left out of any file. float32 and float64 stay as they are, float16 becomes float32, and whole
+    numbers float64.
+
+    Args:
+        path: The file.
+        key: The array, list column or dictionary entry to take.
+        label_column: The column or array that holds labels.
+        groups: The column or array that holds groups.
+        dimensions: Columns of a table that are the vectors, by name or pattern (`f*`).
+        apart: Columns that are no dimensions, beside those above.
+    """
+    source = Path(path)
+    if key is not None and source.suffix.lower() in (".npy", ".csv"):
+        raise UsageError(f"{source} holds one matrix; a key chooses an array of .npz, .parquet or .pt files.")
+    patterns = (dimensions,) if isinstance(dimensions, str) else tuple(dimensions)
+    asked = Asked(label_column, groups, tuple(apart), patterns)
+    with _readable(source):
+        found = _reader(source, _VECTOR_READERS, "vectors")(source, key, asked)
+    beside = {"ids": found.ids, "labels": found.labels, "groups": found.groups}
+    _same_length(len(found.values), "vectors", beside, source)
+    return found
+
+
+def read_labels(path: str | os.PathLike[str], *, column: str | None = None, groups: str | None = None) -> Labels:
+    """Read one label for each clip. An empty text, a NaN number and None mean unlabelled.
+
+    .csv .parquet  the column `label`, or the only one besides `id` and `group`, or the one named by `column`
+    .npz           the array `labels`, or the only 1-D array besides `ids` and `groups`, or the one named
+    .txt .npy      one label a line; a 1-D array
+
+    `groups` names the column of groups; without it a column `group` is taken if there. Surrounding spaces are
+    dropped, and whole numbers lose their fraction, so that 3 and 3.0 are one label, also as text where every label
+    is a number. The words NaN, NaT and <NA> mean unlabelled, and so do nan, None, null and NA where all other labels
+    are numbers; elsewhere these are words.
+    """
+    source = Path(path)
+    with _readable(source):
+        labels = _reader(source, _LABEL_READERS, "labels")(source, column, groups)
+    if not labels.values:
+        raise InputError(f"{source} holds no labels; give one for each vector.")
+    _same_length(len(labels.values), "labels", {"ids": labels.ids, "groups": labels.groups}, source)
+    return labels
+
+
+def _reader(source: Path, readers: Mapping[str, _Reader], kind: str) -> _Reader:
+    if not source.exists():
+        raise InputError(f"{source} does not exist; check the path.")
+    if source.is_dir():
+        raise InputError(f"{source} is a folder; give a file of {kind} ({', '.join(readers)}).")
+    suffix = source.suffix.lower()
+    if suffix not in readers:
+        raise InputError(f'{source}: {kind} are read from {", ".join(readers)} files, not from "{suffix}".')
+    if source.stat().st_size == 0:
+        raise InputError(f"{source} is empty; write it again.")
+    return readers[suffix]
+
+
+@contextmanager
+def _readable(source: Path) -> Iterator[None]:
+    """Turn whatever the system or a parser raises into one sentence about the file."""
+    try:
+        yield
+    except EarmarkError:
+        raise
+    except PermissionError as error:
+        raise InputError(f"{source} cannot be opened: permission denied; change its permissions.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{source} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from error
+    except MemoryError as error:
+        raise InputError(f"{source} does not fit into memory; use float32, or fewer vectors.") from error
+    except Exception as error:
+        # Parsers meet damaged files with almost any type: ValueError, EOFError, zlib.error, struct.error, …
+        detail = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        kind = source.suffix.lower()
+        raise InputError(f"{source} is damaged or not a {kind} file ({detail}); write it again.") from error
+
+
+def _same_length(count: int, kind: str, beside: Mapping[str, Sequence[str | None] | None], source: Path) -> None:
+    for name, texts in beside.items():
+        if texts is not None and len(texts) != count:
+            raise InputError(f"{source} has {count} {kind} but {len(texts)} {name}; write it again.")
+
+
+# --- vectors with their labels --------------------------------------------------------------------------------
+
+
+def read_labelled(
+    vectors: str | os.PathLike[str],
+    labels: str | os.PathLike[str] | None = None,
+    *,
+    key: str | None = None,
+    label_column: str | None = None,
+    groups: str | None = None,
+    dimensions: str | Sequence[str] = (),
+) -> Joined:
+    """Read vectors with their labels, from one file or from two, and join them.
+
+    Columns used as labels, groups or ids are never dimensions, in whichever file they are named.
+
+    Args:
+        vectors: A file of vectors, as `read_vectors` reads it.
+        labels: A file of labels; joined by id where both files have ids. None takes those in the file of the vectors.
+        key: The array, list column or dictionary entry to take.
+        label_column: The column or array that holds the labels.
+        groups: The column or array that holds the groups, looked for in the file of the labels and then in the other
+            one.
+        dimensions: Columns of a table that are the vectors, by name or pattern (`f*`).
+    """
+    if labels is None:
+        return join(read_vectors(vectors, key=key, label_column=label_column, groups=groups, dimensions=dimensions))
+    elsewhere = None
+    try:
+        found = read_labels(labels, column=label_column, groups=groups)
+    except (MissingColumn, NamelessColumns) as error:
+        if groups is None or getattr(error, "wanted", groups) != groups:
+            raise
+        found = replace(read_labels(labels, column=label_column), groups=None)
+        elsewhere = error
+    in_vectors = None if elsewhere is None else groups
+    try:
+        loaded = read_vectors(
+            vectors, key=key, groups=in_vectors, dimensions=dimensions, apart=tuple(found.roles.values())
+        )
+    except (MissingColumn, NamelessColumns) as error:
+        if in_vectors is None or getattr(error, "wanted", groups) != groups:
+            raise
+        raise (elsewhere if isinstance(elsewhere, MissingColumn) else error) from None
+    return join(loaded, found)
+
+
+def join(vectors: Vectors, labels: Labels | None = None) -> Joined:
+    """Give every vector its label: by id when both sides have ids, else by position.
+
+    By id, every vector needs a label row, and label rows without a vector are left out and noted. Without
+    `labels` those inside the vectors file are taken. Groups come from the labels, else from the vectors.
+    """
+    if labels is None:
+        if vectors.labels is None:
+            there = f", or name one of its columns ({', '.join(vectors.left_out)})" if vectors.left_out else ""
+            raise InputError(f"{vectors.source} holds no labels; give a file of labels{there}.")
+        groups = None if vectors.groups is None else list(vectors.groups)
+        _refuse_leaks(vectors, vectors.labels, groups)
+        return Joined(
+            vectors.values, list(vectors.labels), groups, vectors.ids, vectors.notes, vectors.columns, vectors.summary
+        )
+    notes = list(vectors.notes)
+    if vectors.labels is not None and not _same_file(labels.source, vectors.source):
+        notes.append(f"Labels come from {labels.source}; those in {vectors.source} are not used.")
+    if vectors.ids is not None and labels.ids is not None:
+        order = _by_id(vectors.ids, labels.ids, vectors.source, labels.source)
+        spare = len(labels.values) - len(order)
+        if spare:
+            rows = "1 row has" if spare == 1 else f"{spare} rows have"
+            notes.append(f"{labels.source}: {rows} no vector and {'was' if spare == 1 else 'were'} left out.")
+    else:
+        if len(vectors.values) != len(labels.values):
+            raise InputError(_length_mismatch(vectors, labels))
+        if (vectors.ids is None) != (labels.ids is None):
+            without = vectors.source if vectors.ids is None else labels.source
+            notes.append(f"{without} has no ids; vectors and labels were joined by position.")
+        order = list(range(len(labels.values)))
+    chosen = [labels.values[row] for row in order]
+    found: Sequence[str | None] | None = vectors.groups
+    if labels.groups is not None:
+        found = [labels.groups[row] for row in order]
+    ids = labels.ids if vectors.ids is None else vectors.ids
+    groups = None if found is None else list(found)
+    _refuse_leaks(vectors, chosen, groups)
+    where = "" if _same_file(labels.source, vectors.source) else labels.source
+    summary = vectors.summary_with(labels.roles, where)
+    return Joined(vectors.values, chosen, groups, ids, tuple(notes), vectors.columns, summary)
+
+
+def _refuse_leaks(vectors: Vectors, labels: Sequence[str | None], groups: Sequence[str | None] | None) -> None:
+    """Refuse vectors of which one dimension is the label or the group under other names."""
+    for place in vectors.doubtful:
+        name = vectors.columns[place] if vectors.columns else str(place + 1)
+        for texts, what in ((labels, "labels"), (groups or (), "groups")):
+            pairs = {(number, text) for number, text in zip(vectors.values[:, place], texts, strict=False) if text}
+            apart = len({number for number, _ in pairs}), len({text for _, text in pairs})
+            if apart == (len(pairs), len(pairs)) and len(pairs) > 1:
+                raise InputError(
+                    f'{vectors.source}: column "{name}" numbers the {what}, and so is no dimension; take it out.'
+                )
+
+
+def _same_file(one: str, other: str) -> bool:
+    return one == other or Path(one).absolute() == Path(other).absolute()
+
+
+def _by_id(ids: Sequence[str], label_ids: Sequence[str], source: str, label_source: str) -> list[int]:
+    for names, where in ((ids, source), (label_ids, label_source)):
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        if repeated:
+            raise InputError(f"{where} has {_some(repeated, 'id')} more than once; ids must be unique.")
+    row_of = {name: row for row, name in enumerate(label_ids)}
+    missing = [name for name in ids if name not in row_of]
+    if missing:
+        raise InputError(
+            f"{label_source} lacks {_some(missing, 'id')} of {len(ids)} in {source}; add the rows, "
+            "with an empty label where there is none."
+        )
+    return [row_of[name] for name in ids]
+
+
+def _length_mismatch(vectors: Vectors, labels: Labels) -> str:
+    short = f"{vectors.source} has {len(vectors.values)} rows but {labels.source} has {len(labels.values)} labels"
+    if labels.header is not None and len(labels.values) + 1 == len(vectors.values):
+        return f'{short}; its first line "{labels.header}" was read as the heading: put `label` above it.'
+    return f"{short}; give one label for each vector, or an `id` column on both sides."
+
+
+def _some(names: Sequence[str], noun: str, most: int = 3) -> str:
+    """'id "a"', '2 ids ("a", "b")', '9 ids ("a", "b", "c", …)'"""
+    shown = ", ".join(f'"{name}"' for name in names[:most])
+    if len(names) == 1:
+        return f"{noun} {shown}"
+    return f"{len(names)} {noun}s ({shown}{', …' if len(names) > most else ''})"
