@@ -16,7 +16,7 @@ import sys
 import textwrap
 from typing import Any
 
-NOT_FOR_USERS = ("cli", "board", "networks", "pipeline")
+NOT_FOR_USERS = ("cli", "board", "networks")
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -71,7 +71,7 @@ def python() -> str:
     """Every public name of every room, with its signature and docstring."""
     import earmark
 
-    found = [name for _, name, _ in pkgutil.iter_modules(earmark.__path__) if not name.startswith("_")]
+    found = [name for _, name, is_room in pkgutil.iter_modules(earmark.__path__) if is_room or name == "errors"]
     rooms = ["earmark", *(f"earmark.{name}" for name in found if name not in NOT_FOR_USERS)]
     parts = ["# Every public name\n", "What is not listed here may change without notice.\n"]
     for room in rooms:

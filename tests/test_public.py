@@ -26,7 +26,9 @@ def test_the_names_are_sorted_and_few() -> None:
 
 
 def test_a_function_stays_a_function_whatever_is_imported() -> None:
-    importlib.import_module("earmark.generated.sanity")
+    for module in ("earmark.embedding.pooling", "earmark.generated.sanity"):
+        importlib.import_module(module)
+    assert inspect.isfunction(earmark.embed)
     assert inspect.isfunction(earmark.fidelity)
 
 

@@ -35,7 +35,7 @@ def test_microsofts_names_become_those_of_transformers_and_the_vector_is_their_p
     (clip,) = [sound(44100, 7.0)]
     found = open_extractor(f"clap_microsoft:{place}").extract([clip])[0].values
     state = load_file(place / "model.safetensors")
-    names = microsoft_clap.renamed(state)
+    names = microsoft_clap.rename_tensors(state)
     assert not any("attn.qkv" in name for name in names)
     qkv = state["audio_encoder.base.htsat.layers.0.blocks.0.attn.qkv.weight"]
     key = names["htsat.layers.0.blocks.0.attention.self.key.weight"]

@@ -190,7 +190,7 @@ def test_a_weight_of_direction_and_length_becomes_plain() -> None:
     conv = nn.utils.parametrizations.weight_norm(nn.Conv1d(6, 6, 4, groups=3), dim=2)
     length, direction = conv.parametrizations.weight.original0, conv.parametrizations.weight.original1
     nn.init.normal_(length)
-    found = beats.renamed({"encoder.pos_conv.0.weight_g": length, "encoder.pos_conv.0.weight_v": direction})
+    found = beats.rename_tensors({"encoder.pos_conv.0.weight_g": length, "encoder.pos_conv.0.weight_v": direction})
     torch.testing.assert_close(found["encoder.pos_conv.weight"], conv.weight)
 
 

@@ -79,10 +79,10 @@ class MicrosoftClap(TorchExtractor):
         return Network(self._config)
 
     def load(self) -> Any:
-        from earmark.networks.microsoft_clap import renamed
+        from earmark.networks.microsoft_clap import rename_tensors
 
         state = read_state(self._checkpoint)
-        tensors = renamed(stripped(state.get("model", state), "module."))
+        tensors = rename_tensors(stripped(state.get("model", state), "module."))
         network = self.build()
         # What follows from the architecture need not be in a file: tables of positions, counters.
         follows = ("relative_position_index", "num_batches_tracked")

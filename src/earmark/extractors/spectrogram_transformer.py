@@ -301,11 +301,11 @@ class BEATs(PatchExtractor):
         return Network(self._shape)
 
     def load(self) -> Any:
-        from earmark.networks.beats import renamed
+        from earmark.networks.beats import rename_tensors
 
         state = self._state or read_state(self._checkpoint)
         self._state = None
-        tensors = renamed(stripped(state.get("model", state), "model.", "beats.", "module."))
+        tensors = rename_tensors(stripped(state.get("model", state), "model.", "beats.", "module."))
         return fill(self.empty(), tensors, self._checkpoint)
 
     def prepare(self, waveform: Waveform) -> NDArray[np.float32]:

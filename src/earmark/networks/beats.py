@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from earmark.networks.layers import transformer_block
 
-__all__ = ["BEATs", "BeatsShape", "distance_buckets", "renamed"]
+__all__ = ["BEATs", "BeatsShape", "distance_buckets", "rename_tensors"]
 
 
 @dataclass(frozen=True)
@@ -150,8 +150,8 @@ def distance_buckets(tokens: int, buckets: int, most: int) -> Any:
 
     Of a half, the first half are single distances; the rest grow with the logarithm up to `most`, and hold all beyond.
     """
-    places = torch.arange(tokens)
-    distance = places[None, :] - places[:, None]
+    positions = torch.arange(tokens)
+    distance = positions[None, :] - positions[:, None]
     half = buckets // 2
     single = half // 2
     far = distance.abs().clamp(min=1).float()
@@ -160,16 +160,16 @@ def distance_buckets(tokens: int, buckets: int, most: int) -> Any:
     return near + half * (distance > 0)
 
 
-def renamed(tensors: Mapping[str, Any]) -> dict[str, Any]:
+def rename_tensors(tensors: Mapping[str, Any]) -> dict[str, Any]:
     """Our names for the tensors of a published file: its convolution made plain, the shared table once."""
-    found = dict(tensors)
-    direction, length = (found.pop(f"encoder.pos_conv.0.weight_{part}", None) for part in ("v", "g"))
+    ours = dict(tensors)
+    direction, length = (ours.pop(f"encoder.pos_conv.0.weight_{part}", None) for part in ("v", "g"))
     if direction is not None and length is not None:
         norm = direction.float().norm(dim=(0, 1), keepdim=True)
-        found["encoder.pos_conv.weight"] = direction * (length / norm)
-    if "encoder.pos_conv.0.bias" in found:
-        found["encoder.pos_conv.bias"] = found.pop("encoder.pos_conv.0.bias")
+        ours["encoder.pos_conv.weight"] = direction * (length / norm)
+    if "encoder.pos_conv.0.bias" in ours:
+        ours["encoder.pos_conv.bias"] = ours.pop("encoder.pos_conv.0.bias")
     table = "encoder.layers.0.self_attn.relative_attention_bias.weight"
-    if table in found:
-        found["encoder.distances.weight"] = found[table]
-    return found
+    if table in ours:
+        ours["encoder.distances.weight"] = ours[table]
+    return ours

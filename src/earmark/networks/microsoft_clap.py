@@ -1,7 +1,7 @@
 """The audio side of Microsoft's CLAP of 2023: the HTSAT that transformers has, under another projection.
 
-The published file names its tensors as HTSAT's authors did, with queries, keys and values in one matrix; `renamed`
-brings them to the names of transformers.
+The published file names its tensors as HTSAT's authors did, with queries, keys and values in one matrix;
+`rename_tensors` brings them to the names of transformers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from earmark.errors import require
 
-__all__ = ["MicrosoftClap", "renamed"]
+__all__ = ["MicrosoftClap", "rename_tensors"]
 
 BASE = "audio_encoder.base.htsat."
 PROJECTION = "audio_encoder.projection."
@@ -58,12 +58,12 @@ class MicrosoftClap(nn.Module):  # type: ignore[misc]
         return self.projection(self.htsat(input_features=mel).pooler_output)
 
 
-def renamed(state: Mapping[str, Any]) -> dict[str, Any]:
+def rename_tensors(state: Mapping[str, Any]) -> dict[str, Any]:
     """The tensors of the published file under the names of `MicrosoftClap`; what it does not have is left out."""
-    found: dict[str, Any] = {}
+    ours: dict[str, Any] = {}
     for name, value in state.items():
         if name.startswith(PROJECTION):
-            found["projection." + name.removeprefix(PROJECTION)] = value
+            ours["projection." + name.removeprefix(PROJECTION)] = value
         if not name.startswith(BASE):
             continue
         short = name.removeprefix(BASE)
@@ -71,8 +71,8 @@ def renamed(state: Mapping[str, Any]) -> dict[str, Any]:
             short = re.sub(pattern, replacement, short)
         whole = re.match(r"(.*)\.attn\.qkv\.(weight|bias)$", short)
         if whole is None:
-            found["htsat." + short] = value
+            ours["htsat." + short] = value
             continue
         for part, piece in zip(("query", "key", "value"), value.chunk(3), strict=True):
-            found[f"htsat.{whole[1]}.attention.self.{part}.{whole[2]}"] = piece.clone()
-    return found
+            ours[f"htsat.{whole[1]}.attention.self.{part}.{whole[2]}"] = piece.clone()
+    return ours

@@ -90,14 +90,14 @@ def answers_without(queries: Floats, index: Floats, labels: Codes, units: Codes)
             same @ member, own @ member
         )  # fmt: skip
         left = same.sum(axis=1, keepdims=True) - shared
-        asked = (left > 0) & (labels[rows] >= 0)[:, None] & (units[rows, None] != np.arange(size))
-        _add(totals, counts, "hit", _nearest_without(distances, same, units, size, False), asked)
+        answerable = (left > 0) & (labels[rows] >= 0)[:, None] & (units[rows, None] != np.arange(size))
+        _add(totals, counts, "hit", _nearest_without(distances, same, units, size, False), answerable)
         others = np.where(same, np.inf, distances)
         nearest = _nearest_without(others, others, units, size, np.inf)
         with np.errstate(invalid="ignore", divide="ignore"):
             means = np.maximum(own.sum(axis=1, keepdims=True) - sums, 0.0) / left
             values = gsr(nearest, means)
-        _add(totals, counts, "gsr", values, asked & np.isfinite(nearest))
+        _add(totals, counts, "gsr", values, answerable & np.isfinite(nearest))
     with np.errstate(invalid="ignore", divide="ignore"):
         return {name: np.where(counts[name] > 0, totals[name] / counts[name], np.nan) for name in totals}
 
