@@ -107,6 +107,11 @@ class CodecWork(Ledger):
         known = self.measured[system.name, self.samples[digest].category].records.get(digest, {})
         return tuple(name for name in wanted if name not in known)
 
+    def _is_ours(self, name: str) -> bool:
+        """Whether a kept value is of this run, and not of a stranger's metric that is not asked for or has changed."""
+        metric = name.partition(" ")[2]
+        return "#" not in metric or metric in self.metrics
+
     def results(self, subset: PreparedSubset, system: CodecSystem) -> Iterator[ClipResult]:
         """What came of every clip of a subset, in its order."""
         unreadable = {failure.id: failure.reason for failure in subset.failures}
@@ -121,5 +126,5 @@ class CodecWork(Ledger):
                 yield ClipResult(clip, digest, None, {}, why)
                 continue
             measured = self.measured[system.name, self.samples[digest].category].records.get(digest, {})
-            values = {name: Measured(*value) for name, value in measured.items()}
+            values = {name: Measured(*value) for name, value in measured.items() if self._is_ours(name)}
             yield ClipResult(clip, digest, Known(**record), values, None)
