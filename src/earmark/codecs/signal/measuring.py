@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from earmark.codecs.contract import CATEGORIES, Category, Measured
-from earmark.codecs.signal import _intelligibility as intelligibility  # noqa: F401
+from earmark.codecs.signal import _intelligibility, _opinion, _pitch, _quality, _spectral, _waveform  # noqa: F401
 from earmark.codecs.signal._sound import Pair, Sound
 from earmark.codecs.signal._waveform import gain_matched
 from earmark.errors import InputError, MissingExtra, UsageError, did_you_mean, require
