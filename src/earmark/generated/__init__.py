@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GICDM", "METRICS", "Fidelity", "fidelity"]
 
-_HOME = {"Fidelity": "api", "GICDM": "gicdm", "METRICS": "metrics", "fidelity": "api"}
+_HOME = {"Fidelity": "api", "GICDM": "_gicdm", "METRICS": "metrics", "fidelity": "api"}
 
 
 def __getattr__(name: str) -> Any:
