@@ -35,7 +35,7 @@ __all__ = ["PocketSphinx"]
 RATE = 16000
 FULL_SCALE = 32000.0
 FLOOR = 30.0  # deviation of the noise, in steps of 16 bits
-_WORKER = Path(__file__).with_name("sphinx_worker.py")
+_WORKER = Path(__file__).with_name("_sphinx_worker.py")
 _SEARCH: dict[str, dict[str, Any]] = {
     "full": {},
     "fast": {"beam": 1e-40, "wbeam": 1e-24, "pbeam": 1e-40},
