@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from earmark.errors import InputError
 
-__all__ = ["pareto_front"]
-
 
 def pareto_front(axes: Sequence[ArrayLike], higher_is_better: Sequence[bool]) -> NDArray[np.bool_]:
     """Which points are on the front: no other is at least as good on every axis and better on one. Ties are all on it.

@@ -27,8 +27,6 @@ from earmark.analysis.matrix import Matrix, usable
 from earmark.analysis.prowl import win_rates
 from earmark.errors import UsageError
 
-__all__ = ["FEWEST_DATASETS", "RankIntervals", "RankRow", "Ranks", "rank_intervals", "rank_models"]
-
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Source = Literal["datasets", "errors", ""]

@@ -18,8 +18,6 @@ from earmark.errors import UsageError
 from earmark.evaluation.options import Options
 from earmark.runs.config import OF_EACH_CORPUS, CacheOptions, RunSettings, kinds_of
 
-__all__ = ["VectorFiles", "add_cache", "add_flags", "add_labels", "add_vectors", "config_of", "given"]
-
 Settings = TypeVar("Settings", bound=RunSettings)
 
 _DESCRIBED_AS = {"jobs": "threads", "workers": "threads"}

@@ -12,10 +12,6 @@ from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.scores import Scores
 from earmark.vectors import Joined, Vectors
 
-__all__ = [
-    "add", "add_output", "add_repeats", "check_out", "deliver", "names", "tell_columns", "whole_numbers", "write_files",
-]  # fmt: skip
-
 ENDINGS = {
     "figure": (".png", ".svg", ".pdf"),
     "html": (".html", ".htm"),

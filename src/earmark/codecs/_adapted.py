@@ -16,8 +16,6 @@ from earmark.cards import Adapter
 from earmark.codecs.contract import CodecCard, CodecFailure, Coded, Waveform
 from earmark.extractors.contract import as_array
 
-__all__ = ["Adapted"]
-
 
 class Adapted(Adapter[CodecCard]):
     """Other attributes are the codec's own (`decode_with_losses`, `thread_safe`)."""

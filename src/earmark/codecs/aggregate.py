@@ -22,8 +22,6 @@ from earmark.errors import UsageError
 from earmark.scores import metric_facts
 from earmark.wording import counted
 
-__all__ = ["RESAMPLES", "Compared", "Summary", "compare", "first_percentile", "summarise"]
-
 Floats = NDArray[np.float64]
 
 RESAMPLES = 1000

@@ -27,8 +27,6 @@ from earmark.errors import InputError
 from earmark.extractors.mel_front_end import MelFrontEnd
 from earmark.wording import counted
 
-__all__ = ["FEWEST_CLIPS", "Delay", "aligned", "calibrate", "declared", "envelope_lag", "waveform_lag"]
-
 Floats = NDArray[np.float64]
 
 REACH = 0.2  # seconds on both sides

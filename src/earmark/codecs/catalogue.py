@@ -23,18 +23,6 @@ from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.registry import EXTRA_MODULES, Registry, are_installed
 from earmark.specs import Spec
 
-__all__ = [
-    "FAMILIES",
-    "availability",
-    "card_of",
-    "expand",
-    "families",
-    "is_path",
-    "open_codec",
-    "parse_spec",
-    "settings",
-]
-
 FAMILIES: Registry[Callable[..., Codec]] = Registry(
     "codec",
     "earmark.codecs",

@@ -25,8 +25,6 @@ from earmark.codecs.tandem import tandem
 from earmark.corpora.clips import Clip
 from earmark.errors import EarmarkError
 
-__all__ = ["MOST_SECONDS", "TOGETHER", "Job", "Known", "Outcome", "Part", "do", "opened", "reason_of"]
-
 MOST_SECONDS = 120.0
 """Longer clips are left out, with a status that says so: a metric of minutes hides what happens in seconds."""
 TOGETHER = 6

@@ -30,8 +30,6 @@ from earmark.conformance import CheckResult, describe, failed, judge_card, passe
 from earmark.errors import EarmarkError
 from earmark.runs.pool import Processes
 
-__all__ = ["CHECKS", "Subject", "check_codec"]
-
 LONG_SECONDS = 20.0
 NEAR_RATE = 0.15
 """How far, relative to the nominal rate, a codec of constant rate may be off on two seconds."""

@@ -30,19 +30,6 @@ from earmark.audio import resample
 from earmark.codecs.contract import Codec, CodecCard, CodecFailure, Coded, Waveform
 from earmark.errors import EarmarkError, InputError
 
-__all__ = [
-    "Encoded",
-    "RoundTrip",
-    "coding_rate",
-    "decode",
-    "encode",
-    "in_threads",
-    "pack",
-    "payload_bits",
-    "round_trip",
-    "unpack",
-]
-
 UNSTATED_FRAME = 0.05
 """Seconds that count as a frame when the card states none."""
 UNSTATED_DELAY = 0.1

@@ -26,11 +26,6 @@ from earmark.errors import UsageError
 from earmark.scores import Row, harmonic_mean
 from earmark.scores import metrics as records
 
-__all__ = [
-    "HALF_DISTANCE", "METRICS_OF", "PESQ_RANGE", "Correlation", "cells_of", "metric_correlations", "normalised",
-    "overall", "overall_of_datasets", "overall_unsaturated", "unsaturated",
-]  # fmt: skip
-
 METRICS_OF: dict[Category, tuple[str, ...]] = {
     "speech": ("stft_distance", "mel_distance", "pesq", "stoi"),
     "audio": ("stft_distance", "mel_distance"),

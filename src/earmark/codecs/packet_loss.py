@@ -14,8 +14,6 @@ from earmark.codecs.contract import Codec, Coded, Measured, Waveform
 from earmark.codecs.harness import decode
 from earmark.errors import UsageError
 
-__all__ = ["decode_lossy", "frames_of", "lose", "repeat_last"]
-
 
 def lose(n: int, percent: float, seed: int, burst: float = 1.0) -> NDArray[np.bool_]:
     """Mark which of n packets are lost: `percent` of them on average.

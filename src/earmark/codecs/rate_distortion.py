@@ -16,8 +16,6 @@ from earmark.analysis.pareto import pareto_front
 from earmark.codecs.contract import Measured
 from earmark.errors import InputError
 
-__all__ = ["Curve", "Monotonicity", "Point", "Step", "bd_rate", "curves", "monotonicity", "pareto", "shared_range"]
-
 Floats = NDArray[np.float64]
 
 FEWEST = 2

@@ -12,8 +12,6 @@ from earmark.codecs.contract import Codec, Waveform
 from earmark.codecs.harness import round_trip
 from earmark.errors import UsageError
 
-__all__ = ["tandem"]
-
 
 def tandem(codec: Codec, samples: ArrayLike, rate: int, passes: int, delay: float) -> Iterator[Waveform]:
     """The clip after 1, 2, … `passes` passes, each time aligned by `delay` seconds and cut to the clip's length.

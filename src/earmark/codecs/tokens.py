@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from earmark.errors import InputError
 
-__all__ = ["TokenStatistics", "token_statistics"]
-
 
 class TokenStatistics(NamedTuple):
     """Statistics of tokens. The numbers are means over codebooks; the arrays have one value for each codebook."""

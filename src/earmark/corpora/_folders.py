@@ -30,8 +30,6 @@ from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.corpora.manifest import TextRow, clip_notes, listed_clips, read_card, read_rows
 from earmark.errors import InputError
 
-__all__ = ["ROLES", "choose_column", "metadata_files", "read_audio_folder", "read_file", "read_folder", "strays"]
-
 SPLITS = {
     **dict.fromkeys(("train", "training"), "train"),
     **dict.fromkeys(("validation", "valid", "val", "dev"), "validation"),

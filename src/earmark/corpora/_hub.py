@@ -27,8 +27,6 @@ from earmark.corpora.clips import Clip, Corpus, CorpusCard, Samples
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean, require
 from earmark.vectors.texts import column_texts
 
-__all__ = ["HubAudio", "HubDataset", "open_hub", "parse"]
-
 
 @dataclass(frozen=True)
 class HubDataset:

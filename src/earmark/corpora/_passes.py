@@ -14,8 +14,6 @@ from earmark.progress import tracked
 
 T = TypeVar("T")
 
-__all__ = ["each"]
-
 
 def each(
     clips: Sequence[Clip], work: Callable[[Clip], T], *, threads: int | None = None, progress: str = ""

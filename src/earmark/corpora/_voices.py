@@ -27,8 +27,6 @@ from earmark.corpora.synth._nuisances import draw_conditions, recorded
 from earmark.corpora.synth._sources import RATE, between, stream, wobble
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean, require
 
-__all__ = ["HELD_OUT", "LANGUAGES", "VARIANTS", "open_voices", "words_of"]
-
 VERSION = 1  # of the sounds: raise it when any sample changes
 TAKES = 2  # renditions of a word by one voice
 

@@ -18,8 +18,6 @@ from typing import Literal
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.errors import InputError, UsageError, did_you_mean
 
-__all__ = ["DATASETS", "Dataset", "Partition", "cards", "open_codec_superb", "select"]
-
 Category = Literal["speech", "audio", "music"]
 _PAPER = "Codec-SUPERB: an in-depth analysis of sound codec models"
 

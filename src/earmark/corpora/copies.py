@@ -24,8 +24,6 @@ import numpy as np
 
 from earmark.corpora.clips import Clip
 
-__all__ = ["CopySet", "find_copies"]
-
 _OPENING = 0.05  # seconds that tell most sounds apart
 
 

@@ -25,8 +25,6 @@ from earmark.errors import EarmarkError, InputError, UsageError, require
 from earmark.tables import MISSING, aligned
 from earmark.wording import counted
 
-__all__ = ["Description", "SubsetStatistics", "copies_text", "describe", "draw", "dynamic_range_index", "table"]
-
 RATE = 16_000
 _FRAME, _HOP = 480, 240
 _SILENCE = 1e-12

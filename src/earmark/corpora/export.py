@@ -28,8 +28,6 @@ from earmark.corpora.manifest import write_card, write_manifest
 from earmark.errors import EarmarkError, InputError
 from earmark.tables import write_csv
 
-__all__ = ["Exported", "export", "write_failures"]
-
 
 class Exported(NamedTuple):
     """What an export did. `scaled` clips passed full scale and were made quieter instead of clipped."""

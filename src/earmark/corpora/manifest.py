@@ -22,8 +22,6 @@ from earmark.tables import read_csv, read_text, write_csv
 from earmark.vectors.table_files import read_parquet
 from earmark.vectors.texts import as_text, settled
 
-__all__ = ["TextRow", "listed_clips", "read_card", "read_manifest", "read_rows", "write_card", "write_manifest"]
-
 COLUMNS = ("path", "label", "subset", "group", "start", "end", "id")
 SUFFIXES = (".csv", ".tsv", ".parquet")
 CARD = "card.json"

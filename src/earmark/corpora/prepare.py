@@ -30,8 +30,6 @@ from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
 from earmark.scores import VOCSIM_SUBSETS
 from earmark.tables import write_csv
 
-__all__ = ["RULES", "Dropped", "Prepared", "Record", "StepResult", "SubsetRule", "prepare", "recipe", "run_recipe"]
-
 RATE = 16_000
 
 

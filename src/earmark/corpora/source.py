@@ -20,8 +20,6 @@ from earmark.corpora.clips import Corpus
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.registry import Registry, load_path
 
-__all__ = ["CORPORA", "open_corpus"]
-
 CORPORA: Registry[Callable[..., Corpus]] = Registry(
     "corpus",
     "earmark.corpora",

@@ -17,8 +17,6 @@ from earmark.corpora.clips import Clip, Corpus, Samples
 from earmark.corpora.synth._sources import RATE, between, stream, wobble
 from earmark.errors import InputError, UsageError, require
 
-__all__ = ["SENTENCES", "SUBSET", "VOICES", "Voice", "open_spoken"]
-
 VERSION = 1  # of the sounds: raise it when any sample changes
 SUBSET = "SYN-RS"
 MARGIN = 0.15  # seconds of silence at both ends

@@ -18,8 +18,6 @@ from earmark.runs.engine import Failure, Tick, reason_of
 from earmark.wording import counted
 from earmark.workers import Workers
 
-__all__ = ["LeftOut", "PreparedSubset", "choose_subsets", "clip_count", "open_corpora", "prepare"]
-
 log = logging.getLogger("earmark.runs")
 
 

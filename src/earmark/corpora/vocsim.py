@@ -21,8 +21,6 @@ from earmark.corpora.clips import Corpus, CorpusCard
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.scores import VOCSIM_SUBSETS
 
-__all__ = ["CARDS", "HUB_ID", "PUBLISHED", "BlindSubset", "Published", "open_vocsim"]
-
 HUB_ID = "vocsim/public-benchmark"
 VARIABLE = "EARMARK_VOCSIM"
 _PAPER = "VocSim: a training-free benchmark for content identity in single-source audio embeddings"

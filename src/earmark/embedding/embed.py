@@ -26,8 +26,6 @@ from earmark.extractors.contract import Extractor
 from earmark.progress import Progress, progress_bar
 from earmark.runs.engine import reason_of
 
-__all__ = ["Embedded", "Embedding", "Failure", "embed", "embed_audio", "fit_extractor"]
-
 Matrix = NDArray[np.float32]
 
 HOPELESS = 32  # an extractor that has failed on this many clips and managed none is broken, not unlucky

@@ -24,8 +24,6 @@ from numpy.typing import NDArray
 from earmark.errors import InputError, UsageError
 from earmark.workers import Workers, thread_count
 
-__all__ = ["PCA", "Moments", "Reduced", "fit", "reduce"]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 

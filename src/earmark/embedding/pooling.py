@@ -39,8 +39,6 @@ from numpy.typing import NDArray
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.extractors.contract import ExtractorCard, Frames
 
-__all__ = ["ALIASES", "POOLINGS", "Block", "Variant", "atoms", "join", "parse", "pool", "rows_of", "system_code"]
-
 Vector = NDArray[np.float32]
 
 

@@ -33,8 +33,6 @@ from earmark.embedding.pca import Moments
 from earmark.errors import InputError, UsageError
 from earmark.workers import Workers, thread_count
 
-__all__ = ["CANDIDATES", "COMPONENTS", "RADIUS", "STRIDE", "Reranked", "Sequences", "dtw_distance", "prepare", "rerank"]
-
 COMPONENTS = 64
 STRIDE = 3
 CANDIDATES = 200

@@ -19,8 +19,6 @@ from earmark.extractors.contract import Waveform
 from earmark.extractors.pretrained import fill, read_state, stripped
 from earmark.extractors.torch_models import Batch, TorchExtractor, TransformersExtractor
 
-__all__ = ["Clap", "MicrosoftClap", "repeated"]
-
 
 class Clap(TransformersExtractor):
     """LAION's CLAP, any checkpoint of `ClapModel`. The vector has length 1, as the model compares it."""

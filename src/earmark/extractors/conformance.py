@@ -24,8 +24,6 @@ from earmark.conformance import CheckResult, describe, failed, judge_card, passe
 from earmark.extractors.catalogue import Adapted
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
 
-__all__ = ["CHECKS", "Subject", "check_extractor"]
-
 CLOSE = 1e-3  # largest difference, relative to the largest magnitude, that batching may make
 LOOSE = 1e-2
 LONG_SECONDS = 60.0

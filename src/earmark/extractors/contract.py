@@ -12,18 +12,6 @@ from numpy.typing import NDArray
 from earmark.cards import Adapter, Card
 from earmark.errors import InputError
 
-__all__ = [
-    "Adapted",
-    "Extractor",
-    "ExtractorCard",
-    "Frames",
-    "LayeredExtractor",
-    "Waveform",
-    "as_array",
-    "as_frames",
-    "heard_seconds",
-]
-
 Waveform = NDArray[np.float32]
 
 

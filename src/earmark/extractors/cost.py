@@ -25,8 +25,6 @@ import numpy as np
 from earmark.errors import InputError, UsageError
 from earmark.extractors.contract import Extractor, Waveform
 
-__all__ = ["Cost", "measure_cost"]
-
 
 @dataclass(frozen=True)
 class Cost:

@@ -36,8 +36,6 @@ from earmark.extractors.windows import clip_by_clip, map_clips
 from earmark.progress import Progress, progress_bar
 from earmark.workers import thread_count
 
-__all__ = ["Autoencoder", "VariationalAutoencoder"]
-
 PATCH = 128
 STEP = 64
 PRECISION = 10.0

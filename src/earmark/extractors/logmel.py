@@ -32,8 +32,6 @@ from earmark.extractors.model_cards import CARDS
 from earmark.extractors.windows import clip_by_clip
 from earmark.workers import thread_count
 
-__all__ = ["BANDS", "HOP", "RANGE_DB", "RATE", "WINDOW", "LogMel", "log_mel", "mel_bank"]
-
 RATE = 16000
 WINDOW = 512
 HOP = 256

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from earmark.errors import UsageError, did_you_mean
 
-__all__ = ["MelFrontEnd", "mel_corners", "mel_filters"]
-
 Floats = NDArray[np.float32]
 Scale = Literal["htk", "slaney"]
 

@@ -24,8 +24,6 @@ from earmark.extractors.model_cards import CARDS
 from earmark.extractors.windows import map_clips
 from earmark.workers import thread_count
 
-__all__ = ["COEFFICIENTS", "MFCC", "mfcc", "slopes", "statistics"]
-
 COEFFICIENTS = 20
 REACH = 2  # frames to each side that a slope looks at
 

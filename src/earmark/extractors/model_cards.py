@@ -11,8 +11,6 @@ from dataclasses import replace
 
 from earmark.extractors.contract import ExtractorCard
 
-__all__ = ["ADAPTERS", "CARDS", "PACKAGED", "PATHS", "PRETRAINED"]
-
 _WEB_SPEECH = "OpenAI web speech (680,000 h and more)"
 
 # fmt: off

@@ -21,8 +21,6 @@ from earmark.errors import UsageError
 from earmark.extractors.contract import Waveform
 from earmark.extractors.torch_models import Batch, TransformersExtractor
 
-__all__ = ["DAC", "DACCodes", "EnCodec", "EnCodecCodes", "Mimi", "MimiCodes"]
-
 
 class CodecEncoder(TransformersExtractor):
     """What the three share; `codes` says whether frames are numbers of codebook entries or latents."""

@@ -24,8 +24,6 @@ from earmark.corpora.clips import CorpusCard
 from earmark.extractors.contract import ExtractorCard
 from earmark.published import read
 
-__all__ = ["COLLECTIONS", "Collection", "Difference", "Overlap", "audit", "differences"]
-
 Verdict = Literal["confirmed", "likely", "no evidence", "unknown"]
 
 SPEECH = ("speech",)

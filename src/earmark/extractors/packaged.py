@@ -31,8 +31,6 @@ from earmark.extractors.windows import clip_by_clip, cover, windows
 from earmark.onnx_files import open_session
 from earmark.workers import thread_count
 
-__all__ = ["BirdNET", "Crepe", "EfficientWord", "OpenSmile", "Resemblyzer", "SpeechEmbedding"]
-
 Floats = NDArray[np.float32]
 
 

@@ -21,8 +21,6 @@ from typing import Any
 from earmark.errors import InputError, UsageError, require
 from earmark.extractors.contract import ExtractorCard
 
-__all__ = ["Checkpoint", "config_of", "fill", "find", "load_model", "read_state", "stripped", "versioned"]
-
 CONFIGS = ("config.json", "preprocessor_config.json")
 SAFE = ("model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json")
 PICKLED = ("pytorch_model.bin", "pytorch_model-*-of-*.bin", "pytorch_model.bin.index.json")

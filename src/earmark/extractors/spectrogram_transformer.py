@@ -25,8 +25,6 @@ from earmark.extractors.contract import Waveform
 from earmark.extractors.pretrained import fill, load_model, read_state, stripped
 from earmark.extractors.torch_models import Batch, TorchExtractor, TransformersExtractor
 
-__all__ = ["AST", "EAT", "TOKENS", "AudioMAE", "BEATs", "FilterBank", "PatchExtractor"]
-
 TOKENS = ("cls", "patches", "frames")
 RATE, FRAME, HOP = 16000, 400, 160
 """Kaldi's frames: 25 ms every 10 ms, only those that lie within the clip."""

@@ -23,8 +23,6 @@ from earmark.extractors.contract import ExtractorCard, Frames, Waveform
 from earmark.extractors.model_cards import CARDS
 from earmark.extractors.pretrained import config_of, find, load_model, versioned
 
-__all__ = ["Batch", "Settings", "TorchExtractor", "TransformersExtractor", "device_of"]
-
 log = logging.getLogger("earmark.extractors")
 
 DTYPES = ("float32", "bfloat16", "float16")

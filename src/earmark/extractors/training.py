@@ -21,8 +21,6 @@ from typing import Any, NamedTuple
 from earmark.atomic import replacing
 from earmark.errors import InputError, require
 
-__all__ = ["Recipe", "Trained", "resume", "torch_of", "train"]
-
 
 @dataclass(frozen=True)
 class Recipe:

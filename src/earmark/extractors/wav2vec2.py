@@ -19,8 +19,6 @@ from earmark.extractors.contract import Waveform
 from earmark.extractors.pretrained import load_model
 from earmark.extractors.torch_models import Batch, TransformersExtractor
 
-__all__ = ["HuBERT", "Wav2Vec2", "WavLM", "convolved"]
-
 
 class Wav2Vec2(TransformersExtractor):
     """Frames of the transformer over 20 ms of waveform each."""

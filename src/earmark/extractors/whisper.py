@@ -24,8 +24,6 @@ from earmark.errors import UsageError, require
 from earmark.extractors.pretrained import load_model
 from earmark.extractors.torch_models import Batch, TransformersExtractor
 
-__all__ = ["Whisper", "WhisperSeg", "fft_size"]
-
 
 class FrontEnd(NamedTuple):
     """A log-mel spectrogram of fixed length. `columns` is their number, `hop` the samples between them."""

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from earmark.extractors.contract import Frames
 from earmark.workers import Workers
 
-__all__ = ["SHORTEST", "clip_by_clip", "cover", "map_clips", "windows"]
-
 SHORTEST = 0.05
 """Seconds that models of others are given at least: most fail on a few samples."""
 

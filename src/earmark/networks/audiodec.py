@@ -17,8 +17,6 @@ from torch.nn import functional
 
 from earmark.networks.layers import DilatedBlock, ResidualQuantiser, chain, residual
 
-__all__ = ["AutoEncoder", "AutoEncoderShape", "Vocoder", "VocoderShape"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class AutoEncoderShape:

@@ -19,8 +19,6 @@ from torch.nn import functional
 
 from earmark.networks.layers import transformer_block
 
-__all__ = ["BEATs", "BeatsShape", "distance_buckets", "rename_tensors"]
-
 
 @dataclass(frozen=True)
 class BeatsShape:

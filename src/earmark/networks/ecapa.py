@@ -19,8 +19,6 @@ from torch import Tensor, nn
 
 from earmark.networks.layers import chain, residual
 
-__all__ = ["EcapaTdnn", "ecapa_features"]
-
 BANDS, RATE, WINDOW, HOP = 80, 16000, 400, 160
 RANGE = 80.0  # dB kept under a clip's maximum
 LEAST = 1e-12

@@ -17,8 +17,6 @@ from torch.nn import functional
 
 from earmark.networks.layers import DilatedBlock, chain, nearest
 
-__all__ = ["HiFiCodec", "HiFiCodecShape"]
-
 WIDTH = 512  # of latents, in every published config
 FIRST = 32  # channels of the encoder before it halves the rate
 SLOPE = 0.1

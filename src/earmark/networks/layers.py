@@ -19,20 +19,6 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-__all__ = [
-    "DilatedBlock",
-    "Lstm",
-    "PaddedConvolution",
-    "PaddedTransposed",
-    "ResidualQuantiser",
-    "Snake",
-    "activation_of",
-    "chain",
-    "nearest",
-    "residual",
-    "transformer_block",
-]
-
 
 def chain(**modules: Any) -> Any:
     """Modules that run one after the other, under the names that checkpoints give them."""

@@ -12,8 +12,6 @@ from typing import Any
 import torch
 from torch import nn
 
-__all__ = ["MaskedGroupNorm", "mask_group_norm"]
-
 
 class MaskedGroupNorm(nn.Module):  # type: ignore[misc]
     """One group per channel; `lengths` [B] is set before every pass, and says how many frames are sound."""

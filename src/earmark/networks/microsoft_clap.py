@@ -15,8 +15,6 @@ from torch.nn import functional
 
 from earmark.errors import require
 
-__all__ = ["MicrosoftClap", "rename_tensors"]
-
 BASE = "audio_encoder.base.htsat."
 PROJECTION = "audio_encoder.projection."
 

@@ -19,8 +19,6 @@ from torch.nn import functional
 
 from earmark.networks.layers import Lstm, PaddedConvolution, PaddedTransposed, ResidualQuantiser, activation_of, chain
 
-__all__ = ["SeanetCodec", "SeanetShape", "Spectrogram"]
-
 
 @dataclass(frozen=True)
 class SeanetShape:

@@ -20,8 +20,6 @@ from torch.nn import functional
 
 from earmark.networks.layers import Snake, chain, nearest, residual
 
-__all__ = ["SNAC", "SnacShape"]
-
 HEAD = 64  # numbers of an attention head
 
 

@@ -18,8 +18,6 @@ from torch.nn import functional
 
 from earmark.errors import require
 
-__all__ = ["FRAME", "HOP", "decibel_mel", "kaldi_fbank", "mel_bank", "mel_power", "whisper_mel"]
-
 FRAME, HOP = 400, 160  # samples at 16 kHz
 FFT = 512
 EMPHASIS = 0.97

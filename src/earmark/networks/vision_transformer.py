@@ -18,8 +18,6 @@ from torch.nn import functional
 
 from earmark.networks.layers import chain, transformer_block
 
-__all__ = ["SpectrogramTransformer", "TransformerShape", "sine_positions"]
-
 
 @dataclass(frozen=True)
 class TransformerShape:

@@ -27,8 +27,6 @@ from earmark.progress import Progress
 from earmark.scores import Row
 from earmark.wording import counted
 
-__all__ = ["Responses", "Task", "TaskCard", "align_widths"]
-
 
 @dataclass(frozen=True)
 class TaskCard(Card):

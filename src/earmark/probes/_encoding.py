@@ -19,8 +19,6 @@ from earmark.probes._contract import Responses, TaskCard, align_widths
 from earmark.probes._scoring import RESAMPLES, PairedClips
 from earmark.progress import Progress
 
-__all__ = ["EncoderTask", "LayerMean", "codes_of", "encode_clips", "opened_card", "unit_vectors"]
-
 Floats = NDArray[np.float64]
 
 

@@ -28,8 +28,6 @@ from numpy.typing import NDArray
 from earmark.calibrate.bootstrap import interval
 from earmark.errors import InputError
 
-__all__ = ["P_TARGET", "Errors", "Trials", "curve", "eer", "error_intervals", "min_dcf"]
-
 P_TARGET = 0.05
 
 Floats = NDArray[np.float64]

@@ -45,8 +45,6 @@ from earmark.scores import Row
 from earmark.specs import parse_spec
 from earmark.wording import counted
 
-__all__ = ["RECOGNISERS", "Recogniser", "Recognition", "WordErrors", "count_errors", "normalise"]
-
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'"})
 _NO_WORD = re.compile(r"[^\w']|_|(?<!\w)'|'(?!\w)")
 

@@ -35,8 +35,6 @@ from earmark.scores import Row
 from earmark.specs import parse_spec
 from earmark.wording import counted
 
-__all__ = ["ECAPA_CARD", "MOST_CLIPS", "Ecapa", "Verification", "read_trials"]
-
 MOST_CLIPS = 2000
 """Clips of which all pairs are tried: two million trials. Of more, as many are drawn."""
 

@@ -36,8 +36,6 @@ from earmark.probes.tasks import CARDS
 from earmark.scores import Row
 from earmark.wording import counted
 
-__all__ = ["FOLDS", "Emotion", "folds_of", "predict"]
-
 FOLDS = 5
 STEPS = 2000  # of the solver, at most
 

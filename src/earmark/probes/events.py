@@ -36,8 +36,6 @@ from earmark.scores import Row
 from earmark.specs import parse_spec
 from earmark.wording import counted
 
-__all__ = ["AstLabels", "EventLabels", "EventRetrieval", "average_precision", "open_events"]
-
 
 def open_events(model: str | Extractor = "", **parameters: Any) -> Task:
     """Retrieval with an encoder, or the classifier of an AST checkpoint."""

@@ -30,8 +30,6 @@ from earmark.progress import Progress, progress_bar
 from earmark.runs.engine import reason_of
 from earmark.workers import Workers, thread_count
 
-__all__ = ["PocketSphinx"]
-
 RATE = 16000
 FULL_SCALE = 32000.0
 FLOOR = 30.0  # deviation of the noise, in steps of 16 bits

@@ -36,8 +36,6 @@ from earmark.probes.retrieval import PERMUTATIONS, RetrievalTask, answers, answe
 from earmark.probes.tasks import CARDS
 from earmark.scores import Row
 
-__all__ = ["CodedFidelity", "Content", "coded_fidelity", "content_identity"]
-
 FIDELITY = ("clipped_density", "clipped_coverage", "density", "coverage")
 _QUANTITY = {"P@1": "hit", "GSR": "gsr"}
 

@@ -27,8 +27,6 @@ from earmark.extractors.contract import Extractor
 from earmark.metrics.separation import gsr
 from earmark.probes._encoding import EncoderTask, codes_of, unit_vectors
 
-__all__ = ["PERMUTATIONS", "RetrievalTask", "answers", "answers_without", "chance", "label_codes"]
-
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 

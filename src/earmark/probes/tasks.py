@@ -17,8 +17,6 @@ from earmark.probes._contract import Task, TaskCard
 from earmark.registry import Registry
 from earmark.specs import parse_spec
 
-__all__ = ["CARDS", "TASKS", "open_task", "task_cards"]
-
 
 class TaskRecord(NamedTuple):
     """A task: where its maker is, and its card."""

@@ -27,8 +27,6 @@ from earmark.progress import Progress, progress_bar
 from earmark.runs.engine import reason_of
 from earmark.wording import counted
 
-__all__ = ["WhisperRecogniser"]
-
 RATE = 16000
 TOKENIZER = ("tokenizer*.json", "vocab.json", "merges.txt", "special_tokens_map.json", "added_tokens.json",
              "normalizer.json", "generation_config.json")  # fmt: skip

@@ -15,8 +15,6 @@ from typing import Any
 from earmark.published._papers import read
 from earmark.scores import Row
 
-__all__ = ["SETS", "codec_scores", "full_results", "mouse_strain"]
-
 _DISTANCES = {"C": "cosine", "E": "euclidean", "S": "spearman", "": ""}
 _LEADING = ("P@1", "P@5", "GSR")
 _METRICS = {

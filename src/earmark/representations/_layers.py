@@ -21,18 +21,6 @@ from earmark.embedding import pooling
 from earmark.errors import InputError, UsageError
 from earmark.extractors.contract import Extractor, Frames, Waveform
 
-__all__ = [
-    "Sweep",
-    "choose_layers",
-    "frame_parts",
-    "layer_name",
-    "layers_of",
-    "part_of",
-    "split",
-    "sweep_layers",
-    "take",
-]
-
 Layers = Sequence[int | None]
 """None stands for the layer that the model gives unasked."""
 

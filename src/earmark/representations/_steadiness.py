@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 
 from earmark.extractors.contract import Frames, Waveform
 
-__all__ = ["choose", "remark_on"]
-
 CLIPS = 4  # heard again
 SAME = 0.01  # of the usual distance between clips: the largest difference between two calls that are alike
 COMPANY = 0.05

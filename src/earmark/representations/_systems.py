@@ -27,8 +27,6 @@ from earmark.runs.identity import Stage, fingerprint, versions
 from earmark.runs.store import Cache
 from earmark.runs.strangers import Reads
 
-__all__ = ["EMBED", "Model", "System", "card_of", "describe_model", "parts_by_model", "systems_of"]
-
 EMBED = Stage(
     "embed",
     3,

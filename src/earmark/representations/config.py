@@ -31,8 +31,6 @@ from earmark.runs.config import (
 )
 from earmark.tables import read_csv
 
-__all__ = ["STEPS", "DtwOptions", "ExtractorEntry", "RunConfig"]
-
 STEPS = ("prepare", "embed", "evaluate", "report")
 EXECUTORS = ("local",)
 

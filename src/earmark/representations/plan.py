@@ -16,8 +16,6 @@ from earmark.runs.engine import Failure
 from earmark.runs.packs import Records
 from earmark.runs.plan import PlannedStep
 
-__all__ = ["make_plan"]
-
 PROBE_CLIPS = 3
 # Measured on one core, to the right order of magnitude: a plan says minutes or hours, not seconds.
 _SECONDS_PER_MULTIPLICATION = 6e-11

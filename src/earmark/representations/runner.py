@@ -34,8 +34,6 @@ from earmark.scores.spelling import with_noise
 from earmark.wording import counted, listed
 from earmark.workers import thread_count
 
-__all__ = ["Run", "plan", "run"]
-
 log = logging.getLogger("earmark.runs")
 
 Config = RunConfig | Mapping[str, Any] | str | Path

@@ -18,19 +18,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.plain_yaml import load_yaml
 
-__all__ = [
-    "CacheOptions",
-    "CorpusEntries",
-    "CorpusEntry",
-    "Names",
-    "Policy",
-    "RunSettings",
-    "Section",
-    "kinds_of",
-    "listed",
-    "refused",
-]
-
 Policy: TypeAlias = Literal["use", "refresh", "off"]
 
 

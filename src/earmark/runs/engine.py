@@ -18,8 +18,6 @@ from typing import Generic, TypeVar
 
 from earmark.errors import EarmarkError, InputError
 
-__all__ = ["Failure", "Ledger", "Patience", "Tick", "reason_of", "work_through"]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Tick = Callable[[int], object]

@@ -26,20 +26,6 @@ from earmark.errors import InputError
 from earmark.runs.engine import Failure
 from earmark.tables import csv_text, read_csv_records, read_text
 
-__all__ = [
-    "FORMAT",
-    "file_stem",
-    "logging_to",
-    "make_folder",
-    "read_clips",
-    "read_failures",
-    "read_record",
-    "write_csv",
-    "write_failures",
-    "write_record",
-    "write_text",
-]
-
 FORMAT = 1
 
 

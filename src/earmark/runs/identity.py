@@ -21,8 +21,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Stage", "code_fingerprint", "distributions_of", "fingerprint", "source_digest", "version_of", "versions"]
-
 
 def fingerprint(*parts: Any) -> str:
     """A hash of values that JSON can hold; the order of keys in a mapping does not matter."""

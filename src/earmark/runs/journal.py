@@ -16,8 +16,6 @@ from earmark.atomic import write_whole
 from earmark.errors import InputError, UsageError
 from earmark.tables import csv_text, read_csv
 
-__all__ = ["Journal", "Trial", "TrialScore", "read_journal"]
-
 COLUMNS = ("metric", "check", "subcase", "value", "repeat", "score", "reason")
 SCORES, SETTINGS = "scores.csv", "settings.json"
 

@@ -33,8 +33,6 @@ from typing import Any
 import earmark
 from earmark.onnx_files import external_data
 
-__all__ = ["Seen", "digest_of", "digests", "is_data", "is_own", "named_by", "of_modules", "watching", "with_companions"]
-
 WEIGHTS = frozenset(
     ".bin .ckpt .engine .gguf .h5 .hdf5 .jit .joblib .keras .mlmodel .model .msgpack .npy .npz .onnx .ort .pb "
     ".pdiparams .pdmodel .pkl .plan .pt .pth .safetensors .tflite .torchscript .ts".split()

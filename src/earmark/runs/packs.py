@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from earmark.runs.identity import fingerprint
 from earmark.runs.store import Cache, Entry
 
-__all__ = ["LostPacks", "Packer", "Records", "Span", "read_records"]
-
 Array = NDArray[Any]
 
 PACK_ITEMS = 256

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from earmark.tables import aligned
 from earmark.wording import counted
 
-__all__ = ["PlannedStep", "duration", "plan_text"]
-
 
 @dataclass(frozen=True)
 class PlannedStep:

@@ -29,8 +29,6 @@ from typing import IO, Any, Generic, Self, TypeVar
 from earmark.errors import EarmarkError, InputError, MissingExtra, UsageError
 from earmark.workers import Workers
 
-__all__ = ["ITEM_SECONDS", "Died", "Lost", "Overdue", "Pool", "ProcessPool", "Processes", "Timed", "make_pool", "serve"]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

@@ -37,8 +37,6 @@ from earmark.atomic import write_whole
 from earmark.errors import InputError
 from earmark.runs.config import Policy
 
-__all__ = ["Cache", "Damaged", "Entry", "Header", "Made", "default_url", "open_cache", "pack", "unpack"]
-
 MAGIC = b"earmark-entry 1"
 SEAL_SIZE = 256  # the first line is never longer
 SUFFIX = ".entry"

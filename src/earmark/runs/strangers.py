@@ -33,8 +33,6 @@ from earmark.runs.opened_files import WEIGHTS, digest_of, digests, is_data, is_i
 from earmark.runs.opened_files import with_companions as with_their_companions
 from earmark.runs.store import Cache, Entry
 
-__all__ = ["Code", "Later", "Reads", "code_of_modules", "opening", "resolved", "stated_by"]
-
 T = TypeVar("T")
 
 

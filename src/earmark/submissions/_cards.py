@@ -10,8 +10,6 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from earmark.cards import Card
 from earmark.errors import InputError, did_you_mean, quoted
 
-__all__ = ["Dataset", "Kind", "SystemCard", "card_from", "combined", "dataset_from", "plain_card"]
-
 Kind = Literal["representation", "codec", "generator"]
 
 

@@ -35,8 +35,6 @@ from earmark.submissions._cards import Dataset, SystemCard, card_from, dataset_f
 from earmark.submissions._strictness import Limits, check_parquet, refuse_compressed, strict_json, text_of
 from earmark.wording import counted
 
-__all__ = ["FORMAT", "VERSION", "Document", "Provenance", "read_document", "schema"]
-
 Provenance = Literal["self-reported", "reproduced", "blind", "printed"]
 FORMAT = "earmark-submission"
 VERSION = 2

@@ -8,8 +8,6 @@ from typing import NamedTuple
 from earmark.errors import InputError
 from earmark.wording import counted
 
-__all__ = ["Problem", "Refused"]
-
 
 class Problem(NamedTuple):
     """One thing that is wrong with a document.

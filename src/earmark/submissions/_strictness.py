@@ -17,8 +17,6 @@ import numpy as np
 from earmark.errors import InputError, quoted, require
 from earmark.scores import COLUMNS
 
-__all__ = ["Limits", "check_parquet", "refuse_compressed", "strict_json", "text_of"]
-
 
 @dataclass(frozen=True)
 class Limits:

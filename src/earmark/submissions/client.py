@@ -30,8 +30,6 @@ from earmark._version import __version__
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.submissions._problems import Problem
 
-__all__ = ["BoardClient", "BoardRefusal", "Receipt", "checked_address", "problems_in", "sends_in_the_open"]
-
 _AGAIN = (429, 502, 503, 504)
 _MOST_READ = 20_000_000
 _LONGEST_PAUSE = 8.0

@@ -12,8 +12,6 @@ from earmark.scores.rows import distinct
 from earmark.submissions._cards import SystemCard
 from earmark.submissions._documents import Document
 
-__all__ = ["PUBLISHED_BOARDS", "published_document"]
-
 PUBLISHED_BOARDS = ("vocsim", "codec-superb")
 _PAPER = {"vocsim": (PAPERS["VocSim"], 2025), "codec-superb": (PAPERS["Codec-SUPERB"], 2024)}
 _COST_NAMES = {

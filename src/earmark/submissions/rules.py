@@ -29,8 +29,6 @@ from earmark.submissions._strictness import Limits
 from earmark.submissions.texts import fault_of
 from earmark.wording import counted
 
-__all__ = ["KnownBoard", "KnownBoards", "Verdict", "blind_subsets", "check", "enforce", "known_boards", "run_problems"]
-
 BOARDS_WITH_BLIND_SUBSETS = ("vocsim",)
 _BOARD = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _HASH = re.compile(r"[0-9a-f]{16,128}")

@@ -6,8 +6,6 @@ import unicodedata
 
 from earmark.errors import InputError
 
-__all__ = ["checked_text", "fault_of"]
-
 # They turn the direction of what follows, so that a name is read as another.
 _DIRECTION = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c")
 _LINES = frozenset("\n\t")

@@ -17,8 +17,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Texts", "as_array", "as_text", "column_texts", "is_missing", "is_number", "settled"]
-
 Texts: TypeAlias = list[str | None]
 
 _ALWAYS_MISSING = frozenset({"NaN", "NaT", "<NA>"})

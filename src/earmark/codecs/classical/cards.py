@@ -12,8 +12,6 @@ from typing import Any
 
 from earmark.codecs.contract import CodecCard
 
-__all__ = ["CARDS", "FACTORIES", "MODULES"]
-
 _FFMPEG = "LGPL-2.1 (FFmpeg)"
 _PROGRAM = "encoded by the program of imageio-ffmpeg"
 _20_MS = "packets of 20 ms, as on the internet"

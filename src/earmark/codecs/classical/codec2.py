@@ -22,8 +22,6 @@ from earmark.codecs.classical.packets import as_int16, no_options
 from earmark.codecs.contract import CodecCard, CodecFailure, Coded, Waveform
 from earmark.errors import require
 
-__all__ = ["Codec2", "make"]
-
 _PATIENCE = 600.0
 
 

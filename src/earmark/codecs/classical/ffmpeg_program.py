@@ -30,8 +30,6 @@ from earmark.codecs.classical.telephone import Amr
 from earmark.codecs.contract import CodecCard, CodecFailure, Coded, Waveform
 from earmark.errors import require
 
-__all__ = ["AmrWide", "ProgramCodec", "Speex", "make"]
-
 _PATIENCE = 600.0
 
 

@@ -18,8 +18,6 @@ import numpy as np
 from earmark.codecs.contract import CodecCard, CodecFailure, Coded, Waveform
 from earmark.errors import InputError, UsageError, require
 
-__all__ = ["FILES", "Lyra", "make", "weights_folder"]
-
 ENCODER, QUANTIZER, GENERATOR = FILES = ("soundstream_encoder.tflite", "quantizer.tflite", "lyragan.tflite")
 FRAME = 320
 STAGES = 46

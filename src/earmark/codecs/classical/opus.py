@@ -21,8 +21,6 @@ from earmark.codecs.classical.packets import PacketCodec, Recipe, decode_packets
 from earmark.codecs.contract import CodecCard, Coded, Waveform
 from earmark.errors import UsageError
 
-__all__ = ["Opus", "make"]
-
 _CHOICES: dict[str, tuple[str, ...]] = {
     "application": ("audio", "voip", "lowdelay"),
     "frame_duration": ("2.5", "5", "10", "20", "40", "60"),

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from earmark.codecs.contract import CodecCard, Coded, Waveform
 from earmark.errors import InputError, UsageError, require
 
-__all__ = ["Muting", "PacketCodec", "Recipe", "Stream", "as_int16", "decode_packets", "encode_packets", "make", "pyav"]
-
 
 class Stream(NamedTuple):
     """What an encoder gave out."""

@@ -31,8 +31,6 @@ from earmark.codecs.classical.packets import (
 )
 from earmark.codecs.contract import CodecCard, CodecFailure, Coded, Waveform
 
-__all__ = ["G722", "G726", "G7231", "Amr", "SampleCodec", "make"]
-
 _UNIT = 8  # samples: the fewest that fill whole bytes at every code size
 
 

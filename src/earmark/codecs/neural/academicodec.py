@@ -13,8 +13,6 @@ from earmark.errors import InputError
 if TYPE_CHECKING:
     from earmark.networks.hificodec import HiFiCodecShape
 
-__all__ = ["CARDS", "AcademiCodec", "shape_of"]
-
 # Configuration in Table 3: paper code, rate, kbps, file of weights, config.
 _FILES = {
     "16k_320d": ("B1", 16000, 2, "HiFi-Codec-16k-320d", "config_16k_320d.json"),

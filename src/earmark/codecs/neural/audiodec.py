@@ -35,8 +35,6 @@ from earmark.extractors.pretrained import Checkpoint, stripped
 if TYPE_CHECKING:
     from earmark.networks.audiodec import VocoderShape
 
-__all__ = ["ARCHIVE", "CARDS", "AudioDec", "vocoder_shape"]
-
 PREFIXES = ("model.generator.", "generator.")
 
 

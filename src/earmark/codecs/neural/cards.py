@@ -10,8 +10,6 @@ from earmark.codecs.contract import CodecCard
 from earmark.codecs.neural import academicodec, audiodec, seanet, snac, transformers_codecs
 from earmark.codecs.neural.token_codec import TokenCodec
 
-__all__ = ["CARDS", "FACTORIES"]
-
 _FAMILIES: tuple[tuple[tuple[CodecCard, ...], type[TokenCodec]], ...] = (
     (seanet.SPEECH_TOKENIZER, seanet.SpeechTokenizer),
     (academicodec.CARDS, academicodec.AcademiCodec),

@@ -23,21 +23,6 @@ from earmark.codecs.contract import CodecCard
 from earmark.errors import InputError, UsageError, did_you_mean, require
 from earmark.extractors.pretrained import Checkpoint, read_state
 
-__all__ = [
-    "Config",
-    "Layout",
-    "Options",
-    "fetch",
-    "fill_exactly",
-    "find",
-    "fingerprint",
-    "on_hub",
-    "published_name",
-    "read_config",
-    "read_tensors",
-    "weights_name",
-]
-
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 TRAINING = ("inited", "cluster_size", "embed_avg", "pad_buffer", "inv_freq")
 """Buffers that only training, streaming or a formula need."""

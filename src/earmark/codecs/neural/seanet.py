@@ -22,8 +22,6 @@ from earmark.errors import InputError
 if TYPE_CHECKING:
     from earmark.networks.seanet import SeanetShape
 
-__all__ = ["FUNCODEC", "SPEECH_TOKENIZER", "FunCodec", "SpeechTokenizer", "network_of", "tokenizer_of"]
-
 # --- SpeechTokenizer -----------------------------------------------------------------------------------------
 
 SPEECH_TOKENIZER = tuple(

@@ -12,8 +12,6 @@ from earmark.errors import InputError
 if TYPE_CHECKING:
     from earmark.networks.snac import SnacShape
 
-__all__ = ["CARDS", "Snac", "shape_of"]
-
 # Checkpoint: kbps, rate, samples of a frame of the encoder, levels. A column is a token of the coarsest level and all
 # that lie under it.
 _CHECKPOINTS = {

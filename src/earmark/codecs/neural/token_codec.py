@@ -35,8 +35,6 @@ from earmark.errors import UsageError, require
 from earmark.extractors.pretrained import Checkpoint
 from earmark.extractors.torch_models import device_of
 
-__all__ = ["UNSEEN", "TokenCodec", "TokenFormat", "settings"]
-
 AGREEMENT = 0.05
 """How far the rate of a checkpoint may lie from the rate in its name, as a share: printed rates are rounded."""
 

@@ -14,8 +14,6 @@ from earmark.codecs.neural.token_codec import TokenCodec, TokenFormat, settings
 from earmark.errors import InputError, UsageError, require
 from earmark.extractors.pretrained import Checkpoint, config_of, load_model
 
-__all__ = ["DAC", "DAC_CARDS", "ENCODEC", "MIMI", "XCODEC", "EnCodec", "Mimi", "XCodec"]
-
 
 class LibraryCodec(TokenCodec):
     """What the four share: a config and a model of the library."""

@@ -30,8 +30,6 @@ from earmark.runs.store import Entry
 from earmark.scores import Row
 from earmark.wording import counted
 
-__all__ = ["AGGREGATE", "mean_rows", "subset_rows"]
-
 AGGREGATE = Stage(
     "aggregate",
     2,

@@ -21,8 +21,6 @@ from earmark.errors import InputError
 from earmark.runs.identity import Stage
 from earmark.runs.store import Cache, Entry
 
-__all__ = ["CALIBRATE", "CLIPS", "UNSUITED", "calibrated", "choose_samples", "known_delay"]
-
 CALIBRATE = Stage(
     "calibrate", 2, libraries=("numpy", "scipy", "soxr"), modules=("codecs/alignment.py", "codecs/runs/_calibrate.py")
 )

@@ -21,8 +21,6 @@ from earmark.runs.engine import Patience, work_through
 from earmark.runs.packs import Packer, Records
 from earmark.runs.pool import ITEM_SECONDS, Pool, make_pool
 
-__all__ = ["blocks", "code_and_measure"]
-
 HOPELESS = 16
 """A codec that has failed on this many clips and managed none is not tried on the others."""
 

@@ -32,8 +32,6 @@ from earmark.runs.store import Entry
 from earmark.scores import Row
 from earmark.wording import counted
 
-__all__ = ["KIND", "LISTEN", "CodedSound", "NamedTask", "coded_clips", "open_tasks", "task_rows"]
-
 LISTEN = Stage(
     "listen",
     3,

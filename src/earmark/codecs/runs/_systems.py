@@ -17,8 +17,6 @@ from earmark.runs import strangers
 from earmark.runs.identity import Stage, distributions_of
 from earmark.runs.opened_files import digests, named_by, with_companions
 
-__all__ = ["CODE", "MEASURE", "CodecSystem", "open_systems"]
-
 CODE = Stage(
     "code",
     2,

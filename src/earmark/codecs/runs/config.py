@@ -10,8 +10,6 @@ from earmark.codecs.contract import Category
 from earmark.codecs.signal import CORE, EXTRA
 from earmark.runs.config import CacheOptions, CorpusEntries, Names, RunSettings, listed
 
-__all__ = ["CodecConfig"]
-
 Percents: TypeAlias = Annotated[list[Annotated[float, Field(gt=0, lt=100)]], BeforeValidator(listed)]
 
 

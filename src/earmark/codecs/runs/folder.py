@@ -34,8 +34,6 @@ from earmark.runs.identity import fingerprint, versions
 from earmark.scores import Scores
 from earmark.submissions import Dataset
 
-__all__ = ["KIND", "clip_values", "is_codec_run", "read_cards", "read_codec_record", "write_results"]
-
 KIND = "codec"
 MOST_REASONS = 2_000
 _FACTS = ("subset", "system", "id", "label", "group", "status", "seconds", "bits", "header_bits", "kbps")

@@ -43,8 +43,6 @@ from earmark.scores import Row, Scores
 from earmark.wording import counted
 from earmark.workers import thread_count
 
-__all__ = ["CodecRun", "codec", "plan_codecs", "run_codecs"]
-
 log = logging.getLogger("earmark.runs")
 
 Config = CodecConfig | Mapping[str, Any] | str | Path

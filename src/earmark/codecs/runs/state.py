@@ -18,8 +18,6 @@ from earmark.runs.engine import Ledger
 from earmark.runs.packs import Records, read_records
 from earmark.runs.store import Cache
 
-__all__ = ["BLOB", "DELAY_METRICS", "ClipResult", "CodecWork", "Sample"]
-
 BLOB = "blob"
 """The part of a pack that holds what a codec sent."""
 TANDEM_METRICS = ("pesq", "stoi", "mel_distance")

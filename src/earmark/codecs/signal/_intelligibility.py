@@ -23,8 +23,6 @@ from earmark.codecs.contract import Measured, Waveform
 from earmark.codecs.signal._sound import Pair, Sound
 from earmark.scores.metrics import metric
 
-__all__ = ["stoi"]
-
 Floats = NDArray[np.float64]
 
 RATE = 10_000

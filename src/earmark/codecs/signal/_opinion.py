@@ -19,8 +19,6 @@ from earmark.errors import require
 from earmark.onnx_files import open_session
 from earmark.scores.metrics import metric
 
-__all__ = ["dnsmos", "dnsmos_p808", "visqol", "zimtohrli"]
-
 SHORTEST = 0.5  # seconds
 MOS = (1.0, 5.0)
 

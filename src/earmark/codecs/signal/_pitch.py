@@ -21,8 +21,6 @@ from earmark.codecs.signal._sound import Pair, Sound
 from earmark.errors import require
 from earmark.scores.metrics import FRACTION, metric
 
-__all__ = ["f0_corr", "f0_voicing_error"]
-
 Floats = NDArray[np.float64]
 
 RATE = 16_000

@@ -18,8 +18,6 @@ from earmark.codecs.signal._sound import Pair, is_silent
 from earmark.errors import require
 from earmark.scores.metrics import metric
 
-__all__ = ["pesq"]
-
 RATE = 16_000
 SHORTEST = RATE // 4
 LONGEST = 20 * RATE

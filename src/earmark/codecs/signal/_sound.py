@@ -15,8 +15,6 @@ from earmark import audio
 from earmark.codecs.contract import Category, Waveform
 from earmark.errors import InputError, UsageError
 
-__all__ = ["SILENCE", "Pair", "Sound", "is_silent"]
-
 Made = TypeVar("Made")
 
 SILENCE = 2.0**-16

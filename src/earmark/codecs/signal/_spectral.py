@@ -30,8 +30,6 @@ from earmark.codecs.signal._sound import Pair, Sound
 from earmark.extractors.mel_front_end import mel_corners, mel_filters
 from earmark.scores.metrics import metric
 
-__all__ = ["BANDS", "WINDOWS", "log_and_linear", "magnitudes", "mel_bank", "mel_distance", "stft_distance"]
-
 Floats = NDArray[np.float32]
 _Views = Callable[[Sound], tuple[Floats, ...]]
 

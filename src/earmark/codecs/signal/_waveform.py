@@ -11,8 +11,6 @@ from earmark.codecs.contract import Measured, Waveform
 from earmark.codecs.signal._sound import Pair
 from earmark.scores.metrics import UNBOUNDED, metric
 
-__all__ = ["gain_matched", "si_sdr"]
-
 EXACT = 1e-14  # of the energy: less is the rounding of float32
 NOTHING = 1e-24  # of the energy: less is the rounding of the sums
 

@@ -22,8 +22,6 @@ from earmark.metrics.catalogue import find, is_path
 from earmark.scores.metrics import METRICS as RECORDS
 from earmark.scores.metrics import family, named
 
-__all__ = ["CORE", "EXTRA", "METRICS", "Definitions", "measure", "require_packages"]
-
 Definitions = Literal["mended", "reference"]
 
 _OWN = {name: RECORDS[name] for name in family("signal")}

@@ -16,8 +16,6 @@ from typing import Any
 from earmark.errors import UsageError
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform, as_frames
 
-__all__ = ["Function", "wants_sound"]
-
 RATE = 16000
 
 

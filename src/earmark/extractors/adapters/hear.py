@@ -25,8 +25,6 @@ from earmark.extractors.contract import ExtractorCard, Frames, Waveform, as_fram
 from earmark.extractors.windows import SHORTEST, cover
 from earmark.registry import load_path
 
-__all__ = ["HearModule"]
-
 FUNCTIONS = {"timestamp": "get_timestamp_embeddings", "scene": "get_scene_embeddings"}
 
 

@@ -20,8 +20,6 @@ from earmark.extractors.contract import ExtractorCard, Frames, Waveform, as_arra
 from earmark.extractors.windows import SHORTEST, cover
 from earmark.registry import load_path
 
-__all__ = ["MtebEncoder", "SentenceTransformersModel"]
-
 TASK = "ESC50AudioReranking"  # encoders are told which task they work for; prompts of text models depend on it
 
 

@@ -42,8 +42,6 @@ from earmark.onnx_files import open_session
 from earmark.plain_yaml import load_yaml
 from earmark.workers import thread_count
 
-__all__ = ["ModelFile", "OnnxModel", "Setup", "TorchScriptModel", "input_layout", "read_setup"]
-
 INPUT_AXES = ("batch", "channel", "time", "mel")
 OUTPUT_AXES = ("batch", "time", "feature")
 

@@ -26,8 +26,6 @@ from earmark.report.codecs.text import shared_text
 from earmark.scores import Row, Scores, load_scores, merge
 from earmark.submissions import Dataset
 
-__all__ = ["Runs", "comparison_rows", "differences", "open_runs"]
-
 LIKE = 1.25
 """Rates within this factor are alike."""
 METRICS = ("pesq", "stoi", "mel_distance", "stft_distance")

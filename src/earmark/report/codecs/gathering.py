@@ -33,8 +33,6 @@ from earmark.runs.store import Cache
 from earmark.scores import Scores, metric_facts
 from earmark.submissions import Dataset
 
-__all__ = ["gather", "report_codec_run"]
-
 WORST = 8
 """Codecs whose worst clip is shown."""
 
