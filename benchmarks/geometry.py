@@ -11,16 +11,12 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import platform
-import subprocess
-import sys
 import tempfile
 import time
-from pathlib import Path
 
 import numpy as np
-from timing import best
+from timing import best, peak_growth
 
 from earmark import evaluate as evaluate_with_intervals
 from earmark.geometry.sweep import ORDER_COLUMNS, ROWS
@@ -109,30 +105,19 @@ def plain_python(vectors: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     }
 
 
-def peak_growth(n: int, dims: int, classes: int, intervals: str = "none") -> float:
-    """Growth of the resident memory of a fresh process during the evaluation, sampled every 5 ms, in MB."""
-    script = (
-        "import json, os, sys, threading, time; sys.path.insert(0, sys.argv[1]); import geometry as g\n"
-        "import numpy as np, psutil\n"
-        "g.evaluate(*g.clips(500, 8, 5), metrics=g.METRICS, intervals=sys.argv[3])\n"
-        "vectors, labels = np.load(sys.argv[2] + '/vectors.npy'), np.load(sys.argv[2] + '/labels.npy')\n"
-        "held = psutil.Process().memory_info\n"
-        "seen, stop = [held().rss], threading.Event()\n"
-        "def watch():\n"
-        "    while not stop.is_set():\n"
-        "        seen.append(held().rss); time.sleep(0.005)\n"
-        "threading.Thread(target=watch, daemon=True).start()\n"
-        "g.evaluate(vectors, labels, metrics=g.METRICS, intervals=sys.argv[3])\n"
-        "stop.set(); print(json.dumps((max(seen) - seen[0]) / 2**20))"
-    )
+def evaluation_growth(n: int, dims: int, classes: int, intervals: str = "none") -> float:
+    """Growth of memory during an evaluation, in MB."""
     with tempfile.TemporaryDirectory() as folder:
         vectors, labels = clips(n, dims, classes)
         np.save(f"{folder}/vectors.npy", vectors)
         np.save(f"{folder}/labels.npy", labels)
         del vectors, labels
-        words = [sys.executable, "-c", script, str(Path(__file__).parent), folder, intervals]
-        found = subprocess.run(words, check=True, capture_output=True, text=True)
-    return float(json.loads(found.stdout.splitlines()[-1]))
+        return peak_growth(
+            f"import geometry as g, numpy as np\n"
+            f"g.evaluate(*g.clips(500, 8, 5), metrics=g.METRICS, intervals={intervals!r})\n"
+            f"vectors, labels = np.load({folder!r} + '/vectors.npy'), np.load({folder!r} + '/labels.npy')",
+            f"g.evaluate(vectors, labels, metrics=g.METRICS, intervals={intervals!r})",
+        )
 
 
 def main() -> None:
@@ -209,9 +194,9 @@ def main() -> None:
     report(f"  1000 permutations, euclidean, {len(medium)} x 50", f"{euclid:.2f} s", "", "")
 
     n = 50000 // shrink
-    report(f"peak memory growth, {n} x 100, 50 classes", f"{peak_growth(n, 100, 50):.0f} MB", "", "< 500 MB")
-    report(f"peak memory growth, {n} x 100, 1366 classes", f"{peak_growth(n, 100, 1366):.0f} MB", "", "< 500 MB")
-    grown = peak_growth(n, 100, 1366, intervals="jackknife")
+    report(f"peak memory growth, {n} x 100, 50 classes", f"{evaluation_growth(n, 100, 50):.0f} MB", "", "< 500 MB")
+    report(f"peak memory growth, {n} x 100, 1366 classes", f"{evaluation_growth(n, 100, 1366):.0f} MB", "", "< 500 MB")
+    grown = evaluation_growth(n, 100, 1366, intervals="jackknife")
     report(f"  with intervals, {n} x 1366 sums of distances kept", f"{grown:.0f} MB", "", "within --memory")
     report(f"  one {n} x {n} float32 matrix would be", f"{n * n * 4 / 2**20:.0f} MB", "", "never built")
 

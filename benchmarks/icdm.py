@@ -13,16 +13,12 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import platform
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
-from timing import best
+from timing import best, peak_growth
 
 from earmark.geometry.icdm import icdm
 from earmark.geometry.layout import one_class
@@ -47,28 +43,14 @@ def gicdm(base: Space, queries: Space, threads: int, device: str) -> None:
         nearest(base, k + 1, queries=queries, weights=factors, **options)
 
 
-def peak_growth(n: int, dims: int, work: str) -> float:
-    """Growth of the resident memory of a fresh process during `work`, sampled every 5 ms, in MB."""
-    script = (
-        "import json, sys, threading, time; sys.path.insert(0, sys.argv[1]); import icdm as bench, psutil\n"
-        "from earmark.workers import thread_count\n"
-        "n, dims, threads = int(sys.argv[2]), int(sys.argv[3]), thread_count(None)\n"
-        "def work(base, queries):\n"
-        "    if sys.argv[4] == 'icdm': bench.icdm(base, bench.SMALL, threads=threads)\n"
-        "    else: bench.gicdm(base, queries, threads, 'cpu')\n"
-        "work(*bench.prepare_pair(bench.gaussian(500, 9, 0), bench.gaussian(500, 9, 1), 'euclidean'))\n"
-        "pair = bench.prepare_pair(bench.gaussian(n, dims, 0), bench.gaussian(n, dims, 1), 'euclidean')\n"
-        "held = psutil.Process().memory_info\n"
-        "seen, stop = [held().rss], threading.Event()\n"
-        "def watch():\n"
-        "    while not stop.is_set():\n"
-        "        seen.append(held().rss); time.sleep(0.005)\n"
-        "threading.Thread(target=watch, daemon=True).start()\n"
-        "work(*pair); stop.set(); print(json.dumps((max(seen) - seen[0]) / 2**20))"
+def search_growth(n: int, dims: int, work: str) -> float:
+    """Growth of memory during the searches of `work`, icdm or gicdm, in MB."""
+    call = "icdm(pair[0], bench.SMALL, threads=threads)" if work == "icdm" else "gicdm(*pair, threads, 'cpu')"
+    pair = "pair = bench.prepare_pair(bench.gaussian({0}, {1}, 0), bench.gaussian({0}, {1}, 1), 'euclidean')\n"
+    warm = f"threads = thread_count(None)\n{pair.format(500, 9)}bench.{call}\n"
+    return peak_growth(
+        f"import icdm as bench\nfrom earmark.workers import thread_count\n{warm}{pair.format(n, dims)}", f"bench.{call}"
     )
-    words = [sys.executable, "-c", script, str(Path(__file__).parent), str(n), str(dims), work]
-    found = subprocess.run(words, check=True, capture_output=True, text=True)
-    return float(json.loads(found.stdout.splitlines()[-1]))
 
 
 def bare_product(vectors: np.ndarray, device: str) -> Callable[[], None]:
@@ -115,7 +97,7 @@ def on_cpu(n: int, dims: int, repeats: int) -> None:
         f"GICDM fit and transform, {n} against {n}", f"{spent:.2f} s", f"{spent / plain:.2f}", "<= 15 (sweeps)"
     )  # fmt: skip
     for work, name in (("icdm", "ICDM, K = 10"), ("gicdm", "GICDM")):
-        report(f"peak memory growth, {name}", f"{peak_growth(n, dims, work):.0f} MB", "", "< 500 MB")
+        report(f"peak memory growth, {name}", f"{search_growth(n, dims, work):.0f} MB", "", "< 500 MB")
     report(f"  one {n} x {n} float32 matrix would be", f"{n * n * 4 / 2**20:.0f} MB", "", "never built")
 
 

@@ -10,11 +10,13 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
+from tests.board.hosted import listening
 
 from earmark.board.records import User
 from earmark.board.storage import Store, open_database
@@ -41,33 +43,35 @@ def _database(name: str) -> str:
     return make_url(POSTGRES).set(database=name).render_as_string(hide_password=False)
 
 
+@contextmanager
+def _postgres_database(template: str = "") -> Iterator[str]:
+    name = f"earmark_{uuid.uuid4().hex[:12]}"
+    _administer(f"CREATE DATABASE {name}" + (f" TEMPLATE {template}" if template else ""))
+    yield name
+    _administer(f"DROP DATABASE {name} WITH (FORCE)")
+
+
 @pytest.fixture(scope="session")
 def postgres_template() -> Iterator[str]:
     if not POSTGRES:
         pytest.skip("EARMARK_TEST_POSTGRES names no server: scripts/services starts one")
-    name = f"earmark_template_{uuid.uuid4().hex[:12]}"
-    _administer(f"CREATE DATABASE {name}")
-    open_database(_database(name)).dispose()
-    yield name
-    _administer(f"DROP DATABASE {name} WITH (FORCE)")
+    with _postgres_database() as name:
+        open_database(_database(name)).dispose()
+        yield name
 
 
 @pytest.fixture
 def postgres_url(postgres_template: str) -> Iterator[str]:
     """An empty board on PostgreSQL."""
-    name = f"earmark_{uuid.uuid4().hex[:12]}"
-    _administer(f"CREATE DATABASE {name} TEMPLATE {postgres_template}")
-    yield _database(name)
-    _administer(f"DROP DATABASE {name} WITH (FORCE)")
+    with _postgres_database(postgres_template) as name:
+        yield _database(name)
 
 
 @pytest.fixture
 def bare_postgres_url(postgres_template: str) -> Iterator[str]:
     """A PostgreSQL database without tables."""
-    name = f"earmark_{uuid.uuid4().hex[:12]}"
-    _administer(f"CREATE DATABASE {name}")
-    yield _database(name)
-    _administer(f"DROP DATABASE {name} WITH (FORCE)")
+    with _postgres_database() as name:
+        yield _database(name)
 
 
 @pytest.fixture
@@ -110,3 +114,10 @@ def ada(store: Store) -> User:
 def grace(store: Store) -> User:
     """The moderator."""
     return store.create_user("grace", role="moderator")
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Store]]:
+    """A board that listens: its address, and the store behind it."""
+    with listening(tmp_path_factory.mktemp("board")) as hosted:
+        yield hosted

@@ -9,13 +9,13 @@ import subprocess
 import sys
 import threading
 import urllib.error
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from unittest import mock
 
 import pytest
-from tests.board.hosted import document, listening
+from tests.board.hosted import document
 
 from earmark.board.storage import Store
 from earmark.errors import InputError, UsageError
@@ -29,12 +29,6 @@ RECEIPT = {
 
 
 # --- a real board ---------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Store]]:
-    with listening(tmp_path_factory.mktemp("board")) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import pytest
-from tests.board.hosted import document, listening
+from tests.board.hosted import document
 from tests.cli.verbs import runner
 
 from earmark.board.storage import Store
@@ -18,12 +18,6 @@ from earmark.scores import Row, Scores
 from earmark.submissions import Verdict
 
 Call = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(scope="module")
-def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Store]]:
-    with listening(tmp_path_factory.mktemp("board")) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

@@ -60,24 +60,20 @@ def test_changes_of_a_view_start_at_its_first_page() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("metric", "P@2", "metric"),
-        ("over", "nothing", "over"),
-        ("setting", "manhattan", "setting"),
-        ("training", "maybe", "training"),
-        ("size", "giant", "size"),
-        ("page", "-1", "page"),
-        ("page", "9" * 30, "page"),
-        ("per", "7", "per"),
-        ("show", "everything", "show"),
-        ("order", "random", "order"),
-        ("q", "x" * 201, "longer"),
-    ],
+    "query",
+    "metric=P@2 over=nothing setting=manhattan training=maybe size=giant page=-1 per=7 show=all order=random".split(),
 )
-def test_a_wrong_value_is_refused_with_a_sentence(name: str, text: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_a_wrong_value_is_refused_with_a_sentence(query: str) -> None:
+    name, text = query.split("=")
+    with pytest.raises(UsageError, match=name):
         _view(**{name: text})
+
+
+def test_a_value_that_is_too_long_is_refused() -> None:
+    with pytest.raises(UsageError, match="page"):
+        _view(page="9" * 30)
+    with pytest.raises(UsageError, match="longer"):
+        _view(q="x" * 201)
 
 
 def test_unknown_names_are_ignored_and_what_a_metric_lacks_becomes_the_usual() -> None:
