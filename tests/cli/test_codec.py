@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import soundfile
 from tests.cli.verbs import runner
-from tests.pipeline.codec_toys import voiced
+from tests.representations.codec_toys import voiced
 
 from earmark.cli import codec, codecs
 from earmark.scores import load_scores

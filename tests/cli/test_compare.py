@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.cli.verbs import runner
-from tests.pipeline import sounds
+from tests.representations import sounds
 
 from earmark.cli import compare as module
 from earmark.representations import run

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.pipeline import sounds
+from tests.representations import sounds
 
 from earmark.cli import run as command
 from earmark.errors import UsageError

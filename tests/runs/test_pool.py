@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import soundfile
-from tests.pipeline import codec_toys, sounds
+from tests.representations import codec_toys, sounds
 
 import earmark
 from earmark.codecs.runs import _code as code
@@ -96,7 +96,7 @@ def test_a_codec_that_hangs_costs_its_own_clip(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(code, "ITEM_SECONDS", 10.0 if jobs else 3.0)
     loud = Clip("loud", "k0", samples=codec_toys.voiced(7, peak=0.95), rate=16000)
     corpus = Corpus(CorpusCard("toy"), [*codec_toys.memory(2), loud])
-    codecs = [f"tests.pipeline.codec_toys:{name}" for name in ("Hanging", "Sixteen")]
+    codecs = [f"tests.representations.codec_toys:{name}" for name in ("Hanging", "Sixteen")]
     options = {**codec_toys.QUICK, "jobs": jobs, "category": "audio", "cache": "off", "into": tmp_path / "run"}
     run = earmark.codec(codecs, corpus, **options)
     row = run.scores.row("stft_distance", system="hanging", subset="toy")
@@ -109,7 +109,7 @@ def test_a_model_that_hangs_costs_its_own_clip(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(embed, "ITEM_SECONDS", 1.0)
     corpus = sounds.make_folder(tmp_path / "sounds")
     soundfile.write(corpus / "class1" / "odd.wav", sounds.tone(600, 77)[:-1], sounds.RATE)
-    entry = {"name": "hanging", "spec": "tests.pipeline.sounds:Hanging"}
+    entry = {"name": "hanging", "spec": "tests.representations.sounds:Hanging"}
     result = earmark.run(sounds.config(corpus, tmp_path, extractors=[entry]))
     assert [failure.id for failure in result.failures] == ["class1/odd.wav"]
     assert "took longer than 1 s" in result.failures[0].reason

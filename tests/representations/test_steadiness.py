@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.pipeline import sounds
+from tests.representations import sounds
 
 from earmark.cli import main
 from earmark.extractors.contract import ExtractorCard, Frames
@@ -128,7 +128,7 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def config(corpus: Path, place: Path, name: str, **changes: Any) -> dict[str, Any]:
-    entry = {"name": name, "spec": f"tests.pipeline.test_steadiness:{name}"}
+    entry = {"name": name, "spec": f"tests.representations.test_steadiness:{name}"}
     return sounds.config(corpus, place, extractors=[entry], **changes)
 
 
@@ -159,7 +159,7 @@ def test_the_remark_stays_with_the_vectors(corpus: Path, tmp_path: Path) -> None
 
 def test_the_command_and_the_report_say_it(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    words = ["run", "--corpus", str(corpus), "--extractor", "tests.pipeline.test_steadiness:Dropout"]
+    words = ["run", "--corpus", str(corpus), "--extractor", "tests.representations.test_steadiness:Dropout"]
     words += ["--pool", "mean_time", "--metrics", "P@1", "--into", str(tmp_path / "told")]
     assert main([*words, "--cache-dir", str(tmp_path / "cache")]) == 0
     assert HEARD_TWICE in capsys.readouterr().err

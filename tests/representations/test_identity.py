@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.extractors import tiny_onnx as onnx
-from tests.pipeline import sounds
+from tests.representations import sounds
 
 from earmark.codecs.runs._systems import open_systems
 from earmark.extractors.catalogue import CARDS, is_ready
@@ -463,7 +463,7 @@ def test_sounds_that_are_decoded_are_no_files_of_the_model(project: Path) -> Non
 
 def test_a_file_that_a_codec_opens_by_itself(project: Path) -> None:
     (project / "coder.py").write_text(
-        "import numpy as np\nfrom tests.pipeline.codec_toys import Sixteen\n\n\nclass Mine(Sixteen):\n"
+        "import numpy as np\nfrom tests.representations.codec_toys import Sixteen\n\n\nclass Mine(Sixteen):\n"
         "    def __init__(self):\n        super().__init__()\n        self.weights = np.load('weig' + 'hts.npy')\n"
     )
     place = weights(project / "weights.npy", 1)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import betabinom
-from tests.fidelity import dense
+from tests.generated import dense
 
 from earmark.errors import InputError, UsageError
 from earmark.generated.measure import measure

@@ -91,9 +91,9 @@ class Learner(Bands):
         Path(path).write_bytes(b"a picture")
 
 
-BANDS = "tests.pipeline.sounds:Bands"
-FUSSY = "tests.pipeline.sounds:Fussy"
-LEARNER = "tests.pipeline.sounds:Learner"
+BANDS = "tests.representations.sounds:Bands"
+FUSSY = "tests.representations.sounds:Fussy"
+LEARNER = "tests.representations.sounds:Learner"
 
 
 def config(corpus: Path, place: Path, **changes: Any) -> dict[str, Any]:

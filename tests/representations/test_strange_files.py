@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from tests.pipeline import sounds
+from tests.representations import sounds
 
 from earmark.pipeline import plan, read_clips, run
 

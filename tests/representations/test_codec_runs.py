@@ -16,8 +16,8 @@ import numpy as np
 import psutil
 import pytest
 import soundfile
-from tests.pipeline import codec_toys
-from tests.pipeline.codec_toys import QUICK, memory, voiced
+from tests.representations import codec_toys
+from tests.representations.codec_toys import QUICK, memory, voiced
 
 import earmark
 from earmark.cli import main
@@ -38,7 +38,7 @@ from earmark.submissions import Dataset, check, read_document
 from earmark.submissions import read_document as submitted
 
 ROOT = Path(__file__).resolve().parents[2]
-TOYS = "tests.pipeline.codec_toys"
+TOYS = "tests.representations.codec_toys"
 
 
 @pytest.fixture(scope="module")
@@ -317,11 +317,11 @@ def test_retention_hears_the_coded_clips(tmp_path: Path) -> None:
 
 _SCRIPT = """
 import sys
-from tests.pipeline.codec_toys import QUICK, memory
+from tests.representations.codec_toys import QUICK, memory
 from earmark.runs import packs
 import earmark
 packs.PACK_SECONDS = 0.0
-earmark.codec(["tests.pipeline.codec_toys:Counting"], memory(16, seconds=0.4), category="audio",
+earmark.codec(["tests.representations.codec_toys:Counting"], memory(16, seconds=0.4), category="audio",
               cache={"url": sys.argv[1]}, into=sys.argv[2], **{**QUICK, "jobs": 1})
 """
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from tests.pipeline import sounds
+from tests.representations import sounds
 
 from earmark import cli
 from earmark.errors import InputError, UsageError

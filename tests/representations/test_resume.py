@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.pipeline import sounds
+from tests.representations import sounds
 
 from earmark.errors import InputError
 from earmark.representations import run

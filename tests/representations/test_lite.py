@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.pipeline import sounds
+from tests.representations import sounds
 
 from earmark.analysis.suite import LITE
 from earmark.errors import UsageError

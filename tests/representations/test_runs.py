@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from tests.pipeline import sounds
+from tests.representations import sounds
 
 import earmark
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
@@ -456,6 +456,6 @@ def test_import_paths_and_names_that_are_wrong(corpus: Path, tmp_path: Path) -> 
     with pytest.raises(UsageError, match='Did you mean "logmel"'):
         run(sounds.config(corpus, tmp_path, extractors=["logmle"]))
     with pytest.raises(InputError, match="cannot be found"):
-        run(sounds.config(corpus, tmp_path, extractors=["tests.pipeline.sounds:Nothing"]))
+        run(sounds.config(corpus, tmp_path, extractors=["tests.representations.sounds:Nothing"]))
     with pytest.raises(InputError, match="does not exist"):
         run(sounds.config(tmp_path / "nowhere", tmp_path))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 from numpy.typing import NDArray
-from tests.pipeline import sounds
+from tests.representations import sounds
 
 import earmark
 from earmark import cli
@@ -42,7 +42,7 @@ class Picky(sounds.Bands):
         return super().extract(waveforms)
 
 
-PICKY = "tests.pipeline.test_comparisons:Picky"
+PICKY = "tests.representations.test_comparisons:Picky"
 LENGTHS = (400, 420, 440, 460, 480, 500)  # samples of a clip, by its number
 
 
@@ -129,7 +129,7 @@ def test_unreadable_files_count_when_they_are_most(tmp_path: Path) -> None:
 
 def test_systems_that_share_too_few_clips_have_no_best(corpus: Path, tmp_path: Path) -> None:
     config = given(corpus, tmp_path, 440)
-    config["extractors"].append({"name": "long", "spec": "tests.pipeline.test_comparisons:Long"})
+    config["extractors"].append({"name": "long", "spec": "tests.representations.test_comparisons:Long"})
     result = run(config)
     assert not (tmp_path / "run" / "comparisons.csv").exists()
     (shared,) = shared_clips(read_record(tmp_path / "run"))
@@ -178,7 +178,7 @@ def test_the_report_names_the_best_across_groups_and_the_other_one_over_all_pair
         word, speaker = place % 3, place // 3 % 4
         sound = 0.5 * sounds.tone(300.0 + 150 * word, place) + sounds.tone(2600.0 + 350.0 * speaker, 99 + place)
         clips.append(Clip(f"{place}", f"word{word}", group=f"speaker{speaker}", samples=sound, rate=sounds.RATE))
-    spec = "tests.pipeline.test_comparisons:Tilted"
+    spec = "tests.representations.test_comparisons:Tilted"
     models = [{"name": "hears_all", "spec": spec},
               {"name": "hears_words", "spec": spec, "parameters": {"high": 0.0, "noise": 1.0}}]  # fmt: skip
     config = sounds.config(tmp_path, tmp_path, extractors=models, across_groups=True,

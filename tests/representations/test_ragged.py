@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 from numpy.typing import NDArray
-from tests.pipeline import layered, sounds
+from tests.representations import layered, sounds
 
 import earmark
 from earmark.corpora.clips import Clip
@@ -82,7 +82,7 @@ def test_embed_and_run_give_the_same_flattened_vectors(ragged: Path, tmp_path: P
 
 
 def test_flattened_layers_are_padded_by_themselves(ragged: Path, tmp_path: Path) -> None:
-    entry = {"name": "towers", "spec": "tests.pipeline.layered:Towers", "layers": [0, 2]}
+    entry = {"name": "towers", "spec": "tests.representations.layered:Towers", "layers": [0, 2]}
     run(sounds.config(ragged, tmp_path, extractors=[entry], pooling=["flatten"]))
     for layer in (0, 2):
         found = load_vectors(tmp_path / "run", "sounds", f"towers@{layer} flatten")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from tests.pipeline import sounds
+from tests.representations import sounds
 
 from earmark.extractors.contract import ExtractorCard, Frames
 

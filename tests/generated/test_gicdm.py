@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
-from tests.fidelity import dense
+from tests.generated import dense
 
 from earmark.errors import InputError, UsageError
 from earmark.generated import GICDM, api

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.pipeline import sounds
-from tests.pipeline.layered import Towers
+from tests.representations import sounds
+from tests.representations.layered import Towers
 
 from earmark.errors import UsageError
 from earmark.pipeline import load_vectors, make_config, plan, read_record, run
 from earmark.representations._layers import choose_layers as counted
 from earmark.representations._layers import layers_of, part_of, split
 
-SPEC = "tests.pipeline.layered:Towers"
+SPEC = "tests.representations.layered:Towers"
 NAMES = ["towers@0 mean_time", "towers@1 mean_time", "towers@2 mean_time"]
 
 
@@ -80,7 +80,7 @@ def test_poolings_pca_and_frames_for_dtw_are_of_the_layer(corpus: Path, tmp_path
 
 
 def test_models_without_layers_stand_beside_those_with_them(corpus: Path, tmp_path: Path) -> None:
-    entries = [{"name": "bands", "spec": "tests.pipeline.sounds:Bands"}, {"name": "towers", "spec": SPEC}]
+    entries = [{"name": "bands", "spec": "tests.representations.sounds:Bands"}, {"name": "towers", "spec": SPEC}]
     result = run(config(corpus, tmp_path, extractors=entries, layers="0,1"))
     assert list(dict.fromkeys(row.system for row in result.scores)) == ["bands mean_time", *NAMES[:2]]
 
@@ -94,10 +94,10 @@ def test_a_plan_names_the_layers(corpus: Path, tmp_path: Path) -> None:
 def test_layers_that_are_not_there_are_told(corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="towers has layers 0 to 2: there is no layer 3"):
         run(config(corpus, tmp_path, layers=[3]))
-    entry = {"spec": "tests.pipeline.sounds:Bands", "layers": "all"}
+    entry = {"spec": "tests.representations.sounds:Bands", "layers": "all"}
     with pytest.raises(UsageError, match="towers has no hidden layers to choose from"):
         run(config(corpus, tmp_path, entry=entry))
-    result = run(config(corpus, tmp_path, entry={"spec": "tests.pipeline.layered:Uneven"}, layers="all"))
+    result = run(config(corpus, tmp_path, entry={"spec": "tests.representations.layered:Uneven"}, layers="all"))
     assert {row.status for row in result.scores} == {"failed"}
     assert "layers of towers have frames of different shapes" in result.failures[0].reason
 
