@@ -5,10 +5,10 @@ The names below load on first use, so that `import earmark` costs nothing.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from earmark._version import __version__
+from earmark.lazy import lazy_names
 
 if TYPE_CHECKING:
     from earmark.analysis.predict import predict
@@ -64,11 +64,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'earmark' has no attribute {name!r}")
-    module, _, there = _HOME[name].partition(":")
-    return getattr(import_module(f"earmark.{module}"), there or name)
+__getattr__ = lazy_names("earmark", _HOME)
 
 
 def __dir__() -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from earmark.lazy import lazy_names
 
 if TYPE_CHECKING:
     from earmark.generated._gicdm import GICDM
@@ -12,10 +13,6 @@ if TYPE_CHECKING:
 
 __all__ = ["GICDM", "METRICS", "Fidelity", "fidelity"]
 
-_HOME = {"Fidelity": "api", "GICDM": "_gicdm", "METRICS": "metrics", "fidelity": "api"}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"earmark.generated.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'earmark.generated' has no attribute {name!r}")
+__getattr__ = lazy_names(
+    "earmark.generated", {"Fidelity": "api", "GICDM": "_gicdm", "METRICS": "metrics", "fidelity": "api"}
+)
