@@ -8,7 +8,7 @@ from typing import Any
 
 
 def lazy_names(room: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """A `__getattr__` for the module `room`; `homes` gives the module of each name, with ":its name there" if another."""
+    """A `__getattr__` for the module `room`; `homes` gives the module of each name, with ":name" if another there."""
 
     def load(name: str) -> Any:
         if name not in homes:
