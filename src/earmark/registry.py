@@ -140,9 +140,16 @@ def load_path(path: str, kind: str) -> object:
     folder = str(Path.cwd() if file is None else file.resolve().parent)
     if folder not in sys.path and (file is not None or "" not in sys.path):
         sys.path.append(folder)
+    if file is not None and not file.is_file():
+        raise InputError(f"The {kind} {path!r} cannot be imported: there is no file {file} here.")
     try:
         thing: object = import_module(module_name if file is None else file.stem)
-    except ImportError as error:
+    except EarmarkError:
+        raise
+    except Exception as error:
+        if not isinstance(error, ImportError):
+            text = " ".join(str(error).split())
+            raise InputError(f"The {kind} {path!r} cannot be imported: {type(error).__name__}: {text}.") from error
         raise InputError(
             f"The {kind} {path!r} cannot be imported ({error}): check the spelling and PYTHONPATH."
         ) from error

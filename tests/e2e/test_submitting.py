@@ -25,7 +25,7 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     with serving(tmp_path_factory.mktemp("board"), "--empty", "--registration", "open", "--quiet") as server:
         moderator = BoardClient(server.address, server.token())
         sent = moderator.submit(document("there before", 0.4).to_bytes())
-        moderator._asked("POST", f"/v1/submissions/{sent.id}/decision", b'{"accept": true}')
+        moderator._ask("POST", f"/v1/submissions/{sent.id}/decision", b'{"accept": true}')
         yield server
 
 

@@ -94,11 +94,11 @@ def test_the_page_shows_both_protocols_side_by_side_and_draws_the_one_that_answe
 
 
 def test_figures_rank_across_groups() -> None:
-    columns = figures.heatmaps.heat_columns(ScoreIndex(Scores(tuple(DIGITS))), None, None)
+    columns = figures._heatmaps.heat_columns(ScoreIndex(Scores(tuple(DIGITS))), None, None)
     assert {found.protocol for _, rows in columns for found in rows.values()} == {"across_groups"}
     layers = [row for layer, (across, over_all) in enumerate([(0.2, 0.9), (0.6, 0.5)])
               for row in pair(f"wavlm@{layer} mean_time", across, over_all)]  # fmt: skip
-    (found,) = figures.heatmaps.layered(Scores(tuple(layers)))
+    (found,) = figures._heatmaps.layered(Scores(tuple(layers)))
     assert found.behind()[:, 0] == pytest.approx([0.4, 0.0])
 
 

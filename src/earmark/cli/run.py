@@ -28,6 +28,7 @@ from earmark.runs import read_record
 from earmark.runs.config import CorpusEntry
 from earmark.runs.plan import plan_text
 from earmark.scores import Scores
+from earmark.scores.metrics import BY_PATH
 from earmark.tables import write_columns
 from earmark.wording import counted
 
@@ -115,7 +116,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _table(scores: Scores) -> str:
     present = {row.metric for row in scores.rows}
-    shown = [metric for metric in SHOWN if metric in present]
+    own = dict.fromkeys(record.name for record in BY_PATH.values())
+    shown = [metric for metric in (*SHOWN, *own) if metric in present]
     return to_text(scores, metrics=shown or None)
 
 

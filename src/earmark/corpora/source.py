@@ -17,7 +17,7 @@ from pathlib import Path
 from earmark.audio import SUFFIXES
 from earmark.corpora import manifest
 from earmark.corpora.clips import Corpus
-from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
 from earmark.registry import Registry, load_path
 
 CORPORA: Registry[Callable[..., Corpus]] = Registry(
@@ -62,7 +62,13 @@ def open_corpus(spec: str, *, label_column: str | None = None, groups: str | Non
     module = [] if name.endswith(".py") else name.split(".")
     if colon and all(part.isidentifier() for part in (*module, *rest.split("."))):
         found = load_path(spec, "corpus")
-        return _checked(found() if callable(found) else found, spec)
+        try:
+            return _checked(found() if callable(found) else found, spec)
+        except EarmarkError:
+            raise
+        except Exception as error:  # a stranger's function may raise anything
+            text = " ".join(str(error).split())
+            raise InputError(f"The corpus {spec} cannot be opened: {type(error).__name__}: {text}.") from error
     known = {*manifest.SUFFIXES, *SUFFIXES}
     if "/" in spec or "\\" in spec or spec.startswith((".", "~")) or place.suffix.lower() in known:
         raise InputError(f"{spec} does not exist: check the path.")

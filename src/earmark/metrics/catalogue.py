@@ -7,13 +7,12 @@ arguments say what it needs (`OFFERED`), and it returns one number, or one for e
 from __future__ import annotations
 
 import hashlib
-import inspect
 import re
-import sys
 from collections.abc import Iterable, Sequence
 
 from earmark.errors import UsageError, did_you_mean
 from earmark.registry import load_path
+from earmark.runs.strangers import stated_by
 from earmark.scores.metrics import BY_PATH, METRICS, Metric, family, named, of_function, register
 from earmark.scores.spelling import split_metric
 
@@ -76,7 +75,8 @@ def needs(names: Iterable[str]) -> frozenset[str]:
 
 def is_own(name: str) -> bool:
     """Whether a metric is a stranger's."""
-    return not any(name in names for names in (RETRIEVAL, SEPARATION, CLUSTERED, HUBNESS)) and "@" not in name
+    known = any(name in names for names in (RETRIEVAL, SEPARATION, CLUSTERED, HUBNESS))
+    return not known and not _PRECISION.fullmatch(name)
 
 
 def is_path(name: str) -> bool:
@@ -93,7 +93,12 @@ def find(name: str, offered: Sequence[str] = ()) -> Metric:
         if not callable(function):
             raise UsageError(f"{name} is no metric: give a function.")
         stated = getattr(function, "metric", None)
-        BY_PATH[name] = register(stated if isinstance(stated, Metric) else of_function(function))
+        record = stated if isinstance(stated, Metric) else of_function(function)
+        for path, other in BY_PATH.items():
+            if other.name == record.name and other.function is not record.function and path.split("#")[0] != name:
+                raise UsageError(f"{path} and {name} are both called {record.name}: give one of them another name.")
+        BY_PATH[name] = register(record)
+        _DIGESTS[record.name] = _digest(record)
     record = BY_PATH[name]
     for need in record.needs:
         if offered and need not in offered:
@@ -115,13 +120,15 @@ def pinned(name: str) -> str:
 def digest(names: str | Iterable[str]) -> str:
     """A hash of the code of the strangers' metrics among the names or paths, "" where there are none."""
     records = [find(name) for name in named(names) if is_path(name) or (name in METRICS and is_own(name))]
-    sources = [_source(record) for record in records]
+    sources = [_DIGESTS.get(record.name) or _digest(record) for record in records]
     return hashlib.sha256("\x1f".join(sources).encode()).hexdigest() if sources else ""
 
 
-def _source(record: Metric) -> str:
-    """The text of the module that a metric stands in, or its name where there is no text."""
-    try:
-        return inspect.getsource(sys.modules[record.function.__module__])
-    except (OSError, TypeError, KeyError, AttributeError):
-        return record.name
+_DIGESTS: dict[str, str] = {}
+"""What metrics that were loaded by a path rest on, as it was when they were loaded: their functions stay those."""
+
+
+def _digest(record: Metric) -> str:
+    """A hash of a metric's module, of the modules of its author that it imports, and of its libraries and files."""
+    module = getattr(record.function, "__module__", "")
+    return stated_by(record.function, modules=[module]).key if module else record.name

@@ -180,7 +180,7 @@ class _Watched:
     def __init__(self, open_model: Callable[[], Extractor], seen: Seen, *, first: bool) -> None:
         self._open, self._seen, self._first = open_model, seen, first
         self._timed = Timed(None)
-        self._slowest: float | None = None  # seconds for a clip, in a call that came back
+        self._slowest: float | None = None  # seconds for a sample, in a call that came back
         self.extractor = open_model()
         self.card, self.remark = self.extractor.card, ""
 
@@ -194,9 +194,10 @@ class _Watched:
 
     def _hear(self, waveforms: Sequence[Waveform]) -> list[Frames]:
         # A slow model is no hanging one: before its pace is known every clip of a batch has its time.
+        samples = sum(map(len, waveforms))
         patient = ITEM_SECONDS * len(waveforms)
         if self._slowest is not None:
-            patient = max(ITEM_SECONDS, SLOWER * self._slowest * len(waveforms))
+            patient = max(ITEM_SECONDS, SLOWER * self._slowest * samples)
         self._timed.limit = patient
         started = time.perf_counter()
         try:
@@ -204,7 +205,7 @@ class _Watched:
         except Overdue:
             self.extractor = self._open()
             raise
-        self._slowest = max(self._slowest or 0.0, (time.perf_counter() - started) / max(1, len(waveforms)))
+        self._slowest = max(self._slowest or 0.0, (time.perf_counter() - started) / max(1, samples))
         return answers
 
     def _noted(self, waveforms: Sequence[Waveform]) -> list[Frames]:

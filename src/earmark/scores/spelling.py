@@ -19,7 +19,7 @@ from typing import NamedTuple
 from earmark.errors import InputError, quoted
 
 MEAN = "mean"
-_NOISE = re.compile(r"~(noise[0-9][0-9.e+-]*)$")
+_NOISE = re.compile(r"~(noise\d+(?:\.\d+)?(?:e-\d+)?)$")
 _RERANKED = "+dtw"
 _STATISTICS = ("difference", "p1")
 
@@ -63,7 +63,7 @@ def without_noise(subset: str) -> str:
 def noise_share(ablation: str) -> float:
     """The share of labels that an ablation exchanged: 0.05 of `noise0.05`, else 0."""
     for part in ablation.split("+") if ablation else ():
-        if part.startswith("noise"):
+        if _NOISE.fullmatch(f"~{part}"):
             return float(part.removeprefix("noise"))
     return 0.0
 

@@ -94,5 +94,6 @@ def calibrated(
             )  # fmt: skip
         except InputError as error:  # a decoder of silence has no delay, and its clips say so themselves
             delay = Delay(0.0, "waveform", 0.0, 0, str(error))
-    cache.put(KIND, _key(system, samples), Entry({"delay": list(delay)}))
+    if len(pairs) == len(samples):  # a failure may pass: what was found without some clips is not kept
+        cache.put(KIND, _key(system, samples), Entry({"delay": list(delay)}))
     return delay

@@ -26,7 +26,7 @@ from earmark.errors import EarmarkError, UsageError
 from earmark.probes import Responses, Task, not_applicable, open_task
 from earmark.progress import progress_bar
 from earmark.runs import strangers
-from earmark.runs.engine import Tick
+from earmark.runs.engine import Tick, reason_of
 from earmark.runs.identity import Stage, fingerprint
 from earmark.runs.store import Entry
 from earmark.scores import Row
@@ -144,10 +144,11 @@ def _rows_of(work: CodecWork, named: NamedTask, subset: PreparedSubset, tick: Ti
             if isinstance(heard, EarmarkError):
                 raise heard
             rows = named.task.score(clips, clean, heard, seed=work.config.seed)
-        except EarmarkError as error:
-            log.warning("%s on %s, %s: %s", named.spec, subset.name, system.name, error)
+        except Exception as error:  # a stranger's task may raise anything
+            reason = reason_of(error)
+            log.warning("%s on %s, %s: %s", named.spec, subset.name, system.name, reason)
             rows = [
-                Row(metric=metric, protocol=card.protocols[0], n=0, status="failed", reason=str(error))
+                Row(metric=metric, protocol=card.protocols[0], n=0, status="failed", reason=reason)
                 for metric in card.metrics
             ]
         tick(1)
@@ -171,6 +172,8 @@ def _heard(
         heard = named.task.listen(clips, progress=work.progress)
     except EarmarkError as error:
         return error
+    except Exception as error:  # a stranger's task may raise anything
+        return EarmarkError(reason_of(error))
     work.cache.put(KIND, key, Entry({}, heard.to_arrays()))
     work.count("tasks", computed=1)
     return heard
