@@ -13,7 +13,7 @@ import earmark
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.errors import InputError
 from earmark.report.html import ReportData, render
-from earmark.scores import Row, Scores, aggregate, read_scores
+from earmark.scores import Row, Scores, aggregate, read_scores, validate
 from earmark.scores.spelling import columns_of, mean_over, split_metric, with_noise, without_noise
 
 RESERVED = ["mean", "mean:speech", "mean:", "x~noise0.05", "~noise1"]
@@ -73,3 +73,18 @@ def test_any_other_name_is_a_subset_like_any_other(name: str) -> None:
     assert aggregate(Scores(rows), "mean").value("P@1", system="a") == 0.5
     page = render(ReportData(title="One", scores=Scores(rows)))
     assert "0.5" in page or "50.0" in page
+
+
+@pytest.mark.parametrize("subset", ["A~noise1-2", "A~noise0.1.2", "A~noise", "A~noise0.1e"])
+def test_a_name_that_is_no_label_noise_is_an_ordinary_name(subset: str) -> None:
+    row = Row(suite="s", subset=subset, system="a", metric="P@1", value=0.5, ablation="noise-free")
+    assert row.single is False or row.label_noise == 0.0
+    assert Row(suite="s", subset=subset, system="a", metric="P@1", value=0.5).ablation == ""
+
+
+def test_columns_that_contradict_the_names_are_a_problem() -> None:
+    row = Row(suite="s", subset="F", system="a", metric="P@1", value=0.5, ablation="noise0.9")
+    assert any("the names of the row say" in problem for problem in validate([row]))
+    mean = Row(suite="s", subset="G", system="a", metric="P@1", value=0.5, aggregate="mean")
+    assert any("leave aggregate empty" in problem for problem in validate([mean]))
+    assert not validate([Row(suite="s", subset="F~noise0.9", system="a", metric="P@1", value=0.5)])

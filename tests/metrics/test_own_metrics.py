@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.fresh import run_fresh
 
 import earmark
 from earmark import audio
@@ -152,3 +153,32 @@ def test_a_run_of_codecs_and_a_run_of_representations_measure_it(tmp_path: Path)
     given = {**shared, "extractors": ["logmel"], "metrics": ["P@1", "minemetrics:hits"], "into": str(tmp_path / "run")}
     scores = earmark.run(given).scores
     assert scores.value("hits") == scores.value("P@1")
+
+
+def test_a_changed_import_of_a_metric_changes_its_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    code = "from earmark.metrics.catalogue import digest; print(digest(['leaning.py:leaning']))"
+    (tmp_path / "leaning.py").write_text("from beside_it import factor\n\ndef leaning(labels):\n    return factor()\n")
+    digests = []
+    for value in ("0.25", "0.25", "0.5"):
+        (tmp_path / "beside_it.py").write_text(f"def factor():\n    return {value}\n")
+        digests.append(run_fresh(code))
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_two_metrics_of_one_name_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("first_same", "second_same"):
+        (tmp_path / f"{name}.py").write_text("def same(labels):\n    return 0.1\n")
+    with pytest.raises(UsageError, match="both called same"):
+        catalogue.plan(["first_same.py:same", "second_same.py:same"], (1,))
+
+
+def test_a_metric_of_ones_own_may_have_an_at_sign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "with_at.py").write_text(
+        "from earmark.scores import metric\n\n@metric('hits@3')\ndef hits(labels):\n    return 0.5\n"
+    )
+    labels = np.repeat(["a", "b"], 6)
+    vectors = np.random.default_rng(0).normal(size=(12, 3))
+    assert earmark.evaluate(vectors, labels, metrics="with_at.py:hits").value("hits@3") == 0.5

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from earmark.errors import InputError, did_you_mean
 from earmark.scores.metrics import Metric, metric_facts
 from earmark.scores.rows import KEY, Row
+from earmark.scores.spelling import columns_of
 
 STATUSES = ("ok", "not_applicable", "failed", "predicted", "repeated")
 """A predicted value was not measured: it has an interval and a reason, and no mean, rank or best counts it. Nor is a
@@ -85,6 +86,13 @@ def _problems(row: Row) -> Iterator[tuple[str, str, str]]:
     if row.protocol not in PROTOCOLS and not _COUNTED_PROTOCOL.fullmatch(row.protocol):
         hint = did_you_mean(row.protocol, PROTOCOLS)
         yield "unknown_protocol", "protocol", f'unknown protocol "{row.protocol}"; use {", ".join(PROTOCOLS)}.{hint}'
+    for column, spelled in columns_of(row.subset, row.distance, row.protocol, row.metric)._asdict().items():
+        if getattr(row, column) != spelled:
+            yield (
+                "contradiction",
+                column,
+                f'{column} is "{getattr(row, column)}" and the names of the row say "{spelled}"; leave {column} empty.',
+            )
     if facts is not None:
         yield from _range_problems(row, facts)
     for lower, upper in (("low", "high"), ("baseline_low", "baseline_high")):
