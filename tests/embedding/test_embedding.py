@@ -246,3 +246,10 @@ def test_windows_bound_the_sound_held_at_once() -> None:
     assert windows([]) == []
     assert windows([0.0] * 130) == [slice(0, 64), slice(64, 128), slice(128, 130)]
     assert windows([400.0, 400.0, 100.0, 1000.0, 1.0]) == [slice(0, 1), slice(1, 3), slice(3, 4), slice(4, 5)]
+
+
+def test_what_is_no_clip_is_refused_in_one_sentence() -> None:
+    with pytest.raises(UsageError, match="A str is no clip"):
+        embed_audio(["sounds/a.wav"], "mfcc")
+    with pytest.raises(UsageError, match="A ndarray is no clip"):
+        embed_audio(np.zeros((3, 16000), np.float32), "mfcc")

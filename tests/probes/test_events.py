@@ -16,7 +16,7 @@ from earmark.errors import InputError, MissingExtra
 from earmark.probes import Responses, Row, open_task
 from earmark.probes.events import EventLabels, EventRetrieval
 
-ESC50 = Path(__file__).resolve().parents[4] / "shared" / "data" / "esc50"
+ESC50 = Path(__file__).resolve().parents[3] / "shared" / "data" / "esc50"
 
 
 def by_metric(found: list[Row]) -> dict[str, Row]:

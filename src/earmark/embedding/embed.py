@@ -108,7 +108,10 @@ def embed_audio(
         from earmark.corpora.source import open_corpus
 
         audio = open_corpus(str(audio))
-    clips = audio.clips if isinstance(audio, Corpus) else audio
+    clips = audio.clips if isinstance(audio, Corpus) else list(audio)
+    if any(not isinstance(clip, Clip) for clip in clips):
+        kind = type(next(clip for clip in clips if not isinstance(clip, Clip))).__name__
+        raise UsageError(f"A {kind} is no clip: give a folder, a manifest, one file, a Corpus, or clips.")
     found = embed(clips, model, [variant.pooling], threads=threads, progress=progress)
     vectors, notes = found.vectors[variant.pooling], list(found.notes())
     components = pca if pca is not None else variant.pca

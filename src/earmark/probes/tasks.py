@@ -85,4 +85,6 @@ def open_task(spec: str, **parameters: Any) -> Task:
     task = TASKS.make(maker, spec, arguments, {**parsed.options, **parameters})
     if not isinstance(task, Task):
         raise InputError(f"{spec} is no task: it needs a card and the methods `listen` and `score`.")
+    if not isinstance(task.card, TaskCard):
+        raise InputError(f"The card of {spec} is of type {type(task.card).__name__}: give an earmark.probes.TaskCard.")
     return task
