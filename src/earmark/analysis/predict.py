@@ -254,8 +254,8 @@ def _predicted(
 def _features(past: Matrix, values: Mapping[str, float]) -> Floats:
     """The measured subsets to predict from, NaN elsewhere.
 
-    A subset that few of the history's models have would cost all the others, so those that half as many have as have
-    the best known one are left out. So is a mean of subsets, which is no further measurement.
+    A subset that few of the history's models have would cost all the others: it is left out if at most half as many
+    have it as have the best known one. So is a mean of subsets, which is no further measurement.
     """
     if not past.models:
         return np.full(len(past.datasets), np.nan)
