@@ -1,8 +1,9 @@
 """Over which subsets a board averages: VocSim's public ones, its domains, Codec-SUPERB's categories, or all.
 
-A mean is compared only among systems that have all its subsets. Where no paper says which belong to it, a subset does if
-more than half as many systems were measured on it as on the subset that most systems have: one that a single author
-adds takes nobody's rank away. Each subset is a group of its own as well, so that a system that lacks some can be ranked on what it has.
+A mean is compared only among systems that have all its subsets. Where no paper says which belong to it, a subset does
+if more than half as many systems were measured on it as on the subset that most systems have: one that a single author
+adds takes nobody's rank away. Each subset is a group of its own as well, so that a system that lacks some can be ranked
+on what it has.
 """
 
 from __future__ import annotations
