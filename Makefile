@@ -33,7 +33,7 @@ demo: $(VENV)/.for-demo
 	@$(BIN)/earmark demo
 
 test: lint $(VENV)/.weights
-	EARMARK_WEIGHTS=$(CURDIR)/$(VENV)/weights scripts/services run $(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST)
+	EARMARK_WEIGHTS=$(CURDIR)/$(VENV)/weights scripts/services run $(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST)
 
 lint: $(VENV)/.for-develop
 	$(BIN)/ruff check

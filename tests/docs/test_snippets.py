@@ -149,10 +149,7 @@ def run_command(command: Command, where: str, programs: Path) -> None:
         assert _OUTPUT.check_output(command.shown, done.stdout, _LOOSELY), f"the page shows otherwise: {said}"
 
 
-@pytest.mark.parametrize(
-    "page",
-    [pytest.param(page, id=str(page.relative_to(ROOT)), marks=pytest.mark.xdist_group(str(page))) for page in PAGES],
-)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_examples_of_page(
     page: Path,
     programs: Path,
