@@ -25,6 +25,7 @@ from earmark._version import __version__
 from earmark.codecs.contract import CodecCard, Measured
 from earmark.codecs.runs._systems import CodecSystem
 from earmark.codecs.runs.state import ClipResult, CodecWork
+from earmark.codecs.standing import Standing
 from earmark.codecs.submission import codec_document, to_json
 from earmark.corpora.subsets import PreparedSubset
 from earmark.errors import EarmarkError, InputError
@@ -66,6 +67,7 @@ def write_results(work: CodecWork, path: Path, scores: Scores) -> None:
         definitions=work.config.definitions,
         datasets=tuple(datasets),
         versions=used,
+        standings=work.standings,
     )
     scores.write(path / "scores.csv")
     _write_clips(work, path, lines)
@@ -104,6 +106,7 @@ def _record(
                 "spec": system.codec if isinstance(system.codec, str) else "",
                 "key": system.key,
                 "delay": work.delays[system.name]._asdict(),
+                "standing": work.standings.get(system.name, Standing()).plain,
             }
             for system in work.systems
         ],

@@ -12,6 +12,7 @@ from earmark.codecs.clip_work import Known
 from earmark.codecs.contract import Category, Measured
 from earmark.codecs.runs._systems import CodecSystem
 from earmark.codecs.runs.config import CodecConfig
+from earmark.codecs.standing import Standing
 from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.subsets import PreparedSubset
 from earmark.runs.engine import Ledger
@@ -59,6 +60,7 @@ class CodecWork(Ledger):
     coded: dict[str, Records] = field(default_factory=dict)
     measured: dict[tuple[str, Category], Records] = field(default_factory=dict)
     refused: dict[tuple[str, str], Measured] = field(default_factory=dict)
+    standings: dict[str, Standing] = field(default_factory=dict)  # by system; what its results rest on
 
     @property
     def protocol(self) -> str:
