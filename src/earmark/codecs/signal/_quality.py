@@ -56,12 +56,12 @@ def _one_part(package: Any, clean: Any, heard: Any) -> Measured:
     try:
         return Measured(float(package.pesq(RATE, clean, heard, "wb")))
     except package.NoUtterancesError:
-        return _why_no_utterance(package, clean)
+        return why_no_utterance(package, clean)
     except package.BufferTooShortError:
         return Measured.not_applicable("the clip is shorter than 0.25 s")
 
 
-def _why_no_utterance(package: Any, clean: Any) -> Measured:
+def why_no_utterance(package: Any, clean: Any) -> Measured:
     """PESQ looks for the reference's utterances in the decoded clip: which of the two has none?"""
     try:
         package.pesq(RATE, clean, clean, "wb")
