@@ -25,7 +25,7 @@ CODE = Stage(
 )
 MEASURE = Stage(
     "measure",
-    2,
+    3,
     libraries=(
         "numba", "numpy", "pesq", "praat-parselmouth", "pystoi", "scipy", "soxr", "speechmos", "visqol-python",
         "zimtohrli",

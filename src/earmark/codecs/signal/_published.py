@@ -148,7 +148,9 @@ def _apart(package: Any, clean: Waveform, heard: Waveform) -> float:
     call = [sys.executable, "-c", _SCORE % RATE]
     done = subprocess.run(call, input=np.stack([clean, heard]).tobytes(), capture_output=True, check=False)
     if done.returncode:
-        raise ChildProcessError(f"PESQ ended its process (code {done.returncode}) on a clip of {len(clean) / RATE:.0f} s")
+        raise ChildProcessError(
+            f"PESQ ended its process (code {done.returncode}) on a clip of {len(clean) / RATE:.0f} s"
+        )
     name, _, words = done.stdout.decode().strip().partition(" ")
     if name == "value":
         return float(words)

@@ -53,7 +53,9 @@ def mel_distance(pair: Pair) -> Measured:
 
 
 def _distance(pair: Pair, views: _Views) -> Measured:
-    return too_short(pair) or Measured(sum(log_and_linear(a, b) for a, b in zip(views(pair.reference), views(pair.decoded), strict=True)))
+    return too_short(pair) or Measured(
+        sum(log_and_linear(a, b) for a, b in zip(views(pair.reference), views(pair.decoded), strict=True))
+    )
 
 
 def too_short(pair: Pair) -> Measured | None:
