@@ -6,6 +6,7 @@ processor; the taps of its resampler, whose rounding is part of them, are float3
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import librosa
@@ -25,10 +26,8 @@ def expected(clean, heard, rate):
         found["mel_distance"] = sum(mel_terms(*pair, rate, *scale) for scale in ((2048, 150), (512, 80)))
         found["stft_distance"] = sum(two_terms(*(spectrum(x, window) for x in pair)) for window in (2048, 512))
     pair = [at_16_khz(x, rate).numpy() for x in pair]
-    try:
+    with contextlib.suppress(pesq.PesqError):
         found["pesq"] = float(pesq.pesq(16000, *pair, "wb"))
-    except pesq.PesqError:
-        pass
     return found | {"stoi": stoi(*pair), "f0_corr": f0_corr(*pair)}
 
 

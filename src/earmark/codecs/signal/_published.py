@@ -91,7 +91,7 @@ def _frames(samples: Waveform, window: int) -> NDArray[np.float32]:
 
 
 def _magnitudes(frames: NDArray[np.float32], window: int) -> Floats:
-    return np.abs(scipy.fft.rfft(frames.astype(np.float64) * hann(window), axis=1))
+    return np.asarray(np.abs(scipy.fft.rfft(frames.astype(np.float64) * hann(window), axis=1)))
 
 
 def _two_terms(a: Floats, b: Floats) -> float:

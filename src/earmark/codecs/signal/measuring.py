@@ -46,8 +46,9 @@ def measure(
 
     `reference` may be a `Sound`, so that its share of the work is done once for many codecs. `definitions="reference"`
     computes what Codec-SUPERB's code computes; its failure values are statuses whose reasons name them, lengths may
-    differ, and the shorter clip is padded with zeros. `gain_match` scales the decoded clip to the energy of the reference first. `category` decides
-    which model ViSQOL uses. A package that is not installed raises MissingExtra: that is no property of the clip.
+    differ, and the shorter clip is padded with zeros. `gain_match` scales the decoded clip to the energy of the
+    reference first. `category` decides which model ViSQOL uses. A package that is not installed raises MissingExtra:
+    that is no property of the clip.
     """
     metrics = named(metrics)
     functions = {name: _function(name) for name in metrics}
