@@ -6,7 +6,6 @@ it. What a task heard is kept in the cache; scoring it is cheap and done afresh.
 
 from __future__ import annotations
 
-import functools
 import logging
 import re
 from collections.abc import Iterator, Sequence
@@ -16,8 +15,9 @@ from typing import NamedTuple
 from earmark._version import __version__
 from earmark.codecs import harness
 from earmark.codecs.alignment import aligned
-from earmark.codecs.clip_work import opened
-from earmark.codecs.contract import Codec, Waveform
+from earmark.codecs.cells import Confinement
+from earmark.codecs.clip_work import AnyCodec, opened
+from earmark.codecs.contract import Waveform
 from earmark.codecs.runs._systems import CodecSystem
 from earmark.codecs.runs.state import BLOB, CodecWork
 from earmark.corpora.clips import Clip
@@ -56,26 +56,22 @@ class NamedTask(NamedTuple):
 class CodedSound:
     """What a codec made of a clip, as a function without arguments: decoded anew wherever it is called."""
 
-    codec: str | Codec
+    codec: AnyCodec
     payload: bytes
     delay: float
     rate: int
     length: int
     identity: str
+    confinement: Confinement
 
     def __call__(self) -> tuple[Waveform, int]:
         # The codec, safe to be called from the threads that decode clips.
-        codec = _by_spec(self.codec) if isinstance(self.codec, str) else harness.in_threads(self.codec)
+        codec = harness.in_threads(opened(self.codec, self.confinement))
         decoded = harness.decode(codec, harness.unpack(self.payload), self.rate, self.length)
         return aligned(decoded, self.delay, self.rate, self.length), self.rate
 
     def digest(self) -> str:
         return self.identity
-
-
-@functools.lru_cache(maxsize=2)
-def _by_spec(spec: str) -> Codec:
-    return harness.in_threads(opened(spec))
 
 
 def coded_clips(work: CodecWork, subset: PreparedSubset, system: CodecSystem) -> list[Clip]:
@@ -87,7 +83,8 @@ def coded_clips(work: CodecWork, subset: PreparedSubset, system: CodecSystem) ->
         if result.known is None or payload is None:
             continue
         identity = fingerprint(system.key, result.digest, delay)
-        sound = CodedSound(system.codec, payload, delay, result.known.rate, result.known.samples, identity)
+        sound = CodedSound(system.codec, payload, delay, result.known.rate, result.known.samples, identity,
+                           work.confinement)  # fmt: skip
         clip = result.clip
         clips.append(Clip(clip.id, clip.label, clip.subset, clip.group, make=sound))
     return clips
