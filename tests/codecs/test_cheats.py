@@ -87,7 +87,7 @@ def test_the_clock_tells_the_decoder_nothing(tmp_path):
     assert np.abs(together[1].samples).max() - np.abs(together[0].samples).max() > 0.3, "it must work in one process"
     assert codec is not None
     run = earmark.codec(
-        f"{HERE}:ByTiming", tmp_path, category="speech", into=tmp_path / "run", metrics=["si_sdr"], jobs=1,
+        f"{HERE}:ByTiming", tmp_path, category="speech", into=tmp_path / "run", metrics=["si_sdr"], jobs=0,
         report=False, check=False, bootstrap=0, cache={"url": str(tmp_path / "cache")},
     )  # fmt: skip
     assert run.scores.value("kbps", system="cheat-timing", subset="mean:speech") < 0.01

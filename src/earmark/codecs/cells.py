@@ -18,7 +18,8 @@ import hashlib
 import os
 import pickle
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -249,6 +250,14 @@ def isolated(codec: str | Portable, confinement: Confinement, again: bool = Fals
     """The codec in the warm cells of this process; `again` in other ones, which saw nothing of the first."""
     owner, bounds = _owner_and_bounds(codec, confinement)
     return IsolatedCodec(codec, confinement, *_WARM.pair(owner, bounds, again))
+
+
+@contextmanager
+def fresh_cells(codec: str | Portable, confinement: Confinement) -> Iterator[IsolatedCodec]:
+    """The codec in cells that have seen nothing, and that end with the block."""
+    _, bounds = _owner_and_bounds(codec, confinement)
+    with Cell(_FUNCTION, bounds) as encoder, Cell(_FUNCTION, bounds) as decoder:
+        yield IsolatedCodec(codec, confinement, encoder, decoder)
 
 
 class Description(NamedTuple):

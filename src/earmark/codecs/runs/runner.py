@@ -150,13 +150,14 @@ def _prepare(
     require_packages(metrics)
     if config.gain_match and config.definitions == "reference":
         raise UsageError("The published definitions know no gain matching: leave out one of the two.")
-    limited = [_limited(corpus, config.limit) for corpus in corpora or open_corpora(config.corpus)]
-    confinement = _confinement(config, cache, limited)
+    confinement = Confinement(config.isolation, (), tuple(config.readable), config.clip_timeout)
+    confinement.support()  # full isolation that cannot be had is told before the work
     systems, notes = open_systems(config.codecs if codecs is None else codecs, cache, confinement)
+    limited = [_limited(corpus, config.limit) for corpus in corpora or open_corpora(config.corpus)]
     jobs = thread_count(None) if config.jobs is None else config.jobs
     work = CodecWork(
         config=config, cache=cache, corpora=limited, systems=systems, metrics=metrics, jobs=jobs, progress=progress,
-        notes=notes, confinement=confinement,
+        notes=notes, confinement=replace(confinement, hidden=_hidden(config, cache, limited)),
     )  # fmt: skip
     wanted = [entry.subsets for entry in config.corpus]
     with progress_bar(progress, clip_count(limited, wanted), "prepare") as tick:
@@ -172,14 +173,11 @@ def _prepare(
     return work
 
 
-def _confinement(config: CodecConfig, cache: Cache, corpora: Sequence[Corpus]) -> Confinement:
-    """What codecs may not see: clips, the cache, the results. What they may: what the config names."""
+def _hidden(config: CodecConfig, cache: Cache, corpora: Sequence[Corpus]) -> tuple[str, ...]:
+    """What codecs may not see: clips, the cache, the results."""
     clips = {clip.path for corpus in corpora for clip in corpus.clips if clip.path is not None}
     hidden = [str(Path(path).absolute()) for path in clips]
-    hidden += [str(Path(config.into).absolute()), *([cache.url] if cache.local else [])]
-    confinement = Confinement(config.isolation, tuple(sorted(hidden)), tuple(config.readable), config.clip_timeout)
-    confinement.support()  # full isolation that cannot be had is told before the work
-    return confinement
+    return tuple(sorted([*hidden, str(Path(config.into).absolute()), *([cache.url] if cache.local else [])]))
 
 
 def _stand(work: CodecWork) -> None:
