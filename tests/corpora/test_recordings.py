@@ -329,5 +329,24 @@ def test_a_text_comes_before_a_label_and_survives_an_export(debs: Path, tmp_path
     assert read_manifest(made.manifest).card.history == open_corpus("asterisk:en").card.history
 
 
+def test_the_installed_prompts_are_those_of_the_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package of Debian itself, which `scripts/services install` installs."""
+    monkeypatch.setattr(packages, "SYSTEM", Path("/"))
+    if packages.locate(VOICES["en"].package) is None:
+        pytest.skip("asterisk-core-sounds-en-wav is not installed: run scripts/services install")
+    corpus = open_corpus("asterisk:en")
+    assert len(corpus) == VOICES["en"].clips
+    assert not [note for note in corpus.notes if "licence" in note or "was known" in note]
+    spoken = {clip.label: clip for clip in corpus}
+    samples, rate = spoken["vm-goodbye"].read()
+    assert rate == 8000
+    assert 0.5 < len(samples) / rate < 2
+    assert np.abs(samples).max() > 0.05
+    listed = VOICES["en"].text
+    if listed is not None and packages.locate(listed) is not None:  # images of containers leave documents out
+        assert spoken["vm-goodbye"].text == "Goodbye"
+        assert sum(clip.text is not None for clip in corpus) == 549
+
+
 def test_every_voice_has_a_package_of_its_own() -> None:
     assert len({voice.package.name for voice in VOICES.values()}) == len(VOICES)
