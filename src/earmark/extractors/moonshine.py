@@ -3,8 +3,8 @@
     16 kHz ── 127 samples every 64 ── tanh, group norm over the clip ── two convolutions ── blocks ── layer norm
                                                                   a frame every 24 ms: layer 0 │ 1 … n-1 │ n
 
-Clips are heard one by one, never side by side: the graph has no mask, its group norm spans whatever it is given, and its
-int8 products share one scale over a call, so that a clip's frames would depend on the clips beside it.
+Clips are heard one by one, never side by side: the graph has no mask, its group norm spans whatever it is given, and
+its int8 products share one scale over a call, so that a clip's frames would depend on the clips beside it.
 """
 
 from __future__ import annotations

