@@ -21,8 +21,8 @@ from pathlib import Path
 
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.corpora.recordings.packages import Copy, Package, locate, need
-from earmark.corpora.recordings.reading import licence_notes, split_options
-from earmark.errors import UsageError, did_you_mean
+from earmark.corpora.recordings.reading import count_notes, licence_notes, named_parts, split_options
+from earmark.errors import UsageError
 from earmark.wording import counted
 
 _SOUNDS = "usr/share/asterisk/sounds"
@@ -104,14 +104,7 @@ CORE = ("en", "es", "fr", "it", "ru")
 
 def voices_of(argument: str) -> list[Voice]:
     """The voices that a list such as `en,it-menardi` names; all core voices where it is empty."""
-    keys = [key.strip() for key in argument.split(",")] if argument.strip() else list(CORE)
-    for key in keys:
-        if key not in VOICES:
-            raise UsageError(
-                f"Asterisk has no voice {key!r}.{did_you_mean(key, VOICES)} Known: {', '.join(VOICES)}; several are "
-                "separated by commas."
-            )
-    return [VOICES[key] for key in dict.fromkeys(keys)]
+    return named_parts(argument, "asterisk", VOICES, "voice", CORE)
 
 
 def packages_of(argument: str) -> list[Package]:
@@ -135,11 +128,7 @@ def open_asterisk(argument: str = "") -> Corpus:
         found, left_out = _clips(voice, copy.content.parent, texts)
         if left_out:
             notes.append(f"{voice.key}: {counted(left_out, 'prompt')} of silence, tones or screams left out.")
-        if len(found) != voice.clips:
-            notes.append(
-                f"{voice.key}: {copy.revision} has {len(found)} prompts and the version of Debian 12 {voice.clips}: "
-                "scores cannot be compared."
-            )
+        notes += count_notes(copy, len(found), voice.clips, "prompt")
         chosen = [clip for clip in found if not folders or str(clip.label).rpartition("/")[0] in folders]
         if not chosen:
             there = sorted({str(clip.label).rpartition("/")[0] for clip in found} - {""})
