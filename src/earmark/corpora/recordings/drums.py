@@ -64,7 +64,7 @@ PARTS: dict[str, Kits] = {
     for part in (
         Kits("rock", Package("hydrogen-data", f"{_KITS}/GMRockKit/drumkit.xml", 6.8), "GPL-2+", 2, 95, 15),
         Kits("kits", Package("hydrogen-drumkits", f"{_KITS}/Audiophob/drumkit.xml", 143),
-             "GPL-2+; GPL-2; CC-BY-SA-3.0; CC-BY-SA-3.0-us; CC-BY-3.0; CC0, by kit", 14, 557, 19),
+             "GPL-2+; GPL-2; CC-BY-SA-3.0; CC-BY-SA-3.0-us; CC-BY-3.0; CC0 (by kit)", 14, 557, 19),
     )
 }  # fmt: skip
 
@@ -86,7 +86,7 @@ def open_drums(argument: str = "") -> Corpus:
     clips: list[Clip] = []
     notes: list[str] = []
     for part, copy in zip(parts, copies, strict=True):
-        notes += licence_notes(copy, part.licence.rstrip(";").split(";")[0])
+        notes += licence_notes(copy, part.licence)
         unclear: list[str] = []
         strokes = [
             clip

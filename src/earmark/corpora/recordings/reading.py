@@ -47,8 +47,11 @@ def count_notes(copy: Copy, count: int, known: int, what: str = "clip") -> list[
 
 
 def licence_notes(copy: Copy, licence: str) -> list[str]:
-    """A note where the copyright file of a package states licences, and not the one of the card."""
+    """A note where the copyright file of a package states licences, and not all those of the card.
+
+    A card separates licences by semicolons, and has remarks in parentheses behind them.
+    """
     stated = stated_licences(copy)
-    if not stated or licence.split(" ")[0] in stated:
+    if not stated or all(name.partition(" (")[0].strip() in stated for name in licence.split(";")):
         return []
     return [f"{copy.revision}: {copy.licence_file} states {', '.join(stated)}, where {licence} was known: read it."]
