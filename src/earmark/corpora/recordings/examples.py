@@ -38,7 +38,7 @@ class RawSound:
             raise InputError(f"{self.path} cannot be read ({error.strerror}): check the path.") from error
         if len(data) < 2:
             raise InputError(f"{self.path} holds no samples: replace it or leave it out.")
-        return np.frombuffer(data[: len(data) // 2 * 2], "<i2").astype(np.float32) / 32768, self.rate
+        return np.frombuffer(data[: len(data) // 2 * 2], "<i2").astype(np.float32) / np.float32(32768), self.rate
 
     def digest(self) -> str:
         return hashlib.sha256(f"raw {self.rate} {audio.file_digest(self.path)}".encode()).hexdigest()
