@@ -64,6 +64,8 @@ RECOGNISERS: Registry[Callable[..., Recogniser]] = Registry(
     "recogniser",
     "earmark.recognisers",
     {
+        "moonshine": "earmark.probes.moonshine:MoonshineRecogniser",
+        "moonshine-base": "earmark.probes.moonshine:open_base",
         "pocketsphinx": "earmark.probes.pocketsphinx:PocketSphinx",
         "whisper": "earmark.probes.whisper:WhisperRecogniser",
     },
@@ -71,16 +73,20 @@ RECOGNISERS: Registry[Callable[..., Recogniser]] = Registry(
 
 
 class Recognition:
-    """`asr`, `asr:pocketsphinx`, `asr:whisper:openai/whisper-large`; other parameters go to the recogniser."""
+    """`asr`, `asr:moonshine:base`, `asr:pocketsphinx`, `asr:whisper:openai/whisper-large`.
+
+    Other parameters go to the recogniser. `effort` is one of PocketSphinx's alone, and names it.
+    """
 
     card = CARDS["asr"]
+    each_clip = True  # what is heard of a clip does not depend on the others
 
     def __init__(
         self, model: str | Recogniser = "", *, transcripts: bool = True, bootstrap: int = RESAMPLES, **options: object
     ) -> None:
         self.transcripts, self.bootstrap = transcripts, bootstrap
         if isinstance(model, str):
-            spec = parse_spec(model or self.card.model)
+            spec = parse_spec(model or ("pocketsphinx" if "effort" in options else self.card.model))
             make, arguments = RECOGNISERS.find(spec)
             model = make(*arguments, **{**spec.options, **options})
         self.recogniser = model
