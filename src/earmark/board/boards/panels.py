@@ -24,7 +24,7 @@ Columns = Mapping[str, Any]
 """Live scores by column: `system` (places in the snapshot), the columns of a score, and `provenance`. In a column of
 numbers None or NaN is a missing one."""
 
-STATUSES = ("", "ok", "not_applicable", "failed", "predicted", "repeated")
+STATUSES = ("", "ok", "not_applicable", "failed", "predicted", "repeated", "incomplete")
 """What a code in `Panel.status` stands for; 0 is a cell without a row."""
 ABSENT, OK = 0, 1
 PROVENANCES = ("", "printed", "self-reported", "reproduced", "blind")
