@@ -322,7 +322,9 @@ def _codec_run(document: Document) -> Iterator[Problem]:
             yield _problem("no_bitrate", message, "systems", place)
     for place, row in enumerate(rows):
         at = f" ({row.metric})"
-        if row.status in ("ok", "incomplete") and row.n is None and row.metric != "delay_ms":  # a card may state a delay
+        if (
+            row.status in ("ok", "incomplete") and row.n is None and row.metric != "delay_ms"
+        ):  # a card may state a delay
             yield _in_row("no_clips", place, "n", f"{at}: a value without n; say on how many clips it rests.")
         for name in ("version", "inputs"):
             if not getattr(row, name):

@@ -175,7 +175,9 @@ def standings(report: CodecReport) -> Html | None:
         return None
     kinds = {name: kind_of(standing) for name, standing in report.standings.items() if name in report.cards}
     lossy = [name for name in kinds if not report.cards[name].lossless]
-    said = [f"{TITLES[kind]}: {listed(own)}." for kind in KINDS if (own := [name for name in lossy if kinds[name] == kind])]
+    said = [
+        f"{TITLES[kind]}: {listed(own)}." for kind in KINDS if (own := [name for name in lossy if kinds[name] == kind])
+    ]
     if len({kinds[name] for name in lossy}) > 1:
         said.append("Codecs of different kinds are not ranked with each other: winners are of the first kind.")
     lines = []

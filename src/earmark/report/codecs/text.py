@@ -43,7 +43,13 @@ _LOSSLESS = CodecCard(name="", family="", lossless=True)
 _WHOLE = ("kbps", "header_kbps", "delay_ms", "overall", "overall_unsaturated")  # that are no means over clips
 TASK_COLUMNS = 6
 _DECIMALS = {"kbps": 2, "header_kbps": 2, "delay_ms": 1, "si_sdr": 1, "f0_voicing_error": 1}
-_HEADS = {"header_kbps": "header", "overall_unsaturated": "unsat.", "stft_distance": "stft", "mel_distance": "mel", "f0_voicing_error": "v/uv %"}
+_HEADS = {
+    "header_kbps": "header",
+    "overall_unsaturated": "unsat.",
+    "stft_distance": "stft",
+    "mel_distance": "mel",
+    "f0_voicing_error": "v/uv %",
+}
 
 
 def run_text(
@@ -113,7 +119,11 @@ class _Table:
     """The table of a subset: a line for each setting, what loses nothing last."""
 
     def __init__(
-        self, cards: Mapping[str, CodecCard], standings: Mapping[str, Standing], columns: Sequence[str], failed: Failures
+        self,
+        cards: Mapping[str, CodecCard],
+        standings: Mapping[str, Standing],
+        columns: Sequence[str],
+        failed: Failures,
     ) -> None:
         self.cards, self.standings, self.columns, self.failed = cards, standings, columns, failed
 
