@@ -53,8 +53,8 @@ def summarise(
 
     One value, or values of one group, have no interval: nothing was seen of how clips differ. Without any value the
     summary is `failed` where a clip failed, else `not_applicable`. Clips without a value are left out of the mean; with
-    a clip that failed among them it is `incomplete`, since a codec would seem better by failing on hard clips. `compare`
-    shows two codecs on the clips that both have.
+    a clip that failed among them it is `incomplete`, since a codec would seem better by failing on hard clips.
+    `compare` shows two codecs on the clips that both have.
     """
     points = _points(measured)
     if not np.isfinite(points).any():

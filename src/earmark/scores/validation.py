@@ -13,13 +13,13 @@ from earmark.scores.spelling import columns_of
 
 STATUSES = ("ok", "not_applicable", "failed", "predicted", "repeated", "incomplete")
 """No mean, rank or best counts a value whose status is not ok. A predicted value was not measured: it has an interval
-and a reason. A repeated value is that of another system: its reason says whose. An incomplete value rests on some of the
-clips, because the system failed on others: it would win by failing."""
+and a reason. A repeated value is that of another system: its reason says whose. An incomplete value rests on some of
+the clips, because the system failed on others: it would win by failing."""
 WITH_VALUE = ("ok", "predicted", "repeated", "incomplete")
 STATUS_MARKS = {"predicted": "~", "repeated": "=", "incomplete": "*"}
 """What stands before a value in a table, where it does not count."""
 PROTOCOLS = ("all", "across_groups", "reference", "unaligned", "gain_matched", "clean_enrol", "coded_enrol")
-"""Beside these: `tandem:<passes>` and `loss:<percent>`, and each of them with `@<Hz>` for clips of one sampling rate."""
+"""Beside these: `tandem:<passes>` and `loss:<percent>`, and each of all with `@<Hz>` for clips of one sampling rate."""
 _COUNTED_PROTOCOL = re.compile(r"tandem:[1-9][0-9]*|loss:(?:100|[0-9]{1,2}(?:\.[0-9]+)?)")
 _AT_RATE = re.compile(r"@[1-9][0-9]*$")
 

@@ -101,7 +101,7 @@ def _codec_cells(panel: Panel, systems: Sequence[System], lines: Sequence[Line])
     """The cells of codecs that count, were not printed and say on how many clips they rest."""
     codec = np.array([systems[lines[number].system].card.kind == "codec" for number in panel.lines.tolist()], bool)
     there = (panel.status == OK) & (panel.provenance != _PRINTED) & (panel.n >= 0) & codec[:, None]
-    yield from np.argwhere(there).tolist()
+    yield from ((row, column) for row, column in np.argwhere(there).tolist())
 
 
 def _coded(rates: Panel, systems: Sequence[System], lines: Sequence[Line]) -> dict[str, dict[int, int]]:

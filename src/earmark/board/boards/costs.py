@@ -118,7 +118,8 @@ def pareto(
         cost = _cost(snapshot, line.system, chosen)
         if held[at]:
             anchors.append(Anchor(snapshot.systems[line.system], cost, mean))
-        elif cost is None:
+            continue
+        if cost is None:
             without += 1
             continue
         stated = line.system not in _measured(snapshot, chosen.key)

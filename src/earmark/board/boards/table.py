@@ -64,8 +64,8 @@ class Bitrate(NamedTuple):
 
 
 class TableRow(NamedTuple):
-    """A line of the table. A rank of 0 is none, for the reason that `unranked` gives. Lines of one `kind` are ranked among
-    each other."""
+    """A line of the table. A rank of 0 is none, for the reason that `unranked` gives. Lines of one `kind` are ranked
+    among each other."""
 
     line: int
     system: System

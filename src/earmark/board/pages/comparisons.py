@@ -81,9 +81,9 @@ def pareto_page(reader: Reader, board: str, items: Items) -> Page:
         "board": board, "axis": front.axis.key, "metric": view.metric, "over": view.over, "setting": view.setting,
         "protocol": view.protocol, "options": reader.options(snapshot, view.metric), "drawn": pareto_figure(front),
         "caption": caption, "left_out": missing, "cost_title": f"{front.axis.words} ({front.axis.unit})",
-        "anchors": front.anchors, "points": ordered[:_MOST_POINTS], "mixed": not all(point.stated for point in front.points),
+        "points": ordered[:_MOST_POINTS], "mixed": not all(point.stated for point in front.points),
         "not_shown": max(0, len(ordered) - _MOST_POINTS), "address": f"{board_address(board)}/pareto",
-        "query": as_query(items),
+        "query": as_query(items), "anchors": front.anchors,
     }  # fmt: skip
     if offered:
         values["options"]["axes"] = [(axis.key, axis.words) for axis in offered]

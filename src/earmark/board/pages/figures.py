@@ -152,7 +152,8 @@ def _anchor_line(anchor: Anchor, scale: float, costs: Sequence[float]) -> dict[s
     words = name if anchor.cost is None else f"{name} ({anchor.cost:.0f} kbps)"
     return {
         "type": "scatter", "mode": "lines", "name": words, "x": [min(costs), max(costs)], "y": [height, height],
-        "line": {"width": 1.4, "dash": "longdash", "color": "muted"}, "hovertemplate": f"{words}: %{{y}}<extra></extra>",
+        "line": {"width": 1.4, "dash": "longdash", "color": "muted"},
+        "hovertemplate": f"{words}: %{{y}}<extra></extra>",
     }  # fmt: skip
 
 

@@ -114,9 +114,10 @@ class _Rows:
         """
         known = self.work.rates
         results = [result for result in self.results if known.get(result.digest or "", rate) == rate]
-        own = _Rows(
-            self.work, self.system, results, self.category, [name for name in self.metrics if name in DISTANCES]
-        )
+        distances = [name for name in self.metrics if name in DISTANCES]
+        if not distances:
+            return
+        own = _Rows(self.work, self.system, results, self.category, distances)
         for row in (*own._rates(), *own._metrics(), *own._overall(), *own._percentiles(), *own._others()):
             if row.metric == "kbps" or _is_of_one_rate(row):
                 yield replace(row, protocol=at_rate(row.protocol, rate))

@@ -25,8 +25,8 @@ from earmark.wording import counted, listed
 
 _COUNTED = ("kbps", "header_kbps", "overall", "overall_unsaturated")
 _APART = (
-    "kbps", "header_kbps", "encode_rtf", "decode_rtf", "delay_ms", "token_usage", "token_entropy", "token_perplexity", "entropy_kbps",
-    "overall", "overall_unsaturated",
+    "kbps", "header_kbps", "encode_rtf", "decode_rtf", "delay_ms", "token_usage", "token_entropy", "token_perplexity",
+    "entropy_kbps", "overall", "overall_unsaturated",
 )  # fmt: skip
 
 
@@ -144,10 +144,10 @@ def tasks(report: CodecReport, of_subset: Mapping[str, Scores]) -> Html | None:
         found = {(row.system, row.metric, row.protocol, row.correction): row for row in own}
         heads, rates = ["codec", "kbps"], _rates(report, scores)
         lines: list[list[Html | str]] = [[name_cell(report, name), rates[name]] for name in in_order(report)]
-        for metric, *setting in columns:
-            about = ", ".join(part for part in setting if part not in ("all", "none", ""))
+        for metric, protocol, correction in columns:
+            about = ", ".join(part for part in (protocol, correction) if part not in ("all", "none", ""))
             heads.append(f"{_head(metric)} ({about})" if about else _head(metric))
-            rows = {name: found.get((name, metric, *setting)) for name in in_order(report)}
+            rows = {name: found.get((name, metric, protocol, correction)) for name in in_order(report)}
             floor = floor_of([row for row in rows.values() if row], report.cards) if metric == FLOORED else None
             if floor is not None:
                 heads.append(f"{metric} above {floor.system}")
@@ -175,10 +175,9 @@ def standings(report: CodecReport) -> Html | None:
         return None
     kinds = {name: kind_of(standing) for name, standing in report.standings.items() if name in report.cards}
     lossy = [name for name in kinds if not report.cards[name].lossless]
-    said = [
-        f"{TITLES[kind]}: {listed(own)}." for kind in KINDS if (own := [name for name in lossy if kinds[name] == kind])
-    ]
-    if len({kinds[name] for name in lossy}) > 1:
+    by_kind = {kind: [name for name in lossy if kinds[name] == kind] for kind in KINDS}
+    said = [f"{TITLES[kind]}: {listed(names)}." for kind, names in by_kind.items() if names]
+    if len(said) > 1:
         said.append("Codecs of different kinds are not ranked with each other: winners are of the first kind.")
     lines = []
     for name in in_order(report):

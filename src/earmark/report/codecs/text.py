@@ -255,8 +255,8 @@ def winners(found: Comparison) -> str:
     said = [
         f"{name} up to {rate:g} kbps ({shown_value(point.value, found.metric)})" for name, (point, rate) in best.items()
     ]
-    rate = found.protocol.partition("@")[2]
-    clips = f", clips at {rate} Hz" if rate else ""
+    hertz = found.protocol.partition("@")[2]
+    clips = f", clips at {hertz} Hz" if hertz else ""
     return "\n".join(filter(None, [f"best {found.metric} by rate{clips}: {', '.join(said)}", left_out_text(found)]))
 
 
