@@ -86,11 +86,6 @@ class Comparison(NamedTuple):
         """The settings that may win."""
         return tuple(point for point in self.points if point.system not in {*self.left_out, *self.anchors})
 
-    @property
-    def floor(self) -> Row | None:
-        """What a setting without loss reaches: the value that the others are seen against, where one was measured."""
-        return next((row for name, row in self.rows.items() if name in self.anchors), None)
-
 
 def apart(standings: Mapping[str, Standing], cards: Mapping[str, CodecCard]) -> dict[str, LeftOut]:
     """The settings that are not ranked with the most trusted ones that there are (`earmark.codecs.ranking`)."""

@@ -8,6 +8,8 @@ from earmark.codecs.ranking import KINDS, TITLES, kind_of, why_apart
 from earmark.report.codecs._comparison import CodecReport, Comparison, Failed
 from earmark.report.codecs.text import (
     FLOORED,
+    above_floor,
+    anchors_of,
     bd_matrix,
     difference_cells,
     floor_lines,
@@ -17,7 +19,7 @@ from earmark.report.codecs.text import (
     shown_value,
     without_value,
 )
-from earmark.report.metric_text import facts, number
+from earmark.report.metric_text import facts
 from earmark.scores import STATUS_MARKS, Row, Scores
 from earmark.scores.spelling import at_rate
 from earmark.tables.html import Html, bullets, folded, join, paragraph, section, table, tag, text
@@ -131,6 +133,7 @@ def _percentiles(report: CodecReport, subset: str, scores: Scores) -> Html:
 def tasks(report: CodecReport, of_subset: Mapping[str, Scores]) -> Html | None:
     """What recognisers, verifiers and classifiers make of coded clips."""
     made: list[Html] = []
+    anchors = anchors_of(report.cards)
     for dataset in report.datasets:
         scores = of_subset.get(dataset.subset, Scores())
         own = [
@@ -148,25 +151,17 @@ def tasks(report: CodecReport, of_subset: Mapping[str, Scores]) -> Html | None:
             about = ", ".join(part for part in (protocol, correction) if part not in ("all", "none", ""))
             heads.append(f"{_head(metric)} ({about})" if about else _head(metric))
             rows = {name: found.get((name, metric, protocol, correction)) for name in in_order(report)}
-            floor = floor_of([row for row in rows.values() if row], report.cards) if metric == FLOORED else None
+            floor = floor_of([row for row in rows.values() if row], anchors) if metric == FLOORED else None
             if floor is not None:
                 heads.append(f"{metric} above {floor.system}")
             for line, row in zip(lines, rows.values(), strict=True):
                 line.append(_value_cell(row))
                 if floor is not None:
-                    line.append(_above(row, floor))
-        said = bullets(floor_lines(own, report.cards)) if any(row.metric == FLOORED for row in own) else None
+                    line.append(above_floor(row, floor))
+        said = bullets(floor_lines(own, anchors)) if any(row.metric == FLOORED for row in own) else None
         caption = f"{dataset.subset}. Point at a value for what it rests on."
         made.append(join(table(heads, lines, caption=caption), said))
     return section("tasks", "What machines still hear", made) if made else None
-
-
-def _above(row: Row | None, floor: Row) -> Html | str:
-    """By how much a value exceeds what is reached without loss."""
-    if row is None or row.value is None or floor.value is None or row.system == floor.system:
-        return ""
-    above = row.value - floor.value
-    return tag("td", number(above, row.metric, sign=True), class_="n", data_value=repr(above))
 
 
 def standings(report: CodecReport) -> Html | None:
@@ -192,8 +187,8 @@ def standings(report: CodecReport) -> Html | None:
         ])  # fmt: skip
     heads = ["codec", "isolation", "check", "promises kept", "promises broken"]
     caption = (
-        "Isolation is full where encoder and decoder shared nothing but what was sent. The check is `earmark check`; "
-        "promises are what the card says, seen while the run went on."
+        "Isolation is full where encoder and decoder shared nothing but what was sent. The check is that of “earmark "
+        "check”; promises are what the card says, seen while the run went on."
     )
     return section(
         "standing", "What the results rest on", bullets(said),

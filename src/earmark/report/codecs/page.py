@@ -15,6 +15,7 @@ from earmark.report.codecs._comparison import (
     CodecReport,
     Comparison,
     WorstClip,
+    apart,
     best_below,
     compare_subsets,
     split_by_subset,
@@ -80,6 +81,10 @@ def _answers(report: CodecReport, found: dict[str, list[Comparison]]) -> Iterato
     lost = total_failures(report.scores, report.cards)
     if lost:
         yield bullets([tag("b", line) for line in lost.splitlines()])
+    others = apart(report.standings, report.cards)
+    if others:
+        yield paragraph("Not ranked with the others, because of what their results rest on:")
+        yield bullets(f"{name}: {why.reason}." for name, why in others.items())
     said = False
     for subset, comparisons in found.items():
         for protocol in dict.fromkeys(one.protocol for one in comparisons):
@@ -89,8 +94,9 @@ def _answers(report: CodecReport, found: dict[str, list[Comparison]]) -> Iterato
                 continue
             said = True
             yield paragraph(*_sentence(subset, leading))
-            if leading.left_out:
-                yield bullets(f"{line}." for line in left_out_text(leading).splitlines())
+            lines = left_out_text(leading, [name for name, why in leading.left_out.items() if others.get(name) == why])
+            if lines:
+                yield bullets(f"{line}." for line in lines.splitlines())
             yield _ladder(_place(subset, leading), own)
     if not said:
         yield paragraph("Nothing could be compared: fewer than two settings have a value and a rate.")

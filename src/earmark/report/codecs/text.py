@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from earmark.codecs.contract import CodecCard
-from earmark.codecs.ranking import MARKS, kind_of, why_apart
+from earmark.codecs.overall import DISTANCES
+from earmark.codecs.ranking import KINDS, MARKS, TITLES, kind_of, leading_kind, why_apart
 from earmark.codecs.rate_distortion import Point
 from earmark.codecs.standing import Standing
 from earmark.report.codecs._comparison import (
@@ -39,7 +40,6 @@ APART = (
 FLOORED = "dwer"
 """The metric that is not 0 without loss: a recogniser hears a sound that was resampled and rounded differently."""
 MOST_REASONS = 5
-_LOSSLESS = CodecCard(name="", family="", lossless=True)
 _WHOLE = ("kbps", "header_kbps", "delay_ms", "overall", "overall_unsaturated")  # that are no means over clips
 TASK_COLUMNS = 6
 _DECIMALS = {"kbps": 2, "header_kbps": 2, "delay_ms": 1, "si_sdr": 1, "f0_voicing_error": 1}
@@ -68,6 +68,7 @@ def run_text(
     """
     described = {dataset.subset: dataset for dataset in datasets}
     parts = [lost] if (lost := total_failures(scores, cards)) else []
+    others = apart(standings, cards)
     table = _Table(cards, standings, [*SHOWN, *(metric for metric in metrics if metric not in SHOWN)], failed)
     for subset, own in split_by_subset(scores).items():
         dataset = described.get(subset)
@@ -76,11 +77,13 @@ def run_text(
             at = at_rate(protocol, rate)
             clips = [row for row in own.rows if row.protocol in (at, at_rate("all", rate))]
             parts.append("\n".join([f"{subset}, clips at {rate} Hz", *table.lines(clips, at, subset)]))
-        parts += filter(None, ["\n".join(_task_lines(own.rows, cards, metrics))])
-        left_out = apart(standings, cards) | (failing(failed, dataset, "overall") if dataset else {})
+        parts += filter(None, ["\n".join(_task_lines(own.rows, table, metrics))])
+        left_out = others | (failing(failed, dataset, "overall") if dataset else {})
         for at in [protocol, *(at_rate(protocol, rate) for rate in sampling_rates(own))]:
             compared = compare_settings(own, cards, subset, "overall", protocol=at, left_out=left_out)
-            parts += filter(None, [winners(compared)])
+            # Why others are ranked apart is said once, below all tables.
+            untold = [name for name, why in compared.left_out.items() if others.get(name) == why]
+            parts += filter(None, [winners(compared, untold)])
     return "\n\n".join([*parts, *filter(None, [standing_text(standings, cards)])]) + "\n"
 
 
@@ -96,18 +99,16 @@ def total_failures(scores: Iterable[Row], cards: Mapping[str, CodecCard]) -> str
 
 
 def standing_text(standings: Mapping[str, Standing], cards: Mapping[str, CodecCard]) -> str:
-    """What the marks behind names mean, and for whom; nothing where every codec was isolated and kept its promises."""
+    """What the results rest on where that is not what it should be: of all codecs, and of those that have a mark."""
+    lossy = {name: standing for name, standing in standings.items() if name in cards and not cards[name].lossless}
+    leading = leading_kind(kind_of(standing) for standing in lossy.values())
     reasons: dict[tuple[str, str], list[str]] = {}
-    for name, standing in standings.items():
-        mark = mark_of(standing, cards.get(name))
-        if mark:
+    for name, standing in lossy.items():
+        kind = kind_of(standing)
+        if kind != KINDS[0]:
+            mark = TITLES[kind].partition(":")[0] if kind == leading else MARKS[kind]
             reasons.setdefault((mark, why_apart(standing)), []).append(name)
     return "\n".join(f"{mark} {', '.join(names)}: {reason}" for (mark, reason), names in reasons.items())
-
-
-def mark_of(standing: Standing, card: CodecCard | None) -> str:
-    """What stands behind the name of a codec that is not ranked with the isolated ones. An anchor needs none."""
-    return "" if card is None or card.lossless else MARKS.get(kind_of(standing), "")
 
 
 def sampling_rates(scores: Iterable[Row]) -> list[int]:
@@ -125,14 +126,16 @@ class _Table:
         columns: Sequence[str],
         failed: Failures,
     ) -> None:
-        self.cards, self.standings, self.columns, self.failed = cards, standings, columns, failed
+        self.cards, self.columns, self.failed = cards, columns, failed
+        self._marks = {name: MARKS[kind_of(standings.get(name, Standing()))] for name in apart(standings, cards)}
 
     def lines(self, rows: Sequence[Row], protocol: str, subset: str, dataset: Dataset | None = None) -> list[str]:
         """Values, then clips that were coded, that failed of all, and values missing over metrics and clips."""
         at = protocol.partition("@")[2]
-        whole = at_rate("all", int(at)) if at else "all"
-        found = {(row.system, row.metric): row for row in rows if row.protocol in (protocol, whole)}
-        systems = sorted(dict.fromkeys(row.system for row in rows), key=self._is_anchor)
+        protocols = (protocol, at_rate("all", int(at)) if at else "all")
+        found = {(row.system, row.metric): row for row in rows if row.protocol in protocols}
+        whole = (*_WHOLE, *DISTANCES) if sampling_rates(rows) else _WHOLE  # what has no mean over all clips
+        systems = sorted(dict.fromkeys(row.system for row in rows), key=self.is_anchor)
         shown = [metric for metric in self.columns if any((system, metric) in found for system in systems)]
         shown = [name for name in shown if name != "header_kbps" or any(_value(found, s, name) for s in systems)]
         lines = [["codec", *(_HEADS.get(metric, metric) for metric in shown), "clips", "failed", "missing"]]
@@ -141,20 +144,20 @@ class _Table:
             coded = (rate.n if rate else None) or 0
             clips = coded if dataset is None else dataset.clips
             lost = len({clip for ids in self.failed.get(subset, {}).get(system, {}).values() for clip in ids})
-            measured = [row for metric in shown if metric not in _WHOLE and (row := found.get((system, metric)))]
+            measured = [row for metric in shown if metric not in whole and (row := found.get((system, metric)))]
             missing = sum(max(0, clips - (row.n or 0)) for row in measured) if dataset is not None else 0
             counts = [str(coded), f"{lost}/{clips}" if lost and dataset else "", str(missing) if missing else ""]
-            lines.append([self._name(system), *(_cell(found.get((system, metric))) for metric in shown), *counts])
+            lines.append([self.name(system), *(_cell(found.get((system, metric))) for metric in shown), *counts])
         return aligned(lines, left=1, indent="  ")
 
-    def _is_anchor(self, system: str) -> bool:
+    def is_anchor(self, system: str) -> bool:
         return system in self.cards and self.cards[system].lossless
 
-    def _name(self, system: str) -> str:
-        if self._is_anchor(system):
+    def name(self, system: str) -> str:
+        """The name with its mark; an anchor in brackets."""
+        if self.is_anchor(system):
             return f"({system})"
-        mark = mark_of(self.standings[system], self.cards.get(system)) if system in self.standings else ""
-        return f"{system} {mark}" if mark else system
+        return f"{system} {self._marks[system]}" if system in self._marks else system
 
 
 def _value(found: Mapping[tuple[str, str], Row], system: str, metric: str) -> float | None:
@@ -183,7 +186,7 @@ def shown_value(value: float, metric: str) -> str:
     return number(value, metric)
 
 
-def _task_lines(rows: Sequence[Row], cards: Mapping[str, CodecCard], metrics: Sequence[str]) -> list[str]:
+def _task_lines(rows: Sequence[Row], table: _Table, metrics: Sequence[str]) -> list[str]:
     """Tasks and what else has a protocol of its own, a line for each codec, with the rate that was counted."""
     special = (*SHOWN, *metrics, *APART)
     own = [
@@ -197,43 +200,59 @@ def _task_lines(rows: Sequence[Row], cards: Mapping[str, CodecCard], metrics: Se
     titles = {key: key[0] if key[1] == "all" else " ".join(key) for key in columns}
     found = {(row.system, row.metric, row.protocol): row for row in own}
     rates = {row.system: row for row in rows if (row.metric, row.protocol) == ("kbps", "all")}
+    floor = floor_of((row for row in own if row.metric == FLOORED), anchors_of(table.cards))
     measured = [key for key, rows in columns.items() if any(row.value is not None for row in rows)]
+    systems = sorted(dict.fromkeys(row.system for row in own), key=table.is_anchor)
     lines: list[str] = []
     for start in range(0, len(measured), TASK_COLUMNS):  # a terminal is so wide
         few = measured[start : start + TASK_COLUMNS]
-        systems = dict.fromkeys(row.system for row in own)
-        body = [
-            [system, _cell(rates.get(system)), *(_cell(found.get((system, *key))) for key in few)] for system in systems
-        ]
-        lines += aligned([["tasks", "kbps", *(titles[key] for key in few)], *body], left=1, indent="  ")
-    lines += [f"  {line}" for line in floor_lines(rows, cards)]
+        body = [["tasks", "kbps"], *([table.name(system), _cell(rates.get(system))] for system in systems)]
+        for key in few:
+            own_rows = [found.get((system, *key)) for system in systems]
+            cells = [[titles[key], *map(_cell, own_rows)]]
+            if key[0] == FLOORED and floor is not None:
+                cells.append(["above floor", *(above_floor(row, floor) for row in own_rows)])
+            for column in cells:
+                for line, cell in zip(body, column, strict=True):
+                    line.append(cell)
+        lines += aligned(body, left=1, indent="  ")
+    lines += [f"  {line}" for line in floor_lines(own, anchors_of(table.cards))]
     lacking: dict[str, list[str]] = {}
     for key in (key for key in columns if key not in measured):
         lacking.setdefault(columns[key][0].reason, []).append(titles[key])
     return [*lines, *(f"  no value of {', '.join(names)}: {reason}" for reason, names in lacking.items())]
 
 
-def floor_lines(rows: Iterable[Row], cards: Mapping[str, CodecCard]) -> list[str]:
-    """What a setting without loss has of `dwer`, and by how much the others exceed it."""
-    own = {row.system: row for row in rows if row.metric == FLOORED and row.value is not None}
+def floor_lines(rows: Iterable[Row], anchors: Collection[str]) -> list[str]:
+    """What a setting without loss (one of `anchors`) has of `dwer`, below which no codec is expected."""
+    own = [row for row in rows if row.metric == FLOORED and row.value is not None]
     if not own:
         return []
-    floor = floor_of(own.values(), cards)
+    floor = floor_of(own, anchors)
     if floor is None:
-        return [f"{FLOORED} has no floor here: name a codec without loss, such as pcm, to see what no codec goes below"]
-    above = ", ".join(
-        f"{name} {number((row.value or 0.0) - (floor.value or 0.0), FLOORED, sign=True)}"
-        for name, row in own.items()
-        if name not in cards or not cards[name].lossless
-    )
+        return [f"{FLOORED} has no floor here: name a codec without loss, such as pcm, to see what the others add to"]
     interval = f" {spread}" if (spread := interval_text(floor)) else ""
-    return [f"floor of {FLOORED}: {floor.system} {number(floor.value or 0.0, FLOORED)}{interval}; above it: {above}"]
+    return [
+        f"floor of {FLOORED}: {number(floor.value or 0.0, FLOORED, unit=True)}{interval} of {floor.system}, which loses "
+        "nothing"
+    ]
 
 
-def floor_of(rows: Iterable[Row], cards: Mapping[str, CodecCard]) -> Row | None:
+def above_floor(row: Row | None, floor: Row) -> str:
+    """By how much a value exceeds what is reached without loss; nothing for the anchor itself."""
+    if row is None or row.value is None or floor.value is None or row.system == floor.system:
+        return ""
+    return number(row.value - floor.value, row.metric, sign=True)
+
+
+def floor_of(rows: Iterable[Row], anchors: Collection[str]) -> Row | None:
     """The row of a setting that loses nothing, where one was measured."""
-    lossless = (row for row in rows if row.system in cards and cards[row.system].lossless and row.value is not None)
-    return next(lossless, None)
+    return next((row for row in rows if row.system in anchors and row.value is not None), None)
+
+
+def anchors_of(cards: Mapping[str, CodecCard]) -> set[str]:
+    """The settings that lose nothing."""
+    return {name for name, card in cards.items() if card.lossless}
 
 
 def interval_text(row: Row) -> str:
@@ -243,26 +262,28 @@ def interval_text(row: Row) -> str:
     return f"[{shown_value(row.low, row.metric)}, {shown_value(row.high, row.metric)}]"
 
 
-def winners(found: Comparison) -> str:
-    """Who wins at which rate, as one sentence; nothing when there is no value."""
+def winners(found: Comparison, untold: Collection[str] = ()) -> str:
+    """Who wins at which rate, as one sentence, and who is left out, but the `untold`; nothing without a value."""
     best: dict[str, tuple[Point, float]] = {}
     for rate in LADDER:
         point = best_below(found, rate)
         if point is not None:
             best.setdefault(point.system, (point, rate))
+    left_out = left_out_text(found, untold)
     if not best:
-        return left_out_text(found)
+        return left_out
     said = [
         f"{name} up to {rate:g} kbps ({shown_value(point.value, found.metric)})" for name, (point, rate) in best.items()
     ]
     hertz = found.protocol.partition("@")[2]
     clips = f", clips at {hertz} Hz" if hertz else ""
-    return "\n".join(filter(None, [f"best {found.metric} by rate{clips}: {', '.join(said)}", left_out_text(found)]))
+    return "\n".join(filter(None, [f"best {found.metric} by rate{clips}: {', '.join(said)}", left_out]))
 
 
-def left_out_text(found: Comparison) -> str:
-    """Which settings are not ranked, and why; nothing when there is none."""
-    return "\n".join(f"{name} is left out: {why.reason}" for name, why in found.left_out.items())
+def left_out_text(found: Comparison, untold: Collection[str] = ()) -> str:
+    """Which settings are not ranked, and why, but the `untold`; nothing when there is none."""
+    lines = (f"{name} is left out: {why.reason}" for name, why in found.left_out.items() if name not in untold)
+    return "\n".join(lines)
 
 
 def comparison_text(found: Sequence[Comparison], differences: Sequence[Difference] = ()) -> str:
@@ -304,8 +325,7 @@ def _curve_lines(found: Comparison) -> list[str]:
 
 
 def _floor_line(found: Comparison) -> list[str]:
-    floor = found.floor if found.metric == FLOORED else None
-    return [] if floor is None else floor_lines(found.rows.values(), {floor.system: _LOSSLESS})
+    return floor_lines(found.rows.values(), found.anchors) if found.metric == FLOORED else []
 
 
 def _bd_lines(found: Comparison) -> list[str]:

@@ -18,6 +18,7 @@ from earmark.scores import Row
 _RANGE = 24.0  # dB: where the colours of a difference end
 _COLUMNS = 3
 _TIMES, _BANDS = 260, 96
+_TICKS = 9  # more rates than this would touch each other
 
 
 def rate_distortion(found: Sequence[Comparison]) -> Any:
@@ -81,8 +82,9 @@ def _panel(axes: Any, found: Comparison, looks: Mapping[str, tuple[str, str]]) -
             )  # fmt: skip
     axes.set_xscale("log", base=2)
     low, high = axes.get_xlim()
-    ticks = [rate for rate in (0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024) if low <= rate <= high]
-    axes.set_xticks(ticks, [f"{rate:g}" for rate in ticks])
+    octaves = [power for power in range(-8, 13) if low <= 2.0**power <= high]
+    ticks = [2.0**power for power in octaves if power % (1 + len(octaves) // _TICKS) == 0]
+    axes.set_xticks(ticks, [f"{rate:.2g}" if rate < 1 else f"{rate:g}" for rate in ticks])
     axes.minorticks_off()
     axes.set_xlabel("kbps, counted")
     arrow = "↑" if found.higher_is_better else "↓"
@@ -101,7 +103,7 @@ def _drawn(points: Sequence[Point], found: Comparison, scale: float) -> tuple[li
 
 def _anchor(axes: Any, row: Row, point: Point, colour: str, scale: float) -> None:
     """What loses nothing as a line with its interval: the height counts, its rate would crowd the others out."""
-    label = f"{style.name_of(point.system, 16)} ({point.kbps:.0f} kbps)"
+    label = f"{style.name_of(point.system, 16)}, lossless"
     axes.axhline(scale * point.value, color=colour, linewidth=1.0, linestyle=(0, (6, 3)), zorder=2, label=label)
     if row.low is not None and row.high is not None and row.low < row.high:
         axes.axhspan(scale * row.low, scale * row.high, color=colour, alpha=0.12, linewidth=0, zorder=0)
