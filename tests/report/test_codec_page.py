@@ -175,7 +175,7 @@ def test_a_page_of_nothing_but_failures_is_written() -> None:
 
 def test_the_texts_name_every_setting_and_step() -> None:
     text = run_text(Scores(tuple(rows())), CARDS)
-    assert all(f"\n  {name} " in text for name in SETTINGS)
+    assert all(f"\n  {name if name != 'pcm' else '(pcm)'} " in text for name in SETTINGS)
     assert "best overall by rate" in text
     shown = comparison_text([compared()], report().differences)
     names, cells = bd_matrix(compared())

@@ -232,10 +232,8 @@ def floor_lines(rows: Iterable[Row], anchors: Collection[str]) -> list[str]:
     if floor is None:
         return [f"{FLOORED} has no floor here: name a codec without loss, such as pcm, to see what the others add to"]
     interval = f" {spread}" if (spread := interval_text(floor)) else ""
-    return [
-        f"floor of {FLOORED}: {number(floor.value or 0.0, FLOORED, unit=True)}{interval} of {floor.system}, which loses "
-        "nothing"
-    ]
+    value = number(floor.value or 0.0, FLOORED, unit=True)
+    return [f"floor of {FLOORED}: {value}{interval} of {floor.system}, which loses nothing"]
 
 
 def above_floor(row: Row | None, floor: Row) -> str:
