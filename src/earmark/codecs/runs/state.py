@@ -129,8 +129,8 @@ class CodecWork(Ledger):
         unreadable = {failure.id: failure.reason for failure in subset.failures}
         for clip, digest in zip(subset.clips, subset.digests, strict=True):
             if digest is None:
-                refused = Measured.not_applicable(unreadable.get(clip.id, "it cannot be read"))
-                yield ClipResult(clip, None, None, {}, refused)
+                unread = Measured.not_applicable(unreadable.get(clip.id, "it cannot be read"))
+                yield ClipResult(clip, None, None, {}, unread)
                 continue
             record = self.coded[system.name].records.get(digest) if system.name in self.coded else None
             refused = self.refused.get((system.name, digest))
