@@ -192,8 +192,10 @@ def _stand(work: CodecWork) -> None:
         work.standings[system.name] = standing
         for problem in standing.problems:
             log.warning("%s: %s", system.name, problem)
-    if offered.level != "full":
-        work.notes.append(f"encoders and decoders were not fully isolated: {offered.reason}")
+    apart = "encoders and decoders ran in processes that share only the payload"
+    work.notes.append(
+        apart if offered.level == "full" else f"encoders and decoders were not fully isolated: {offered.reason}"
+    )
     for system in work.systems:
         standing = work.standings[system.name]
         marks = [f"{promise.name}: {promise.reason}" for promise in standing.broken]
