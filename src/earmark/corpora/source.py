@@ -1,6 +1,6 @@
 """One text says which corpus is meant: `open_corpus` finds out what kind it is.
 
-synth            a registered name; `vocsim:BS1` passes what follows the colon to it
+synth            a registered name; `vocsim:BS1` and `asterisk:en` pass on what follows the colon
 hub:owner/name   a Hugging Face dataset
 clips.csv        a manifest (.csv, .tsv, .parquet)
 recordings/      a folder: with a manifest in it, an AudioFolder with metadata, a saved dataset, or a folder of folders
@@ -24,9 +24,17 @@ CORPORA: Registry[Callable[..., Corpus]] = Registry(
     "corpus",
     "earmark.corpora",
     {
+        "asterisk": "earmark.corpora.recordings.asterisk:open_asterisk",
         "codec_superb": "earmark.corpora.codec_superb:open_codec_superb",
+        "drums": "earmark.corpora.recordings.drums:open_drums",
+        "gcin": "earmark.corpora.recordings.words:open_gcin",
+        "instruments": "earmark.corpora.recordings.instruments:open_instruments",
+        "klettres": "earmark.corpora.recordings.words:open_klettres",
+        "ktuberling": "earmark.corpora.recordings.words:open_ktuberling",
+        "speech_examples": "earmark.corpora.recordings.examples:open_examples",
         "spoken": "earmark.corpora.spoken:open_spoken",
         "synth": "earmark.corpora.synth:open_synth",
+        "tuxpaint": "earmark.corpora.recordings.words:open_tuxpaint",
         "vocsim": "earmark.corpora.vocsim:open_vocsim",
         "voices": "earmark.corpora._voices:open_voices",
     },
