@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -76,14 +77,20 @@ def _strictly(model: Any, state: dict[str, Any]) -> None:
 
 def snac(folder: Path, sound: Any) -> tuple[Any, Any]:
     from snac import SNAC
-    from snac.layers import NoiseBlock
 
     model = SNAC.from_pretrained(str(folder))
-    for seed, block in enumerate(one for one in model.modules() if isinstance(one, NoiseBlock)):
-        block.forward = _seeded(block, seed)
+    seed_noise(model)
     codes = model.encode(sound)
     columns = codes[0].shape[1]
     return torch.cat([code[0].reshape(columns, -1).T for code in codes]), model.decode(codes)
+
+
+def seed_noise(model: Any) -> None:
+    """Let each noise block of a SNAC draw from a generator with the block's number as the seed."""
+    from snac.layers import NoiseBlock
+
+    for seed, block in enumerate(block for block in model.modules() if isinstance(block, NoiseBlock)):
+        block.forward = _seeded(block, seed)
 
 
 def _seeded(block: Any, seed: int) -> Any:
@@ -94,8 +101,11 @@ def _seeded(block: Any, seed: int) -> Any:
     return forward
 
 
-def funcodec(folder: Path, sound: Any) -> tuple[Any, Any]:
-    """The parts of the toolkit's model; its own class needs torchaudio, whose spectrograms are torch's."""
+def funcodec(folder: Path, sound: Any, filled: Callable[[Any], Any] | None = None) -> tuple[Any, Any, int]:
+    """The parts of the toolkit's model; its own class needs torchaudio, whose spectrograms are torch's.
+
+    With `filled`, which gives a model its weights, model.pth is written; else it is read. Also the number of parameters.
+    """
     from funcodec.models.decoder.seanet_decoder import SEANetDecoder, SEANetDecoder2d
     from funcodec.models.encoder.seanet_encoder import SEANetEncoder, SEANetEncoder2d
     from funcodec.models.quantizer.costume_quantizer import CostumeQuantizer
@@ -104,11 +114,15 @@ def funcodec(folder: Path, sound: Any) -> tuple[Any, Any]:
     flat = config["model"] == "freq_codec"
     model = torch.nn.Module()
     model.encoder = (SEANetEncoder2d if flat else SEANetEncoder)(config["input_size"], **config["encoder_conf"])
-    model.quantizer = CostumeQuantizer(16, **config["quantizer_conf"])
-    model.decoder = (SEANetDecoder2d if flat else SEANetDecoder)(16, **config["decoder_conf"])
-    state = torch.load(folder / "model.pth")
-    state.pop("discriminator.weight")
-    model.load_state_dict(state)
+    width = config["encoder_conf"]["dimension"]
+    model.quantizer = CostumeQuantizer(width, **config["quantizer_conf"])
+    model.decoder = (SEANetDecoder2d if flat else SEANetDecoder)(width, **config["decoder_conf"])
+    if filled is None:
+        state = torch.load(folder / "model.pth")
+        state.pop("discriminator.weight")
+        model.load_state_dict(state)
+    else:
+        torch.save(filled(model).state_dict(), folder / "model.pth")
     for module in model.modules():
         module.training = False
     loudness = 1e-8 + sound.pow(2).mean(2, keepdim=True).sqrt()
@@ -123,7 +137,7 @@ def funcodec(folder: Path, sound: Any) -> tuple[Any, Any]:
     if flat:
         spectrum = torch.nn.functional.softplus(said[:, 0]) * torch.complex(said[:, 1], said[:, 2])
         said = torch.istft(spectrum, 512, 160, window=window)[:, None]
-    return codes[:, 0], said * loudness
+    return codes[:, 0], said * loudness, sum(parameter.numel() for parameter in model.parameters())
 
 
 def main(out: str) -> None:
@@ -133,7 +147,7 @@ def main(out: str) -> None:
         authors = globals()[family.partition("_")[0]]
         sound = tiny.sound(tiny.RATES[name], SECONDS)
         with tempfile.TemporaryDirectory() as place, torch.inference_mode():
-            tokens, samples = authors(write(Path(place) / "tiny"), torch.from_numpy(sound)[None, None])
+            tokens, samples, *_ = authors(write(Path(place) / "tiny"), torch.from_numpy(sound)[None, None])
         found[f"{family}.tokens"] = tokens.numpy().astype(np.int16)
         found[f"{family}.samples"] = samples.reshape(-1)[: len(sound)].numpy()
         print(family, tokens.shape, len(np.unique(tokens)), float(samples.abs().max()))
