@@ -21,15 +21,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
-from unittest.mock import MagicMock
 
 import numpy as np
 import yaml
 from tests.codecs.neural import reimplemented
+from tests.codecs.neural.make_golden import dac_package, seed_noise, stand_in
 from tests.codecs.neural.make_golden import funcodec as funcodec_parts
-from tests.codecs.neural.make_golden import seed_noise
 from tests.codecs.neural.tiny_codecs import funcodec_config, sound, torch, transformers, values
 
 from earmark.codecs.catalogue import open_codec
@@ -79,25 +77,7 @@ def padded(clip: Any, whole: int) -> Any:
     return torch.nn.functional.pad(clip, (0, -clip.shape[-1] % whole))
 
 
-def _stand_in(*names: str) -> None:
-    """Empty modules for what the packages import and do not need here."""
-    for name in names:
-        sys.modules.setdefault(name, MagicMock(name=name))
-
-
 # --- the families that transformers runs ---------------------------------------------------------------------
-
-
-def _dac_package() -> Any:
-    layers = SimpleNamespace(BaseModel=type("BaseModel", (torch.nn.Module,), {"INTERN": [], "EXTERN": []}))
-    tools: Any = ModuleType("audiotools")
-    tools.ml, tools.AudioSignal, tools.STFTParams = layers, object, MagicMock()
-    sys.modules.setdefault("audiotools", tools)
-    sys.modules.setdefault("audiotools.ml", MagicMock(BaseModel=layers.BaseModel))
-    _stand_in("argbind", "dac.utils")
-    import dac.model.dac as package
-
-    return package
 
 
 _DAC = {
@@ -113,7 +93,7 @@ def dac(name: str, hub: bool) -> Case:
     def run(folder: Path, clip: Any) -> Original:
         made = {"encoder_dim": 64, "decoder_dim": 1536, "codebook_size": 1024, "codebook_dim": 8}
         made |= {"latent_dim": None, "quantizer_dropout": 0.5, **_DAC[name]}
-        model = randomise(_dac_package().DAC(**made), 0.8, 0.5)
+        model = randomise(dac_package().DAC(**made), 0.8, 0.5)
         file = folder / "weights.pth"
         torch.save({"state_dict": model.state_dict(), "metadata": {"kwargs": made | {"latent_dim": 1024}}}, file)
         if hub:
@@ -143,7 +123,7 @@ def encodec(hub: bool) -> Case:
     """The authors' .th, or the hub's file, in which lengths and directions of weights bear their older names."""
 
     def run(folder: Path, clip: Any) -> Original:
-        _stand_in("torchaudio")
+        stand_in("torchaudio")
         from encodec.model import EncodecModel
         from safetensors.torch import save_file
 
@@ -204,7 +184,7 @@ def mimi(folder: Path, clip: Any) -> Original:
 
 def xcodec(folder: Path, clip: Any) -> Original:
     """HuBERT base and DAC's halves as its authors changed them: longer where a stride is odd, and no tanh."""
-    package = _dac_package()
+    package = dac_package()
     model = torch.nn.Module()
     model.encoder = package.Encoder(64, [8, 5, 4, 2], 256)
     model.decoder_2 = package.Decoder(256, 1024, [8, 5, 4, 2])
@@ -252,7 +232,9 @@ def _write_xcodec(state: dict[str, Any], folder: Path) -> None:
     file.unlink()
     for name, tensor in state.items():
         if name not in halves:
-            title = name.replace("conv.conv.", "conv.").replace("conv1.conv.", "conv1.").replace("conv2.conv.", "conv2.")
+            title = (
+                name.replace("conv.conv.", "conv.").replace("conv1.conv.", "conv1.").replace("conv2.conv.", "conv2.")
+            )
             title = title.replace("fc_prior", "fc").replace("fc_post", "fc")
             title = title.replace("quantizer.vq.layers", "quantizer.quantizers").replace("._codebook.", ".codebook.")
             tensors[title] = tensor
@@ -268,7 +250,7 @@ def _write_xcodec(state: dict[str, Any], folder: Path) -> None:
 
 
 def speechtokenizer(folder: Path, clip: Any) -> Original:
-    _stand_in("torchaudio", "beartype", "accelerate", "tensorboard", "speechtokenizer.trainer")
+    stand_in("torchaudio", "beartype", "accelerate", "tensorboard", "speechtokenizer.trainer")
     from speechtokenizer.model import SpeechTokenizer
 
     config = {
@@ -341,14 +323,17 @@ _HIFI_CODEC = {
 
 def academicodec(rate: int, weights: str) -> Case:
     def run(folder: Path, clip: Any) -> Original:
+        from tests.codecs.neural.tiny_codecs import PLAIN, published
+
         from earmark.codecs.neural.academicodec import shape_of
         from earmark.codecs.neural.checkpoints import Config
         from earmark.networks.hificodec import HiFiCodec
-        from tests.codecs.neural.tiny_codecs import PLAIN, published
 
         config = _HIFI_CODEC | {"sampling_rate": rate}
         (folder / f"config_{rate // 1000}k_320d.json").write_text(json.dumps(config))
-        with torch.device("meta"):  # for names and shapes alone, which the tiny checkpoints loaded into the authors' code
+        with torch.device(
+            "meta"
+        ):  # for names and shapes alone, which the tiny checkpoints loaded into the authors' code
             network = HiFiCodec(shape_of(Config(config, Checkpoint("full", "full", folder))))
         parts: dict[str, Any] = {"generator": {}, "quantizer": {}, "encoder": {}}
         for name, tensor in published(network, PLAIN, bare=("encoder.conv_post",), gain=1.2).items():
@@ -365,10 +350,11 @@ def audiodec(family: str, rate: int) -> Case:
     """An autoencoder and its vocoder in the folders of the authors' archive."""
 
     def run(folder: Path, clip: Any) -> Original:
+        from tests.codecs.neural.tiny_codecs import AUTO_ENCODER, PLAIN, VOCODER, published, with_training
+
         from earmark.codecs.neural.audiodec import vocoder_shape
         from earmark.codecs.neural.checkpoints import Config
         from earmark.networks.audiodec import AutoEncoder, AutoEncoderShape, Vocoder
-        from tests.codecs.neural.tiny_codecs import AUTO_ENCODER, PLAIN, VOCODER, published, with_training
 
         checkpoint = Checkpoint("full", "full", folder)
         sizes = AUTO_ENCODER | {"encode_channels": 32, "decode_channels": 32, "code_dim": 64}
@@ -454,9 +440,9 @@ def compare(setting: str, case: Case) -> Agreement:
         expected = original.samples.reshape(-1)[: len(clip)].numpy()
         samples = codec.decode(coded)[: len(expected)]
     tokens = original.tokens.numpy()
-    assert coded.tokens is not None and coded.tokens.shape == tokens.shape, (coded.tokens.shape, tokens.shape)
+    assert coded.tokens is not None
+    assert coded.tokens.shape == tokens.shape
     peak = float(np.abs(expected).max())
-    print(peak, expected.std(), file=sys.stderr)
     gap = float(np.abs(samples[: len(expected)] - expected[: len(samples)]).max()) / peak
     equal = float((coded.tokens == tokens).mean())
     millions = original.parameters / 1e6

@@ -34,6 +34,10 @@ ENCODEC_RATE = 24000
 """Of the only EnCodec for one channel; its file does not say it."""
 
 
+Rules = list[tuple[str, str | Callable[[re.Match[str]], str]]]
+"""Patterns in a name, each with what takes its place; applied one after the other."""
+
+
 class AuthorFile(NamedTuple):
     """What a file says of its network, in the words of `transformers`, and its tensors."""
 
@@ -46,7 +50,7 @@ def read_dac(checkpoint: Checkpoint) -> AuthorFile:
     metadata = read_state(checkpoint).get("metadata")
     made = metadata.get("kwargs") if isinstance(metadata, Mapping) else None
     if not isinstance(made, Mapping) or not set(_DAC_CONFIG) <= set(made):
-        raise _foreign(checkpoint, "config.json of transformers")
+        raise _foreign(checkpoint)
     ratios = [int(ratio) for ratio in made["encoder_rates"]]
     config = {name: made[theirs] for theirs, name in _DAC_CONFIG.items()}
     config |= {"hop_length": math.prod(ratios), "downsampling_ratios": ratios}
@@ -56,9 +60,15 @@ def read_dac(checkpoint: Checkpoint) -> AuthorFile:
     def unit(block: str, number: int, layer: str) -> str:
         return f"block.{int(block) - 1}.res_unit{number}.{_UNIT[int(layer)]}."
 
-    rules: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
-        (r"encoder\.block\.(\d+)\.block\.(\d+)\.block\.(\d+)\.", lambda m: "encoder." + unit(m[1], int(m[2]) + 1, m[3])),
-        (r"decoder\.model\.(\d+)\.block\.(\d+)\.block\.(\d+)\.", lambda m: "decoder." + unit(m[1], int(m[2]) - 1, m[3])),
+    rules: Rules = [
+        (
+            r"encoder\.block\.(\d+)\.block\.(\d+)\.block\.(\d+)\.",
+            lambda m: "encoder." + unit(m[1], int(m[2]) + 1, m[3]),
+        ),
+        (
+            r"decoder\.model\.(\d+)\.block\.(\d+)\.block\.(\d+)\.",
+            lambda m: "decoder." + unit(m[1], int(m[2]) - 1, m[3]),
+        ),
         (r"encoder\.block\.(\d+)\.block\.3\.", lambda m: f"encoder.block.{int(m[1]) - 1}.snake1."),
         (r"encoder\.block\.(\d+)\.block\.4\.", lambda m: f"encoder.block.{int(m[1]) - 1}.conv1."),
         (r"decoder\.model\.(\d+)\.block\.0\.", lambda m: f"decoder.block.{int(m[1]) - 1}.snake1."),
@@ -78,16 +88,19 @@ def _outer(match: re.Match[str], last: int) -> str:
 def read_encodec(checkpoint: Checkpoint) -> AuthorFile:
     """A file of the package encodec."""
     state = {name: tensor for name, tensor in read_state(checkpoint).items() if hasattr(tensor, "shape")}
-    first, codebook = state.get("encoder.model.0.conv.conv.weight_v"), state.get("quantizer.vq.layers.0._codebook.embed")
+    first, codebook = (
+        state.get("encoder.model.0.conv.conv.weight_v"),
+        state.get("quantizer.vq.layers.0._codebook.embed"),
+    )
     if first is None or codebook is None:
-        raise _foreign(checkpoint, "config.json of transformers")
+        raise _foreign(checkpoint)
     ratios = [
         tensor.shape[-1] // 2 for name, tensor in state.items() if re.search(r"convtr\.convtr\.weight_v$", name)
     ]  # a kernel is as long as two strides
     codebooks = sum(name.endswith("_codebook.embed") for name in state)
     size, dimension = codebook.shape
     most = codebooks * math.log2(size) * ENCODEC_RATE / math.prod(ratios) / 1000
-    rules: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
+    rules: Rules = [
         (r"^(encoder|decoder)\.model\.", r"\1.layers."),
         (r"\.(conv|convtr)\.\1\.", ".conv."),
         (r"\.weight_g$", ".parametrizations.weight.original0"),
@@ -113,13 +126,13 @@ def _renamed(
     renamed = {}
     for name, tensor in tensors.items():
         for pattern, replacement in rules:
-            name = re.sub(pattern, replacement, name)  # noqa: PLW2901
+            name = re.sub(pattern, replacement, name)
         renamed[name] = tensor
     return renamed
 
 
-def _foreign(checkpoint: Checkpoint, config: str) -> InputError:
+def _foreign(checkpoint: Checkpoint) -> InputError:
     return InputError(
-        f"{checkpoint.place} is not a file of {checkpoint.family} as its authors publish it, and has no {config} "
+        f"{checkpoint.place} is not a file of {checkpoint.family} as its authors publish it, and has no config.json "
         "beside it: download the published file, or the folder with its config."
     )

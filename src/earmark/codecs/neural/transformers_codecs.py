@@ -10,7 +10,6 @@ therefore the first rows of the tokens at the highest.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from earmark.codecs.contract import CodecCard
@@ -30,7 +29,6 @@ class LibraryCodec(TokenCodec):
     rate_name: ClassVar[str] = "sampling_rate"  # of the config
     count_name: ClassVar[str] = "num_quantizers"
     encode_option: ClassVar[str] = ""  # the keyword of the model's `encode` that limits the codebooks, if it has one
-    read_file: ClassVar[Callable[[Checkpoint], AuthorFile] | None] = None  # of the authors' own layout, where it is known
 
     def open_config(self, card: CodecCard, checkpoint: Checkpoint) -> TokenFormat:
         config = self._config_of(checkpoint)
@@ -40,7 +38,9 @@ class LibraryCodec(TokenCodec):
         rate, hop = int(getattr(config, self.rate_name)), self.hop_of(config)
         sizes = (int(config.codebook_size),) * int(getattr(config, self.count_name))
         stated = getattr(config, "hop_length", hop)
-        remark = f"its config says hop_length {stated}, and its layers make {hop}, which counts" if stated != hop else ""
+        remark = (
+            f"its config says hop_length {stated}, and its layers make {hop}, which counts" if stated != hop else ""
+        )
         return TokenFormat(rate, hop, sizes, whole=hop, remark=remark)
 
     def _config_of(self, checkpoint: Checkpoint) -> Any:
@@ -58,8 +58,11 @@ class LibraryCodec(TokenCodec):
 
     def _author_file(self, checkpoint: Checkpoint) -> AuthorFile | None:
         """What a file in the authors' own layout holds; None where a config.json lies beside the weights."""
-        read = type(self).read_file
-        return None if read is None or (checkpoint.folder / "config.json").is_file() else read(checkpoint)
+        return None if (checkpoint.folder / "config.json").is_file() else self.read_file(checkpoint)
+
+    def read_file(self, checkpoint: Checkpoint) -> AuthorFile | None:
+        """A file without config.json, as the authors publish it; None for a family that has none."""
+        return None
 
     def check(self, config: Any, name: str) -> None:
         """Refuse what the config asks for and tokens alone cannot carry."""
@@ -94,7 +97,10 @@ ENCODEC = tuple(
 
 
 class EnCodec(LibraryCodec):
-    classes, read_file = ("EncodecConfig", "EncodecModel"), staticmethod(read_encodec)
+    classes = ("EncodecConfig", "EncodecModel")
+
+    def read_file(self, checkpoint: Checkpoint) -> AuthorFile:
+        return read_encodec(checkpoint)
 
     def check(self, config: Any, name: str) -> None:
         if config.normalize or config.chunk_length_s is not None:
@@ -127,7 +133,9 @@ DAC_CARDS = tuple(
 
 class DAC(LibraryCodec):
     classes, count_name, encode_option = ("DacConfig", "DacModel"), "n_codebooks", "n_quantizers"
-    read_file = staticmethod(read_dac)
+
+    def read_file(self, checkpoint: Checkpoint) -> AuthorFile:
+        return read_dac(checkpoint)
 
     def hop_of(self, config: Any) -> int:
         """The product of the ratios: published configs of 16 and 24 kHz carry the hop_length of 44.1 kHz."""
