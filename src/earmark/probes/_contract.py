@@ -12,8 +12,8 @@ against themselves gives the row of no codec at all.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -74,6 +74,27 @@ class Responses:
         """The row of each clip that was heard."""
         return {name: row for row, name in enumerate(self.ids)}
 
+    def apart(self) -> Iterator[Responses]:
+        """The answer for each clip by itself, without the zeros that bring it to the length of the longest."""
+        for row, name in enumerate(self.ids):
+            if self.vectors is None:
+                yield replace(self, ids=(name,), texts=self.texts and (self.texts[row],), failures={})
+            else:
+                vector, blocks = _without_padding(self.vectors[row], self.blocks)
+                yield replace(self, ids=(name,), vectors=vector[None], blocks=blocks, failures={})
+
+    @classmethod
+    def joined(cls, parts: Sequence[Responses]) -> Responses:
+        """Answers of several sets of clips as those of one, in order; of what they share the first part's."""
+        ids = tuple(name for part in parts for name in part.ids)
+        failures = {name: why for part in parts for name, why in part.failures.items()}
+        if parts[0].vectors is None:
+            texts = tuple(text for part in parts for text in part.texts or ())
+            return replace(parts[0], ids=ids, texts=texts, failures=failures)
+        blocks = _widest(parts)
+        vectors = np.concatenate(align_widths(parts))
+        return replace(parts[0], ids=ids, vectors=vectors, blocks=blocks, failures=failures)
+
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Arrays for `numpy.savez`: `meta` is JSON in bytes, `vectors` is there when there are vectors. No pickles."""
         meta = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "vectors"}
@@ -107,12 +128,9 @@ def align_widths(parts: Sequence[Responses]) -> list[NDArray[np.float32]]:
     Raises InputError where widths differ and nothing says how the columns are made up.
     """
     vectors = [part.vectors for part in parts if part.vectors is not None]
-    if len({tuple(block.rows for block in part.blocks) for part in parts}) == 1 and parts[0].blocks:
-        longest = [
-            Block(blocks[0].rows, max(block.columns for block in blocks))
-            for blocks in zip(*(part.blocks for part in parts), strict=True)
-        ]
-        return [widened(matrix, part.blocks, longest) for matrix, part in zip(vectors, parts, strict=True)]
+    widest = _widest(parts)
+    if widest:
+        return [widened(matrix, part.blocks, widest) for matrix, part in zip(vectors, parts, strict=True)]
     widths = sorted({matrix.shape[1] for matrix in vectors})
     if len(widths) > 1:
         raise InputError(
@@ -122,9 +140,37 @@ def align_widths(parts: Sequence[Responses]) -> list[NDArray[np.float32]]:
     return vectors
 
 
+def _widest(parts: Sequence[Responses]) -> tuple[Block, ...]:
+    """The blocks that hold those of every part; none where the parts are not made up alike."""
+    if len({tuple(block.rows for block in part.blocks) for part in parts}) != 1:
+        return ()
+    return tuple(
+        Block(blocks[0].rows, max(block.columns for block in blocks))
+        for blocks in zip(*(part.blocks for part in parts), strict=True)
+    )
+
+
+def _without_padding(
+    vector: NDArray[np.float32], blocks: Sequence[Block]
+) -> tuple[NDArray[np.float32], tuple[Block, ...]]:
+    kept, parts, start = [], [], 0
+    for block in blocks:
+        part = vector[start : start + block.width].reshape(block.rows, block.columns)
+        filled = np.flatnonzero(part.any(axis=0))
+        part = part[:, : filled[-1] + 1 if len(filled) else 1]
+        kept.append(Block(*part.shape))
+        parts.append(part.ravel())
+        start += block.width
+    return (np.concatenate(parts), tuple(kept)) if blocks else (vector, ())
+
+
 @runtime_checkable
 class Task(Protocol):
-    """`clips` of `listen` are clean or coded; those of `score` are the clean ones, with labels and groups."""
+    """`clips` of `listen` are clean or coded; those of `score` are the clean ones, with labels and groups.
+
+    A task that states `each_clip = True` promises that what it hears of a clip does not depend on the clips beside it:
+    a run then keeps it by the clip, and lets it hear clips of several codecs at once.
+    """
 
     card: TaskCard
 

@@ -33,6 +33,7 @@ class EncoderTask:
     """
 
     card: TaskCard
+    each_clip = True  # what is heard of a clip does not depend on the others
 
     def __init__(
         self, model: str | Extractor = "", *, bootstrap: int = RESAMPLES, pool: str = "", **options: Any

@@ -29,8 +29,9 @@ _EVERY_SOUND = ("speech", "audio", "music")
 RECORDS = (
     TaskRecord("asr:Recognition", TaskCard(
         "asr", "Speech recognition: wrong words", ("wer", "wer:difference", "dwer"),
-        needs=("transcripts",), model="pocketsphinx", extra="codecs", licence="MIT and BSD-2-Clause (model en-us 5.2)",
-        citation="Huggins-Daines et al., PocketSphinx, ICASSP 2006; Radford et al., Whisper, ICML 2023",
+        needs=("transcripts",), model="moonshine", extra="onnx", licence="MIT (Moonshine's weights)",
+        citation="Jeffries et al., Moonshine, 2024; Huggins-Daines et al., PocketSphinx, ICASSP 2006; Radford et al., "
+        "Whisper, ICML 2023",
         notes="WER against transcripts (labels of two words or more), dWER against the model's own words on the "
         "clean clip",
     )),

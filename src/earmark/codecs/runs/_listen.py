@@ -1,7 +1,7 @@
 """Beyond the signal: tasks that hear the coded clips, each model listening once to the clean and to every coded set.
 
 A coded clip is an ordinary clip that decodes what the codec sent and takes its delay out, so whatever hears clips hears
-it. What a task heard is kept in the cache; scoring it is cheap and done afresh.
+it. What a task heard of each clip is kept in the cache (`_ear`); scoring it is cheap and done afresh.
 """
 
 from __future__ import annotations
@@ -9,17 +9,19 @@ from __future__ import annotations
 import functools
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from earmark._version import __version__
 from earmark.codecs import harness
 from earmark.codecs.alignment import aligned
-from earmark.codecs.clip_work import opened
-from earmark.codecs.contract import Codec, Waveform
+from earmark.codecs.cells import Confinement
+from earmark.codecs.clip_work import AnyCodec, opened
+from earmark.codecs.contract import Waveform
+from earmark.codecs.runs._ear import Ear, HeardClip
 from earmark.codecs.runs._systems import CodecSystem
-from earmark.codecs.runs.state import BLOB, CodecWork
+from earmark.codecs.runs.state import BLOB, ClipResult, CodecWork
 from earmark.corpora.clips import Clip
 from earmark.corpora.subsets import PreparedSubset
 from earmark.errors import EarmarkError, UsageError
@@ -28,17 +30,20 @@ from earmark.progress import progress_bar
 from earmark.runs import strangers
 from earmark.runs.engine import Tick, reason_of
 from earmark.runs.identity import Stage, fingerprint
-from earmark.runs.store import Entry
 from earmark.scores import Row
-from earmark.wording import counted
 
 LISTEN = Stage(
     "listen",
-    3,
+    4,
     libraries=("numpy", "scipy", "soundfile", "soxr"),
-    modules=("codecs/alignment.py", "codecs/runs/_listen.py", "embedding/**/*.py", "probes/**/*.py"),
+    modules=(
+        "codecs/alignment.py",
+        "codecs/runs/_ear.py",
+        "codecs/runs/_listen.py",
+        "embedding/**/*.py",
+        "probes/**/*.py",
+    ),
 )
-KIND = "codec-heard"
 ROOMS = ("earmark.probes.", "earmark.extractors.", "earmark.networks.")
 
 log = logging.getLogger("earmark.runs")
@@ -56,16 +61,17 @@ class NamedTask(NamedTuple):
 class CodedSound:
     """What a codec made of a clip, as a function without arguments: decoded anew wherever it is called."""
 
-    codec: str | Codec
+    codec: AnyCodec
     payload: bytes
     delay: float
     rate: int
     length: int
     identity: str
+    confinement: Confinement
 
     def __call__(self) -> tuple[Waveform, int]:
         # The codec, safe to be called from the threads that decode clips.
-        codec = _by_spec(self.codec) if isinstance(self.codec, str) else harness.in_threads(self.codec)
+        codec = harness.in_threads(opened(self.codec, self.confinement))
         decoded = harness.decode(codec, harness.unpack(self.payload), self.rate, self.length)
         return aligned(decoded, self.delay, self.rate, self.length), self.rate
 
@@ -73,24 +79,32 @@ class CodedSound:
         return self.identity
 
 
-@functools.lru_cache(maxsize=2)
-def _by_spec(spec: str) -> Codec:
-    return harness.in_threads(opened(spec))
+class CodedClip(NamedTuple):
+    """A clip that a codec managed: the clean clip, the hash of the coded sound, and how to get it."""
+
+    clip: Clip
+    identity: str
+    coded: Callable[[], Clip | None]
 
 
-def coded_clips(work: CodecWork, subset: PreparedSubset, system: CodecSystem) -> list[Clip]:
+def coded_clips(work: CodecWork, subset: PreparedSubset, system: CodecSystem) -> Iterator[CodedClip]:
     """The clips of a subset after a codec, under the ids of the clean ones; those that it failed on are not there."""
     delay = work.delays[system.name].seconds
-    clips: list[Clip] = []
     for result in work.results(subset, system):
-        payload = work.coded[system.name].payload(result.digest or "", BLOB)
-        if result.known is None or payload is None:
-            continue
-        identity = fingerprint(system.key, result.digest, delay)
-        sound = CodedSound(system.codec, payload, delay, result.known.rate, result.known.samples, identity)
-        clip = result.clip
-        clips.append(Clip(clip.id, clip.label, clip.subset, clip.group, make=sound))
-    return clips
+        if result.known is not None:
+            identity = fingerprint(system.key, result.digest, delay)
+            yield CodedClip(result.clip, identity, functools.partial(_coded, work, system, result, identity))
+
+
+def _coded(work: CodecWork, system: CodecSystem, result: ClipResult, identity: str) -> Clip | None:
+    """A clip that decodes what the codec sent; None where that is no longer in the cache."""
+    payload = work.coded[system.name].payload(result.digest or "", BLOB)
+    if payload is None or result.known is None:
+        return None
+    delay = work.delays[system.name].seconds
+    sound = CodedSound(system.codec, payload, delay, result.known.rate, result.known.samples, identity,
+                       work.confinement)  # fmt: skip
+    return replace(result.clip, path=None, start=None, end=None, samples=None, rate=None, make=sound, recipe="")
 
 
 def open_tasks(specs: Sequence[str], retention: str | None) -> list[NamedTask]:
@@ -115,34 +129,64 @@ def _opened(spec: str) -> NamedTask:
 
 def task_rows(work: CodecWork, tasks: Sequence[NamedTask]) -> list[Row]:
     """Every task on every subset and codec, in the order of the score table."""
-    total = len(tasks) * len(work.subsets) * (1 + len(work.systems))
-    with progress_bar(work.progress, total, f"tasks ({counted(total, 'set')} of clips)", "set") as tick:
-        return [
-            row for named in tasks for subset in work.subsets for row in _rows_of(work, named, subset, tick)
-        ]  # fmt: skip
+    rows: list[Row] = []
+    for named in tasks:
+        card = named.task.card
+        fitting = [name for name, category in work.categories.items() if category in (card.categories or (category,))]
+        subsets = [subset for subset in work.subsets if subset.name in fitting]
+        ear = _ear_of(work, named)
+        ear.listen(item for subset in subsets for item in _sounds(work, subset))
+        with progress_bar(work.progress, len(work.subsets) * len(work.systems), f"{card.name}: score", "set") as tick:
+            for subset in work.subsets:
+                if subset.name in fitting:
+                    rows += _rows_of(work, named, ear, subset, tick)
+                else:
+                    rows += _unfit_rows(work, named, subset)
+                    tick(len(work.systems))
+    return rows
 
 
-def _rows_of(work: CodecWork, named: NamedTask, subset: PreparedSubset, tick: Tick) -> Iterator[Row]:
-    category = work.categories[subset.name]
+def _ear_of(work: CodecWork, named: NamedTask) -> Ear:
     card = named.task.card
-    if card.categories and category not in card.categories:
-        tick(1 + len(work.systems))
-        reason = f"{card.name} is a task for {' and '.join(card.categories)}, not for {category}"
-        missing = [not_applicable(metric, card.protocols[0], reason) for metric in card.metrics]
-        for system in work.systems:
-            yield from _rows(work, named, subset, system, missing)
-        return
-    clips = [clip for clip, _ in subset.readable]
-    clean = _heard(work, named, clips, [digest for _, digest in subset.readable])
-    tick(1)
+    if not getattr(named.task, "each_clip", False):  # a stranger's task may hear a clip by the others
+        key = LISTEN.key(named.spec, card.name, card.model, card.version, named.reads)
+        return Ear(work, named.task, key, together=True)
+    # Tasks that hear with the same model in the same way share what it heard.
+    model = named.spec.partition(":")[2] or f"{card.model}?{named.spec.partition('?')[2]}"
+    hears = [type(named.task).listen.__qualname__, type(getattr(named.task, "extractor", None)).__qualname__]
+    return Ear(work, named.task, LISTEN.key(model, hears, card.model, card.version, named.reads))
+
+
+def _sounds(work: CodecWork, subset: PreparedSubset) -> Iterator[list[HeardClip]]:
+    """The clean clips of a subset, and those of each codec."""
+    yield [HeardClip(clip.id, digest, functools.partial(_itself, clip)) for clip, digest in subset.readable]
     for system in work.systems:
-        coded = coded_clips(work, subset, system)
+        yield [HeardClip(clip.id, identity, coded) for clip, identity, coded in coded_clips(work, subset, system)]
+
+
+def _itself(clip: Clip) -> Clip:
+    return clip
+
+
+def _unfit_rows(work: CodecWork, named: NamedTask, subset: PreparedSubset) -> Iterator[Row]:
+    card = named.task.card
+    reason = f"{card.name} is a task for {' and '.join(card.categories)}, not for {work.categories[subset.name]}"
+    missing = [not_applicable(metric, card.protocols[0], reason) for metric in card.metrics]
+    for system in work.systems:
+        yield from _rows(work, named, subset, system, missing)
+
+
+def _rows_of(work: CodecWork, named: NamedTask, ear: Ear, subset: PreparedSubset, tick: Tick) -> Iterator[Row]:
+    card = named.task.card
+    clips = [clip for clip, _ in subset.readable]
+    clean, *coded = (_responses(ear, sounds) for sounds in _sounds(work, subset))
+    for system, heard in zip(work.systems, coded, strict=True):
         try:
-            if isinstance(clean, EarmarkError):
-                raise clean
-            heard = _heard(work, named, coded, [clip.digest() for clip in coded])
-            if isinstance(heard, EarmarkError):
-                raise heard
+            for side in (clean, heard):
+                if isinstance(side, EarmarkError):
+                    raise side
+            assert isinstance(clean, Responses)
+            assert isinstance(heard, Responses)
             rows = named.task.score(clips, clean, heard, seed=work.config.seed)
         except Exception as error:  # a stranger's task may raise anything
             reason = reason_of(error)
@@ -155,28 +199,8 @@ def _rows_of(work: CodecWork, named: NamedTask, subset: PreparedSubset, tick: Ti
         yield from _rows(work, named, subset, system, rows)
 
 
-def _heard(
-    work: CodecWork, named: NamedTask, clips: Sequence[Clip], digests: Sequence[str]
-) -> Responses | EarmarkError:
-    """What the task's model made of clips: from the cache, or now."""
-    card = named.task.card
-    ids = [[clip.id, clip.label, clip.group] for clip in clips]
-    key = LISTEN.key(named.spec, card.name, card.model, card.version, named.reads, ids, list(digests))
-    entry = work.cache.get(KIND, key)
-    if entry is not None:
-        work.count("tasks", cached=1)
-        return Responses.from_arrays(entry.arrays)
-    if not clips:
-        return EarmarkError("The codec failed on every clip.")
-    try:
-        heard = named.task.listen(clips, progress=work.progress)
-    except EarmarkError as error:
-        return error
-    except Exception as error:  # a stranger's task may raise anything
-        return EarmarkError(reason_of(error))
-    work.cache.put(KIND, key, Entry({}, heard.to_arrays()))
-    work.count("tasks", computed=1)
-    return heard
+def _responses(ear: Ear, sounds: Sequence[HeardClip]) -> Responses | EarmarkError:
+    return ear.responses(sounds) if sounds else EarmarkError("The codec failed on every clip.")
 
 
 def _rows(

@@ -1,0 +1,170 @@
+"""What a task's model heard, kept for each clip by the hash of its sound: no clip is heard twice, in whatever run.
+
+    sets of clips ── less what the cache holds ── portions ── listen ── packs ── Responses of a set
+
+Portions go across codecs, so that a list of sixty codecs with a few clips each keeps every core busy, and a killed run
+loses one portion. A task whose answer for a clip depends on the others (it does not state `each_clip`) hears each set
+by itself, and is kept by the set.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from earmark.codecs.runs.state import CodecWork
+from earmark.corpora.clips import Clip, length_of
+from earmark.embedding.pooling import Block
+from earmark.errors import EarmarkError
+from earmark.probes import Responses, Task
+from earmark.progress import progress_bar
+from earmark.runs.engine import reason_of
+from earmark.runs.identity import fingerprint
+from earmark.runs.packs import LostPacks, Packer, read_records
+
+PORTION_CLIPS = 256
+PORTION_SECONDS = 900.0
+VECTOR = "vector"
+
+log = logging.getLogger("earmark.runs")
+
+
+class HeardClip(NamedTuple):
+    """A clip of a set: its id, the hash of its sound, and how to get the sound (None: it is gone)."""
+
+    id: str
+    identity: str
+    clip: Callable[[], Clip | None]
+
+
+class Ear:
+    """One task's model, and what it has heard.
+
+    Args:
+        work: the run.
+        task: whose `listen` is called.
+        key: the hash of all that decides what is heard of a sound.
+        together: whether a set is heard as a whole.
+    """
+
+    def __init__(self, work: CodecWork, task: Task, key: str, *, together: bool = False) -> None:
+        self._work, self._task, self._together = work, task, together
+        self._records = read_records(work.cache, f"codec-heard/{key}")
+        self._failures: dict[str, str] = {}
+
+    def listen(self, sets: Iterable[Sequence[HeardClip]]) -> None:
+        """Hear whatever is not known yet."""
+        sets = list(sets)
+        todo = [
+            {self._name(item, sounds): item for item in sounds if self._name(item, sounds) not in self._records.records}
+            for sounds in sets
+        ]
+        wanted = {name for names in todo for name in names}
+        everything = {self._name(item, sounds) for sounds in sets for item in sounds}
+        self._work.count("tasks", cached=len(everything) - len(wanted))
+        if not wanted:
+            return
+        self._work.cache.check_writable()
+        title = self._task.card.name
+        heard = 0
+        with progress_bar(self._work.progress, len(wanted), title, "clip") as bar:
+            packer = Packer(self._records)
+            for portion in self._portions(todo):
+
+                def so_far(done: float, _: float | None, before: int = heard) -> None:
+                    bar.reach(before + done)
+
+                self._hear(portion, packer, so_far if self._work.progress else False)
+                packer.flush()
+                heard += len(portion)
+                bar.reach(heard)
+
+    def _name(self, item: HeardClip, sounds: Sequence[HeardClip]) -> str:
+        """What a clip's answer is kept under: its sound, and where it counts the set that it was heard in."""
+        if not self._together:
+            return item.identity
+        return fingerprint(item.identity, [[other.id, other.identity] for other in sounds])
+
+    def _portions(self, todo: Sequence[dict[str, HeardClip]]) -> Iterator[dict[str, Clip]]:
+        """Clips by the name of their answer, each once: a set, or as many as are heard in one go."""
+        portion: dict[str, Clip] = {}
+        seen: set[str] = set()
+        seconds = 0.0
+        for names in todo:
+            for name, item in names.items():
+                if name in seen:
+                    continue
+                seen.add(name)
+                clip = item.clip()
+                if clip is None:
+                    self._failures[name] = "what the codec sent is no longer in the cache: run again"
+                    continue
+                portion[name] = clip
+                seconds += length_of(clip)
+                if not self._together and (len(portion) >= PORTION_CLIPS or seconds >= PORTION_SECONDS):
+                    yield portion
+                    portion, seconds = {}, 0.0
+            if self._together and portion:
+                yield portion
+                portion, seconds = {}, 0.0
+        if portion:
+            yield portion
+
+    def _hear(self, portion: dict[str, Clip], packer: Packer, progress: Any) -> None:
+        # Two codecs have clips of one id: in a portion each has an id of its own.
+        ids = {clip.id if self._together else f"{clip.id} {name[:16]}": name for name, clip in portion.items()}
+        clips = [replace(portion[name], id=unique) for unique, name in ids.items()]
+        try:
+            responses = self._task.listen(clips, progress=progress)
+        except Exception as error:  # a stranger's task may raise anything
+            self._failures |= dict.fromkeys(portion, reason_of(error))
+            return
+        packer.about |= {"model": responses.model, "names": list(responses.names), "notes": list(responses.notes)}
+        for answer in responses.apart():
+            record = {} if answer.texts is None else {"text": answer.texts[0]}
+            parts = {} if answer.vectors is None else {VECTOR: answer.vectors[0]}
+            record["blocks"] = [list(block) for block in answer.blocks]
+            packer.add(ids[answer.ids[0]], record, parts)
+        self._failures |= {ids[unique]: why for unique, why in responses.failures.items() if unique in ids}
+        self._work.count("tasks", computed=len(responses.ids), failed=len(clips) - len(responses.ids))
+
+    def responses(self, sounds: Sequence[HeardClip]) -> Responses | EarmarkError:
+        """What was heard of a set; the error that all of its clips met where there is nothing."""
+        names = [self._name(item, sounds) for item in sounds]
+        known = [(item.id, name) for item, name in zip(sounds, names, strict=True) if name in self._records.records]
+        unheard = {
+            item.id: self._failures.get(name, "it was not heard")
+            for item, name in zip(sounds, names, strict=True)
+            if name not in self._records.records
+        }
+        if not known:
+            return EarmarkError(next(iter(unheard.values()), "there are no clips"))
+        vectors = self._vectors([name for _, name in known])
+        if vectors is None:  # packs are gone or damaged
+            self.listen([sounds])
+            return self.responses(sounds)
+        about: dict[str, Any] = next((facts for facts in self._records.about.values() if facts), {})
+        parts = [self._response(clip, self._records.records[name], vectors.get(name)) for clip, name in known]
+        joined = Responses.joined(parts)
+        return replace(joined, failures=unheard, names=tuple(about.get("names", ())), model=about.get("model", ""))
+
+    def _response(self, clip: str, record: Mapping[str, Any], vector: NDArray[Any] | None) -> Responses:
+        return Responses(
+            (clip,),
+            texts=(record["text"],) if "text" in record else None,
+            vectors=None if vector is None else vector[None],
+            blocks=tuple(Block(*block) for block in record["blocks"]),
+        )
+
+    def _vectors(self, names: Sequence[str]) -> dict[str, NDArray[Any]] | None:
+        """The vectors of those that have one; None where packs are gone, which are then forgotten."""
+        kept = [name for name in names if name in self._records.spans.get(VECTOR, {})]
+        try:
+            return {kept[row]: vector for row, vector in self._records.arrays(kept, VECTOR)}
+        except LostPacks as lost:
+            self._records.forget(lost.packs)
+            return None
