@@ -1,7 +1,8 @@
 """A stranger's codec in Earmark's shape: a card with defaults, and whatever `encode` returns made into Coded.
 
 `encode` may return Coded, bytes, a list of bytes (packets), or whole numbers [codebooks, frames] or [frames] (tokens);
-`decode` is given the same kind. What has no `decode` is a tokenizer that only encodes, and must return tokens. An instance that has encoded nothing yet encodes a second of noise to find out which.
+`decode` is given the same kind. What has no `decode` is a tokenizer that only encodes, and must return tokens. An
+instance that has encoded nothing yet encodes a second of noise to find out which.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ class Adapted(Adapter[CodecCard]):
         coded = _as_coded(answer, self._kind, len(waveform), self.card.name)
         if self.card.encode_only and coded.tokens is None:
             raise CodecFailure(
-                f"{self.card.name}: there is no decode, and encode returned packets: return tokens [codebooks, frames], "
-                "or give it decode."
+                f"{self.card.name}: there is no decode, and encode returned packets: return tokens "
+                "[codebooks, frames], or give it decode."
             )
         return coded
 

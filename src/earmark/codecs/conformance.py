@@ -8,8 +8,8 @@
     def test_my_codec(check):
         assert check(Subject(MyCodec(), fresh=MyCodec)).status != "fail"
 
-A tokenizer without `decode` has checks of its own, `TOKENIZER_CHECKS`: rate, frames and tokens, and that these depend on
-the clip alone.
+A tokenizer without `decode` has checks of its own, `TOKENIZER_CHECKS`: rate, frames and tokens, and that these depend
+on the clip alone.
 
 Sounds are made here; nothing is read from disk. The check that matters most is `decodes_what_was_sent`: what is decoded
 may depend on what was encoded and on nothing that the codec remembers, in itself, in its module or in its process.

@@ -1,11 +1,11 @@
 """A tokenizer as an extractor: what `encode` says of a clip, whole numbers [codebooks, frames], as vectors.
 
     embed(tokens)       what the tokenizer itself makes of them: [frames, D], or [D] for the clip
-    codebook_vectors    arrays [size, D], one for each codebook: the entries of a frame are added, as in residual codebooks
+    codebook_vectors    arrays [size, D], one for each codebook: the entries of a frame are added, as residual ones are
     neither             how often each entry occurs in the clip: one vector of as many numbers as there are entries
 
-The first that the tokenizer offers is taken. Entry 7 is not nearer to 8 than to 700, so the numbers themselves are never
-compared. A codec of tokens may be heard in the same way; whether it decodes does not matter here.
+The first that the tokenizer offers is taken. Entry 7 is not nearer to 8 than to 700, so the numbers themselves are
+never compared. A codec of tokens may be heard in the same way; whether it decodes does not matter here.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Tokens:
         stated = getattr(model, "card", None)
         self.has_own_card = stated is not None
         facts = _facts(stated)
-        self._sizes = tuple(facts.get("codebook_sizes") or getattr(model, "codebook_sizes", ()))
+        sizes = facts.get("codebook_sizes") or getattr(model, "codebook_sizes", None)
+        self._sizes: tuple[int, ...] = tuple(sizes or ())
         known = {field: value for field, value in facts.items() if field in ExtractorCard.field_names()}
         name = str(known.pop("name", "") or name or type(model).__name__)
         self.card = ExtractorCard.read(name, known) if facts else ExtractorCard.of(model, name)
@@ -65,8 +66,8 @@ class Tokens:
         tokens = as_array(getattr(answer, "tokens", answer)) if not isinstance(answer, bytes | list) else None
         if tokens is None or tokens.dtype.kind not in "iu" or tokens.ndim not in (1, 2) or not tokens.size:
             raise InputError(
-                f"{self.card.name}: encode returned {type(answer).__name__}, and only tokens can be heard: return whole "
-                "numbers [codebooks, frames]."
+                f"{self.card.name}: encode returned {type(answer).__name__}, and only tokens can be heard: return "
+                "whole numbers [codebooks, frames]."
             )
         return np.atleast_2d(tokens).astype(np.int64)
 
@@ -74,8 +75,8 @@ class Tokens:
         shapes = {table.shape[1:] for table in tables}
         if len(tables) < len(tokens) or len(shapes) != 1 or tables[0].ndim != 2:
             raise InputError(
-                f"{self.card.name}: codebook_vectors must be an array [size, D] for each of the {len(tokens)} codebooks, "
-                "all of the same D."
+                f"{self.card.name}: codebook_vectors must be an array [size, D] for each of the {len(tokens)} "
+                "codebooks, all of the same D."
             )
         self._check(tokens, [len(table) for table in tables])
         return np.asarray(sum(table[row] for table, row in zip(tables, tokens, strict=False)))
@@ -83,8 +84,8 @@ class Tokens:
     def _shares(self, tokens: NDArray[np.int64]) -> NDArray[np.float32]:
         if len(self._sizes) != len(tokens):
             raise InputError(
-                f"{self.card.name}: there are tokens of {len(tokens)} codebooks and no vectors of them: give it `embed`, "
-                "`codebook_vectors`, or codebook_sizes on its card."
+                f"{self.card.name}: there are tokens of {len(tokens)} codebooks and no vectors of them: give it "
+                "`embed`, `codebook_vectors`, or codebook_sizes on its card."
             )
         self._check(tokens, self._sizes)
         counts = [np.bincount(row, minlength=size) for row, size in zip(tokens, self._sizes, strict=True)]
