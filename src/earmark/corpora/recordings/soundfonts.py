@@ -81,7 +81,7 @@ class SoundFont:
         ]
 
     def play(self, program: int, key: int, seconds: float) -> Samples:
-        """A note: mono, at 44.1 kHz, 16 bits, not louder than full scale. Raises InputError where the file has none there."""
+        """A note: mono, at 44.1 kHz, 16 bits, not louder than full scale. Raises InputError where there is none."""
         zones = self.zones(program, key)
         if not zones:
             raise InputError(f"{self.path} has no sound for program {program}, key {key}: choose another.")
