@@ -37,7 +37,7 @@ Samples = NDArray[np.float32]
 
 SUFFIXES = frozenset(
     {".aif", ".aifc", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".rf64", ".snd", ".w64", ".wav"}
-    | {".aac", ".ac3", ".amr", ".m4a", ".mka", ".mp4", ".webm", ".wma"}
+    | {".aac", ".ac3", ".amr", ".g722", ".gsm", ".m4a", ".mka", ".mp4", ".webm", ".wma"}
 )
 """File names that are taken for audio when a folder is searched, in lower case."""
 
@@ -203,6 +203,8 @@ def _read_span(sound: Any, handle: Any, name: str, start: float | None, end: flo
 def _seek(sound: Any, handle: Any, first: int) -> int:
     """Seek to `first`, or to where decoding must begin so that `first` comes out right; returns the place."""
     place = first
+    if not sound.seekable():
+        return 0  # as GSM, whose decoder carries its state along
     if sound.format == "MP3":
         # A frame may borrow bits from those before it; 24 small frames are enough to borrow all that can be.
         place = first - 24 * 1152
@@ -241,6 +243,8 @@ def _libsndfile(handle: Any, name: str) -> Any:
     import soundfile
 
     absolute = Path(name).absolute()
+    if absolute.suffix.lower() in containers.HEADERLESS:
+        return None
     sources = [handle] if isinstance(handle, io.BytesIO) else [handle.fileno(), absolute]
     for source in sources if os.name == "posix" else sources[-1:]:
         handle.seek(0)

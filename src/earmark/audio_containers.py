@@ -6,6 +6,7 @@ import math
 import struct
 import zlib
 from collections.abc import Callable
+from pathlib import PurePath
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,8 +15,11 @@ from numpy.typing import NDArray
 from earmark.errors import InputError, require
 
 BEYOND_LIBSNDFILE = frozenset(
-    (".m4a", ".mp4", ".aac", ".wma", ".webm", ".mka", ".ac3", ".amr", ".3gp", ".mov", ".opus")
+    (".m4a", ".mp4", ".aac", ".wma", ".webm", ".mka", ".ac3", ".amr", ".3gp", ".mov", ".opus", ".g722")
 )
+HEADERLESS = {".g722": "g722"}
+"""Formats without a header, known by the file's name alone: what FFmpeg calls them. A decoder of theirs carries its
+state along, so that a span is decoded from the start of the file."""
 
 # Only formats that hold their sound themselves: a playlist could name other files or addresses.
 _FORMATS = "aac,ac3,aiff,amr,ape,asf,au,caf,dsf,eac3,flac,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mp3,ogg,tta,w64,wav,wv"
@@ -47,11 +51,16 @@ def outside(name: str, start: float | None, end: float | None, there: float, mis
 # --- PyAV ---------------------------------------------------------------------------------------------------
 
 
+def _suffix(name: str) -> str:
+    return PurePath(name).suffix.lower()
+
+
 def _open(handle: Any, name: str) -> tuple[Any, Any]:
     handle.seek(0)
     av = require("av", f"{name}: compressed formats such as M4A and AAC", "audio")
     av.logging.set_level(None)
-    container = av.open(handle, options={"format_whitelist": _FORMATS}, metadata_errors="ignore")
+    raw = HEADERLESS.get(_suffix(name))
+    container = av.open(handle, format=raw, options={"format_whitelist": raw or _FORMATS}, metadata_errors="ignore")
     if not container.streams.audio:
         container.close()
         raise InputError(f"{name} holds no sound, only other streams: replace it or leave it out.")
@@ -89,7 +98,7 @@ def decode(
         origin = float((stream.start_time or 0) * base)
         first = frame_at(start or 0.0, rate)
         last = None if end is None else frame_at(end, rate)
-        sought = first / rate > _WARM_UP
+        sought = first / rate > _WARM_UP and _suffix(name) not in HEADERLESS
         if sought:
             container.seek(round((first / rate - _WARM_UP + origin) / base), stream=stream)
         pieces: list[NDArray[np.float32]] = []

@@ -231,7 +231,7 @@ def test_the_command_recognises_a_codec_by_its_methods(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     findings = json.loads(done.stdout)
-    assert [finding["name"] for finding in findings] == [check.__name__ for check in CHECKS]
+    assert [finding["name"] for finding in findings] == [*(check.__name__ for check in CHECKS), "isolation"]
     assert [finding["name"] for finding in findings if finding["status"] != "pass"] == ["card"]
 
 
@@ -252,6 +252,6 @@ def test_the_command_outlives_a_codec_that_ends_its_process(
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     assert main(["check", "fleeting:MyCodec"]) == 1
-    assert "ended (exit code 3): encode and decode must return." in capsys.readouterr().out
+    assert "encode did not return: its process ended (exit code 3)" in capsys.readouterr().out
     assert main(["check", "fleeting:Half"]) == 2
     assert "fleeting:Half has no `decode`: a codec has `encode` and `decode`." in capsys.readouterr().err

@@ -16,7 +16,8 @@ from earmark.corpora.clips import Clip, Corpus, CorpusCard
 
 RATE = 16000
 QUICK: dict[str, Any] = {
-    "metrics": ["stft_distance", "mel_distance"], "bootstrap": 50, "report": False, "jobs": 0,
+    "metrics": ["stft_distance", "mel_distance"], "bootstrap": 50, "report": False, "jobs": 0, "isolation": "off",
+    "check": False,
 }  # fmt: skip
 """Options of a run that is over soon."""
 Samples = NDArray[np.float32]

@@ -1,7 +1,8 @@
 """Run the public conformance suite on an extractor or a codec and print a table to paste in a pull request.
 
 NAME is an import path such as mypackage.mymodule:MyModel (the current folder counts), a model in another format such as
-onnx:model.onnx, a registered name, or a setting of a codec such as opus@12. What has `encode` and `decode` is a codec.
+onnx:model.onnx, a registered name, or a setting of a codec such as opus@12. What has `encode` and `decode` is a codec:
+its two halves run in processes that share only the payload, and a call that takes too long fails its check.
 The exit code is 1 if a check fails; warnings do not count, and checks that an earlier failure leaves nothing to find
 are skipped.
 """
@@ -12,7 +13,7 @@ import argparse
 import json
 import sys
 
-from earmark.conformance import CheckResult, check_table
+from earmark.conformance import CheckResult, Status, check_table
 from earmark.errors import UsageError
 from earmark.extractors.catalogue import EXTRACTORS, open_extractor
 from earmark.extractors.conformance import check_extractor
@@ -30,12 +31,17 @@ EXAMPLES = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("extractor", metavar="NAME", help="import path, format:file, registered name, or codec@kbps")
+    parser.add_argument(
+        "--clip-timeout", type=float, metavar="SECONDS",
+        help="what each half of a codec may take for a clip (default: 20 times its length and 30 s)",
+    )  # fmt: skip
+    parser.add_argument("--readable", metavar="PATHS", help="files and folders that a codec may read beside its code")
     parser.add_argument("--json", action="store_true", help="print the findings on stdout as a JSON array")
     parser.add_argument("--quiet", action="store_true", help="print only warnings and failures")
 
 
 def run(args: argparse.Namespace) -> int:
-    results = _check(args.extractor)
+    results = _check(args)
     shown = [result for result in results if result.status in ("warn", "fail")] if args.quiet else results
     if args.json:
         sys.stdout.write(json.dumps([result._asdict() for result in shown], indent=1) + "\n")
@@ -44,27 +50,26 @@ def run(args: argparse.Namespace) -> int:
     return int(any(result.status == "fail" for result in results))
 
 
-def _check(spec: str) -> list[CheckResult]:
+def _check(args: argparse.Namespace) -> list[CheckResult]:
+    spec = args.extractor
     if not _is_codec(spec):
         return check_extractor(open_extractor(spec))
-    from earmark.codecs import catalogue
-    from earmark.runs.pool import Died, Processes
-
-    if not catalogue.is_path(catalogue.parse_spec(spec)):
-        return _check_codec(spec)
-    try:
-        with Processes(_check_codec, 1) as elsewhere:  # a stranger's code may end the process that it is in
-            results: list[CheckResult] = elsewhere.call(spec)
-    except Died as error:
-        return [CheckResult("returns", "fail", f"While it was checked, {error}: encode and decode must return.")]
-    return results
-
-
-def _check_codec(spec: str) -> list[CheckResult]:
-    from earmark.codecs.catalogue import open_codec
+    from earmark.codecs.cells import Confinement, isolated
     from earmark.codecs.conformance import check_codec
+    from earmark.codecs.contract import CodecFailure
 
-    return check_codec(open_codec(spec), fresh=lambda: open_codec(spec))
+    readable = tuple(args.readable.split(",")) if args.readable else ()
+    confinement = Confinement(readable=readable, clip_seconds=args.clip_timeout)
+    try:
+        codec = isolated(spec, confinement)
+    except CodecFailure as error:
+        return [CheckResult("opens", "fail", f"{str(error).rstrip('.')}: it must open in a process of its own.")]
+    results = check_codec(codec, fresh=lambda: isolated(spec, confinement, again=True))
+    offered = confinement.support()
+    status: Status = "pass" if offered.level == "full" else "warn"
+    said = "Encoder and decoder ran in processes that share only the payload."
+    sentence = said if offered.level == "full" else f"Isolation was {offered.level}: {offered.reason}."
+    return [*results, CheckResult("isolation", status, sentence)]
 
 
 def _is_codec(spec: str) -> bool:

@@ -43,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flags.add_flags(group, CodecConfig, ("tasks", "retention", "tandem", "loss"))
     group = parser.add_argument_group("running")
     flags.add_flags(group, CodecConfig, ("into", "suite", "bootstrap", "seed", "jobs", "report"))
+    flags.add_flags(group, CodecConfig, ("isolation", "readable", "clip_timeout", "check"))
     group.add_argument(
         "--plan", action="store_true", help="say what would run, what is cached and roughly how long it takes"
     )

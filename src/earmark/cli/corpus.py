@@ -1,7 +1,7 @@
-"""Corpora: list the registered ones, describe one, prepare it as VocSim was, export it.
+"""Corpora: list the registered ones, fetch recordings, describe a corpus, prepare it as VocSim was, export it.
 
 SPEC is a folder of folders, a manifest (.csv, .tsv, .parquet), one audio file, hub:owner/name, a registered name
-such as synth or vocsim:BS1, or an import path.
+such as synth, asterisk:en or vocsim:BS1, or an import path.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from earmark.atomic import write_whole
 from earmark.cli import options
@@ -20,8 +20,12 @@ from earmark.corpora.source import CORPORA, open_corpus
 from earmark.errors import InputError, UsageError
 from earmark.tables import MISSING, aligned, write_csv
 
+if TYPE_CHECKING:
+    from earmark.corpora.recordings.catalogue import Part
+
 EXAMPLES = """examples:
   earmark corpus list
+  earmark corpus fetch asterisk:en asterisk:it,it-menardi
   earmark corpus describe recordings/ --figure recordings.png
   earmark corpus prepare raw/manifest.csv --subset-rule BS5 --into canary/
   earmark corpus export vocsim:BS1 --into bs1/
@@ -46,6 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     lists = add("list", "registered corpora with domain, status and licence", opens=False)
     lists.add_argument("name", metavar="NAME", nargs="?", help="only this suite, such as vocsim")
+    fetches = add("fetch", "get recordings that packages of Debian hold, with apt; nothing is installed", opens=False)
+    fetches.description = _FETCH
+    fetches.add_argument("specs", nargs="+", metavar="SPEC", help="recordings, as `earmark corpus list` names them")
+    fetches.add_argument(
+        "--from", dest="source", metavar="PATH", help="a .deb file, or a folder of them, that you have"
+    )
     describes = add("describe", "clips, classes, durations, dynamic range and copies in each subset")
     describes.add_argument(
         "--no-dri", action="store_true", help="without the dynamic range: faster, since hardly a clip is decoded"
@@ -67,13 +77,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     exports = add("export", "write a manifest and 16-bit FLAC files", writes=True)
     exports.add_argument("--rate", type=int, metavar="HZ", help="resample (default: each clip keeps its rate)")
-    for action in (lists, describes, prepares, exports):
+    for action in (lists, fetches, describes, prepares, exports):
         action.add_argument("--json", action="store_true", help="print the result on stdout as JSON")
         action.add_argument("--quiet", action="store_true", help="no progress bars and no remarks")
 
 
+_FETCH = (
+    "Get recordings into EARMARK_RECORDINGS (else ~/.cache/earmark/recordings): apt-get downloads packages of Debian, "
+    "with your mirror and settings, each is checked against the SHA-256 of apt's lists, and dpkg-deb unpacks it. "
+    "Nothing is installed, and no administrator is needed. Packages that are installed are used where they are."
+)
+
+
 def run(args: argparse.Namespace) -> int:
-    return {"list": _list, "describe": _describe, "prepare": _prepare, "export": _export}[args.action](args)
+    return {"list": _list, "fetch": _fetch, "describe": _describe, "prepare": _prepare, "export": _export}[args.action](
+        args
+    )
 
 
 # --- list ---------------------------------------------------------------------------------------------------
@@ -86,8 +105,8 @@ def _list(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(rows, ensure_ascii=False, indent=2))
         return 0
-    columns = ("name", "status", "domain", "clips", "classes", "licence", "title")
-    lines = [[str(row[column] or MISSING) for column in columns] for row in rows]
+    columns = ("name", "status", "domain", "clips", "classes", "groups", "rate", "where", "licence", "title")
+    lines = [[str(row.get(column) or MISSING) for column in columns] for row in rows]
     print("\n".join(aligned([columns, *lines])))
     return 0
 
@@ -95,6 +114,7 @@ def _list(args: argparse.Namespace) -> int:
 def _registered() -> list[dict[str, Any]]:
     """A row for every subset of the suites that have cards, and one for each other name, opened by none."""
     from earmark.corpora import codec_superb, vocsim
+    from earmark.corpora.recordings.catalogue import FAMILIES, parts_of
 
     rows: list[dict[str, Any]] = []
     for name in CORPORA:
@@ -104,9 +124,22 @@ def _registered() -> list[dict[str, Any]]:
                 rows.append({**vars(card), "clips": published.clips, "classes": published.classes})
         elif name == "codec_superb":
             rows += [{**vars(card), "clips": None, "classes": None} for card in codec_superb.cards()]
+        elif name in FAMILIES:
+            rows += [_recorded(part) for part in parts_of(name)]
         else:
             rows.append(_other(name))
     return rows
+
+
+def _recorded(part: Part) -> dict[str, Any]:
+    names = ("name", "title", "licence", "domain", "clips", "classes", "groups", "rate", "language", "history")
+    return {
+        **{name: getattr(part, name) for name in names},
+        "status": "public",
+        "packages": [package.name for package in part.packages],
+        "megabytes": round(part.megabytes, 1),
+        "where": f"fetch, {part.missing:.3g} MB" if part.missing else "here",
+    }
 
 
 def _other(name: str) -> dict[str, Any]:
@@ -118,6 +151,30 @@ def _other(name: str) -> dict[str, Any]:
     blank = dict.fromkeys(("title", "source", "revision", "licence", "citation", "domain", "status", "notes"), "")
     known = {"status": "synthetic", "title": titles[name]} if name in titles else {}
     return {"name": name, **blank, **known, "clips": None, "classes": None}
+
+
+# --- fetch --------------------------------------------------------------------------------------------------
+
+
+def _fetch(args: argparse.Namespace) -> int:
+    from earmark.corpora.recordings.catalogue import packages_of
+    from earmark.corpora.recordings.packages import fetch, locate, stated_licences
+
+    source = Path(args.source).expanduser() if args.source else None
+    facts = []
+    for package in dict.fromkeys(package for spec in args.specs for package in packages_of(spec)):
+        copy = locate(package)
+        there = copy is not None
+        copy = copy or fetch(package, source=source, progress=not args.quiet)
+        licences = stated_licences(copy)
+        facts.append({"package": package.name, "version": copy.version, "folder": str(copy.root), "new": not there,
+                      "licences": licences, "licence_file": str(copy.licence_file)})  # fmt: skip
+        if not args.json:
+            terms = f"{', '.join(licences)}: {copy.licence_file}" if licences else f"licence: {copy.licence_file}"
+            print(f"{copy.revision}: {copy.root} ({terms}){'; it was here already' if there else ''}")
+    if args.json:
+        print(json.dumps(facts, ensure_ascii=False, indent=2))
+    return 0
 
 
 # --- describe -----------------------------------------------------------------------------------------------

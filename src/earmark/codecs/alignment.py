@@ -127,7 +127,7 @@ def waveform_lag(clean: Waveform, heard: Waveform, rate: int) -> Lag:
 
 def envelope_lag(clean: Waveform, heard: Waveform, rate: int) -> Lag:
     """The lag with the highest correlation of log-mel envelopes, in steps of a millisecond and between them."""
-    a, b = (_envelopes(samples, rate) for samples in (clean, heard))
+    a, b = (envelopes(samples, rate) for samples in (clean, heard))
     reach = round(REACH * ENVELOPE_RATE / ENVELOPE_HOP)
     size = scipy.fft.next_fast_len(max(len(a), len(b)) + reach + 1, real=True)
     spectra = scipy.fft.rfft(b, size, axis=0) * np.conj(scipy.fft.rfft(a, size, axis=0))
@@ -149,7 +149,7 @@ def _overlapping_energy(a: Floats, b: Floats, reach: int) -> Floats:
     return np.asarray(np.sqrt(np.maximum(of_a * of_b, 1e-12 * sum_a[-1] * sum_b[-1])) + 1e-300)
 
 
-def _envelopes(samples: Waveform, rate: int) -> Floats:
+def envelopes(samples: Waveform, rate: int) -> Floats:
     """Log-mel bands [T, 40], each without its mean: a band that a codec drops, or a change of level, says nothing."""
     bands = _FRONT_END(audio.resample(samples, rate, ENVELOPE_RATE)).astype(np.float64)
     return np.asarray(bands - bands.mean(axis=0))

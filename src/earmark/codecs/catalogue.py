@@ -64,7 +64,7 @@ def expand(spellings: Iterable[str]) -> list[str]:
     """Spellings of single settings, each once: `opus` and `opus@*` are all rates of a family.
 
     `classical` and `neural` are all settings of a kind, `all` every setting that can run on this machine. Import
-    paths stay as they are. Raises UsageError for a name that is not known.
+    paths stay as they are and are not opened. Raises UsageError for a name that is not known.
     """
     single: dict[str, None] = {}
     for spec in map(str.strip, spellings):
@@ -77,7 +77,10 @@ def expand(spellings: Iterable[str]) -> list[str]:
             rates = [card.name.partition("@")[2] for card in settings() if card.family == parsed.name]
             names = [parsed.with_setting(rate) for rate in rates]
         else:
-            card_of(spec)
+            if parsed.name in families():
+                _setting(parsed)
+            elif is_path(parsed) and not parsed.argument:
+                raise _unknown(parsed, spec)
             names = [spec]
         single.update(dict.fromkeys(names))
     return list(single)
@@ -163,15 +166,19 @@ def open_codec(spec: str, **options: Any) -> Codec:
 
 def _load_path(parsed: Spec, spec: str) -> Any:
     if not parsed.argument:
-        known = ["all", *_KINDS, *families(), *FAMILIES]
-        raise UsageError(
-            f"There is no codec {spec!r}.{did_you_mean(parsed.name, known)} `earmark codecs` lists them; or give an "
-            "import path such as mypackage.mymodule:MyCodec."
-        )
+        raise _unknown(parsed, spec)
     try:
         return FAMILIES.load(parsed.path)
     except InputError as error:
         raise InputError(f"{error}{did_you_mean(parsed.name, families())}") from error
+
+
+def _unknown(parsed: Spec, spec: str) -> UsageError:
+    known = ["all", *_KINDS, *families(), *FAMILIES]
+    return UsageError(
+        f"There is no codec {spec!r}.{did_you_mean(parsed.name, known)} `earmark codecs` lists them; or give an "
+        "import path such as mypackage.mymodule:MyCodec."
+    )
 
 
 def availability(card: CodecCard) -> str:

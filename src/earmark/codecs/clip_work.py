@@ -1,6 +1,8 @@
-"""What is done with one clip and a few codecs, in whichever process: code it, decode it, measure it.
+"""What is done with one clip and a few codecs, in whichever process: encode it; decode what was sent, and measure.
 
-Codecs come a few at a time because the reference's share of a metric is then computed once for all of them.
+The two are separate errands: every clip is encoded before the first is decoded, and where codecs are isolated the two
+halves run in processes that share nothing. Codecs come a few at a time because the reference's share of a metric is
+then computed once for all of them.
 
 Every measurement has a name, "protocol metric", such as `all pesq`, `unaligned stoi`, `tandem:3 pesq` or
 `loss:5#0 pesq` (packets lost by seed 0). Asked for a list of names, `do` returns a value, or a status with a reason,
@@ -10,6 +12,8 @@ for each.
 from __future__ import annotations
 
 import functools
+import pickle
+import time
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,12 +22,14 @@ from typing import Any, NamedTuple
 from earmark.codecs import harness
 from earmark.codecs.alignment import aligned
 from earmark.codecs.catalogue import open_codec
+from earmark.codecs.cells import Confinement, IsolatedCodec, Portable, isolated
 from earmark.codecs.contract import Category, Codec, Coded, Measured, Waveform
 from earmark.codecs.packet_loss import decode_lossy, frames_of, lose
 from earmark.codecs.signal import Sound, measure
 from earmark.codecs.tandem import tandem
 from earmark.corpora.clips import Clip
 from earmark.errors import EarmarkError
+from earmark.isolation import CellOverdue
 
 MOST_SECONDS = 120.0
 """Longer clips are left out, with a status that says so: a metric of minutes hides what happens in seconds."""
@@ -31,6 +37,13 @@ TOGETHER = 6
 """Codecs that are measured on a clip in one go, and kept open for it."""
 
 Values = dict[str, Measured]
+AnyCodec = str | Portable | Codec
+"""A codec by its spelling, as bytes that another process can open, or as an object of this process."""
+UNCONFINED = Confinement("off")
+
+
+DECODE_SECONDS = "time decode_seconds"
+"""The name under which the time of decoding stands beside the measurements."""
 
 
 class Known(NamedTuple):
@@ -40,20 +53,21 @@ class Known(NamedTuple):
     header_bits: int
     seconds: float
     encode_seconds: float
-    decode_seconds: float
     samples: int
     rate: int
+    decode_seconds: float | None = None
 
 
 @dataclass(frozen=True)
 class Part:
-    """A codec and what is wanted of it. `payload` is what it sent for the clip, where that is known already."""
+    """A codec and what is wanted of it: without `payload` the clip is encoded, with it what was sent is decoded."""
 
-    codec: str | Codec
+    codec: AnyCodec
     payload: bytes | None = None
     delay: float | None = None  # seconds; None: not known yet, so that nothing can be measured
     wanted: tuple[str, ...] = ()
     decoded: bool = False  # whether the decoded sound is to be returned
+    confinement: Confinement = UNCONFINED
 
 
 @dataclass(frozen=True)
@@ -75,6 +89,8 @@ class Outcome:
     values: Values = field(default_factory=dict)
     decoded: Waveform | None = None
     refused: Measured | None = None
+    files: tuple[str, ...] = ()  # that the codec opened
+    overdue: bool = False  # whether it was given up because it took too long
 
 
 def do(job: Job) -> list[Outcome]:
@@ -92,26 +108,32 @@ def do(job: Job) -> list[Outcome]:
 
 def _done(job: Job, part: Part, samples: Waveform, sound: Sound) -> Outcome:
     try:
-        codec = opened(part.codec)
-        outcome, coded, decoded = _coded(codec, part, samples, sound.rate)
+        codec = opened(part.codec, part.confinement)
+        outcome = _encoded(codec, samples, sound.rate) if part.payload is None else _decoded(codec, job, part, sound)
     except Exception as error:  # a stranger's codec may raise anything
-        return Outcome(refused=Measured.failed(reason_of(error)))
-    if part.wanted and part.delay is not None:
-        outcome.values = _Measuring(codec, job, part.delay, samples, sound, coded, decoded).all(part.wanted)
-    if part.decoded:
-        outcome.decoded = decoded
+        overdue = isinstance(error.__cause__, CellOverdue)
+        return Outcome(refused=Measured.failed(reason_of(error)), overdue=overdue)
+    outcome.files = tuple(sorted(getattr(codec, "files", ()))) if isinstance(codec, IsolatedCodec) else ()
     return outcome
 
 
-def _coded(codec: Codec, part: Part, samples: Waveform, rate: int) -> tuple[Outcome, Coded, Waveform]:
-    if part.payload is not None:
-        coded = harness.unpack(part.payload)
-        return Outcome(), coded, harness.decode(codec, coded, rate, len(samples))
-    trip = harness.round_trip(codec, samples, rate)
-    known = Known(
-        trip.bits, trip.header_bits, trip.seconds, trip.encode_seconds, trip.decode_seconds, len(samples), rate
-    )
-    return Outcome(known, harness.pack(trip.coded)), trip.coded, trip.samples
+def _encoded(codec: Codec, samples: Waveform, rate: int) -> Outcome:
+    made = harness.encode(codec, samples, rate)
+    known = Known(made.bits, made.header_bits, made.seconds, made.encode_seconds, len(samples), rate)
+    return Outcome(known, harness.pack(made.coded))
+
+
+def _decoded(codec: Codec, job: Job, part: Part, sound: Sound) -> Outcome:
+    samples = sound.samples
+    coded = harness.unpack(part.payload or b"")
+    started = time.perf_counter()
+    decoded = harness.decode(codec, coded, sound.rate, len(samples))
+    seconds = time.perf_counter() - started
+    outcome = Outcome(values={DECODE_SECONDS: Measured(seconds)}, decoded=decoded if part.decoded else None)
+    wanted = [name for name in part.wanted if name != DECODE_SECONDS]
+    if wanted and part.delay is not None:
+        outcome.values |= _Measuring(codec, job, part.delay, samples, sound, coded, decoded).all(wanted)
+    return outcome
 
 
 @functools.lru_cache(maxsize=TOGETHER)
@@ -119,9 +141,22 @@ def _by_spec(spec: str) -> Codec:
     return open_codec(spec)
 
 
-def opened(codec: str | Codec) -> Codec:
-    """The codec; those that are named are opened once and kept while clip after clip comes for them."""
+def opened(codec: AnyCodec, confinement: Confinement = UNCONFINED) -> Codec:
+    """The codec, in cells of its own unless that was turned off or it cannot go to another process.
+
+    Those that are named are opened once and kept while clip after clip comes for them.
+    """
+    if isinstance(codec, str | Portable) and confinement.mode != "off":
+        return isolated(codec, confinement)
+    if isinstance(codec, Portable):
+        return _by_bytes(codec)
     return _by_spec(codec) if isinstance(codec, str) else codec
+
+
+@functools.lru_cache(maxsize=TOGETHER)
+def _by_bytes(codec: Portable) -> Codec:
+    thing: Codec = pickle.loads(codec.data)
+    return thing
 
 
 def reason_of(error: BaseException) -> str:

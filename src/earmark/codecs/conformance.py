@@ -14,7 +14,6 @@ may depend on what was encoded and on nothing that the codec remembers, in itsel
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
@@ -24,19 +23,30 @@ import numpy as np
 
 from earmark.codecs._adapted import Adapted
 from earmark.codecs.alignment import aligned
+from earmark.codecs.cells import Confinement, IsolatedCodec, isolated, portable
 from earmark.codecs.contract import Codec, CodecCard, Coded, Waveform
-from earmark.codecs.harness import RoundTrip, check_length, check_waveform, pack, payload_bits, round_trip, unpack
+from earmark.codecs.harness import (
+    HEADER_BYTES,
+    RoundTrip,
+    check_length,
+    check_waveform,
+    pack,
+    payload_bits,
+    round_trip,
+    unpack,
+    without_unused_bits,
+)
+from earmark.codecs.promises import TEMPO_LIMIT, tempo_of
 from earmark.conformance import CheckResult, describe, failed, judge_card, passed, run_checks, warned
 from earmark.errors import EarmarkError
-from earmark.runs.pool import Processes
 
 LONG_SECONDS = 20.0
 NEAR_RATE = 0.15
 """How far, relative to the nominal rate, a codec of constant rate may be off on two seconds."""
 
 
-HEADER_BITS, HEADER_SHARE = 64, 0.05
-"""A header may change with the sound (a level, a length) as long as it is this small, or this small beside a second."""
+HEADER_SHARE = 0.05
+"""A header may change with the sound as long as it is this small beside the payload of a second."""
 END_SECONDS, END_KEPT = 0.02, 0.05
 AUDIBLE = 1e-4
 RELATED = 0.2  # noise reaches 0.1, Codec 2 at 0.7 kbps 0.58
@@ -83,7 +93,7 @@ def card(subject: Subject) -> CheckResult:
     missing = [field for field in ("licence", "title") if not getattr(stated, field)]
     if stated.kbps is None and not (stated.variable_rate or stated.lossless):
         missing.append("kbps")
-    return judge_card(stated, missing, own=not isinstance(subject.codec, Adapted) or subject.codec.has_own_card)
+    return judge_card(stated, missing, own=getattr(subject.codec, "has_own_card", True))
 
 
 def round_trips(subject: Subject) -> CheckResult:
@@ -158,34 +168,25 @@ def decodes_what_was_sent(subject: Subject) -> CheckResult:
 
 
 def _decoded_by_another_process(codec: Any, sent: Coded, at_once: Waveform) -> CheckResult:
-    """What a codec keeps in its class or module outlives its instances; a process has seen nothing."""
-    if _is_ours(codec.model if isinstance(codec, Adapted) else codec):
-        return passed("Another instance decodes the same from the bytes alone.")
-    heard = None
+    """What a codec keeps in its class, its module or a file outlives its instances; a cell has seen nothing."""
+    elsewhere = codec
+    if not isinstance(codec, IsolatedCodec):
+        if _is_ours(codec.model if isinstance(codec, Adapted) else codec):
+            return passed("Another instance decodes the same from the bytes alone.")
+        sendable = portable(_adapted(codec))
+        if sendable is None:
+            return passed("Another instance decodes the same from the bytes alone (it cannot go to another process).")
+        try:
+            elsewhere = isolated(sendable, Confinement(), again=True)
+        except EarmarkError:  # it cannot be opened elsewhere, as from a notebook
+            return passed("Another instance decodes the same from the bytes alone (no other process can open it).")
     try:
-        task = pickle.dumps(codec), pack(sent)
-    except Exception:  # a stranger's object may refuse in any way
-        task = None
-    try:
-        if task is not None:
-            with Processes(_decoded_there, 1) as elsewhere:
-                heard = elsewhere.call(task)
+        decoded = _decode(elsewhere, unpack(pack(sent)))
     except EarmarkError as error:
         return failed(f"Another process cannot decode it ({describe(error)}): put all that is needed into Coded.")
-    if heard is None:
-        return passed("Another instance decodes the same from the bytes alone (it cannot go to another process).")
-    if not _same(heard, at_once):
+    if not _same(decoded, at_once):
         return failed("Another process decodes it to something else: put all that is needed into Coded.")
     return passed("Another process decodes the same from the bytes alone.")
-
-
-def _decoded_there(task: tuple[bytes, bytes]) -> Waveform | None:
-    """What the codec decodes in this process; None where it cannot be opened here, as from a notebook."""
-    try:
-        codec = pickle.loads(task[0])
-    except Exception:
-        return None
-    return _decode(_adapted(codec), unpack(task[1]))
 
 
 def _same(ours: Waveform, theirs: Waveform) -> bool:
@@ -196,7 +197,7 @@ def header_is_set_up(subject: Subject) -> CheckResult:
     """The header, which is no part of the rate, tells of the stream and not of the sound."""
     first, second = (subject.codec.encode(subject.sound(1.0, seed)) for seed in (0, 3))
     bits = 8 * max(len(first.header), len(second.header))
-    if first.header == second.header or bits <= HEADER_BITS:
+    if first.header == second.header or bits <= 8 * HEADER_BYTES:
         return passed(f"A header of {bits} bits." if bits else "There is no header.")
     if bits > HEADER_SHARE * payload_bits(first, subject.card):
         return failed(f"The header holds {bits} bits that change with the sound: send them as payload.")
@@ -217,6 +218,29 @@ def keeps_the_end(subject: Subject) -> CheckResult:
             "return as many samples more as the delay, and check the delay."
         )
     return passed(f"The last {1000 * END_SECONDS:.0f} ms come back.")
+
+
+def keeps_time(subject: Subject) -> CheckResult:
+    """The sound comes back as fast as it went in."""
+    clip = subject.sound(4.0, 1)
+    slower = tempo_of(clip, subject.pass_through(clip).samples, subject.rate)
+    if slower is None:
+        return passed("The tempo cannot be told: the sound is changed too much.")
+    if abs(slower) >= TEMPO_LIMIT:
+        return failed(f"4 s come back {100 * abs(slower):.1f} % {'slower' if slower > 0 else 'faster'}: keep the rate.")
+    return passed("4 s come back at the same tempo.")
+
+
+def uses_stated_bits(subject: Subject) -> CheckResult:
+    """Bits of a packet beyond `packet_bits` tell the decoder nothing: runs set them to 0."""
+    if subject.card.packet_bits is None or not subject.card.packet_bits % 8:
+        return passed("Packets are whole bytes.")
+    sent = subject.codec.encode(subject.sound(1.0))
+    if not _same(_decode(subject.codec, sent), _decode(subject.codec, without_unused_bits(sent, subject.card))):
+        return failed(
+            f"It reads more than the {subject.card.packet_bits} bits that the card states: correct packet_bits."
+        )
+    return passed(f"{subject.card.packet_bits} bits of each packet are used.")
 
 
 def tells_sounds_apart(subject: Subject) -> CheckResult:
@@ -287,8 +311,8 @@ def input_untouched(subject: Subject) -> CheckResult:
 
 CHECKS: tuple[Callable[[Subject], CheckResult], ...] = (
     card, round_trips, rate_counted, frames_as_stated, deterministic, decodes_what_was_sent, header_is_set_up,
-    keeps_the_end, tells_sounds_apart, short_clips, odd_lengths, long_clip, silence, full_scale, other_rates,
-    input_untouched,
+    uses_stated_bits, keeps_the_end, keeps_time, tells_sounds_apart, short_clips, odd_lengths, long_clip, silence,
+    full_scale, other_rates, input_untouched,
 )  # fmt: skip
 
 

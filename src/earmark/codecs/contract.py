@@ -2,8 +2,9 @@
 
     waveform at card.rate -- encode --> Coded -- decode --> waveform at card.rate
 
-`decode` is given what `encode` returned and nothing else: the harness may decode later, in another process, with
-another instance of the codec. Resampling, counting bits, timing and alignment are the harness's work.
+`decode` is given what `encode` returned and nothing else: runs decode later, in another process that sees nothing of
+what the encoder wrote, with another instance of the codec (`earmark.codecs.cells`). Resampling, counting bits, timing
+and alignment are the harness's work.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class Coded:
     """What a codec sends: packets of bytes, or tokens [codebooks, frames]; never both.
 
     `samples` is how long the waveform was at the codec's rate, which any container or call set-up would say.
-    `header` is what a decoder must be told once and for all (a stream's set-up); it is counted apart from the payload.
+    `header` is what a decoder must be told once and for all (a stream's set-up); where it changes with the sound, all
+    of it beyond 8 bytes counts towards the rate.
     """
 
     samples: int
@@ -61,7 +63,7 @@ class CodecCard(Card):
     frame_rate: float | None = None  # packets or token frames per second
     codebooks: int | None = None
     codebook_sizes: tuple[int, ...] = ()  # one size for each codebook
-    packet_bits: int | None = None  # bits used of each packet, where they do not fill its bytes
+    packet_bits: int | None = None  # the first so many bits of each packet are used, where they do not fill its bytes
     causal: bool | None = None
     delay: int | None = None  # samples at `rate` by which the decoded waveform lags; None: to be calibrated
     lossless: bool = False

@@ -20,7 +20,9 @@ import math
 import struct
 import threading
 import time
+import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -41,8 +43,8 @@ class Encoded(NamedTuple):
     """What a codec made of a clip, and what it took."""
 
     coded: Coded
-    bits: int  # of the payload
-    header_bits: int  # said once for the whole stream; not part of the rate
+    bits: int  # of the payload, and of a header that tells more than the stream's set-up
+    header_bits: int  # all of the header
     seconds: float  # of sound
     encode_seconds: float
 
@@ -94,9 +96,10 @@ def encode(codec: Codec, samples: ArrayLike, rate: int) -> Encoded:
     started = time.perf_counter()
     coded = _call(codec, "encode", given)
     seconds = time.perf_counter() - started
-    _check_coded(codec.card, coded, len(given))
-    coded = unpack(pack(coded))  # what a subclass carries beside its fields is not sent
-    return Encoded(coded, payload_bits(coded, codec.card), 8 * len(coded.header), len(clip) / rate, seconds)
+    check_coded(codec.card, coded, len(given))
+    coded = without_unused_bits(unpack(pack(coded)), codec.card)  # a subclass's other attributes are not sent
+    bits = payload_bits(coded, codec.card) + counted_header_bits(codec, coded.header)
+    return Encoded(coded, bits, 8 * len(coded.header), len(clip) / rate, seconds)
 
 
 def decode(codec: Codec, coded: Coded, rate: int, length: int, *, lost: NDArray[np.bool_] | None = None) -> Waveform:
@@ -120,16 +123,21 @@ def coding_rate(card: CodecCard, rate: int) -> int:
 # --- what a codec sent ---------------------------------------------------------------------------------------
 
 
+HEADER_BYTES = 8
+"""What a header that changes with the sound may hold for free on each clip: a level, a length."""
+
+
 def payload_bits(coded: Coded, card: CodecCard) -> int:
     """The bits that are sent: whole bytes, the stated bits of each packet, or log2 of the codebooks' sizes.
 
     A token of a codebook whose size is no power of two costs the fraction that it would in a long stream; the sum is
-    rounded up. Raises CodecFailure when the card and what was sent contradict each other.
+    rounded up. An empty packet costs a byte and a frame of tokens a bit at least: how many there are is information
+    too. Raises CodecFailure when the card and what was sent contradict each other.
     """
     if coded.tokens is not None:
-        return _token_bits(coded.tokens, card)
+        return max(_token_bits(coded.tokens, card), int(coded.tokens.shape[1]))
     if card.packet_bits is None:
-        return 8 * sum(map(len, coded.packets))
+        return 8 * sum(max(1, len(packet)) for packet in coded.packets)
     for packet in coded.packets:
         if len(packet) != -(-card.packet_bits // 8):
             raise CodecFailure(
@@ -137,6 +145,38 @@ def payload_bits(coded: Coded, card: CodecCard) -> int:
                 "states: correct packet_bits."
             )
     return card.packet_bits * len(coded.packets)
+
+
+def without_unused_bits(coded: Coded, card: CodecCard) -> Coded:
+    """What is sent where the bits of a packet do not fill its bytes: those beyond `packet_bits` are 0."""
+    spare = -(card.packet_bits or 0) % 8
+    if not spare or not coded.packets:
+        return coded
+    mask = 0xFF & (0xFF << spare)
+    packets = tuple(packet[:-1] + bytes([packet[-1] & mask]) if packet else packet for packet in coded.packets)
+    return replace(coded, packets=packets)
+
+
+def counted_header_bits(codec: Codec, header: bytes) -> int:
+    """The bits of a header that count towards the rate: none of one that is the same for every sound, since a decoder
+    may know it beforehand; of any other those beyond `HEADER_BYTES`."""
+    if len(header) <= HEADER_BYTES or header == _set_up(codec):
+        return 0
+    return 8 * (len(header) - HEADER_BYTES)
+
+
+_set_ups: weakref.WeakKeyDictionary[Codec, bytes | None] = weakref.WeakKeyDictionary()
+
+
+def _set_up(codec: Codec) -> bytes | None:
+    """The header of a sound that is always the same; None where there is none."""
+    try:
+        if codec not in _set_ups:
+            noise = 0.1 * np.random.default_rng(0).standard_normal(codec.card.rate)
+            _set_ups[codec] = codec.encode(noise.astype(np.float32)).header
+        return _set_ups[codec]
+    except Exception:  # a stranger's codec may raise anything, or refuse to be a key
+        return None
 
 
 def _token_bits(tokens: NDArray[np.int64], card: CodecCard) -> int:
@@ -237,7 +277,7 @@ def _check_clip(samples: ArrayLike) -> Waveform:
     return clip
 
 
-def _check_coded(card: CodecCard, coded: object, length: int) -> None:
+def check_coded(card: CodecCard, coded: object, length: int) -> None:
     if not isinstance(coded, Coded):
         raise CodecFailure(f"{card.name}: encode returned {type(coded).__name__}, not Coded.")
     if coded.samples != length:

@@ -16,6 +16,10 @@ CheckStatus = Literal["passed", "warned", "failed", "not run"]
 PromiseStatus = Literal["kept", "broken", "unknown"]
 
 
+SERIOUS = ("state", "tempo")
+"""Promises without which a codec's values are not comparable. A wrong delay or chance harms nobody but the codec."""
+
+
 class Promise(NamedTuple):
     """One promise (`delay`, `tempo`, `state`, `determinism`), whether it was kept, and the evidence in a sentence."""
 
@@ -46,7 +50,7 @@ class Standing:
             problems.append(f"its decoder was not fully isolated: {self.isolation_reason}".rstrip(": "))
         if self.check == "failed":
             problems.append(f"it failed `earmark check`: {self.check_reason}".rstrip(": "))
-        return (*problems, *(f"{promise.name}: {promise.reason}" for promise in self.broken))
+        return (*problems, *(f"{promise.name}: {promise.reason}" for promise in self.broken if promise.name in SERIOUS))
 
     @property
     def details(self) -> dict[str, str]:

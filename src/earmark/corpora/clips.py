@@ -38,12 +38,16 @@ class CorpusCard(Card):
     drawn_from: str = ""  # names of the public corpora its sounds come from, separated by ";"
     status: Status = "local"
     notes: str = ""
+    language: str = ""  # as a tag, such as en-US, where one is spoken
+    rate: str = ""  # of the recordings as they are stored, such as 8 kHz
+    history: str = ""  # what was done to the sound before it came here, such as an earlier coding
 
 
 @dataclass(frozen=True)
 class Clip:
     """One labelled sound. Exactly one of `path`, `samples` (with `rate`) and `make` says where it comes from.
 
+    `text` is what is spoken, word for word, where that is known and is not the label.
     `make` is a picklable function without arguments returning (samples, rate); `recipe` must then name
     everything the sound depends on, because it stands for the content in cache keys. A `make` that has a method
     `digest()` returning a hash of its content needs no recipe.
@@ -60,6 +64,7 @@ class Clip:
     rate: int | None = None
     make: Callable[[], tuple[Samples, int]] | None = field(default=None, repr=False)
     recipe: str = ""
+    text: str | None = None
 
     def __post_init__(self) -> None:
         # A table of another library may give 3.0, NaN or pandas.NA: one spelling, and None for what is missing.
@@ -160,6 +165,16 @@ class Corpus:
 
 def labels_of(clips: Sequence[Clip]) -> list[str | None]:
     return [clip.label for clip in clips]
+
+
+def transcript_of(clip: Clip) -> str | None:
+    """What is spoken in a clip: its text, else its label where that is a sentence of two words or more, else None.
+
+    Names of classes are one word or joined by underscores.
+    """
+    if clip.text is not None:
+        return clip.text
+    return clip.label if len((clip.label or "").split()) > 1 else None
 
 
 def groups_of(clips: Sequence[Clip]) -> list[str | None] | None:

@@ -1,8 +1,8 @@
 """Manifests: one row per clip, as CSV, TSV or Parquet.
 
-Columns `path,label[,subset,group,start,end,id]`, in any order and any case. Relative paths are relative to the
-manifest. Spans are seconds. An empty label is an unlabelled clip. Without `id`, the path is the id, with the span
-behind it (`a.wav#1.5-2.25`). A `card.json` beside the manifest says what the corpus is.
+Columns `path,label[,subset,group,start,end,id,text]`, in any order and any case. Relative paths are relative to the
+manifest. Spans are seconds. An empty label is an unlabelled clip; `text` is what is spoken in it. Without `id`, the
+path is the id, with the span behind it (`a.wav#1.5-2.25`). A `card.json` beside the manifest says what the corpus is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from earmark.tables import read_csv, read_text, write_csv
 from earmark.vectors.table_files import read_parquet
 from earmark.vectors.texts import as_text, settled
 
-COLUMNS = ("path", "label", "subset", "group", "start", "end", "id")
+COLUMNS = ("path", "label", "subset", "group", "start", "end", "id", "text")
 SUFFIXES = (".csv", ".tsv", ".parquet")
 CARD = "card.json"
 
@@ -211,6 +211,7 @@ def _clip_of(row: TextRow, root: Path, has_ids: bool) -> Clip:
         path=str(root / path),
         start=start,
         end=end,
+        text=cells.get("text"),
     )
 
 
@@ -252,7 +253,9 @@ def write_manifest(path: str | os.PathLike[str], clips: Iterable[Clip]) -> None:
     """Write clips that are files as a CSV manifest, paths relative to it; the file appears whole or not at all."""
     target = Path(path)
     rows = []
-    for clip in clips:
+    listed = list(clips)
+    columns = COLUMNS if any(clip.text is not None for clip in listed) else COLUMNS[:-1]
+    for clip in listed:
         if clip.path is None:
             raise InputError(f"Clip {clip.id!r} is not a file: `earmark corpus export` writes its sound first.")
         file = Path(clip.path).absolute()
@@ -260,8 +263,9 @@ def write_manifest(path: str | os.PathLike[str], clips: Iterable[Clip]) -> None:
             place = Path(os.path.relpath(file, target.absolute().parent)).as_posix()
         except ValueError:  # another drive
             place = str(file)
-        rows.append([place, clip.label, clip.subset, clip.group, clip.start, clip.end, clip.id])
-    write_csv(target, COLUMNS, rows, errors="replace")
+        cells = [place, clip.label, clip.subset, clip.group, clip.start, clip.end, clip.id, clip.text]
+        rows.append(cells[: len(columns)])
+    write_csv(target, columns, rows, errors="replace")
 
 
 def read_card(folder: Path, name: str, source: str) -> CorpusCard:

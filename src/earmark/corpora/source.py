@@ -1,6 +1,6 @@
 """One text says which corpus is meant: `open_corpus` finds out what kind it is.
 
-synth            a registered name; `vocsim:BS1` passes what follows the colon to it
+synth            a registered name; `vocsim:BS1` and `asterisk:en` pass on what follows the colon
 hub:owner/name   a Hugging Face dataset
 clips.csv        a manifest (.csv, .tsv, .parquet)
 recordings/      a folder: with a manifest in it, an AudioFolder with metadata, a saved dataset, or a folder of folders
@@ -24,6 +24,7 @@ CORPORA: Registry[Callable[..., Corpus]] = Registry(
     "corpus",
     "earmark.corpora",
     {
+        "asterisk": "earmark.corpora.recordings.asterisk:open_asterisk",
         "codec_superb": "earmark.corpora.codec_superb:open_codec_superb",
         "spoken": "earmark.corpora.spoken:open_spoken",
         "synth": "earmark.corpora.synth:open_synth",

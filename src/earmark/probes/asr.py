@@ -1,6 +1,6 @@
 """Speech recognition: what a recogniser no longer understands.
 
-wer    words wrong against the clips' transcripts: their labels, where a label has two words or more
+wer    words wrong against the clips' transcripts: their texts, else labels of two words or more
 dwer   words wrong against what the same recogniser wrote for the clean clip; needs no transcripts
 
 A weak recogniser is wrong on clean speech too, so `wer` comes with `wer:difference`, coded minus clean on the same
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.corpora.clips import Clip
+from earmark.corpora.clips import Clip, transcript_of
 from earmark.errors import UsageError, require
 from earmark.probes._contract import Responses
 from earmark.probes._scoring import (
@@ -103,12 +103,12 @@ class Recognition:
         draws = draw_clips(pairs.clips, self.bootstrap, seed) if pairs.clips else np.zeros((0, 0))
         silent = f"{self.recogniser.name} heard no word in the clean clips"
         changed = _rate("dwer", count_errors(before, after), draws, pairs.left_out, silent)
-        kept = [row for row, clip in enumerate(pairs.clips) if self.transcripts and has_transcript(clip)]
+        kept = [row for row, clip in enumerate(pairs.clips) if self.transcripts and transcript_of(clip)]
         if not kept:
-            why = "no clip has a transcript: give sentences (two words or more) as labels"
+            why = "no clip has a transcript: give texts, or sentences (two words or more) as labels"
             return [*(not_applicable(metric, "all", why) for metric in ("wer", "wer:difference")), changed]
         chosen = [pairs.clips[row] for row in kept]
-        transcripts = [clip.label or "" for clip in chosen]
+        transcripts = [transcript_of(clip) or "" for clip in chosen]
         draws = draw_clips(chosen, self.bootstrap, seed)
         wrong, wrong_before = (
             count_errors(transcripts, [texts[row] for row in kept]) for texts in (after, before)
@@ -117,11 +117,6 @@ class Recognition:
         note = join_notes(pairs.left_out, f"{counted(without, 'clip')} without transcript" if without else "")
         lost = WordErrors(wrong.errors - wrong_before.errors, wrong.words)
         return [_rate("wer", wrong, draws, note), _rate("wer:difference", lost, draws, note), changed]
-
-
-def has_transcript(clip: Clip) -> bool:
-    """Whether a label is a sentence: two words or more. Names of classes are one word or joined by underscores."""
-    return len((clip.label or "").split()) > 1
 
 
 def _rate(metric: str, errors: WordErrors, draws: NDArray[Any], note: str, silent: str = "") -> Row:

@@ -333,10 +333,16 @@ class Later:
         """Write down files that were not known; nothing is written where there are none."""
         opened = [*self.seen.files(), *opened_files.of_modules(self._reads.own, hearing=True)]
         new = [path for path in with_their_companions(opened) if path not in self._known]
-        if new:
-            self._known |= set(new)
-            files = _kept(self._cache, self._identity) | {_portable(path): digest_of(path) for path in new}
-            self._cache.put(LATER_KIND, self._identity, Entry({"files": files}))
+        self._known |= set(new)
+        keep_later(self._cache, self._identity, new)
+
+
+def keep_later(cache: Cache, identity: str, files: Iterable[Path | str]) -> None:
+    """Write down what was opened later under an identity; nothing is written where there is nothing new."""
+    known = _kept(cache, identity)
+    new = {_portable(path): digest_of(path) for path in map(Path, files) if is_data(path)}
+    if not new.keys() <= known.keys():
+        cache.put(LATER_KIND, identity, Entry({"files": known | new}))
 
 
 def resolved(cache: Cache, identity: str) -> str:

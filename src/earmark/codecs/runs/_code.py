@@ -1,28 +1,44 @@
-"""The two stages that take the time: code every clip with every codec, and measure what came out.
+"""The stages that take the time: encode every clip with every codec, decode what was sent, and measure what came out.
 
-for a few codecs at a time:   known delays, or calibrate ──  clips ── workers ── packs
+for a few codecs at a time:   encode all clips ── known delays, or calibrate ── promises ── decode and measure ── packs
+
+Every clip is encoded before the first is decoded: an encoder that is slow on purpose tells a decoder nothing.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
+from earmark.codecs.cells import close_cells
 from earmark.codecs.clip_work import MOST_SECONDS, TOGETHER, Job, Outcome, Part, do
 from earmark.codecs.contract import Measured, Waveform
 from earmark.codecs.runs._calibrate import calibrated, choose_samples, known_delay
+from earmark.codecs.runs._examine import (
+    EXAMINED,
+    Examination,
+    ExaminationItem,
+    examination_item,
+    examine,
+    keep_promises,
+    left_to_examine,
+)
 from earmark.codecs.runs._systems import CodecSystem
 from earmark.codecs.runs.state import BLOB, CodecWork, Sample
 from earmark.corpora.clips import length_of
 from earmark.progress import progress_bar
+from earmark.runs import strangers
 from earmark.runs.engine import Patience, work_through
 from earmark.runs.packs import Packer, Records
 from earmark.runs.pool import ITEM_SECONDS, Pool, make_pool
 
 HOPELESS = 16
 """A codec that has failed on this many clips and managed none is not tried on the others."""
+HANG = 6
+"""As how many failures a clip counts that was given up because it took too long."""
 
 log = logging.getLogger("earmark.runs")
 
@@ -36,24 +52,28 @@ class CodingItem:
     part: Part
 
 
-CodecPool = Pool[CodingItem, Outcome]
+Item = CodingItem | ExaminationItem
+CodecPool = Pool[Any, Any]
+"""Of either kind of item to what comes of it."""
 
 
-def code_clip(batch: Sequence[CodingItem]) -> list[Outcome]:
-    """What comes of a clip through a few codecs, in whichever process."""
-    clip, digest, category = batch[0].sample
-    return do(Job(clip, digest, tuple(item.part for item in batch), category))
+def work_on(batch: Sequence[Item]) -> list[Outcome] | list[Examination]:
+    """What comes of a clip through a few codecs, or of a codec's promises, in whichever process."""
+    coding = [item for item in batch if isinstance(item, CodingItem)]
+    if not coding:
+        return [examine(item) for item in batch if isinstance(item, ExaminationItem)]
+    clip, digest, category = coding[0].sample
+    return do(Job(clip, digest, tuple(item.part for item in coding), category))
 
 
 def blocks(systems: Sequence[CodecSystem]) -> Iterator[list[CodecSystem]]:
-    """Systems that are worked on together: a few of them, but a model with weights by itself."""
+    """Systems that are worked on together: a few of them, but a model with weights or a stranger's by itself."""
     waiting: list[CodecSystem] = []
     for system in systems:
-        heavy = bool(system.card.checkpoint or system.card.how_to_get)
-        if waiting and (heavy or len(waiting) == TOGETHER):
+        if waiting and (system.alone or len(waiting) == TOGETHER):
             yield waiting
             waiting = []
-        if heavy:
+        if system.alone:
             yield [system]
         else:
             waiting.append(system)
@@ -63,99 +83,122 @@ def blocks(systems: Sequence[CodecSystem]) -> Iterator[list[CodecSystem]]:
 
 def code_and_measure(work: CodecWork) -> None:
     """Do whatever the cache does not hold yet; what fails is noted in `work.refused`."""
-    suitable: list[Sample] | None = None
-    with make_pool(code_clip, work.jobs, limit=ITEM_SECONDS) as pool:
+    longest = max((length_of(sample.clip) for sample in work.samples.values()), default=0.0)
+    limit = ITEM_SECONDS + 2 * TOGETHER * work.confinement.allowed(min(longest, MOST_SECONDS))
+    work.suitable = choose_samples(list(work.samples.values()))
+    with make_pool(work_on, work.jobs, limit=limit) as pool:
         for block in blocks(work.systems):
             for system in block:
                 work.read_coded(system)
-            if suitable is None and any(system.card.delay is None for system in block):
-                suitable = choose_samples(list(work.samples.values()))
-            _find_delays(work, block, suitable or [], pool)
+            _encode(work, block, pool)
+            _find_delays(work, block, pool)
+            _examine(work, block, pool)
             for system in block:
                 work.read_measured(system)
             _measure(work, block, pool)
+    for system in work.systems:
+        new = work.files.get(system.name, set()) - set(system.files)
+        strangers.keep_later(work.cache, system.key, new)
+    close_cells()
 
 
-def _find_delays(work: CodecWork, block: Sequence[CodecSystem], samples: Sequence[Sample], pool: CodecPool) -> None:
-    for system in block:
-        delay = known_delay(work.cache, system, samples)
-        if delay is not None:
-            work.delays[system.name] = delay
-    unknown = [system for system in block if system.name not in work.delays]
-    if not unknown:
-        return
-    decoded: dict[str, list[Waveform | None]] = {system.name: [] for system in unknown}
+# --- encoding --------------------------------------------------------------------------------------------------------
 
-    def batches() -> Iterator[list[CodingItem]]:
-        for sample in samples:
-            parts = [Part(system.codec, _payload(work, system, sample), decoded=True) for system in unknown]
-            yield [CodingItem(system.name, sample, part) for system, part in zip(unknown, parts, strict=True)]
 
-    with _packing(work.coded[system.name] for system in unknown) as packers:
-
-        def keep(item: CodingItem, outcome: Outcome | Exception) -> None:
-            outcome = _keep_coded(work, item, outcome, packers)
-            decoded[item.system].append(outcome.decoded)
-
-        work_through(batches(), pool.map, keep=keep, after_batch=packers.flush_if_full)
-    for system in unknown:
-        delay = calibrated(work.cache, system, samples, decoded[system.name])
-        work.delays[system.name] = delay
-        log.info("%s: delay %.2f ms (%s, %d clips)", system.name, 1000 * delay.seconds, delay.method, delay.n)
+def _encode(work: CodecWork, block: Sequence[CodecSystem], pool: CodecPool) -> None:
+    """What every codec sends for every clip, where it is not known."""
+    todo: list[tuple[Sample, list[CodecSystem]]] = []
+    for sample in work.samples.values():
+        if length_of(sample.clip) > MOST_SECONDS:  # no worker need be told
+            too_long = do(Job(sample.clip, sample.digest, (Part(block[0].codec),)))[0].refused
+            work.refused.update({(system.name, sample.digest): too_long for system in block if too_long is not None})
+            continue
+        lacking = [system for system in block if _payload(work, system, sample) is None]
+        if lacking:
+            todo.append((sample, lacking))
+    _work_through(work, block, pool, "encode", todo, lambda system, _: Part(system.codec, confinement=work.confinement))
 
 
 def _measure(work: CodecWork, block: Sequence[CodecSystem], pool: CodecPool) -> None:
-    todo = list(_todo(work, block))
+    """Every measurement of what was sent, where it is not known."""
+    todo: list[tuple[Sample, list[CodecSystem]]] = []
+    for sample in work.samples.values():
+        lacking = [
+            system for system in block
+            if (system.name, sample.digest) not in work.refused and work.missing_names(system, sample.digest)
+        ]  # fmt: skip
+        if lacking:
+            todo.append((sample, lacking))
+    refused = sum((system.name, digest) in work.refused for system in block for digest in work.samples)
     total = sum(len(systems) for _, systems in todo)
-    work.count("measure", cached=len(block) * len(work.samples) - total)
+    work.count("measure", cached=len(block) * len(work.samples) - total - refused)
+
+    def part(system: CodecSystem, sample: Sample) -> Part:
+        delay, missing = work.delays[system.name].seconds, work.missing_names(system, sample.digest)
+        return Part(system.codec, _payload(work, system, sample), delay, missing, confinement=work.confinement)
+
+    _work_through(work, block, pool, "measure", todo, part)
+
+
+def _work_through(
+    work: CodecWork,
+    block: Sequence[CodecSystem],
+    pool: CodecPool,
+    step: str,
+    todo: Sequence[tuple[Sample, list[CodecSystem]]],
+    part: Callable[[CodecSystem, Sample], Part],
+) -> None:
+    """One of the two errands for a block of codecs, with progress, patience, and packs that are written as it goes."""
+    total = sum(len(systems) for _, systems in todo)
     if not total:
         return
     work.cache.check_writable()
 
     def batches() -> Iterator[list[CodingItem]]:
         for sample, systems in todo:
-            yield [CodingItem(system.name, sample, _part(work, system, sample)) for system in systems]
+            yield [CodingItem(system.name, sample, part(system, sample)) for system in systems]
 
-    managed = [system.name for system in block if work.coded[system.name].records]
-    patience: Patience[CodingItem] = Patience(HOPELESS, "codec", lambda item: item.system, managed)
     names = {system.name for system in block}
     stores = [work.coded[name] for name in names]
     stores += [records for (name, _), records in work.measured.items() if name in names]
-    title = block[0].name if len(block) == 1 else f"{block[0].name} … {block[-1].name}"
+    known = {name for name in names if work.coded[name].records} if step == "encode" else set()
+    patience: Patience[CodingItem] = Patience(HOPELESS, "codec", lambda item: item.system, known)
+    title = f"{step} {block[0].name}" if len(block) == 1 else f"{step} {block[0].name} … {block[-1].name}"
     with _packing(stores) as packers, progress_bar(work.progress, total, title, "clip") as tick:
 
-        def keep(item: CodingItem, outcome: Outcome | Exception) -> bool | None:
-            if outcome is patience.refusal:
-                work.refused[item.system, item.sample.digest] = Measured.failed(str(outcome))
+        def keep(item: CodingItem, answer: Outcome | Exception) -> bool | None:
+            if answer is patience.refusal:
+                work.refused[item.system, item.sample.digest] = Measured.failed(str(answer))
+                work.count("measure", failed=1)
                 return None
-            outcome = _keep_coded(work, item, outcome, packers)
-            if outcome.values:
-                values = {name: list(value) for name, value in outcome.values.items()}
-                packers.of(work.measured[item.system, item.sample.category]).add(item.sample.digest, values)
+            outcome = _kept(work, item, answer, packers)
+            if outcome.overdue:
+                for _ in range(HANG - 1):
+                    patience.note(item, False)
             managed = outcome.refused is None
-            work.count("measure", computed=int(bool(outcome.values)), failed=int(not managed))
+            computed = bool(outcome.values)
+            work.count("measure", computed=int(computed and managed), failed=int(not managed))
             return managed
 
-        work_through(
-            batches(), pool.map, keep=keep, patience=patience, after_batch=packers.flush_if_full, tick=tick
-        )  # fmt: skip
+        work_through(batches(), pool.map, keep=keep, patience=patience, after_batch=packers.flush_if_full, tick=tick)
 
 
-def _todo(work: CodecWork, block: Sequence[CodecSystem]) -> Iterator[tuple[Sample, list[CodecSystem]]]:
-    for sample in work.samples.values():
-        if length_of(sample.clip) > MOST_SECONDS:  # no worker need be told
-            too_long = do(Job(sample.clip, sample.digest, (Part(block[0].codec),)))[0].refused
-            work.refused.update({(system.name, sample.digest): too_long for system in block if too_long is not None})
-            continue
-        lacking = [system for system in block if work.missing_names(system, sample.digest)]
-        if lacking:
-            yield sample, lacking
-
-
-def _part(work: CodecWork, system: CodecSystem, sample: Sample) -> Part:
-    payload = _payload(work, system, sample)
-    delay = work.delays[system.name].seconds
-    return Part(system.codec, payload, delay, work.missing_names(system, sample.digest))
+def _kept(work: CodecWork, item: CodingItem, answer: Outcome | Exception, packers: Packers) -> Outcome:
+    """Store what came of a clip through a codec, and note what did not."""
+    digest = item.sample.digest
+    outcome = Outcome(refused=Measured.failed(str(answer))) if isinstance(answer, Exception) else answer
+    work.files.setdefault(item.system, set()).update(outcome.files)
+    if outcome.refused is not None:
+        work.refused[item.system, digest] = outcome.refused
+        log.warning("%s %s: %s", item.system, digest[:12], outcome.refused.reason)
+        return outcome
+    if outcome.known is not None and outcome.payload is not None:
+        packers.of(work.coded[item.system]).add(digest, outcome.known._asdict(), {BLOB: outcome.payload})
+        work.count("code", computed=1)
+    if outcome.values and item.part.delay is not None:
+        values = {name: list(value) for name, value in outcome.values.items()}
+        packers.of(work.measured[item.system, item.sample.category]).add(digest, values)
+    return outcome
 
 
 def _payload(work: CodecWork, system: CodecSystem, sample: Sample) -> bytes | None:
@@ -163,17 +206,63 @@ def _payload(work: CodecWork, system: CodecSystem, sample: Sample) -> bytes | No
     return work.coded[system.name].payload(sample.digest, BLOB)
 
 
-def _keep_coded(work: CodecWork, item: CodingItem, outcome: Outcome | Exception, packers: Packers) -> Outcome:
-    digest = item.sample.digest
-    if isinstance(outcome, Exception):
-        outcome = Outcome(refused=Measured.failed(str(outcome)))
-    if outcome.refused is not None:
-        work.refused[item.system, digest] = outcome.refused
-        log.warning("%s %s: %s", item.system, digest[:12], outcome.refused.reason)
-    elif outcome.known is not None and outcome.payload is not None:
-        packers.of(work.coded[item.system]).add(digest, outcome.known._asdict(), {BLOB: outcome.payload})
-        work.count("code", computed=1)
-    return outcome
+# --- delays and promises ---------------------------------------------------------------------------------------------
+
+
+def _coded_samples(work: CodecWork, system: CodecSystem, wanted: int) -> list[tuple[Sample, bytes]]:
+    """Clips that suit measuring times, with what the codec sent for them."""
+    sent = [(sample, _payload(work, system, sample)) for sample in work.suitable[:wanted]]
+    return [(sample, payload) for sample, payload in sent if payload is not None]
+
+
+def _find_delays(work: CodecWork, block: Sequence[CodecSystem], pool: CodecPool) -> None:
+    for system in block:
+        delay = known_delay(work.cache, system, work.suitable if system.card.delay is None else ())
+        if delay is not None:
+            work.delays[system.name] = delay
+    unknown = [system for system in block if system.name not in work.delays]
+    if not unknown:
+        return
+    samples = work.suitable
+    decoded: dict[str, dict[str, Waveform]] = {system.name: {} for system in unknown}
+
+    def batches() -> Iterator[list[CodingItem]]:
+        for sample in samples:
+            sent = [(system, _payload(work, system, sample)) for system in unknown]
+            items = [
+                CodingItem(system.name, sample, Part(system.codec, payload, decoded=True, confinement=work.confinement))
+                for system, payload in sent if payload is not None
+            ]  # fmt: skip
+            if items:
+                yield items
+
+    def keep(item: CodingItem, outcome: Outcome | Exception) -> bool:
+        if isinstance(outcome, Outcome) and outcome.decoded is not None:
+            decoded[item.system][item.sample.digest] = outcome.decoded
+        return True
+
+    work_through(batches(), pool.map, keep=keep)
+    for system in unknown:
+        delay = calibrated(work.cache, system, samples, [decoded[system.name].get(s.digest) for s in samples])
+        work.delays[system.name] = delay
+        log.info("%s: delay %.2f ms (%s, %d clips)", system.name, 1000 * delay.seconds, delay.method, delay.n)
+
+
+def _examine(work: CodecWork, block: Sequence[CodecSystem], pool: CodecPool) -> None:
+    """Which promises each codec keeps, on a few clips, in processes of their own."""
+    todo: list[ExaminationItem] = []
+    for system in block:
+        item = left_to_examine(work, examination_item(work, system, _coded_samples(work, system, EXAMINED)))
+        if item is not None:
+            todo.append(item)
+
+    def keep(item: ExaminationItem, answer: Examination | Exception) -> bool:
+        keep_promises(work, item, answer)
+        return True
+
+    if todo:
+        with progress_bar(work.progress, len(todo), "promises and checks", "codec") as tick:
+            work_through(([item] for item in todo), pool.map, keep=keep, tick=tick)
 
 
 class Packers:

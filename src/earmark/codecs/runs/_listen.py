@@ -16,8 +16,9 @@ from typing import NamedTuple
 from earmark._version import __version__
 from earmark.codecs import harness
 from earmark.codecs.alignment import aligned
-from earmark.codecs.clip_work import opened
-from earmark.codecs.contract import Codec, Waveform
+from earmark.codecs.cells import Confinement
+from earmark.codecs.clip_work import AnyCodec, opened
+from earmark.codecs.contract import Waveform
 from earmark.codecs.runs._ear import Ear, HeardClip
 from earmark.codecs.runs._systems import CodecSystem
 from earmark.codecs.runs.state import BLOB, ClipResult, CodecWork
@@ -60,26 +61,22 @@ class NamedTask(NamedTuple):
 class CodedSound:
     """What a codec made of a clip, as a function without arguments: decoded anew wherever it is called."""
 
-    codec: str | Codec
+    codec: AnyCodec
     payload: bytes
     delay: float
     rate: int
     length: int
     identity: str
+    confinement: Confinement
 
     def __call__(self) -> tuple[Waveform, int]:
         # The codec, safe to be called from the threads that decode clips.
-        codec = _by_spec(self.codec) if isinstance(self.codec, str) else harness.in_threads(self.codec)
+        codec = harness.in_threads(opened(self.codec, self.confinement))
         decoded = harness.decode(codec, harness.unpack(self.payload), self.rate, self.length)
         return aligned(decoded, self.delay, self.rate, self.length), self.rate
 
     def digest(self) -> str:
         return self.identity
-
-
-@functools.lru_cache(maxsize=2)
-def _by_spec(spec: str) -> Codec:
-    return harness.in_threads(opened(spec))
 
 
 class CodedClip(NamedTuple):
@@ -105,7 +102,8 @@ def _coded(work: CodecWork, system: CodecSystem, result: ClipResult, identity: s
     if payload is None or result.known is None:
         return None
     delay = work.delays[system.name].seconds
-    sound = CodedSound(system.codec, payload, delay, result.known.rate, result.known.samples, identity)
+    sound = CodedSound(system.codec, payload, delay, result.known.rate, result.known.samples, identity,
+                       work.confinement)  # fmt: skip
     return replace(result.clip, path=None, start=None, end=None, samples=None, rate=None, make=sound, recipe="")
 
 

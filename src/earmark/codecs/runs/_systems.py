@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from earmark.codecs.catalogue import availability, card_of, expand, families, open_codec, parse_spec
+from earmark.codecs.cells import Confinement, describe, portable
 from earmark.codecs.classical.cards import FACTORIES as CLASSICAL
 from earmark.codecs.classical.lyra import weights_folder
+from earmark.codecs.clip_work import AnyCodec
 from earmark.codecs.contract import Category, Codec, CodecCard
 from earmark.codecs.neural.cards import FACTORIES as NEURAL
 from earmark.errors import InputError, UsageError
 from earmark.runs import strangers
 from earmark.runs.identity import Stage, distributions_of
 from earmark.runs.opened_files import digests, named_by, with_companions
+from earmark.runs.store import Cache
 
 CODE = Stage(
     "code",
-    2,
+    3,
     libraries=("numpy", "scipy", "soundfile", "soxr"),
     modules=("audio.py", "codecs/_adapted.py", "codecs/contract.py", "codecs/harness.py"),
 )
 MEASURE = Stage(
     "measure",
-    2,
+    3,
     libraries=(
         "numba", "numpy", "pesq", "praat-parselmouth", "pystoi", "scipy", "soxr", "speechmos", "visqol-python",
         "zimtohrli",
@@ -53,9 +56,11 @@ FACTS = (
 class CodecSystem:
     """One setting of a codec. `codec` is what workers are given: its spec, or the codec itself."""
 
-    codec: str | Codec
+    codec: AnyCodec
     card: CodecCard
     key: str
+    alone: bool = False  # whether it is worked on by itself: it has weights, or is a stranger's
+    files: tuple[str, ...] = ()  # known to be read; part of the key
 
     @property
     def name(self) -> str:
@@ -70,18 +75,19 @@ class CodecSystem:
         return f"codec-metrics/{MEASURE.key(self.key, delay, category)}"
 
 
-def open_systems(codecs: Sequence[str | Codec]) -> tuple[list[CodecSystem], list[str]]:
+def open_systems(
+    codecs: Sequence[str | Codec], cache: Cache, confinement: Confinement
+) -> tuple[list[CodecSystem], list[str]]:
     """Every setting that `codecs` stand for, and a note on those of a group (`neural`, `lyra`) that cannot run here.
 
-    A setting that was named by itself and cannot run is an error: whoever named it wants it.
+    A setting that was named by itself and cannot run is an error: whoever named it wants it. A stranger's codec that is
+    named is never opened in this process, unless isolation is turned off.
     """
     systems: list[CodecSystem] = []
     notes: list[str] = []
     for codec in codecs:
         if not isinstance(codec, str):
-            reads = strangers.stated_by(codec, given=_own_values(codec), rooms=ROOMS)
-            values = _own_values(getattr(codec, "model", codec))
-            systems.append(CodecSystem(codec, codec.card, _key(codec.card, "", reads.key, values)))
+            systems.append(_object(codec, cache))
             continue
         for spec in expand([codec]):
             lacking = _lacking(spec)
@@ -91,7 +97,8 @@ def open_systems(codecs: Sequence[str | Codec]) -> tuple[list[CodecSystem], list
             if lacking:
                 notes.append(f"{spec} is left out. {lacking}")
             else:
-                systems.append(_ours(spec) if parse_spec(spec).name in families() else _strangers(spec))
+                ours = parse_spec(spec).name in families()
+                systems.append(_ours(spec) if ours else _strangers(spec, cache, confinement))
     by_name: dict[str, CodecSystem] = {}
     for system in systems:
         if by_name.setdefault(system.name, system).key != system.key:
@@ -120,14 +127,25 @@ def _ours(spec: str) -> CodecSystem:
     weights = [digest for _, digest in digests(files)]
     card = card_of(spec)
     behind = code.sources, distributions_of(code.packages), weights
-    return CodecSystem(spec, card, _key(card, parsed.with_setting(parsed.setting), *behind))
+    alone = bool(card.checkpoint or card.how_to_get) and parsed.name not in CLASSICAL
+    return CodecSystem(spec, card, _key(card, parsed.with_setting(parsed.setting), *behind), alone)
 
 
-def _strangers(spec: str) -> CodecSystem:
+def _strangers(spec: str, cache: Cache, confinement: Confinement) -> CodecSystem:
     """A codec from outside: its source counts, that of all it imports, and the files it reads."""
-    options = [word for word in re.split(r"[?=&]", spec)[1:] if word]  # they may name files of weights
-    codec, reads = strangers.opening(lambda: open_codec(spec), given=options, rooms=ROOMS)
-    return CodecSystem(spec, codec.card, _key(codec.card, spec, reads.key))
+    described = describe(spec, confinement, ROOMS)
+    files = digests(map(Path, described.files))
+    key = strangers.resolved(cache, _key(described.card, spec, described.reads, files))
+    return CodecSystem(spec, described.card, key, True, described.files)
+
+
+def _object(codec: Codec, cache: Cache) -> CodecSystem:
+    """A codec that exists as an object: what it holds counts too."""
+    reads = strangers.stated_by(codec, given=_own_values(codec), rooms=ROOMS)
+    sent = portable(codec)
+    values = _own_values(getattr(codec, "model", codec)) if sent is None else sent.digest
+    key = strangers.resolved(cache, _key(codec.card, "", reads.key, values))
+    return CodecSystem(sent or codec, codec.card, key, True, tuple(map(str, reads.paths)))
 
 
 def _key(card: CodecCard, spec: str, *behind: Any) -> str:

@@ -42,6 +42,19 @@ class CodecConfig(RunSettings):
     into: str = Field("codec-run", description="folder for the results", json_schema_extra={"metavar": "FOLDER"})
     report: bool = Field(True, description="write report.html")
     jobs: int | None = Field(None, ge=0, description="worker processes (default: every core; 0: none)")
+    isolation: Literal["auto", "full", "off"] = Field(
+        "auto",
+        description="encoder and decoder in processes that share only the payload; full: stop where that cannot be "
+        "complete; off: in one process",
+    )
+    readable: Names = Field([], description="files and folders that codecs may read, beside their code and weights")
+    clip_timeout: float | None = Field(
+        None,
+        gt=0,
+        description="seconds that each half of a codec may take for a clip (default: 20 times its length and 30 s)",
+        json_schema_extra={"metavar": "SECONDS"},
+    )
+    check: bool = Field(True, description="run `earmark check` on every codec, once")
     cache: CacheOptions = CacheOptions()
 
     @field_validator("suite")

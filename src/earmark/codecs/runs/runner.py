@@ -1,7 +1,9 @@
 """A codec run: clips through codecs, delays taken out, metrics, tasks, and a folder of results.
 
-    clips ── code (payload, bits, times) ── delay of each codec ── metrics of each clip ── rows ── report, submission
-                  cached by clip                  cached               cached by clip
+    clips ── encode (payload, bits) ── delay and promises ── decode, metrics of each clip ── rows ── report, submission
+                cached by clip              cached                  cached by clip
+
+Encoders and decoders run in processes of their own that share only the payload (`earmark.codecs.cells`).
 
 Every arrow is found again by the hash of all it depends on, so a killed run continues where it stopped, and a codec,
 a metric or a clip that is added costs what is new.
@@ -20,6 +22,7 @@ import numpy as np
 
 from earmark._version import __version__
 from earmark.codecs._adapted import Adapted
+from earmark.codecs.cells import Confinement, Portable
 from earmark.codecs.clip_work import MOST_SECONDS
 from earmark.codecs.contract import CATEGORIES, Category, Codec, CodecCard
 from earmark.codecs.runs._aggregate import mean_rows, subset_rows
@@ -31,6 +34,7 @@ from earmark.codecs.runs.config import CodecConfig
 from earmark.codecs.runs.folder import write_results
 from earmark.codecs.runs.state import CodecWork
 from earmark.codecs.signal import CORE, require_packages
+from earmark.codecs.standing import Standing
 from earmark.corpora.clips import Clip, Corpus, length_of
 from earmark.corpora.subsets import PreparedSubset, clip_count, open_corpora, prepare
 from earmark.errors import EarmarkError, UsageError
@@ -114,6 +118,7 @@ def run_codecs(
         try:
             work = _prepare(config, cache, codecs, corpora, progress)
             code_and_measure(work)
+            _stand(work)
             scores = Scores((*_aggregate(work), *task_rows(work, tasks)))
             write_results(work, path, scores)
         except EarmarkError as error:
@@ -145,12 +150,14 @@ def _prepare(
     require_packages(metrics)
     if config.gain_match and config.definitions == "reference":
         raise UsageError("The published definitions know no gain matching: leave out one of the two.")
-    systems, notes = open_systems(config.codecs if codecs is None else codecs)
+    confinement = Confinement(config.isolation, (), tuple(config.readable), config.clip_timeout)
+    confinement.support()  # full isolation that cannot be had is told before the work
+    systems, notes = open_systems(config.codecs if codecs is None else codecs, cache, confinement)
     limited = [_limited(corpus, config.limit) for corpus in corpora or open_corpora(config.corpus)]
     jobs = thread_count(None) if config.jobs is None else config.jobs
     work = CodecWork(
         config=config, cache=cache, corpora=limited, systems=systems, metrics=metrics, jobs=jobs, progress=progress,
-        notes=notes,
+        notes=notes, confinement=replace(confinement, hidden=_hidden(config, cache, limited)),
     )  # fmt: skip
     wanted = [entry.subsets for entry in config.corpus]
     with progress_bar(progress, clip_count(limited, wanted), "prepare") as tick:
@@ -164,6 +171,35 @@ def _prepare(
         work.notes.append(f"{counted(unreadable, 'clip')} cannot be read; clips.csv says why")
     work.count("prepare", clips=sum(len(subset.clips) for subset in work.subsets), failed=unreadable)
     return work
+
+
+def _hidden(config: CodecConfig, cache: Cache, corpora: Sequence[Corpus]) -> tuple[str, ...]:
+    """What codecs may not see: clips, the cache, the results."""
+    clips = {clip.path for corpus in corpora for clip in corpus.clips if clip.path is not None}
+    hidden = [str(Path(path).absolute()) for path in clips]
+    return tuple(sorted([*hidden, str(Path(config.into).absolute()), *([cache.url] if cache.local else [])]))
+
+
+def _stand(work: CodecWork) -> None:
+    """What the results of each codec rest on."""
+    offered = work.confinement.support()
+    for system in work.systems:
+        level, reason = offered
+        if level != "none" and not isinstance(system.codec, str | Portable):
+            level, reason = "none", "it is an object of the calling program, which cannot go to another process"
+        checked = work.checks.get(system.name)
+        check, why = checked if checked is not None else ("not run", "")
+        standing = Standing(level, reason, check, why, work.promises.get(system.name, ()))
+        work.standings[system.name] = standing
+        for problem in standing.problems:
+            log.warning("%s: %s", system.name, problem)
+    if offered.level != "full":
+        work.notes.append(f"encoders and decoders were not fully isolated: {offered.reason}")
+    for system in work.systems:
+        standing = work.standings[system.name]
+        marks = [f"{promise.name}: {promise.reason}" for promise in standing.broken]
+        marks += [f"check: {standing.check_reason}"] if standing.check == "failed" else []
+        work.notes += [f"{system.name} breaks a promise ({mark})" for mark in marks]
 
 
 def _category(config: CodecConfig, subset: PreparedSubset) -> Category:

@@ -8,11 +8,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 from earmark.codecs.alignment import Delay
-from earmark.codecs.clip_work import Known
+from earmark.codecs.cells import Confinement
+from earmark.codecs.clip_work import DECODE_SECONDS, UNCONFINED, Known
 from earmark.codecs.contract import Category, Measured
 from earmark.codecs.runs._systems import CodecSystem
 from earmark.codecs.runs.config import CodecConfig
-from earmark.codecs.standing import Standing
+from earmark.codecs.standing import CheckStatus, Promise, Standing
 from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.subsets import PreparedSubset
 from earmark.runs.engine import Ledger
@@ -54,12 +55,17 @@ class CodecWork(Ledger):
     systems: list[CodecSystem]
     metrics: tuple[str, ...]
     jobs: int
+    confinement: Confinement = UNCONFINED
     subsets: list[PreparedSubset] = field(default_factory=list)
     categories: dict[str, Category] = field(default_factory=dict)  # by subset
     delays: dict[str, Delay] = field(default_factory=dict)
     coded: dict[str, Records] = field(default_factory=dict)
     measured: dict[tuple[str, Category], Records] = field(default_factory=dict)
     refused: dict[tuple[str, str], Measured] = field(default_factory=dict)
+    suitable: list[Sample] = field(default_factory=list)  # clips that delays and promises are found on
+    promises: dict[str, tuple[Promise, ...]] = field(default_factory=dict)  # by system
+    checks: dict[str, tuple[CheckStatus, str]] = field(default_factory=dict)  # by system, with a reason
+    files: dict[str, set[str]] = field(default_factory=dict)  # by system: what it opened while it worked
     standings: dict[str, Standing] = field(default_factory=dict)  # by system; what its results rest on
 
     @property
@@ -101,7 +107,7 @@ class CodecWork(Ledger):
 
     def missing_names(self, system: CodecSystem, digest: str) -> tuple[str, ...]:
         """Measurements of a clip that are not in the cache."""
-        wanted = self.names_wanted(system)
+        wanted = (DECODE_SECONDS, *self.names_wanted(system))
         if digest not in self.coded[system.name].records:
             return wanted
         known = self.measured[system.name, self.samples[digest].category].records.get(digest, {})
@@ -121,10 +127,11 @@ class CodecWork(Ledger):
                 yield ClipResult(clip, None, None, {}, failed)
                 continue
             record = self.coded[system.name].records.get(digest) if system.name in self.coded else None
-            if record is None:
-                why = self.refused.get((system.name, digest), Measured.failed("it was not tried"))
-                yield ClipResult(clip, digest, None, {}, why)
+            refused = self.refused.get((system.name, digest))
+            if record is None or refused is not None:
+                yield ClipResult(clip, digest, None, {}, refused or Measured.failed("it was not tried"))
                 continue
             measured = self.measured[system.name, self.samples[digest].category].records.get(digest, {})
             values = {name: Measured(*value) for name, value in measured.items() if self._is_ours(name)}
-            yield ClipResult(clip, digest, Known(**record), values, None)
+            seconds = values.pop(DECODE_SECONDS, Measured.failed("not decoded")).value
+            yield ClipResult(clip, digest, Known(**{**record, "decode_seconds": seconds}), values, None)

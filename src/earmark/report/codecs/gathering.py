@@ -10,6 +10,7 @@ import numpy as np
 
 from earmark.codecs import harness
 from earmark.codecs.alignment import aligned
+from earmark.codecs.cells import Confinement
 from earmark.codecs.clip_work import opened
 from earmark.codecs.runs.config import CodecConfig
 from earmark.codecs.runs.folder import clip_values
@@ -175,7 +176,7 @@ class _Sounds:
             raise InputError("the cache no longer holds what the codec sent")
         if not entry["spec"]:
             raise InputError("the codec existed only in the memory of the run")
-        decoded = harness.decode(opened(entry["spec"]), harness.unpack(payload), rate, len(samples))
+        decoded = harness.decode(opened(entry["spec"], Confinement()), harness.unpack(payload), rate, len(samples))
         return Heard(samples, aligned(decoded, entry["delay"]["seconds"], rate, len(samples)), rate)
 
     def _open(self, record: dict[str, Any]) -> Cache:

@@ -196,7 +196,7 @@ def _duration(seconds: float) -> str:
 
 
 def _card(card: CorpusCard) -> Html:
-    names = ("status", "source", "revision", "licence", "citation", "domain", "notes")
+    names = ("status", "source", "revision", "licence", "citation", "domain", "language", "rate", "history", "notes")
     known = [(name, getattr(card, name)) for name in names]
     return join(tag("h4", card.title or card.name), pairs((name, value) for name, value in known if value))
 

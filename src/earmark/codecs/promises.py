@@ -1,0 +1,164 @@
+"""Promises of a codec that are checked while it is measured, on a few clips of the run and in processes of their own.
+
+    delay         what the card declares is what is measured
+    tempo         the sound comes back as fast as it went in: a slow decoder that is cut to length keeps only the length
+    state         a clip is coded the same whatever was coded before it
+    determinism   the same clip gives the same payload, the same payload the same sound
+
+Each is kept, broken, or unknown where the clips cannot tell. Limits are set so that none of the codecs in the list is
+accused on speech, music or noises (tests/codecs/test_promises.py), and stand in docs/codec.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+
+import numpy as np
+import scipy.fft
+from numpy.typing import NDArray
+
+from earmark.codecs import harness
+from earmark.codecs.alignment import FEWEST_CLIPS, calibrate, envelopes
+from earmark.codecs.contract import Codec, CodecCard, Waveform
+from earmark.codecs.standing import Promise
+from earmark.errors import EarmarkError
+
+Floats = NDArray[np.float64]
+Pairs = Sequence[tuple[Waveform, Waveform]]
+Sounds = Sequence[tuple[Waveform, int]]
+
+NEAR_WAVEFORM = 0.001
+"""Seconds by which a declared delay may differ from one that is read off the waveform."""
+NEAR_ENVELOPE = 0.03
+"""The same where only the envelope can tell."""
+TEMPO_LIMIT = 0.01
+"""A hundredth: 50 ms in five seconds. The clips must agree to half of it."""
+_STRETCHES = np.arange(-12, 12.5, 0.5) / 100.0
+_LEAST_SECONDS = 1.5
+_MOST_SECONDS = 6.0
+_STEP = 0.01  # seconds between envelopes
+_REACH = 0.25
+_GAIN = 0.05
+"""How much better the envelopes must fit at another tempo."""
+_SAME = 1e-4
+
+
+def check_delay(card: CodecCard, pairs: Pairs, rate: int) -> Promise:
+    """Compare the declared delay with what the clips show."""
+    if card.delay is None:
+        return Promise("delay", "unknown", "the card declares none: it is calibrated")
+    declared = card.delay / card.rate
+    try:
+        measured = calibrate(pairs, rate)
+    except EarmarkError as error:
+        return Promise("delay", "unknown", str(error))
+    if measured.n < FEWEST_CLIPS:
+        return Promise("delay", "unknown", f"too few clips suit ({measured.n} of {FEWEST_CLIPS})")
+    limit = NEAR_WAVEFORM if measured.method == "waveform" else NEAR_ENVELOPE + measured.spread_seconds
+    off = abs(measured.seconds - declared)
+    both = f"{1000 * declared:.1f} ms are declared and {1000 * measured.seconds:.1f} ms measured"
+    return Promise("delay", "broken" if off > limit else "kept", both)
+
+
+def check_tempo(pairs: Pairs, rate: int) -> Promise:
+    """Look for the tempo at which envelopes of original and decoded clip fit best."""
+    stretches = [stretch for original, decoded in pairs if (stretch := tempo_of(original, decoded, rate)) is not None]
+    if len(stretches) < FEWEST_CLIPS:
+        return Promise("tempo", "unknown", f"too few clips are long enough ({len(stretches)} of {FEWEST_CLIPS})")
+    low, middle, high = np.percentile(stretches, (25, 50, 75))
+    if abs(middle) >= TEMPO_LIMIT and high - low <= TEMPO_LIMIT / 2.0 + 0.1 * abs(middle):
+        word = "slower" if middle > 0 else "faster"
+        return Promise("tempo", "broken", f"what comes back is {100 * abs(middle):.1f} % {word} than what went in")
+    return Promise("tempo", "kept")
+
+
+def tempo_of(original: Waveform, decoded: Waveform, rate: int) -> float | None:
+    """By how much the decoded sound is slower (0.03: by 3 %); None where the clip is too short or too even to tell."""
+    length = min(len(original), len(decoded), round(_MOST_SECONDS * rate))
+    if length < _LEAST_SECONDS * rate:
+        return None
+    reference, heard = (_coarse(envelopes(clip[:length], rate)) for clip in (original, decoded))
+    fits = {float(stretch): _fit(reference, heard, float(stretch)) for stretch in _STRETCHES}
+    best = max(fits, key=lambda stretch: (fits[stretch], -abs(stretch)))
+    if fits[best] < 0.3:
+        return None
+    if fits[best] - fits[0.0] < _GAIN * (1.0 - fits[0.0]) + 1e-6:
+        return 0.0
+    return best
+
+
+def _coarse(bands: Floats) -> Floats:
+    """Envelopes in steps of `_STEP`, each a mean over it."""
+    step = round(1000 * _STEP)
+    count = len(bands) // step
+    return np.asarray(bands[: count * step].reshape(count, step, -1).mean(axis=1))
+
+
+def _fit(reference: Floats, heard: Floats, stretch: float) -> float:
+    """The highest correlation over lags of the envelopes, where `heard` is played faster by `stretch`."""
+    places = np.arange(int(len(heard) / (1.0 + stretch))) * (1.0 + stretch)
+    whole = np.minimum(places.astype(int), len(heard) - 2)
+    part = (places - whole)[:, None]
+    faster = heard[whole] * (1.0 - part) + heard[whole + 1] * part
+    count = min(len(faster), len(reference))
+    a, b = (bands[:count] - bands[:count].mean(axis=0) for bands in (reference, faster))
+    size = scipy.fft.next_fast_len(2 * count, real=True)
+    spectra = scipy.fft.rfft(b, size, axis=0) * np.conj(scipy.fft.rfft(a, size, axis=0))
+    correlation = scipy.fft.irfft(spectra.sum(axis=1), size)
+    reach = round(_REACH / _STEP)
+    near = np.concatenate([correlation[-reach:], correlation[: reach + 1]])
+    return float(near.max() / max(float(np.sqrt(np.square(a).sum() * np.square(b).sum())), 1e-300))
+
+
+def check_repeats(
+    fresh: Callable[[], AbstractContextManager[Codec]], sounds: Sounds, payloads: Sequence[bytes]
+) -> tuple[tuple[Promise, Promise], list[Waveform]]:
+    """Code the clips once more, in reverse and by a codec that saw nothing else; also what is decoded, in order.
+
+    Args:
+        fresh: opens the codec where nothing was coded before.
+        sounds: clips and their rates.
+        payloads: what was sent for them in the run.
+    """
+    numbers = range(len(sounds))
+    with fresh() as codec:
+        sent = {number: _payload(codec, sounds[number]) for number in reversed(numbers)}
+        decoded = [_sound(codec, payloads[number], sounds[number]) for number in numbers]
+        once_more = {number: _sound(codec, payloads[number], sounds[number]) for number in reversed(numbers)}
+    changed = [number for number in numbers if sent[number] != payloads[number]]
+    differing = [number for number in numbers if not _same(decoded[number], once_more[number])]
+    if not changed and not differing:
+        return (Promise("state", "kept"), Promise("determinism", "kept")), decoded
+    # Two that saw nothing agree where it is the past that matters, and differ where it is chance.
+    number = (changed or differing)[0]
+    firsts = []
+    for _ in range(2):
+        with fresh() as codec:
+            firsts.append(
+                _payload(codec, sounds[number])
+                if changed
+                else _sound(codec, payloads[number], sounds[number]).tobytes()
+            )
+    return _verdict("encodes" if changed else "decodes", firsts[0] == firsts[1]), decoded
+
+
+def _verdict(verb: str, repeats: bool) -> tuple[Promise, Promise]:
+    if repeats:
+        reason = f"it {verb} a clip differently after other clips"
+        return Promise("state", "broken", reason), Promise("determinism", "kept")
+    chance = f"it {verb} the same clip differently each time"
+    return Promise("state", "unknown", chance), Promise("determinism", "broken", chance)
+
+
+def _payload(codec: Codec, sound: tuple[Waveform, int]) -> bytes:
+    return harness.pack(harness.encode(codec, *sound).coded)
+
+
+def _sound(codec: Codec, payload: bytes, sound: tuple[Waveform, int]) -> Waveform:
+    samples, rate = sound
+    return harness.decode(codec, harness.unpack(payload), rate, len(samples))
+
+
+def _same(first: Waveform, second: Waveform) -> bool:
+    return first.shape == second.shape and bool(np.allclose(first, second, atol=_SAME))

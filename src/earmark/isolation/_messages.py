@@ -1,0 +1,93 @@
+"""Messages between a cell and its owner: a small JSON object and blobs of bytes, with every length checked.
+
+    <I  bytes of the head, at most a mebibyte
+        the head: JSON, with the sizes of the blobs under "sizes"
+        the blobs, one after the other
+
+Nothing in a message can run: it is not a pickle. Whoever reads decides how much it takes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.errors import InputError
+
+MOST_HEAD = 1 << 20
+MOST_BYTES = 4 << 30
+"""What the blobs of a message may come to: two hours of sound at 96 kHz."""
+_SIZE = struct.Struct("<I")
+_KINDS = ("<f4", "<f8", "<i8", "|b1")
+
+
+class Message(NamedTuple):
+    """Plain values, and bytes."""
+
+    head: Mapping[str, Any]
+    blobs: tuple[bytes, ...] = ()
+
+
+class BadMessage(InputError):
+    """What came is no message."""
+
+
+def write_message(stream: IO[bytes], message: Message) -> None:
+    """Send a message."""
+    head = json.dumps({**message.head, "sizes": [len(blob) for blob in message.blobs]}).encode()
+    if len(head) > MOST_HEAD:
+        raise BadMessage(f"A message begins with {len(head)} bytes; {MOST_HEAD} are allowed.")
+    stream.write(_SIZE.pack(len(head)) + head)
+    for blob in message.blobs:
+        stream.write(blob)
+    stream.flush()
+
+
+def read_message(stream: IO[bytes], most: int = MOST_BYTES) -> Message:
+    """The next message; EOFError where the other side has gone, BadMessage where it sends something else."""
+    (size,) = _SIZE.unpack(_read(stream, _SIZE.size))
+    if size > MOST_HEAD:
+        raise BadMessage("What came is no message.")
+    try:
+        head = json.loads(_read(stream, size))
+    except (ValueError, RecursionError) as error:
+        raise BadMessage("What came is no message.") from error
+    sizes = head.pop("sizes", None) if isinstance(head, dict) else None
+    if not isinstance(sizes, list) or not all(type(size) is int and size >= 0 for size in sizes):
+        raise BadMessage("What came is no message.")
+    if sum(sizes) > most:
+        raise BadMessage(f"A message of {sum(sizes)} bytes is too long; {most} are allowed.")
+    return Message(head, tuple(_read(stream, size) for size in sizes))
+
+
+def _read(stream: IO[bytes], size: int) -> bytes:
+    data = stream.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data
+
+
+def arrays_message(head: Mapping[str, Any], arrays: Sequence[NDArray[Any]], *blobs: bytes) -> Message:
+    """A message with arrays in front of its other blobs."""
+    portable = [np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for array in arrays]
+    kinds = [[array.dtype.str, list(array.shape)] for array in portable]
+    return Message({**head, "arrays": kinds}, (*(array.tobytes() for array in portable), *blobs))
+
+
+def array_of(message: Message, number: int = 0) -> NDArray[Any]:
+    """An array of a message; BadMessage where its bytes are not what the head says."""
+    try:
+        kind, shape = message.head["arrays"][number]
+        blob = message.blobs[number]
+        whole = kind in _KINDS and all(type(size) is int and 0 <= size < 1 << 40 for size in shape)
+    except (KeyError, IndexError, TypeError, ValueError):
+        whole = False
+    if not whole or len(shape) > 8 or len(blob) != math.prod(shape) * np.dtype(kind).itemsize:
+        raise BadMessage("An array in a message is not what the message says.")
+    return np.frombuffer(blob, kind).reshape(shape).astype(np.dtype(kind).newbyteorder("="))
