@@ -1,12 +1,16 @@
 """Really pretrained encoders against log-mel and MFCC: the table of docs/encoders.md, in one command.
 
     earmark extractors fetch all
+    earmark corpus fetch asterisk:it,it-menardi,fr,fr-armelle,es,es-co gcin drums instruments
     python benchmarks/encoders.py --esc50 path/to/esc50/manifest.csv [--into encoders] [--only logmel,mfcc]
+    python benchmarks/encoders.py --recorded [--into encoders]
 
 Sounds: synthetic words (`synth`, SYN-HW), espeak-ng words in many languages (`voices`), and ESC-50 when its manifest
-is given: all of it, its twelve classes of animals, and the four of these that are birds. The run can be killed and
-goes on where it stopped. At the end stand Markdown tables of P@1 and GSR with 95 % intervals and the points above
-shuffled labels, without pairs of one speaker or one recording. Distances are cosine where none is named.
+is given: all of it, its twelve classes of animals, and the four of these that are birds. With --recorded, instead of
+all these, recordings that install: words and syllables by several voices, strokes on drums, notes of instruments. The
+run can be killed and goes on where it stopped. At the end stand Markdown tables of P@1 and GSR with 95 % intervals
+(where there are five groups or more) and the points above shuffled labels, without pairs of one speaker or one
+recording. Distances are cosine where none is named.
 """
 
 from __future__ import annotations
@@ -24,6 +28,13 @@ from earmark.scores import Row
 
 BIRDS = ("rooster", "hen", "crow", "chirping_birds")
 ANIMALS = (*BIRDS, "dog", "pig", "cow", "frog", "cat", "insects", "sheep", "crickets")
+
+RECORDED = {
+    "words": "asterisk:it,it-menardi,fr,fr-armelle,es,es-co?only=digits&label=word",
+    "syllables": "gcin",
+    "drums": "drums",
+    "instruments": "instruments",
+}
 
 EXTRACTORS: list[dict[str, Any]] = [
     {"name": "logmel", "pooling": ["flatten", "mean_time"]},
@@ -66,14 +77,17 @@ def table(rows: Sequence[Row], metric: str) -> str:
 
 
 def _cell(row: Row | None) -> str:
-    if row is None or row.value is None or row.lift is None or row.low is None or row.high is None:
+    if row is None or row.value is None or row.lift is None:
         return (row.reason if row else "") or "–"
+    if row.low is None or row.high is None:  # too few groups for an interval
+        return f"{100 * row.value:.1f} {100 * row.lift:+.0f}"
     return f"{100 * row.value:.1f} ({100 * row.low:.0f}–{100 * row.high:.0f}) {100 * row.lift:+.0f}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--esc50", type=Path, help="manifest of ESC-50 (columns path,label,group)")
+    parser.add_argument("--recorded", action="store_true", help="recordings that install, instead of the others")
     parser.add_argument("--into", type=Path, default=Path("encoders"))
     parser.add_argument("--only", default="", help="extractors, separated by commas (default: all)")
     parser.add_argument("--size", default="1700", help="clips of synthetic words (default: 1700)")
@@ -95,7 +109,9 @@ def main() -> None:
     if args.esc50:
         corpora.append({"spec": str(args.esc50), "name": "esc50"})
     runs = {args.into / "all": corpora}
-    if args.esc50:  # a run of its own, after the first: every vector is in the cache then
+    if args.recorded:
+        runs = {args.into / "recorded": [{"spec": spec, "name": name} for name, spec in RECORDED.items()]}
+    elif args.esc50:  # a run of its own, after the first: every vector is in the cache then
         runs[args.into / "animals"] = [{"spec": str(animals_of(args.esc50, args.into)), "name": "esc50"}]
     rows: list[Row] = []
     for into, corpus in runs.items():

@@ -172,6 +172,7 @@ SPELLINGS = [
     "token_entropy",
     "token_perplexity",
     "entropy_kbps",
+    "header_kbps",
     "P@1",
     "P@5",
     "GSR",
@@ -284,6 +285,7 @@ def test_directions_and_other_ranges() -> None:
         "encode_rtf",
         "decode_rtf",
         "entropy_kbps",
+        "header_kbps",
     }
     assert metric_facts("silhouette").range == (-1, 1)
     assert metric_facts("ARI").range == (-0.5, 1)

@@ -22,7 +22,7 @@ def ok(values):
 def test_the_mean_is_over_clips_with_a_value_and_the_others_are_counted():
     found = summarise([*ok([1.0, 2.0, 6.0]), SILENT, SILENT, SHORT, NAN])
     assert found.value == 3.0
-    assert (found.n, found.n_not_applicable, found.n_failed, found.status) == (3, 3, 1, "ok")
+    assert (found.n, found.n_not_applicable, found.n_failed, found.status) == (3, 3, 1, "incomplete")
     assert found.reason == (
         "3 of 7 not applicable (the reference is silent: 2, the clip is shorter than 0.25 s: 1); "
         "1 of 7 failed (3 decoded samples are NaN or infinite)"

@@ -224,6 +224,10 @@ def test_two_voices_are_one_corpus_and_folders_can_be_chosen(debs: Path, capsys:
     assert corpus.card.licence == "CC-BY-SA-3.0; CC-SA-BY-3.0 (Attribution Share Alike 3.0 Italian)"
     with pytest.raises(UsageError, match=r"no prompt lies in digit; there are digits, letters"):
         open_corpus("asterisk:en?only=digit")
+    by_word = open_corpus("asterisk:en,it-menardi?only=digits&label=word")
+    assert [clip.label for clip in by_word] == ["en/digits/1", "en/digits/2", "it/digits/1", "it/digits/2"]
+    with pytest.raises(UsageError, match=r"labels by prompt or word, not by 'text'"):
+        open_corpus("asterisk:en?label=text")
     with pytest.raises(UsageError, match=r"no option 'take=3'"):
         open_corpus("asterisk:en?take=3")
     with pytest.raises(UsageError, match=r"no voice 'en@8k'"):

@@ -109,15 +109,15 @@ def test_bad_clips_have_a_status_and_no_number(finished: tuple[Any, dict[str, An
         for line in csv.DictReader((run.folder / "clips.csv").open(encoding="utf-8"))
         if line["system"] == "opus@12"
     }
-    assert lines["torn.wav"]["status"] == "failed"
+    assert lines["torn.wav"]["status"] == "not_applicable"  # no codec is to blame
     assert lines["two_minutes.wav"]["status"] == "not_applicable"
     assert "121 s" in lines["two_minutes.wav"]["reasons"]
     for name in ("torn.wav", "two_minutes.wav", "silence.wav", "ten_ms.wav"):
         assert not any(lines[name][metric] for metric in ("pesq", "stoi", "stft_distance", "f0_corr"))
         assert lines[name]["reasons"]
     row = run.scores.row("pesq", system="opus@12", subset=run.scores.rows[0].subset, protocol="all")
-    assert "3 of 10 not applicable" in row.reason
-    assert "1 of 10 failed" in row.reason
+    assert "4 of 10 not applicable" in row.reason
+    assert row.status == "ok"
     whole = run.scores.row("overall", system="opus@12", subset=row.subset)
     assert whole.n == 6
     assert "6 of 10 have the rarest" in whole.reason
@@ -256,11 +256,16 @@ def survivors(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_a_setting_that_failed_on_clips_wins_nothing(survivors: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    values = {name: survivors.scores.value("overall", system=name, subset="toy") for name in ("picky", "coarse")}
-    assert values["picky"] > values["coarse"]  # over its own three clips
+    rows = {name: survivors.scores.row("overall", system=name, subset="toy") for name in ("picky", "coarse")}
+    assert rows["picky"].value > rows["coarse"].value  # over its own three clips
+    assert {name: row.status for name, row in rows.items()} == {"picky": "incomplete", "coarse": "ok"}
+    assert rows["picky"].reason.startswith("2 of 5 clips failed")
+    assert survivors.scores.row("overall", system="picky", subset="mean:audio").status == "incomplete"
+    with pytest.raises(InputError, match="2 of 5 clips failed"):
+        survivors.scores.value("overall", system="picky", subset="toy")
     (found,) = open_runs([survivors.folder]).compared(["overall"], None)
     assert [point.system for point in found.front] == ["coarse"]
-    assert found.left_out == {"picky": (2, 5)}
+    assert found.left_out == {"picky": ("failed 2/5", "it failed on 2 of 5 clips")}
     assert main(["codec", "compare", str(survivors.folder), "--metrics", "overall"]) == 0
     compared = capsys.readouterr().out
     assert "failed 2/5" in compared
@@ -430,4 +435,4 @@ def test_the_record_counts_what_is_missing(finished: tuple[Any, dict[str, Any]])
     record = json.loads((run.folder / "run.json").read_text())
     coding = [one for one in record["missing"] if one["what"] == "coding" and one["system"] == "opus@12"]
     assert sorted(one["clips"] for one in coding) == [1, 1]
-    assert {one["status"] for one in coding} == {"failed", "not_applicable"}
+    assert {one["status"] for one in coding} == {"not_applicable"}

@@ -31,7 +31,8 @@ NAMED = 5  # clips
 class Summary(NamedTuple):
     """One cell of a score table: the mean of a metric over clips, or why there is none.
 
-    `n` clips have a value; `reason` tells how many others there are and why.
+    `n` clips have a value; `reason` tells how many others there are and why. Where some of the others failed the value
+    is `incomplete`: a mean without the hard clips, which ranks nowhere.
     """
 
     value: float | None
@@ -51,8 +52,9 @@ def summarise(
     """Mean over the clips that have a value, with its 95 % bootstrap interval over clips, or over whole groups.
 
     One value, or values of one group, have no interval: nothing was seen of how clips differ. Without any value the
-    summary is `failed` where a clip failed, else `not_applicable`. Clips without a value are left out of the mean, so
-    that a codec which fails on hard clips seems better: read `n` and `reason`, and `compare` codecs on common clips.
+    summary is `failed` where a clip failed, else `not_applicable`. Clips without a value are left out of the mean; with
+    a clip that failed among them it is `incomplete`, since a codec would seem better by failing on hard clips.
+    `compare` shows two codecs on the clips that both have.
     """
     points = _points(measured)
     if not np.isfinite(points).any():
@@ -165,8 +167,9 @@ def _codes(groups: Sequence[Any] | None, n: int) -> NDArray[Any] | None:
 
 def _with(measured: Sequence[Measured], value: float, low: float | None, high: float | None) -> Summary:
     counts = Counter(found.status for found in measured)
+    status = "incomplete" if counts["failed"] else "ok"
     return Summary(
-        value, low, high, counts["ok"], counts["not_applicable"], counts["failed"], "ok", _missing(measured)
+        value, low, high, counts["ok"], counts["not_applicable"], counts["failed"], status, _missing(measured)
     )  # fmt: skip
 
 

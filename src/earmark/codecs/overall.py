@@ -39,8 +39,10 @@ HALF_DISTANCE = 2.0
 PESQ_RANGE = (1.0428, 4.6438)
 """What wide-band PESQ can return: its mapping at raw scores of -0.5 and 4.5."""
 
+DISTANCES = ("stft_distance", "mel_distance")
+"""Metrics whose windows are counted in samples of the clip: values at different sampling rates are not of one scale."""
+
 _Scale = Callable[[str, float], float]
-_DISTANCES = ("stft_distance", "mel_distance")
 
 
 @records.metric(
@@ -79,14 +81,14 @@ def overall_of_datasets(values: Iterable[float | None]) -> Measured:
 
 def normalised(metric: str, value: float) -> float:
     """A metric's mean as the published score takes it: distances into (0.5, 1], PESQ into about [0.3, 1.03]."""
-    if metric in _DISTANCES:
+    if metric in DISTANCES:
         return 1.0 if value <= 0.0 else 1.0 / (1.0 + math.exp(-1.0 / value))
     return (value + 0.5) / 5.0 if metric == "pesq" else value
 
 
 def unsaturated(metric: str, value: float) -> float:
     """A metric's mean in [0, 1] without saturation."""
-    if metric in _DISTANCES:
+    if metric in DISTANCES:
         return 1.0 / (1.0 + max(value, 0.0) / HALF_DISTANCE)
     if metric == "pesq":
         low, high = PESQ_RANGE

@@ -43,7 +43,9 @@ def _system_card(card: CodecCard, standing: Standing) -> SystemCard:
     known = {part.name: getattr(card, part.name) for part in fields(card) if getattr(card, part.name) != part.default}
     known = {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
     shared = {name: known.pop(name) for name in _CARD if name in known}
-    return SystemCard(**shared, kind="codec", description=known.pop("notes", ""), details={**known, **standing.details})
+    notes = known.pop("notes", "")
+    details = {**known, "version": card.version, **standing.details}
+    return SystemCard(**shared, kind="codec", description=notes, details=details)
 
 
 def to_json(document: Document) -> str:

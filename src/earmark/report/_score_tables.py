@@ -7,10 +7,11 @@ caption. A cell is
     31.8 [29.8, 33.8] (+29.8)      value, 95 % interval, lift over chance
 
 in percent for metrics that are fractions and with three decimals for the others. A dash is not applicable,
-"failed" is failed, "~31.8" was predicted and not measured, "=31.8" repeats another system's, all with a numbered
-footnote; an empty cell was not measured. The best of a column is bold, among lines that can be compared: same suite,
-subset and protocol. Values that print alike are equally good; what was predicted or repeated is never the best, and
-nothing is bold where systems were scored on different clips.
+"failed" is failed, "~31.8" was predicted and not measured, "=31.8" repeats another system's, "*31.8" lacks the clips
+that the system failed on, all with a numbered footnote; an empty cell was not measured. The best of a column is bold,
+among lines that can be compared: same suite, subset and protocol. Values that print alike are equally good; what was
+predicted, repeats another or is incomplete is never the best, and nothing is bold where systems were scored on
+different clips.
 
 `long_text` lists instead: a block for each setting, a line for each metric, with chance, lift, p and n.
 """

@@ -24,6 +24,14 @@ for _name, _range, _higher, _percent, _unit, _words in (
     ("triplet_accuracy", FRACTION, True, True, "", "share of human judgements of three sounds that are agreed with"),
     # rate, delay, speed and tokens of a codec
     ("kbps", _POSITIVE, False, False, "kbps", "bits that were written over the seconds they last"),
+    (
+        "header_kbps",
+        _POSITIVE,
+        False,
+        False,
+        "kbps",
+        "bits that are sent once for each clip, over the seconds it lasts",
+    ),
     ("entropy_kbps", _POSITIVE, False, False, "kbps", "the rate that an ideal coder of the tokens would need"),
     ("bd_rate", (-1.0, math.inf), False, True, "", "rate that is saved or wasted at equal quality"),
     ("delay_ms", UNBOUNDED, False, False, "ms", "how late the decoded clip is"),

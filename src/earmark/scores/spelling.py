@@ -5,6 +5,8 @@
     aggregate   subset                       mean, mean:public                       mean, mean:public
     statistic   metric                       pesq:p1, P@1:difference                 p1, difference
 
+A protocol ends with the sampling rate of its clips where a score is of those alone: all@16000, tandem:3@16000.
+
 Files of versions before these columns have the names alone. `columns_of` fills the columns when a row is made; all
 other code asks the columns. Two ablations of one row are joined by "+". Because the names say it too, a subset of one's
 own may not look like a mean or like label noise: `refuse_reserved` is the door.
@@ -39,10 +41,20 @@ def columns_of(subset: str, distance: str, protocol: str, metric: str) -> Column
     ablations = [
         noise[1] if noise else "",
         "dtw" if distance.endswith(_RERANKED) else "",
-        protocol if protocol.startswith(("tandem:", "loss:")) else "",
+        without_rate(protocol) if protocol.startswith(("tandem:", "loss:")) else "",
     ]
     aggregate = subset if subset == MEAN or subset.startswith("mean:") else ""
     return Columns(joined(*ablations), aggregate, split_metric(metric)[1])
+
+
+def at_rate(protocol: str, rate: int) -> str:
+    """The protocol column of a score of the clips with one sampling rate: `all@16000`."""
+    return f"{protocol}@{rate}"
+
+
+def without_rate(protocol: str) -> str:
+    """The protocol without the sampling rate: `all` of `all@16000`."""
+    return protocol.partition("@")[0]
 
 
 def joined(*ablations: str) -> str:

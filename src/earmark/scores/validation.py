@@ -11,15 +11,17 @@ from earmark.scores.metrics import Metric, metric_facts
 from earmark.scores.rows import KEY, Row
 from earmark.scores.spelling import columns_of
 
-STATUSES = ("ok", "not_applicable", "failed", "predicted", "repeated")
-"""A predicted value was not measured: it has an interval and a reason, and no mean, rank or best counts it. Nor is a
-repeated value counted, which is that of another system: its reason says whose."""
-WITH_VALUE = ("ok", "predicted", "repeated")
-STATUS_MARKS = {"predicted": "~", "repeated": "="}
-"""What stands before a value in a table, where it is no measurement of its own."""
+STATUSES = ("ok", "not_applicable", "failed", "predicted", "repeated", "incomplete")
+"""No mean, rank or best counts a value whose status is not ok. A predicted value was not measured: it has an interval
+and a reason. A repeated value is that of another system: its reason says whose. An incomplete value rests on some of
+the clips, because the system failed on others: it would win by failing."""
+WITH_VALUE = ("ok", "predicted", "repeated", "incomplete")
+STATUS_MARKS = {"predicted": "~", "repeated": "=", "incomplete": "*"}
+"""What stands before a value in a table, where it does not count."""
 PROTOCOLS = ("all", "across_groups", "reference", "unaligned", "gain_matched", "clean_enrol", "coded_enrol")
-"""Beside these: `tandem:<passes>` and `loss:<percent>`."""
+"""Beside these: `tandem:<passes>` and `loss:<percent>`, and each of all with `@<Hz>` for clips of one sampling rate."""
 _COUNTED_PROTOCOL = re.compile(r"tandem:[1-9][0-9]*|loss:(?:100|[0-9]{1,2}(?:\.[0-9]+)?)")
+_AT_RATE = re.compile(r"@[1-9][0-9]*$")
 
 _ROUNDING = 1e-9
 """How far a value may lie outside its range before it is more than rounding."""
@@ -83,7 +85,8 @@ def _problems(row: Row) -> Iterator[tuple[str, str, str]]:
         yield "no_interval", "low", "status is predicted without an interval; give low and high."
     if row.status != "ok" and not row.reason.strip():
         yield "no_reason", "reason", f"status is {row.status} without a reason; say why in one sentence."
-    if row.protocol not in PROTOCOLS and not _COUNTED_PROTOCOL.fullmatch(row.protocol):
+    protocol = _AT_RATE.sub("", row.protocol)
+    if protocol not in PROTOCOLS and not _COUNTED_PROTOCOL.fullmatch(protocol):
         hint = did_you_mean(row.protocol, PROTOCOLS)
         yield "unknown_protocol", "protocol", f'unknown protocol "{row.protocol}"; use {", ".join(PROTOCOLS)}.{hint}'
     for column, spelled in columns_of(row.subset, row.distance, row.protocol, row.metric)._asdict().items():

@@ -61,7 +61,9 @@ def _codec_cards(scores: Scores) -> list[SystemCard]:
         kbps = float(cell["kbps"]) if cell and cell["kbps"] else None
         title = f"{family} {cell['configuration']} at {kbps:g} kbps" if cell and kbps else "sound as it was"
         untouched = "The applications on recordings that no codec touched."
-        facts = {"family": family, "description": "As printed in the paper."} if cell else {"description": untouched}
+        facts: dict[str, Any] = {"family": family, "description": "As printed in the paper."}
+        if not cell:
+            facts = {"description": untouched, "details": {"lossless": True}}
         cards.append(_card("codec-superb", name, kind="codec", title=title, kbps=kbps, **facts))
     return cards
 

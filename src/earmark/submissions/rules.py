@@ -322,7 +322,9 @@ def _codec_run(document: Document) -> Iterator[Problem]:
             yield _problem("no_bitrate", message, "systems", place)
     for place, row in enumerate(rows):
         at = f" ({row.metric})"
-        if row.status == "ok" and row.n is None and row.metric != "delay_ms":  # a card may state a delay
+        if (
+            row.status in ("ok", "incomplete") and row.n is None and row.metric != "delay_ms"
+        ):  # a card may state a delay
             yield _in_row("no_clips", place, "n", f"{at}: a value without n; say on how many clips it rests.")
         for name in ("version", "inputs"):
             if not getattr(row, name):
@@ -366,6 +368,11 @@ def _warnings(document: Document) -> list[str]:
             sum(row.status == "repeated" for row in rows),
             "repeats another system's: it is shown as such and ranked nowhere.",
             "repeat other systems': they are shown as such and ranked nowhere.",
+        ),
+        (
+            sum(row.status == "incomplete" for row in rows),
+            "lacks the clips that the system failed on: it is shown as such and ranked nowhere.",
+            "lack the clips that the system failed on: they are shown as such and ranked nowhere.",
         ),
         (
             sum(row.statistic == "difference" for row in rows),
@@ -426,7 +433,7 @@ def _claims(rows: Iterable[Row], board: KnownBoard) -> Iterator[Problem]:
     for place, row in enumerate(rows):
         subset = row.labelled_subset
         blind = subset in board.blind or (subset == "mean:blind" and bool(board.blind))
-        if blind and row.status in ("ok", "repeated") and subset not in claimed:
+        if blind and row.status in ("ok", "repeated", "incomplete") and subset not in claimed:
             claimed.add(subset)
             message = (
                 f" ({row.metric}): {subset} is blind, and only the host can measure it; leave its rows out, and ask "

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Generic, TypeVar, get_type_hints
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, StringConstraints, create_model
 
 from earmark.board.boards.pairs import Compared, Difference
-from earmark.board.boards.table import Cell, Column, TableRow
+from earmark.board.boards.table import Bitrate, Cell, Column, TableRow
 from earmark.board.records import Submission, System, Token, User
 from earmark.submissions import Provenance, SystemCard
 
@@ -107,11 +107,22 @@ class ScoreShape(BaseModel):
     provenance: str
 
 
-class LineShape(_fields_of(TableRow, first=_OF_SYSTEM, without=("line",), cells=list[CellShape])):  # type: ignore[misc]
-    """A line of a table. Its rank lies between `rank_low` and `rank_high`; 0 is none, for the reason in `unranked`."""
+class BitrateShape(_fields_of(Bitrate)):  # type: ignore[misc]
+    """The bitrate of a codec; `stated` when its card says it and no row measured it."""
 
 
-_COMPARED = _fields_of(Compared, first=_OF_SYSTEM, without=("key",), mean=CellShape, cells=list[CellShape])
+_BITRATE = BitrateShape | None
+_LINE = _fields_of(TableRow, first=_OF_SYSTEM, without=("line",), cells=list[CellShape], bitrate=_BITRATE)
+
+
+class LineShape(_LINE):  # type: ignore[valid-type, misc]
+    """A line of a table. Its rank lies between `rank_low` and `rank_high`; 0 is none, for the reason in `unranked`.
+    Lines of one `kind` are ranked among each other; "" is the kind that is ranked first."""
+
+
+_COMPARED = _fields_of(
+    Compared, first=_OF_SYSTEM, without=("key",), mean=CellShape, cells=list[CellShape], bitrate=_BITRATE
+)
 
 
 class ComparedShape(_COMPARED):  # type: ignore[valid-type, misc]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from earmark.analysis.pareto import pareto_front
+from earmark.board.boards.codecs import ANCHOR, ORDER, RANKED, rates_of
 from earmark.board.boards.snapshot import BEST, Snapshot, made_once
 from earmark.board.boards.table import Cell, mean_cells
 from earmark.board.records import System
@@ -35,7 +37,7 @@ AXES: dict[str, Axis] = {
 
 class Point(NamedTuple):
     """A system with both numbers. `front`: no other is as cheap and better, or as good and cheaper. `stated`: its card
-    says the cost, and no row measured it."""
+    says the cost, and no row measured it. `kind`: what it is ranked among; only the first kind has a front."""
 
     system: System
     setting: str
@@ -44,6 +46,7 @@ class Point(NamedTuple):
     rank: int
     front: bool
     stated: bool
+    kind: str = RANKED
 
     @property
     def y(self) -> float:
@@ -51,18 +54,36 @@ class Point(NamedTuple):
         return self.cell.value
 
 
+class Anchor(NamedTuple):
+    """A codec that loses nothing: a line in the figure. `cost` is None where nobody stated it."""
+
+    system: System
+    cost: float | None
+    cell: Cell
+
+
 class Front(NamedTuple):
-    """Points from the cheapest on; `without` counts the systems whose cost nobody stated."""
+    """Points from the cheapest on; `without` counts the systems whose cost nobody stated. Points of the kind `leading`
+    are compared; others are shown beside them."""
 
     axis: Axis
     metric: str
     points: tuple[Point, ...]
     without: int
+    anchors: tuple[Anchor, ...] = ()
+    leading: str = RANKED
+
+    @property
+    def apart(self) -> list[Point]:
+        """Systems that are ranked among others than the leading ones."""
+        return [point for point in self.points if point.kind != self.leading]
 
     def families(self) -> dict[str, list[Point]]:
         """The points of each family of several, from the cheapest on: what one model does at several sizes or rates."""
         families: dict[str, list[Point]] = {}
         for point in self.points:
+            if point.kind != self.leading:
+                continue
             families.setdefault(point.system.card.family, []).append(point)
         several = {name: points for name, points in families.items() if len({point.x for point in points}) > 1}
         several.pop("", None)
@@ -88,22 +109,30 @@ def pareto(
     field = snapshot.field(metric, over, protocol, setting)
     panel = snapshot.panel(metric)
     points: list[Point] = []
+    anchors: list[Anchor] = []
     without = 0
-    ranked = np.flatnonzero(field.ranks.rank > 0)
-    for at, mean in zip(ranked.tolist(), mean_cells(field.means, ranked), strict=True):
+    held = np.array([kind == ANCHOR for kind in field.kinds], bool) & (field.means.have > 0)
+    there = np.flatnonzero((field.ranks.rank > 0) | held)
+    for at, mean in zip(there.tolist(), mean_cells(field.means, there), strict=True):
         line = snapshot.lines[panel.lines[field.rows[at]]]
         cost = _cost(snapshot, line.system, chosen)
+        if held[at]:
+            anchors.append(Anchor(snapshot.systems[line.system], cost, mean))
+            continue
         if cost is None:
             without += 1
             continue
         stated = line.system not in _measured(snapshot, chosen.key)
         system, rank = snapshot.systems[line.system], int(field.ranks.rank[at])
-        points.append(Point(system, line.setting, cost, mean, rank, False, stated))
+        points.append(Point(system, line.setting, cost, mean, rank, False, stated, field.kinds[at]))
     points.sort(key=lambda point: (point.x, point.rank))
-    axes = [[point.x for point in points], [point.y for point in points]]
-    front = pareto_front(axes, (False, facts(metric).higher_is_better)).tolist()
-    marked = (point._replace(front=on) for point, on in zip(points, front, strict=True))
-    return Front(chosen, metric, tuple(marked), without)
+    leading = next((kind for kind in ORDER if any(point.kind == kind for point in points)), RANKED)
+    own = [point for point in points if point.kind == leading]
+    axes = [[point.x for point in own], [point.y for point in own]]
+    on_front = pareto_front(axes, (False, facts(metric).higher_is_better)).tolist()
+    best = {id(point) for point, on in zip(own, on_front, strict=True) if on}
+    marked = tuple(point._replace(front=id(point) in best) for point in points)
+    return Front(chosen, metric, marked, without, tuple(anchors), leading)
 
 
 def _cost(snapshot: Snapshot, place: int, axis: Axis) -> float | None:
@@ -113,12 +142,6 @@ def _cost(snapshot: Snapshot, place: int, axis: Axis) -> float | None:
 
 
 @made_once
-def _measured(snapshot: Snapshot, metric: str) -> dict[int, float]:
+def _measured(snapshot: Snapshot, metric: str) -> Mapping[int, float]:
     """The mean of a metric such as kbps for each system that has rows of it."""
-    if metric not in snapshot.panels:
-        return {}
-    panel = snapshot.panel(metric)
-    values: dict[int, list[float]] = {}
-    for line, row in zip(panel.lines.tolist(), panel.measured(), strict=True):
-        values.setdefault(snapshot.lines[line].system, []).extend(row[np.isfinite(row)].tolist())
-    return {place: float(np.mean(some)) for place, some in values.items() if some}
+    return rates_of(snapshot.panels[metric], snapshot.lines) if metric in snapshot.panels else {}

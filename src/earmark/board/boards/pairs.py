@@ -16,7 +16,7 @@ import numpy as np
 from earmark.analysis.ranks import FEWEST_DATASETS
 from earmark.board.boards.groups import Group
 from earmark.board.boards.snapshot import BEST, EACH, NoSuchSystem, Snapshot
-from earmark.board.boards.table import Cell, mean_cells, panel_cells
+from earmark.board.boards.table import Bitrate, Cell, bitrates, mean_cells, panel_cells
 from earmark.board.records import System
 from earmark.errors import UsageError
 from earmark.report.metric_text import facts
@@ -27,7 +27,7 @@ _TIE = 1e-12
 
 
 class Compared(NamedTuple):
-    """One of the systems: its line, its cells on the subsets of the comparison, its mean and its rank."""
+    """One of the systems: its line, its cells on the subsets, its mean and its rank among the systems of its kind."""
 
     key: str
     system: System
@@ -37,6 +37,8 @@ class Compared(NamedTuple):
     rank_high: int
     mean: Cell
     cells: tuple[Cell, ...]
+    kind: str = ""
+    bitrate: Bitrate | None = None
 
 
 class Difference(NamedTuple):
@@ -120,9 +122,11 @@ def _compared(snapshot: Snapshot, key: str, metric: str, group: Group, protocol:
     # Ranks are among the best settings of all systems, as on the board; another setting of a system has none.
     places = np.flatnonzero(ranked.rows == row).tolist()
     rank, low, high = ranked.rank_at(places[0]) if places else (0, 0, 0)
-    (mean,) = mean_cells(field.means, np.array([at]))
+    shown = snapshot.means_shown(metric, group).take(field.rows)
+    (mean,) = mean_cells(field.means, np.array([at]), shown=shown)
     cells = cells_of(snapshot, metric, row, group.subsets)
-    return Compared(system.key(line.setting), system, line.setting, rank, low, high, mean, cells)
+    kind, bitrate = field.kinds[at], bitrates(snapshot).get(place)
+    return Compared(system.key(line.setting), system, line.setting, rank, low, high, mean, cells, kind, bitrate)
 
 
 def _difference(values: np.ndarray, one: int, other: int, better: float, rng: np.random.Generator) -> Difference:

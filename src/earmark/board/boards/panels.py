@@ -24,9 +24,9 @@ Columns = Mapping[str, Any]
 """Live scores by column: `system` (places in the snapshot), the columns of a score, and `provenance`. In a column of
 numbers None or NaN is a missing one."""
 
-STATUSES = ("", "ok", "not_applicable", "failed", "predicted", "repeated")
+STATUSES = ("", "ok", "not_applicable", "failed", "predicted", "repeated", "incomplete")
 """What a code in `Panel.status` stands for; 0 is a cell without a row."""
-ABSENT, OK = 0, 1
+ABSENT, OK, INCOMPLETE = 0, 1, 6
 PROVENANCES = ("", "printed", "self-reported", "reproduced", "blind")
 """What a code in `Panel.provenance` stands for, from the least checked to the most."""
 
@@ -97,8 +97,12 @@ class Panel:
     reasons: Mapping[tuple[int, int], str]  # (row of the panel, column): only where there is one
 
     def measured(self) -> Floats:
-        """The values that count: ok ones; NaN elsewhere. Predictions and repeats are shown and never counted."""
+        """The values that count: ok ones; NaN elsewhere. Predictions and the like are shown and never counted."""
         return np.where(self.status == OK, self.value, np.nan)
+
+    def shown(self) -> Floats:
+        """The values that were measured, with those that lack the clips a system failed on; NaN elsewhere."""
+        return np.where((self.status == OK) | (self.status == INCOMPLETE), self.value, np.nan)
 
     def columns(self, names: Sequence[str]) -> Whole:
         """The places of some subsets."""

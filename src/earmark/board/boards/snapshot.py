@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeV
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.analysis.ranks import RankIntervals, rank_intervals
+from earmark.analysis.ranks import RankIntervals
+from earmark.board.boards.codecs import kinds_of, on_same_clips, ranks_by_kind
 from earmark.board.boards.groups import Group, groups_of
 from earmark.board.boards.panels import (
     Columns,
@@ -75,17 +76,24 @@ def made_once(
 
 
 class Field(NamedTuple):
-    """The lines that are ranked against each other, and how: rows of the panel, their means, their ranks."""
+    """The lines of a table, and how they are ranked: rows of the panel, means, ranks among the lines of each kind."""
 
     metric: str
     group: Group
     rows: Whole
     means: Means
     ranks: RankIntervals
+    kinds: tuple[str, ...]  # `earmark.board.boards.codecs.ORDER`
 
     @property
     def ranked(self) -> int:
         return int((self.ranks.rank > 0).sum())
+
+    def among(self, place: int) -> int:
+        """Among how many lines a line is ranked."""
+        return sum(
+            kind == self.kinds[place] and rank > 0 for kind, rank in zip(self.kinds, self.ranks.rank, strict=True)
+        )
 
     def rank_at(self, place: int) -> tuple[int, int, int]:
         """The rank of a line and its interval; 0 is none."""
@@ -172,7 +180,7 @@ class Snapshot:
     def metrics(self) -> tuple[str, ...]:
         """The metrics that were tried on single subsets: the leading ones first, then by how many values they have."""
         size = {
-            name: int(np.isfinite(panel.measured()).sum())
+            name: int(np.isfinite(panel.shown()).sum())
             for name, panel in self.panels.items()
             if any(is_single(subset) for subset in panel.subsets)
         }
@@ -187,11 +195,20 @@ class Snapshot:
         return self.systems[self.places[slug]]
 
     def panel(self, metric: str) -> Panel:
-        """The panel of a metric, or UsageError."""
+        """The panel of a metric, or UsageError. What does not rest on the same clips as others does not count."""
         if metric not in self.panels:
             near = did_you_mean(metric, self.panels)
             raise UsageError(f'The board "{self.board}" has no metric "{metric}".{near}')
-        return self.panels[metric]
+        return self._compared_panel(metric)
+
+    @made_once
+    def _compared_panel(self, metric: str) -> Panel:
+        return on_same_clips(self.panels[metric], self.systems, self.lines, self.panels.get("kbps"))
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """What each system is ranked among."""
+        return kinds_of(self.systems, self.lines, self.panels.values())
 
     @made_once
     def groups(self, metric: str) -> tuple[Group, ...]:
@@ -199,7 +216,7 @@ class Snapshot:
         panel = self.panel(metric)
         # Systems and not lines: one system under twenty distances is one.
         owners = np.array([self.lines[number].system for number in panel.lines.tolist()])
-        counts = [len(set(owners[there].tolist())) for there in np.isfinite(panel.measured()).T]
+        counts = [len(set(owners[there].tolist())) for there in np.isfinite(panel.shown()).T]
         return groups_of(self.board, dict(zip(panel.subsets, counts, strict=True)), metric)
 
     def group(self, metric: str, key: str = "") -> Group:
@@ -258,6 +275,14 @@ class Snapshot:
         return means(*parts, harmonic=group.harmonic)
 
     @made_once
+    def means_shown(self, metric: str, group: Group) -> Means:
+        """The same with values that lack the clips a system failed on: to be shown, never ranked."""
+        panel = self.panel(metric)
+        columns = panel.columns(group.subsets)
+        parts = (part[:, columns] for part in (panel.shown(), panel.low, panel.high, panel.lift))
+        return means(*parts, harmonic=group.harmonic)
+
+    @made_once
     def rows_of_lines(self, metric: str) -> Whole:
         """The row of the metric's panel for each line of the snapshot; -1 where it has none."""
         rows = np.full(len(self.lines), -1, np.int64)
@@ -281,7 +306,7 @@ class Snapshot:
     def _field(self, metric: str, group: Group, protocol: str, setting: str) -> Field:
         panel, of = self.panel(metric), self.means(metric, group)
         better = 1.0 if facts(metric).higher_is_better else -1.0
-        single = panel.measured()[:, panel.columns(self.subsets(metric))]
+        single = panel.shown()[:, panel.columns(self.subsets(metric))]
         measured = np.isfinite(single).sum(axis=1)
         chosen: dict[object, int] = {}
         for row, number in enumerate(panel.lines.tolist()):
@@ -299,8 +324,8 @@ class Snapshot:
         if group.harmonic:  # whose order is that of the means of -1 / value
             with np.errstate(divide="ignore", invalid="ignore"):
                 values, error = np.where(values > 0, -1 / values, np.nan), error / mine.value**2
-        ranks = rank_intervals(better * values, error)
-        return Field(metric, group, rows, mine, ranks)
+        kinds = tuple(self.kinds[self.lines[number].system] for number in panel.lines[rows].tolist())
+        return Field(metric, group, rows, mine, ranks_by_kind(better * values, error, kinds), kinds)
 
 
 class Snapshots:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark import published
+from earmark.board.boards.codecs import ANCHOR, ORDER, RANKED
 from earmark.board.boards.groups import codec_categories, subset_title
 from earmark.board.boards.snapshot import BEST, Snapshot, made_once
 from earmark.board.boards.table import Cell, panel_cells
@@ -28,12 +29,13 @@ CROWDED = 0.1
 
 
 class Standing(NamedTuple):
-    """A system on the subset; equals share the better rank."""
+    """A system on the subset; equals share the better rank among the systems of their kind. An anchor has none."""
 
     system: System
     setting: str
     cell: Cell
     rank: int
+    kind: str = ""
 
     @property
     def value(self) -> float:
@@ -46,7 +48,7 @@ class SubsetSummary(NamedTuple):
     title: str
     metric: str
     facts: tuple[tuple[str, str], ...]
-    standings: tuple[Standing, ...]  # best first
+    standings: tuple[Standing, ...]  # best first, each kind by itself
     best: float
     median: float
     quartiles: tuple[float, float]
@@ -72,7 +74,8 @@ def summarise(
     standings = _standings(snapshot, subset, metric, protocol or snapshot.protocols(metric)[0], setting)
     if not standings:
         raise UsageError(f'Nobody has {metric} on "{subset}" with this protocol.')
-    values = np.array([standing.value for standing in standings])
+    compared = [standing for standing in standings if standing.kind == standings[0].kind]
+    values = np.array([standing.value for standing in compared])
     lower, median, upper = (float(part) for part in np.quantile(values, [0.25, 0.5, 0.75]))
     near_best, verdict, sentence = saturation(metric, values)
     return SubsetSummary(
@@ -126,14 +129,28 @@ def _standings(snapshot: Snapshot, subset: str, metric: str, protocol: str, sett
     column = panel.subsets.index(subset)
     best = bests(snapshot, metric, protocol, setting)
     here = np.flatnonzero(np.isfinite(best.value[:, column]))
-    order = best.row[here[np.argsort(-best.value[here, column], kind="stable")], column]
+    kinds = np.array([ORDER.index(snapshot.kinds[place]) for place in best.systems[here].tolist()], np.int64)
+    order = best.row[here[np.lexsort([-best.value[here, column], kinds])], column]
     standings: list[Standing] = []
+    own: dict[str, list[Standing]] = {kind: [] for kind in ORDER}
     cells = panel_cells(panel, order, np.full(len(order), column))
     for number_of_line, cell in zip(panel.lines[order].tolist(), cells, strict=True):
         line = snapshot.lines[number_of_line]
-        rank = standings[-1].rank if standings and standings[-1].value == cell.value else len(standings) + 1
-        standings.append(Standing(snapshot.systems[line.system], line.setting, cell._replace(reason=""), rank))
+        kind = snapshot.kinds[line.system]
+        before = own[kind]
+        rank = before[-1].rank if before and before[-1].value == cell.value else len(before) + 1
+        rank = 0 if kind == ANCHOR else rank
+        before.append(Standing(snapshot.systems[line.system], line.setting, cell._replace(reason=""), rank, kind))
+        standings.append(before[-1])
     return tuple(standings)
+
+
+def leading(snapshot: Snapshot, best: Bests) -> Bests:
+    """The systems of the kind that is ranked first: the best of a board is one of them, and no anchor."""
+    kinds = [snapshot.kinds[place] for place in best.systems.tolist()]
+    first = next((kind for kind in ORDER if kind in kinds), RANKED)
+    own = np.flatnonzero([kind == first for kind in kinds])
+    return Bests(best.systems[own], best.value[own], best.row[own])
 
 
 def saturation(metric: str, values: Floats) -> tuple[int, str, str]:

@@ -7,16 +7,17 @@ under the same metric, mean, protocol and setting); a filter or a search leaves 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.board.boards.codecs import ANCHOR, ORDER, rates_of
 from earmark.board.boards.groups import Group, subset_title
-from earmark.board.boards.panels import OK, PROVENANCES, STATUSES, Means, Panel
+from earmark.board.boards.panels import INCOMPLETE, OK, PROVENANCES, STATUSES, Means, Panel
 from earmark.board.boards.snapshot import Field, Snapshot, made_once
 from earmark.board.boards.view import PER_PAGE, SIZES, BoardView
 from earmark.board.records import System
@@ -24,6 +25,7 @@ from earmark.errors import UsageError
 from earmark.report.metric_text import facts
 from earmark.scores import WITH_VALUE
 from earmark.tables import plain
+from earmark.wording import first_of
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -54,8 +56,16 @@ class Cell(NamedTuple):
     heat: int | None = None
 
 
+class Bitrate(NamedTuple):
+    """The bitrate of a codec; `stated` when its card says it and no row measured it."""
+
+    kbps: float
+    stated: bool
+
+
 class TableRow(NamedTuple):
-    """A line of the table. A rank of 0 is none, for the reason that `unranked` gives."""
+    """A line of the table. A rank of 0 is none, for the reason that `unranked` gives. Lines of one `kind` are ranked
+    among each other."""
 
     line: int
     system: System
@@ -67,6 +77,8 @@ class TableRow(NamedTuple):
     unranked: str
     provenance: tuple[str, ...]
     cells: tuple[Cell, ...]
+    kind: str = ""
+    bitrate: Bitrate | None = None
 
 
 class TablePage(NamedTuple):
@@ -80,6 +92,7 @@ class TablePage(NamedTuple):
     pages: int
     lifted: bool  # whether any line has a lift over chance
     elsewhere: int  # systems of the board without a value of this metric, setting and protocol
+    codecs: bool  # whether there are codecs, whose bitrate is a column
 
 
 class Facets(NamedTuple):
@@ -116,7 +129,19 @@ def table(snapshot: Snapshot, view: BoardView) -> TablePage:
         replace(view, page=page), field, columns, _rows(snapshot, view, field, lines, chosen, columns), len(order),
         pages, bool(np.isfinite(field.means.lift).any()),
         len(snapshot.lines_of) - len({snapshot.lines[line].system for line in lines.tolist()}),
+        any(snapshot.systems[place].card.kind == "codec" for place in snapshot.lines_of),
     )  # fmt: skip
+
+
+@made_once
+def bitrates(snapshot: Snapshot) -> Mapping[int, Bitrate]:
+    """The bitrate of each codec by the place of its system: what was measured, else what its card states."""
+    measured = rates_of(snapshot.panels["kbps"], snapshot.lines) if "kbps" in snapshot.panels else {}
+    stated = {place: system.card.kbps for place, system in enumerate(snapshot.systems) if system.card.kbps is not None}
+    return {
+        place: Bitrate(measured.get(place, stated.get(place, 0.0)), place not in measured)
+        for place in {**stated, **measured}
+    }
 
 
 def _kept(snapshot: Snapshot, view: BoardView, field: Field, lines: Whole) -> Whole:
@@ -158,6 +183,7 @@ def _order(snapshot: Snapshot, view: BoardView, field: Field, lines: Whole, kept
     reverse = view.order == "reversed"
     ranks = np.where(field.ranks.rank[kept] > 0, field.ranks.rank[kept], np.nan).astype(float)
     mean = _turned(field.means.value[kept], view.metric)
+    kinds = np.array([ORDER.index(field.kinds[place]) for place in kept.tolist()], np.float64)
     keys = [_missing_last(mean), -field.means.have[kept].astype(float), _missing_last(ranks)]
     if view.sort in ("name", "family"):
         cards = [snapshot.systems[snapshot.lines[line].system].card for line in lines.tolist()]
@@ -168,7 +194,7 @@ def _order(snapshot: Snapshot, view: BoardView, field: Field, lines: Whole, kept
         keys.append(_missing_last(_sorted_by(snapshot, view, field, lines, kept), reverse))
     elif reverse:
         keys.append(_missing_last(ranks, reverse))
-    return np.lexsort(keys)
+    return np.lexsort([*keys, kinds])  # each kind by itself, whatever it is sorted by
 
 
 def _turned(values: Floats, metric: str) -> Floats:
@@ -182,6 +208,9 @@ def _missing_last(values: Floats, reverse: bool = False) -> Floats:
 def _sorted_by(snapshot: Snapshot, view: BoardView, field: Field, lines: Whole, kept: Whole) -> Floats:
     """What the view sorts by, smallest first."""
     kind, _, name = view.sort.partition(":")
+    if view.sort == "kbps":
+        rates = (bitrates(snapshot).get(snapshot.lines[line].system) for line in lines.tolist())
+        return np.array([None if rate is None else rate.kbps for rate in rates], np.float64)
     if view.sort in _FACTS:
         cards = [snapshot.systems[snapshot.lines[line].system].card for line in lines.tolist()]
         return np.array([getattr(card, _FACTS[view.sort]) for card in cards], np.float64)
@@ -198,7 +227,7 @@ def _sorted_by(snapshot: Snapshot, view: BoardView, field: Field, lines: Whole, 
     raise UsageError(f'The table has no column "{view.sort}" to sort by; try rank, name, parameters or subset:NAME.')
 
 
-_FACTS = {"parameters": "parameters_m", "rtf": "real_time_factor", "kbps": "kbps", "year": "year"}
+_FACTS = {"parameters": "parameters_m", "rtf": "real_time_factor", "year": "year"}
 
 
 def _means_of(snapshot: Snapshot, metric: str, lines: Whole) -> Means:
@@ -245,7 +274,8 @@ def _rows(
         system, number = snapshot.systems[line.system], int(lines[place])
         rows.append(
             TableRow(
-                number, system, line.setting, line.protocol, rank, low, high, unranked, origins[place], scored
+                number, system, line.setting, line.protocol, rank, low, high, unranked, origins[place], scored,
+                field.kinds[place], bitrates(snapshot).get(line.system),
             )
         )  # fmt: skip
     return tuple(rows)
@@ -263,11 +293,17 @@ def _origins(snapshot: Snapshot, metric: str, field: Field) -> list[tuple[str, .
 
 
 def _lacking(snapshot: Snapshot, field: Field, place: int) -> str:
+    if field.kinds[place] == ANCHOR:
+        return "no rank: an anchor, which loses nothing"
     panel = snapshot.panel(field.metric)
-    values = panel.measured()[field.rows[place]]
+    row = int(field.rows[place])
+    values = panel.measured()[row]
+    lost = [name for name in field.group.subsets if panel.status[row, panel.subsets.index(name)] == INCOMPLETE]
+    if lost:
+        why = panel.reasons.get((row, panel.subsets.index(lost[0])), "it failed on clips")
+        return plain(f"no rank: incomplete on {first_of(lost, 3)}: {why}", 300)
     gone = [name for name in field.group.subsets if not np.isfinite(values[panel.subsets.index(name)])]
-    shown = ", ".join(gone[:6]) + (f" and {len(gone) - 6} more" if len(gone) > 6 else "")
-    return f"no rank: {field.means.have[place]} of {field.means.wanted} subsets; without {shown}"
+    return f"no rank: {field.means.have[place]} of {field.means.wanted} subsets; without {first_of(gone, 6)}"
 
 
 def _cells(snapshot: Snapshot, field: Field, lines: Whole, chosen: Whole, column: Column) -> list[Cell]:
@@ -278,26 +314,36 @@ def _cells(snapshot: Snapshot, field: Field, lines: Whole, chosen: Whole, column
         heats = _heats(panel.value[field.rows, place], counts, column.metric, chosen)
         rows = field.rows[chosen]
         return panel_cells(panel, rows, np.full(len(rows), place), heats)
-    if column.kind == "metric":
-        of = _means_of(snapshot, column.metric, lines)
-    else:
-        every = snapshot.means(column.metric, snapshot.group(column.metric, column.key.partition(":")[2]))
-        of = every.take(field.rows)
-    return mean_cells(of, chosen, _heats(of.value, of.have == of.wanted, column.metric, chosen))
+    group = snapshot.group(column.metric, "" if column.kind == "metric" else column.key.partition(":")[2])
+    rows = snapshot.rows_of_lines(column.metric)[lines] if column.kind == "metric" else field.rows
+    of, shown = (every(column.metric, group).take(rows) for every in (snapshot.means, snapshot.means_shown))
+    return mean_cells(of, chosen, _heats(of.value, of.have == of.wanted, column.metric, chosen), shown=shown)
 
 
-def mean_cells(of: Means, places: Whole, heats: Iterable[int | None] = repeat(None)) -> list[Cell]:
-    """Some means as cells: "partial" where subsets are missing."""
+def mean_cells(
+    of: Means, places: Whole, heats: Iterable[int | None] = repeat(None), *, shown: Means | None = None
+) -> list[Cell]:
+    """Some means as cells: "partial" where subsets are missing, "incomplete" where clips are that a system failed on
+    and `shown` has the mean of what there is."""
     cells = []
     parts = (part[places].tolist() for part in (of.have, of.value, of.low, of.high, of.lift))
-    for heat, have, *numbers in zip(heats, *parts):  # noqa: B905 - the heats may go on without end
-        if not have:
+    others = repeat(None) if shown is None else _other_means(shown, places)
+    for heat, other, have, *numbers in zip(heats, others, *parts):  # noqa: B905 - the heats may go on without end
+        if other is not None and other[0] > have:
+            words = f"without the clips that it failed on, on {other[0] - have} of {of.wanted} subsets"
+            cells.append(Cell(*_numbers(other[1:]), "incomplete", words))
+        elif not have:
             cells.append(Cell(None, reason="none of its subsets"))
         elif have < of.wanted:
             cells.append(Cell(*_numbers(numbers), "partial", f"mean of {have} of {of.wanted} subsets"))
         else:
             cells.append(Cell(*_numbers(numbers), "ok", heat=heat))
     return cells
+
+
+def _other_means(of: Means, places: Whole) -> list[tuple[Any, ...]]:
+    parts = (part[places].tolist() for part in (of.have, of.value, of.low, of.high, of.lift))
+    return list(zip(*parts, strict=True))
 
 
 def panel_cells(panel: Panel, rows: Whole, columns: Whole, heats: Iterable[int | None] = repeat(None)) -> list[Cell]:

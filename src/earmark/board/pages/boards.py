@@ -20,7 +20,16 @@ from earmark.board.boards.table import TablePage, facets, table
 from earmark.board.boards.view import SHOWN, SIZES, BoardView
 from earmark.board.pages import files
 from earmark.board.pages.assets import board_address, subset_address
-from earmark.board.pages.cells import SWAPS, lift_text, rank_cell, rank_interval, score_cell, table_html
+from earmark.board.pages.cells import (
+    SWAPS,
+    bitrate_cell,
+    kind_badge,
+    lift_text,
+    rank_cell,
+    rank_interval,
+    score_cell,
+    table_html,
+)
 from earmark.board.records import Submission, System
 from earmark.board.web.caching import Page, packed
 from earmark.report.metric_text import facts, number
@@ -94,7 +103,7 @@ class Reader:
         shared = {
             "frozen": self.frozen, "provenance_words": PROVENANCE_WORDS, "base_url": self.base_url or "ADDRESS",
             "score_cell": score_cell, "rank_cell": rank_cell, "lift_text": lift_text, "subset_title": subset_title,
-            "subset_address": subset_address,
+            "subset_address": subset_address, "bitrate_cell": bitrate_cell, "kind_badge": kind_badge,
         }  # fmt: skip
         return self._templates.get_template(name).render(**shared, **values)
 
@@ -156,9 +165,12 @@ class Reader:
         if not source:
             return "Ranks have no interval here: there are too few subsets to test over, and no row tells its error."
         tests = "paired tests over the subsets" if source == "datasets" else "the intervals of the scores"
+        apart = ""
+        if len(set(shown.field.kinds)) > 1:
+            apart = " Codecs are ranked among those whose results rest on the same: see the lines between them."
         return (
             "Under a rank stands its 95 % interval: one plus those surely ahead to all but those surely behind, by "
-            f"{tests}."
+            f"{tests}.{apart}"
         )
 
     def options(self, snapshot: Snapshot, metric: str) -> dict[str, Any]:

@@ -13,7 +13,9 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from earmark.board.boards.table import Cell, TablePage, TableRow
+from earmark.board.boards.codecs import ANCHOR, RANKED
+from earmark.board.boards.table import Bitrate, Cell, TablePage, TableRow
+from earmark.codecs.ranking import TITLES, standing_of, why_apart
 from earmark.report.metric_text import facts, number
 from earmark.scores import STATUS_MARKS
 from earmark.submissions import SystemCard
@@ -23,12 +25,13 @@ SWAPS = 'hx-boost="true" hx-target="#board" hx-select="#board" hx-swap="outerHTM
 """What makes a script put the table of a link in the place of this one; without a script the link is a link."""
 _DASH = "—"
 _STATUS_WORDS = {"": "not measured", "not_applicable": "not applicable", "failed": "failed"}
+KIND_WORDS = {**TITLES, RANKED: "Ranked: isolated, or printed in a paper"}
+KIND_BADGES = {"unknown": "isolation unknown", "unisolated": "not isolated", "faulty": "faulty", ANCHOR: "anchor"}
 _GROUPS = {"mean": "Means", "subset": "Subsets", "metric": "Other metrics"}
 _CARD: tuple[tuple[str, str, str, Callable[[SystemCard], object]], ...] = (
     ("family", "Family", "", lambda card: card.family),
     ("parameters", "Parameters (M)", "n", lambda card: card.parameters_m),
     ("rtf", "Real-time factor", "n", lambda card: card.real_time_factor),
-    ("kbps", "kbps", "n", lambda card: card.kbps),
     ("", "Licence", "", lambda card: card.licence),
     ("", "Training-free", "", lambda card: {True: "yes", False: "no", None: ""}[card.training_free]),
     ("year", "Year", "n", lambda card: card.year),
@@ -47,9 +50,21 @@ def table_html(page: TablePage, *, links: bool = True) -> Markup:
         f'<caption class="vh">{escape(field.metric)}{unit}, {way} is better: {escape(over)}, with the rank of each '
         "system and its interval.</caption>"
     )
-    body = "".join([_line(page, row, links) for row in page.rows])
+    body = "".join(
+        _apart(page, kind) + "".join([_line(page, row, links) for row in rows])
+        for kind, rows in groupby(page.rows, key=lambda row: row.kind)
+    )
     swaps = f" {SWAPS}" if links else ""
     return Markup(f"<table>{caption}<thead{swaps}>{_head(page, links)}</thead><tbody>{body}</tbody></table>")
+
+
+def _apart(page: TablePage, kind: str) -> str:
+    """A line above the lines that are ranked among themselves, and not with those before them."""
+    if kind == RANKED and all(row.kind == RANKED for row in page.rows):
+        return ""
+    width = 3 + page.codecs + len(page.columns) + (_lift_place(page) is not None)
+    width += len(_CARD) if "card" in page.view.show else 0
+    return f'<tr class="apart"><th scope="rowgroup" colspan="{width}">{escape(KIND_WORDS[kind])}</th></tr>'
 
 
 def _lift_place(page: TablePage) -> int | None:
@@ -67,7 +82,7 @@ def _head(page: TablePage, links: bool) -> str:
     if len(groups) > 1 or with_card:
         spans = "".join(f'<th scope="colgroup" colspan="{span}">{title}</th>' for title, span in groups)
         card = f'<th scope="colgroup" colspan="{len(_CARD)}">Card</th>' if with_card else ""
-        upper = f'<tr class="upper"><td colspan="3"></td>{spans}{card}</tr>'
+        upper = f'<tr class="upper"><td colspan="{3 + page.codecs}"></td>{spans}{card}</tr>'
     cells = [
         '<th scope="col" class="pick"><span class="vh">Compare</span></th>' if links else "<td></td>",
         _heading(page, "rank", "Rank", "Rank by the mean, with its 95 % interval", links, "n rank", down=False),
@@ -79,6 +94,9 @@ def _head(page: TablePage, links: bool) -> str:
     if lift_place is not None:
         lift = _heading(page, "lift", "Lift", "Mean minus what chance reaches", links, "n", down=True)
         cells.insert(3 + lift_place, lift)
+    if page.codecs:
+        words = "Bits that were counted, over the seconds of sound; in italics what the card states"
+        cells.insert(3, _heading(page, "kbps", "kbps", words, links, "n", down=False))
     for key, title, kind, _ in _CARD if with_card else ():
         sortable = _heading(page, key, title, title, links, kind, down=False)
         cells.append(sortable if key else f'<th scope="col">{escape(title)}</th>')
@@ -112,6 +130,8 @@ def _line(page: TablePage, row: TableRow, links: bool) -> str:
     lift_place = _lift_place(page)
     if lift_place is not None:
         cells.insert(lift_place, f'<td class="n">{lift_text(row.cells[0].lift, view.metric)}</td>')
+    if page.codecs:
+        cells.insert(0, bitrate_cell(row.bitrate))
     if "card" in view.show:
         cells += [_fact(read(card), kind) for _, _, kind, read in _CARD]
     small = " · ".join([*filter(None, [row.setting.replace("+", " + ")]), *row.provenance])
@@ -127,7 +147,28 @@ def _line(page: TablePage, row: TableRow, links: bool) -> str:
     return (
         f'<tr><td class="pick">{box}</td>{rank_cell(row.rank, row.rank_low, row.rank_high, row.unranked)}'
         f'<th scope="row" class="name"><a href="/b/{quote(view.board)}/s/{quote(row.system.slug)}">{name}</a>'
-        f"<small>{title}{escape(small)}</small></th>{''.join(cells)}</tr>"
+        f"{kind_badge(card, row.kind)}<small>{title}{escape(small)}</small></th>{''.join(cells)}</tr>"
+    )
+
+
+def kind_badge(card: SystemCard, kind: str) -> str:
+    """What a codec's results rest on, where that is not what it should be, with the reason."""
+    words = KIND_BADGES.get(kind, "")
+    if not words:
+        return ""
+    why = why_apart(standing_of(card.details)) if kind != ANCHOR else "it loses nothing and is not ranked"
+    return f' <span class="badge {kind}" title="{escape(plain(why, 300))}">{words}</span>'
+
+
+def bitrate_cell(bitrate: Bitrate | None) -> str:
+    """The bitrate of a codec as a `<td>`; in italics where only its card states it."""
+    if bitrate is None:
+        return f'<td class="n gone" title="not stated">{_DASH}</td>'
+    text = f"{bitrate.kbps:.2f}"
+    return (
+        f'<td class="n" title="stated by its card"><i>{text}</i></td>'
+        if bitrate.stated
+        else f'<td class="n">{text}</td>'
     )
 
 
@@ -187,8 +228,9 @@ def score_cell(cell: Cell, metric: str, intervals: bool = True) -> str:
     if intervals and cell.low is not None and cell.high is not None:
         small = f"<small>{_shown(cell.low, metric)}–{_shown(cell.high, metric)}</small>"
     if cell.status in STATUS_MARKS:
+        words = cell.status if cell.status == "incomplete" else f"{cell.status}, not measured"
         return (
-            f'<td class="n {cell.status}" title="{cell.status}, not measured: {escape(cell.reason)}"><i>{text}</i>'
+            f'<td class="n {cell.status}" title="{words}: {escape(cell.reason)}"><i>{text}</i>'
             f"<small>{cell.status}</small>{small}</td>"
         )
     if cell.status == "partial":

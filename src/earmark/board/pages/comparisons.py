@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from earmark.board.boards.codecs import ORDER
 from earmark.board.boards.costs import Front, axes_of, pareto
 from earmark.board.boards.pairs import FEWEST, Comparison, compare
 from earmark.board.boards.snapshot import Snapshot
@@ -11,6 +12,7 @@ from earmark.board.boards.view import BoardView
 from earmark.board.pages import files
 from earmark.board.pages.assets import board_address
 from earmark.board.pages.boards import Items, Reader, as_query, records_file
+from earmark.board.pages.cells import KIND_WORDS
 from earmark.board.pages.figures import pareto_figure, profiles
 from earmark.board.web.caching import Page, packed
 from earmark.errors import EarmarkError
@@ -40,7 +42,12 @@ def compare_page(reader: Reader, board: str, items: Items) -> Page:
     }  # fmt: skip
     if comparison:
         way = "Higher" if facts(comparison.metric).higher_is_better else "Lower"
-        values |= {"drawn": profiles(comparison), "direction": f"{way} is better.", "pair_cell": _pair_cell}
+        kinds = dict.fromkeys(each.kind for each in comparison.compared)
+        values |= {
+            "drawn": profiles(comparison), "direction": f"{way} is better.", "pair_cell": _pair_cell,
+            "bitrates": any(each.bitrate for each in comparison.compared),
+            "apart": "; ".join(KIND_WORDS[kind].lower() for kind in kinds) if len(kinds) > 1 else "",
+        }  # fmt: skip
     return packed(reader.page("compare.html", **values))
 
 
@@ -60,11 +67,15 @@ def pareto_page(reader: Reader, board: str, items: Items) -> Page:
     if not snapshot.metrics:
         return reader.board(board)
     view, front = _front(snapshot, items)
-    ordered = sorted(front.points, key=lambda point: (not point.front, point.x, point.rank))
+    ordered = sorted(
+        front.points, key=lambda point: (ORDER.index(point.kind), not point.front, point.x, point.rank)
+    )  # fmt: skip
     missing = f"{counted(front.without, 'ranked system')} without a stated cost left out." if front.without else ""
     group = snapshot.group(view.metric, view.over)
     caption = f"{view.metric}, {group.words}, against {front.axis.words.lower()}. The dotted line joins the front"
     caption += "; solid lines join what one family does at several costs." if front.families() else "."
+    caption += " Dashed lines are anchors, which lose nothing." if front.anchors else ""
+    caption += " Hollow marks are ranked apart." if front.apart else ""
     offered = axes_of(snapshot)
     values: dict[str, Any] = {
         "board": board, "axis": front.axis.key, "metric": view.metric, "over": view.over, "setting": view.setting,
@@ -72,7 +83,7 @@ def pareto_page(reader: Reader, board: str, items: Items) -> Page:
         "caption": caption, "left_out": missing, "cost_title": f"{front.axis.words} ({front.axis.unit})",
         "points": ordered[:_MOST_POINTS], "mixed": not all(point.stated for point in front.points),
         "not_shown": max(0, len(ordered) - _MOST_POINTS), "address": f"{board_address(board)}/pareto",
-        "query": as_query(items),
+        "query": as_query(items), "anchors": front.anchors,
     }  # fmt: skip
     if offered:
         values["options"]["axes"] = [(axis.key, axis.words) for axis in offered]

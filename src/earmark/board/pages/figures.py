@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from earmark.board.boards.costs import Front, Point
+from earmark.board.boards.costs import Anchor, Front, Point
 from earmark.board.boards.pairs import Comparison
 from earmark.board.boards.subsets import SubsetSummary
 from earmark.board.boards.table import Cell
@@ -20,6 +20,7 @@ from earmark.tables import plain
 
 COLOURS = ("#2b83c4", "#e08a00", "#12997c", "#cf5a1f", "#c06aa0", "#8a78d8", "#4fb0e0")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "triangle-down")
+_OWN = "#d0342c"
 _LONGEST = 40
 _NAMED = 15  # more names than this would hide each other
 
@@ -55,14 +56,18 @@ def profile(
     return {"data": [*behind, own], "layout": _over_subsets(metric, len(subsets))}
 
 
-def pareto_figure(front: Front) -> dict[str, Any]:
-    """Cost and score: all points, the front joined by steps, and each family of several joined by a line."""
+def pareto_figure(front: Front, own: tuple[str, float, float] | None = None) -> dict[str, Any]:
+    """Cost and score: all points, the front joined by steps, and each family of several joined by a line.
+
+    Anchors are dashed lines, what is ranked apart is hollow. `own` is the name, cost and score of what is looked at.
+    """
     scale = _scale(front.metric)
+    leading = [point for point in front.points if point.kind == front.leading]
     families = front.families()
     # With a line for each family of a large board there would be nothing else to see.
     drawn = families if len(families) <= len(COLOURS) else {}
     traces: list[dict[str, Any]] = []
-    alone = [point for point in front.points if point.system.card.family not in drawn]
+    alone = [point for point in leading if point.system.card.family not in drawn]
     kinds = [*drawn.items(), ("others", alone)]
     if not drawn:
         kinds = [("on the front", [p for p in alone if p.front]), ("others", [p for p in alone if not p.front])]
@@ -88,12 +93,15 @@ def pareto_figure(front: Front) -> dict[str, Any]:
                     "line": {"width": 1.2, "color": colour}, "hoverinfo": "skip",
                 }
             )  # fmt: skip
+    if front.apart:
+        traces.append(_apart_marks(front.apart, scale))
     costs = [point.x for point in front.points if point.x > 0]
+    traces += [_anchor_line(anchor, scale, costs) for anchor in front.anchors if costs]
     wide = bool(costs) and len(costs) == len(front.points) and max(costs) > 20 * min(costs)
     middle = math.sqrt(min(costs) * max(costs)) if wide else max(costs, default=0.0) / 2
     # Names go towards the middle of the figure, on the side where no step of the front is.
     beside = ("bottom right", "top left") if facts(front.metric).higher_is_better else ("top right", "bottom left")
-    on = [point for point in front.points if point.front]
+    on = [point for point in leading if point.front]
     traces.append(
         {
             "type": "scatter", "mode": f"lines+markers{'+text' if len(on) <= _NAMED else ''}", "name": "front",
@@ -105,6 +113,15 @@ def pareto_figure(front: Front) -> dict[str, Any]:
             "marker": {"size": 14, "symbol": "circle-open", "color": "ink", "line": {"width": 1.6}},
         }
     )  # fmt: skip
+    if own is not None:
+        name, cost, score = own
+        traces.append(
+            {
+                "type": "scatter", "mode": "markers", "name": _label(name), "x": [cost], "y": [round(scale * score, 4)],
+                "marker": {"size": 17, "symbol": "diamond-open", "color": _OWN, "line": {"width": 2.5}},
+                "hovertemplate": f"{_label(name)}<br>%{{x}} · %{{y}}<extra></extra>", "cliponaxis": False,
+            }
+        )  # fmt: skip
     layout = {
         "height": 460,
         "xaxis": {
@@ -118,10 +135,32 @@ def pareto_figure(front: Front) -> dict[str, Any]:
     return {"data": traces, "layout": layout}
 
 
+def _apart_marks(points: Sequence[Point], scale: float) -> dict[str, Any]:
+    return {
+        "type": "scatter", "mode": "markers", "name": "ranked apart",
+        "x": [point.x for point in points], "y": [round(scale * point.y, 4) for point in points],
+        "text": [_label(f"{point.system.card.name} {point.setting}".strip()) for point in points],
+        "hovertemplate": "%{text}<br>%{x} · %{y}<extra>ranked apart</extra>",
+        "marker": {"size": 9, "symbol": "circle-open", "color": "muted", "line": {"width": 1.6}}, "cliponaxis": False,
+    }  # fmt: skip
+
+
+def _anchor_line(anchor: Anchor, scale: float, costs: Sequence[float]) -> dict[str, Any]:
+    """A codec that loses nothing: its height counts, and its cost would crowd the others out."""
+    height = round(scale * (anchor.cell.value or 0.0), 4)
+    name = _label(anchor.system.card.name)
+    words = name if anchor.cost is None else f"{name} ({anchor.cost:.0f} kbps)"
+    return {
+        "type": "scatter", "mode": "lines", "name": words, "x": [min(costs), max(costs)], "y": [height, height],
+        "line": {"width": 1.4, "dash": "longdash", "color": "muted"},
+        "hovertemplate": f"{words}: %{{y}}<extra></extra>",
+    }  # fmt: skip
+
+
 def histogram(summary: SubsetSummary) -> dict[str, Any]:
     """How the values of all systems lie on one subset."""
     scale = _scale(summary.metric)
-    values = [round(scale * standing.value, 4) for standing in summary.standings]
+    values = [round(scale * standing.value, 4) for standing in summary.standings if standing.rank]
     bars = {
         "type": "histogram", "x": values, "nbinsx": 30, "marker": {"color": COLOURS[0]},
         "hovertemplate": "%{x}: %{y}<extra></extra>",

@@ -17,6 +17,7 @@ from earmark.board.boards.costs import Front
 from earmark.board.boards.pairs import Comparison
 from earmark.board.boards.subsets import SubsetSummary
 from earmark.board.boards.table import Cell, TablePage
+from earmark.board.pages.cells import KIND_BADGES
 from earmark.board.records import System
 from earmark.board.storage.accounts import PAPERS
 from earmark.report.metric_text import facts, number
@@ -38,6 +39,7 @@ def table_records(page: TablePage) -> list[Record]:
         record: Record = {
             "rank": row.rank or None, "rank_low": row.rank_low or None, "rank_high": row.rank_high or None,
             "system": card.name, "slug": row.system.slug, "setting": row.setting, "protocol": row.protocol,
+            "kind": row.kind, "kbps": row.bitrate.kbps if row.bitrate else None, "unranked": row.unranked,
             "family": card.family, "parameters_m": card.parameters_m, "provenance": " ".join(row.provenance),
         }  # fmt: skip
         for cell, column in zip(row.cells, page.columns, strict=True):
@@ -79,6 +81,7 @@ def pareto_records(front: Front) -> list[Record]:
             "family": point.system.card.family, front.axis.key: point.x,
             "cost_from": "card" if point.stated else "rows", "metric": front.metric, "mean": point.y,
             "low": point.cell.low, "high": point.cell.high, "rank": point.rank, "front": point.front,
+            "kind": point.kind,
         }
         for point in front.points
     ]  # fmt: skip
@@ -88,9 +91,9 @@ def subset_records(summary: SubsetSummary) -> list[Record]:
     """A record for each system on one subset, best first."""
     return [
         {
-            "rank": one.rank, "system": one.system.card.name, "slug": one.system.slug, "setting": one.setting,
+            "rank": one.rank or None, "system": one.system.card.name, "slug": one.system.slug, "setting": one.setting,
             "metric": summary.metric, "value": one.value, "low": one.cell.low, "high": one.cell.high,
-            "lift": one.cell.lift,
+            "lift": one.cell.lift, "kind": one.kind,
         }
         for one in summary.standings
     ]  # fmt: skip
@@ -130,12 +133,15 @@ def _latex(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str, l
 def table_latex(page: TablePage) -> str:
     """A board's table for a paper: rank with its interval, system, and the columns of the view."""
     of = facts(page.field.metric)
-    header = ["Rank", "System", "Setting", *(column.title or "all clips" for column in page.columns)]
+    rates = ["kbps"] if page.codecs else []
+    header = ["Rank", "System", "Setting", *rates, *(column.title or "all clips" for column in page.columns)]
     rows = []
     for row in page.rows:
         interval = f" [{row.rank_low}–{row.rank_high}]" if row.rank_low else ""
         cells = [_cell_text(cell, column.metric) for cell, column in zip(row.cells, page.columns, strict=True)]
-        rows.append([f"{row.rank}{interval}" if row.rank else "–", row.system.card.name, row.setting, *cells])
+        name = row.system.card.name + (f" ({KIND_BADGES[row.kind]})" if row.kind in KIND_BADGES else "")
+        rate = [f"{row.bitrate.kbps:.2f}" if row.bitrate else "–"] if page.codecs else []
+        rows.append([f"{row.rank}{interval}" if row.rank else "–", name, row.setting, *rate, *cells])
     unit = " (%)" if of.percent else ""
     way = "higher" if of.higher_is_better else "lower"
     caption = f"{page.view.board}: {page.field.metric}{unit}, {way} is better; ranks with 95 % intervals."

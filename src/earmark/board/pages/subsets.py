@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import numpy as np
 
-from earmark.board.boards.subsets import bests, metrics_on, saturation, summarise
+from earmark.board.boards.subsets import bests, leading, metrics_on, saturation, summarise
 from earmark.board.pages import files
 from earmark.board.pages.assets import board_address, subset_address
 from earmark.board.pages.boards import Items, Reader, as_file, as_query, records_file
@@ -26,7 +26,7 @@ def subsets_page(reader: Reader, board: str) -> Page:
     analysis = reader.source.analysis(board)
     lines = []
     if metric:
-        panel, best = snapshot.panel(metric), bests(snapshot, metric)
+        panel, best = snapshot.panel(metric), leading(snapshot, bests(snapshot, metric))
         turn = 1.0 if facts(metric).higher_is_better else -1.0
         for name in snapshot.subsets(metric):
             values = best.value[:, panel.subsets.index(name)]

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from earmark.board.boards.codecs import ANCHOR
+from earmark.board.boards.costs import pareto
 from earmark.board.boards.pairs import cells_of
 from earmark.board.boards.panels import OK, PROVENANCES
 from earmark.board.boards.snapshot import BEST, NoSuchSystem, Snapshot
-from earmark.board.boards.subsets import bests
-from earmark.board.boards.table import mean_cells
+from earmark.board.boards.subsets import bests, leading
+from earmark.board.boards.table import bitrates, mean_cells
 from earmark.board.pages import files
 from earmark.board.pages.assets import system_address
 from earmark.board.pages.boards import Items, Reader, as_file
 from earmark.board.pages.cells import rank_cell
-from earmark.board.pages.figures import profile
+from earmark.board.pages.figures import pareto_figure, profile
 from earmark.board.records import System
 from earmark.board.web.caching import Page, packed
+from earmark.codecs.ranking import standing_of
 from earmark.errors import UsageError
 from earmark.report.metric_text import facts
 from earmark.scores import COLUMNS
 from earmark.scores.spelling import is_single
+from earmark.submissions import SystemCard
 from earmark.tables import csv_text
 
 OwnRows = Mapping[str, Mapping[tuple[str, str], int]]
@@ -46,7 +50,7 @@ def system_page(reader: Reader, board: str, slug: str, items: Items = ()) -> Pag
     values: dict[str, Any] = {
         "board": board, "card": card, "address": address, "history": history, "facts": _facts(system),
         "bibtex": files.bibtex(system, f"{reader.base_url}{address}"), "no_command": no_command,
-        "provenances": provenances, "standings": [], "metric": "",
+        "provenances": provenances, "standings": [], "metric": "", "kind": snapshot.kinds[snapshot.places[slug]],
     }  # fmt: skip
     if own:
         values |= _scored(snapshot, system, own, dict(items))
@@ -89,7 +93,7 @@ def _scored(snapshot: Snapshot, system: System, own: OwnRows, query: Mapping[str
     subsets = list(dict.fromkeys([*snapshot.group(metric).subsets, *snapshot.subsets(metric)]))
     # The best and the median of the board on each subset stand behind the system's own.
     turn = 1.0 if facts(metric).higher_is_better else -1.0
-    values = bests(snapshot, metric, protocol).value[:, snapshot.panel(metric).columns(subsets)]
+    values = leading(snapshot, bests(snapshot, metric, protocol)).value[:, snapshot.panel(metric).columns(subsets)]
     present = [column[np.isfinite(column)] for column in values.T]
     best_of = [float(turn * column.max()) if column.size else None for column in present]
     median_of = [float(np.median(turn * column)) if column.size else None for column in present]
@@ -99,9 +103,21 @@ def _scored(snapshot: Snapshot, system: System, own: OwnRows, query: Mapping[str
         "standings": standings, "metric": metric, "metrics": metrics, "setting": chosen, "settings": sorted(here),
         "drawn": profile(name, labels, cells, best_of, median_of, metric),
         "drawn_caption": f"{metric} of this system on each subset, with the best and the median of the board.",
+        "rated": _rated(snapshot, system, metric, standings),
         "lines": _lines(snapshot, own, chosen, protocol),
         "scores_note": f"Protocol {protocol}. The file has every setting and protocol.",
     }  # fmt: skip
+
+
+def _rated(
+    snapshot: Snapshot, system: System, metric: str, standings: Sequence[dict[str, Any]]
+) -> dict[str, Any] | None:
+    """A codec among the others: the bitrate against the metric; None for what is no codec, or has no rate or value."""
+    rate = bitrates(snapshot).get(snapshot.places[system.slug])
+    mean = next((each["mean"].value for each in standings if each["metric"] == metric), None)
+    if system.card.kind != "codec" or rate is None or mean is None or metric.endswith("kbps"):
+        return None
+    return pareto_figure(pareto(snapshot, "kbps", metric=metric), (system.card.name, rate.kbps, mean))
 
 
 def _standing(snapshot: Snapshot, own: OwnRows, metric: str) -> dict[str, Any] | None:
@@ -111,13 +127,15 @@ def _standing(snapshot: Snapshot, own: OwnRows, metric: str) -> dict[str, Any] |
     if not places.size:
         return None
     at = int(places[0])
-    (mean,) = mean_cells(field.means, places[:1])
+    shown = snapshot.means_shown(metric, field.group).take(field.rows)
+    (mean,) = mean_cells(field.means, places[:1], shown=shown)
+    why = "an anchor, which loses nothing" if field.kinds[at] == ANCHOR else mean.reason
     return {
         "metric": metric,
         "over": field.group.title if len(field.group.subsets) > 1 else field.group.subsets[0] or "all clips",
         "setting": snapshot.lines[snapshot.panel(metric).lines[field.rows[at]]].setting,
         "mean": mean,
-        "rank": rank_cell(*field.rank_at(at), mean.reason, field.ranked),
+        "rank": rank_cell(*field.rank_at(at), why, field.among(at)),
     }
 
 
@@ -141,6 +159,21 @@ def _provenances(snapshot: Snapshot, own: OwnRows) -> list[str]:
     return [PROVENANCES[code] for code in sorted(codes) if code]
 
 
+def _codec_facts(card: SystemCard) -> list[tuple[str, str, bool]]:
+    """What the results of a codec rest on, and which version of it they are of; printed ones say nothing of it."""
+    if card.kind != "codec":
+        return []
+    standing, stated = standing_of(card.details), "isolation" in card.details
+    isolation = f"{standing.isolation}: {standing.isolation_reason}".rstrip(": ")
+    broken = "; ".join(f"{promise.name}: {promise.reason}" for promise in standing.broken)
+    return [
+        ("Version of the codec", str(card.details.get("version", "")), stated),
+        ("Isolation", isolation if stated else "", stated),
+        ("Check", f"{standing.check}: {standing.check_reason}".rstrip(": ") if stated else "", stated),
+        ("Promises broken", (broken or "none") if stated else "", stated),
+    ]
+
+
 def _facts(system: System) -> list[tuple[str, str]]:
     """What the card says; some facts are named although they are not stated."""
     card = system.card
@@ -150,8 +183,9 @@ def _facts(system: System) -> list[tuple[str, str]]:
         ("Training-free", {True: "yes", False: "no", None: ""}[card.training_free], True),
         ("Parameters", "" if card.parameters_m is None else f"{card.parameters_m:g} million", True),
         ("Real-time factor", "" if card.real_time_factor is None else f"{card.real_time_factor:g}", False),
-        ("Bit rate", "" if card.kbps is None else f"{card.kbps:g} kbps", False),
+        ("Nominal bit rate", "" if card.kbps is None else f"{card.kbps:g} kbps", False),
         ("Trained on", ", ".join(card.pretraining), True), ("Year", str(card.year or ""), False),
+        *_codec_facts(card),
         ("Citation", "" if card.citation.startswith("@") else card.citation, False),
         ("Sent first by", system.team or system.owner, True),
     ]  # fmt: skip

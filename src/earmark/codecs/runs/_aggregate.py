@@ -17,7 +17,7 @@ from earmark.calibrate.bootstrap import Counts, interval, resample, resampled_me
 from earmark.codecs import harness
 from earmark.codecs.aggregate import Summary, first_percentile, summarise
 from earmark.codecs.contract import Category, Measured
-from earmark.codecs.overall import METRICS_OF, overall, overall_of_datasets, overall_unsaturated
+from earmark.codecs.overall import DISTANCES, METRICS_OF, overall, overall_of_datasets, overall_unsaturated
 from earmark.codecs.runs._calibrate import UNSUITED
 from earmark.codecs.runs._systems import CodecSystem
 from earmark.codecs.runs.state import BLOB, ClipResult, CodecWork
@@ -28,11 +28,12 @@ from earmark.metrics.catalogue import name_of
 from earmark.runs.identity import Stage, fingerprint
 from earmark.runs.store import Entry
 from earmark.scores import Row
-from earmark.wording import counted
+from earmark.scores.spelling import at_rate, split_metric
+from earmark.wording import counted, listed
 
 AGGREGATE = Stage(
     "aggregate",
-    2,
+    3,
     libraries=("numpy", "scipy"),
     modules=(
         "calibrate/bootstrap.py",
@@ -55,17 +56,19 @@ Floats = NDArray[np.float64]
 def subset_rows(work: CodecWork, subset: PreparedSubset, system: CodecSystem) -> list[Row]:
     """Every row of one codec on one subset, but those of tasks."""
     results = list(work.results(subset, system))
+    sampling = tuple(sorted({work.rates[digest] for digest in subset.digests if digest in work.rates}))
     config, category, delay = work.config, work.categories[subset.name], work.delays[system.name]
     key = AGGREGATE.key(
         system.key,
         list(delay),
         [[clip.id, digest, known, sorted(values.items()), refused] for clip, digest, known, values, refused in results],
         [category, work.protocol, work.metrics, work.names_wanted(system), config.bootstrap, config.seed, work.jobs],
+        list(sampling),
     )
 
     def make() -> Entry:
         inputs = fingerprint(system.key, [result.digest for result in results], delay.seconds, work.protocol)[:32]
-        rows = _Rows(work, system, results, category).all()
+        rows = _Rows(work, system, results, category).all(sampling)
         return Entry({"rows": [replace(row, version=__version__, inputs=inputs).as_dict() for row in rows]})
 
     names = {"suite": config.suite, "subset": subset.name, "system": system.name}
@@ -75,14 +78,22 @@ def subset_rows(work: CodecWork, subset: PreparedSubset, system: CodecSystem) ->
 class _Rows:
     """The rows of one codec on one subset, in the order of the table."""
 
-    def __init__(self, work: CodecWork, system: CodecSystem, results: Sequence[ClipResult], category: Category) -> None:
+    def __init__(
+        self,
+        work: CodecWork,
+        system: CodecSystem,
+        results: Sequence[ClipResult],
+        category: Category,
+        metrics: Sequence[str] = (),
+    ) -> None:
         self.work, self.system, self.results, self.category = work, system, results, category
-        self.config, self.delay = work.config, work.delays[system.name]
+        self.config, self.delay, self.metrics = work.config, work.delays[system.name], metrics or work.metrics
         self.coded = [result for result in results if result.known is not None]
         self.refusals = [result.refused for result in results if result.refused is not None]
 
-    def all(self) -> list[Row]:
-        return [
+    def all(self, sampling: Sequence[int]) -> list[Row]:
+        """Every row; `sampling` are the sampling rates of the subset's clips, at each of which distances differ."""
+        rows = [
             *self._rates(),
             self._delay(),
             *self._metrics(),
@@ -91,6 +102,35 @@ class _Rows:
             *self._others(),
             *self._tokens(),
         ]
+        if len(sampling) < 2:
+            return rows
+        rows = [self._not_averaged(row, sampling) if _is_of_one_rate(row) else row for row in rows]
+        return [*rows, *(row for rate in sampling for row in self._at_rate(rate))]
+
+    def _at_rate(self, rate: int) -> Iterator[Row]:
+        """Distances and what is made of them, and the bitrate, over the clips of one sampling rate.
+
+        A clip that nobody has coded belongs to all rates: nothing says which it has.
+        """
+        known = self.work.rates
+        results = [result for result in self.results if known.get(result.digest or "", rate) == rate]
+        distances = [name for name in self.metrics if name in DISTANCES]
+        if not distances:
+            return
+        own = _Rows(self.work, self.system, results, self.category, distances)
+        for row in (*own._rates(), *own._metrics(), *own._overall(), *own._percentiles(), *own._others()):
+            if row.metric == "kbps" or _is_of_one_rate(row):
+                yield replace(row, protocol=at_rate(row.protocol, rate))
+
+    def _not_averaged(self, row: Row, sampling: Sequence[int]) -> Row:
+        if row.value is None:
+            return row
+        rates = listed(f"{rate} Hz" for rate in sampling)
+        reason = (
+            f"the clips have {len(sampling)} sampling rates ({rates}), at which distances differ and have no mean: see "
+            f"the rows of each rate, such as {at_rate(row.protocol, sampling[0])}"
+        )
+        return replace(row, value=None, low=None, high=None, n=0, status="not_applicable", reason=reason)
 
     def _measured(self, name: str) -> list[Measured]:
         """One measurement of every clip."""
@@ -109,13 +149,14 @@ class _Rows:
         known = [result.known for result in self.coded if result.known is not None]
         if not known:
             reason = self._missing() or "no clip was coded"
-            for metric in ("kbps", "encode_rtf", "decode_rtf"):
+            for metric in ("kbps", "header_kbps", "encode_rtf", "decode_rtf"):
                 yield Row(metric=metric, n=0, status=self._status(), reason=reason)
             return
         seconds = np.array([result.seconds for result in known])
         header = float(np.mean([result.header_bits for result in known])) / 1000
         apart = f"header of {header:.3g} kbit for each clip counted apart" if header else ""
         yield self._ratio("kbps", np.array([result.bits for result in known]) / 1000, seconds, apart)
+        yield self._ratio("header_kbps", np.array([result.header_bits for result in known]) / 1000, seconds, "")
         busy = f"measured with {counted(self.work.jobs, 'worker')} at work" if self.work.jobs > 1 else ""
         yield self._ratio("encode_rtf", np.array([result.encode_seconds for result in known]), seconds, busy)
         yield self._ratio("decode_rtf", np.array([result.decode_seconds for result in known]), seconds, busy)
@@ -128,7 +169,8 @@ class _Rows:
             low, high = interval((counts @ above) / (counts @ seconds))
         reason = "; ".join(filter(None, [remark, self._missing()]))
         value = float(above.sum() / seconds.sum())
-        return Row(metric=metric, value=value, low=low, high=high, n=len(seconds), reason=reason)
+        status = "incomplete" if any(refusal.status == "failed" for refusal in self.refusals) else "ok"
+        return Row(metric=metric, value=value, low=low, high=high, n=len(seconds), status=status, reason=reason)
 
     def _counts(self, n: int) -> Counts:
         return resample(np.arange(n), None, self.config.bootstrap, self.config.seed)
@@ -157,7 +199,7 @@ class _Rows:
     # --- measured ----------------------------------------------------------------------------------------------------
 
     def _metrics(self) -> Iterator[Row]:
-        for metric in self.work.metrics:
+        for metric in self.metrics:
             summary = self._summarised(f"{self.work.protocol} {metric}")
             yield self._summary_row(metric, self.work.protocol, summary)
 
@@ -167,7 +209,7 @@ class _Rows:
     def _percentiles(self) -> Iterator[Row]:
         ids = [result.clip.id for result in self.results]
         resamples = min(self.config.bootstrap, PERCENTILE_RESAMPLES)
-        for metric in self.work.metrics:
+        for metric in self.metrics:
             measured = self._measured(f"{self.work.protocol} {metric}")
             summary = first_percentile(ids, measured, metric, resamples=resamples, seed=self.config.seed)
             yield self._summary_row(f"{metric}:p1", self.work.protocol, summary)
@@ -176,14 +218,18 @@ class _Rows:
         """Without alignment, after several passes, with packets lost."""
         for name in self.work.names_wanted(self.system)[len(self.work.metrics) :]:
             protocol, metric = name.split(" ", 1)
+            if metric not in self.metrics:
+                continue
             yield self._summary_row(metric, protocol.partition("#")[0], self._summarised(name))
 
     def _overall(self) -> Iterator[Row]:
         """The overall scores of the metrics' means; the interval resamples clips, the same ones for every metric."""
         names = [metric for metric in METRICS_OF[self.category] if metric in self.work.metrics]
-        points = {metric: self._points(metric) for metric in names}
+        measured = {metric: self._measured(f"{self.work.protocol} {metric}") for metric in names}
+        points = {metric: _points(values) for metric, values in measured.items()}
         means = {metric: _mean(values) for metric, values in points.items()}
         clips = min((int(np.isfinite(values).sum()) for values in points.values()), default=0)
+        lost = sum(any(one.status == "failed" for one in clip) for clip in zip(*measured.values(), strict=True))
         for metric, combine in _OVERALLS.items():
             score = combine(means, self.category)
             low = high = None
@@ -191,18 +237,16 @@ class _Rows:
                 counts = self._counts(len(self.results))
                 resampled = {name: resampled_means(values, counts) for name, values in points.items()}
                 low, high = interval(_combined(resampled, combine, self.category))
-            reason = score.reason
+            reason, status = score.reason, score.status
             if score.value is not None and clips < len(self.results):
-                # A codec that fails on hard clips would otherwise seem better without a word.
                 reason = f"each metric over the clips that have it: {clips} of {len(self.results)} have the rarest"
+            if score.value is not None and lost:
+                # A codec that fails on hard clips would otherwise seem better.
+                reason, status = f"{lost} of {len(self.results)} clips failed; {reason}", "incomplete"
             yield Row(
                 metric=metric, protocol=self.work.protocol, value=score.value, low=low, high=high, n=clips,
-                status=score.status, reason=reason,
+                status=status, reason=reason,
             )  # fmt: skip
-
-    def _points(self, metric: str) -> Floats:
-        measured = self._measured(f"{self.work.protocol} {metric}")
-        return np.array([np.nan if result.value is None else result.value for result in measured], np.float64)
 
     # --- tokens ------------------------------------------------------------------------------------------------------
 
@@ -229,6 +273,16 @@ class _Rows:
             yield Row(metric=metric, value=value, n=len(arrays), reason=reason)
 
 
+def _is_of_one_rate(row: Row) -> bool:
+    """Whether a value means something at one sampling rate only: a distance, or a score made of distances."""
+    metric = split_metric(row.metric)[0]
+    return metric in DISTANCES or metric in _OVERALLS
+
+
+def _points(measured: Sequence[Measured]) -> Floats:
+    return np.array([np.nan if result.value is None else result.value for result in measured], np.float64)
+
+
 def _mean(points: Floats) -> float | None:
     valid = points[np.isfinite(points)]
     return float(valid.mean()) if len(valid) else None
@@ -252,7 +306,10 @@ def mean_rows(work: CodecWork, rows: Sequence[Row]) -> list[Row]:
     for category in dict.fromkeys(work.categories.values()):
         subsets = [name for name, its in work.categories.items() if its == category]
         for system in work.systems:
-            own = {(row.subset, row.metric): row for row in rows if row.system == system.name and row.subset in subsets}
+            own = {
+                (row.subset, row.metric): row for row in rows
+                if row.system == system.name and row.subset in subsets and row.protocol in ("all", work.protocol)
+            }  # fmt: skip
             made += [
                 replace(
                     row, suite=work.config.suite, subset=f"mean:{category}", system=system.name, version=__version__
@@ -268,9 +325,10 @@ def _category_rows(own: dict[tuple[str, str], Row], subsets: Sequence[str], prot
     measured = [row.value for row in rates if row.value is not None]
     over = counted(len(subsets), "subset")
     if measured:
+        status, lost = _completeness(rates)
         yield Row(
             metric="kbps", value=float(np.mean(measured)), n=sum(row.n or 0 for row in rates), inputs=inputs,
-            reason=f"mean over {counted(len(measured), 'subset')}",
+            status=status, reason=f"mean over {counted(len(measured), 'subset')}{lost}",
         )  # fmt: skip
     else:
         yield Row(metric="kbps", n=0, status=rates[0].status, reason=rates[0].reason, inputs=inputs)
@@ -280,8 +338,37 @@ def _category_rows(own: dict[tuple[str, str], Row], subsets: Sequence[str], prot
         # A codec that loses everything scores 0 without saturation, where the harmonic mean tends to.
         if score.value is None and any(row.value == 0.0 for row in parts):
             score = Measured(0.0)
+        status, lost = _completeness(parts) if score.value is not None else (score.status, "")
         yield Row(
             metric=metric, protocol=protocol, value=score.value, n=sum(row.n or 0 for row in parts), inputs=inputs,
-            status=score.status, reason=score.reason or f"harmonic mean over {over}",
+            status=status, reason=(score.reason or f"harmonic mean over {over}") + lost,
             low=parts[0].low if len(parts) == 1 else None, high=parts[0].high if len(parts) == 1 else None,
         )  # fmt: skip
+
+
+def _completeness(parts: Sequence[Row]) -> tuple[str, str]:
+    """The status of a mean, and on which subsets the codec failed, to be added to its reason."""
+    names = [row.subset for row in parts if row.status in ("incomplete", "failed")]
+    return ("incomplete", f"; the codec failed on clips of {listed(names)}") if names else ("ok", "")
+
+
+# --- tasks -----------------------------------------------------------------------------------------------------------
+
+
+def without_lost(work: CodecWork, rows: Sequence[Row]) -> list[Row]:
+    """The rows of tasks, incomplete where the codec failed on clips: a task hears only those that were coded."""
+    lost: dict[tuple[str, str], tuple[int, int]] = {}
+    for subset in work.subsets:
+        for system in work.systems:
+            refusals = (result.refused for result in work.results(subset, system))
+            failed = sum(refusal is not None and refusal.status == "failed" for refusal in refusals)
+            lost[subset.name, system.name] = failed, len(subset.clips)
+    return [_incomplete(row, *lost[row.subset, row.system]) for row in rows]
+
+
+def _incomplete(row: Row, failed: int, clips: int) -> Row:
+    if row.status != "ok" or not failed:
+        return row
+    verb = "was" if failed == 1 else "were"
+    reason = "; ".join(filter(None, [f"{failed} of {clips} clips {verb} not coded", row.reason]))
+    return replace(row, status="incomplete", reason=reason)

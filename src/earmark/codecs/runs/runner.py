@@ -25,7 +25,7 @@ from earmark.codecs._adapted import Adapted
 from earmark.codecs.cells import Confinement, Portable
 from earmark.codecs.clip_work import MOST_SECONDS
 from earmark.codecs.contract import CATEGORIES, Category, Codec, CodecCard
-from earmark.codecs.runs._aggregate import mean_rows, subset_rows
+from earmark.codecs.runs._aggregate import mean_rows, subset_rows, without_lost
 from earmark.codecs.runs._calibrate import choose_samples, known_delay
 from earmark.codecs.runs._code import code_and_measure
 from earmark.codecs.runs._listen import open_tasks, task_rows
@@ -119,7 +119,7 @@ def run_codecs(
             work = _prepare(config, cache, codecs, corpora, progress)
             code_and_measure(work)
             _stand(work)
-            scores = Scores((*_aggregate(work), *task_rows(work, tasks)))
+            scores = Scores((*_aggregate(work), *without_lost(work, task_rows(work, tasks))))
             write_results(work, path, scores)
         except EarmarkError as error:
             log.error("stopped: %s", error)

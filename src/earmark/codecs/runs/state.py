@@ -84,6 +84,12 @@ class CodecWork(Ledger):
                 samples.setdefault(digest, Sample(clip, digest, self.categories[subset.name]))
         return samples
 
+    @cached_property
+    def rates(self) -> dict[str, int]:
+        """The sampling rate of every sound that a codec has coded; known once all are done."""
+        records = (records for coded in self.coded.values() for records in coded.records.items())
+        return {digest: int(record["rate"]) for digest, record in records}
+
     def read_coded(self, system: CodecSystem) -> None:
         """Know what the cache holds of a codec's output."""
         self.coded[system.name] = read_records(self.cache, system.coded_kind)
@@ -123,8 +129,8 @@ class CodecWork(Ledger):
         unreadable = {failure.id: failure.reason for failure in subset.failures}
         for clip, digest in zip(subset.clips, subset.digests, strict=True):
             if digest is None:
-                failed = Measured.failed(unreadable.get(clip.id, "it cannot be read"))
-                yield ClipResult(clip, None, None, {}, failed)
+                unread = Measured.not_applicable(unreadable.get(clip.id, "it cannot be read"))
+                yield ClipResult(clip, None, None, {}, unread)
                 continue
             record = self.coded[system.name].records.get(digest) if system.name in self.coded else None
             refused = self.refused.get((system.name, digest))

@@ -5,24 +5,26 @@
     asterisk:en@16k               the same prompts at 16 kHz, coded once before in G.722 at 64 kbps
     asterisk:it,it-menardi        two voices of one language
     asterisk:it,it-menardi?only=digits,letters    some folders of the prompts
+    asterisk:it,it-menardi,fr,fr-armelle?only=digits&label=word    the label says the language too
 
 The label is the prompt's name (`digits/7`, `vm-goodbye`), the same in every language and for every voice; the group is
 the voice. The text is what the list of prompts says that comes with the package, where it says it without brackets. A
 prompt is spoken once by each voice. Across languages one name means other words; within one language the second voice
-reads a translation of its own, so that only the short prompts (digits, letters, days, months) are the same words.
+reads a translation of its own, so that only the short prompts (digits, letters, days, months) are the same words: with
+`label=word` a class is a prompt in one language, spoken by its voices.
 """
 
 from __future__ import annotations
 
 import gzip
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.corpora.recordings.packages import Copy, Package, locate, need
-from earmark.corpora.recordings.reading import licence_notes, split_options
-from earmark.errors import UsageError, did_you_mean
+from earmark.corpora.recordings.reading import count_notes, licence_notes, named_parts, split_options
+from earmark.errors import UsageError
 from earmark.wording import counted
 
 _SOUNDS = "usr/share/asterisk/sounds"
@@ -99,31 +101,28 @@ VOICES: dict[str, Voice] = {
               _GSM, None, 283),
     )
 }  # fmt: skip
+OPTIONS = ("only", "label")
 CORE = ("en", "es", "fr", "it", "ru")
 
 
 def voices_of(argument: str) -> list[Voice]:
     """The voices that a list such as `en,it-menardi` names; all core voices where it is empty."""
-    keys = [key.strip() for key in argument.split(",")] if argument.strip() else list(CORE)
-    for key in keys:
-        if key not in VOICES:
-            raise UsageError(
-                f"Asterisk has no voice {key!r}.{did_you_mean(key, VOICES)} Known: {', '.join(VOICES)}; several are "
-                "separated by commas."
-            )
-    return [VOICES[key] for key in dict.fromkeys(keys)]
+    return named_parts(argument, "asterisk", VOICES, "voice", CORE)
 
 
 def packages_of(argument: str) -> list[Package]:
     """What has to be on the machine for a corpus, and the lists of what is spoken."""
-    voices = voices_of(split_options(argument, "asterisk", ("only",))[0])
+    voices = voices_of(split_options(argument, "asterisk", OPTIONS)[0])
     return [*dict.fromkeys(p for voice in voices for p in (voice.package, voice.text) if p is not None)]
 
 
 def open_asterisk(argument: str = "") -> Corpus:
     """Open prompts: `en`, `en@16k`, `it,it-menardi?only=digits`. No file is decoded."""
-    keys, options = split_options(argument, "asterisk", ("only",))
+    keys, options = split_options(argument, "asterisk", OPTIONS)
     voices = voices_of(keys)
+    if options.get("label", "word") not in ("prompt", "word"):
+        raise UsageError(f"asterisk labels by prompt or word, not by {options['label']!r}.")
+    by_word = options.get("label") == "word"
     spec = f"asterisk:{argument}" if argument else "asterisk"
     copies = need([voice.package for voice in voices], spec)
     folders = tuple(name.strip().strip("/") for name in options.get("only", "").split(",") if name.strip())
@@ -135,16 +134,13 @@ def open_asterisk(argument: str = "") -> Corpus:
         found, left_out = _clips(voice, copy.content.parent, texts)
         if left_out:
             notes.append(f"{voice.key}: {counted(left_out, 'prompt')} of silence, tones or screams left out.")
-        if len(found) != voice.clips:
-            notes.append(
-                f"{voice.key}: {copy.revision} has {len(found)} prompts and the version of Debian 12 {voice.clips}: "
-                "scores cannot be compared."
-            )
+        notes += count_notes(copy, len(found), voice.clips, "prompt")
         chosen = [clip for clip in found if not folders or str(clip.label).rpartition("/")[0] in folders]
         if not chosen:
             there = sorted({str(clip.label).rpartition("/")[0] for clip in found} - {""})
             raise UsageError(f"{spec}: no prompt lies in {', '.join(folders)}; there are {', '.join(there)}.")
-        clips += chosen
+        language = voice.language.partition("-")[0]
+        clips += [replace(clip, label=f"{language}/{clip.label}") for clip in chosen] if by_word else chosen
     return Corpus(_card(spec, voices, copies), clips, tuple(notes))
 
 

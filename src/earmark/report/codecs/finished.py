@@ -12,6 +12,7 @@ from earmark._version import __version__
 from earmark.codecs.aggregate import compare
 from earmark.codecs.contract import CodecCard, Measured
 from earmark.codecs.runs.folder import clip_values, read_cards, read_codec_record
+from earmark.codecs.standing import Standing
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.report.codecs._comparison import (
     Comparison,
@@ -19,8 +20,8 @@ from earmark.report.codecs._comparison import (
     Failures,
     compare_subsets,
     compared_metrics,
+    rates_of,
     split_by_subset,
-    value_rows,
 )
 from earmark.report.codecs.text import shared_text
 from earmark.scores import Row, Scores, load_scores, merge
@@ -42,6 +43,7 @@ class Runs(NamedTuple):
     metrics: tuple[str, ...]
     records: tuple[dict[str, Any], ...]
     failed: Failures = MappingProxyType({})
+    standings: Mapping[str, Standing] = MappingProxyType({})
 
     def compared(self, metrics: Sequence[str] | None, anchor: str | None) -> list[Comparison]:
         """Every metric (or those named) of every subset that has settings to compare; UsageError for a wrong name."""
@@ -54,7 +56,10 @@ class Runs(NamedTuple):
                     f"There is no {name} to compare by: two settings must have a value.{did_you_mean(name, known)} "
                     f"Known here: {', '.join(known) or 'none'}."
                 )
-        found = compare_subsets(self.scores, self.cards, self.datasets, self.failed, metrics=metrics, anchor=anchor)
+        found = compare_subsets(
+            self.scores, self.cards, self.datasets, self.failed, standings=self.standings, metrics=metrics,
+            anchor=anchor,
+        )  # fmt: skip
         return [comparison for comparisons in found.values() for comparison in comparisons]
 
 
@@ -73,18 +78,20 @@ def open_runs(places: Sequence[str | Path], scores: Scores | None = None) -> Run
     datasets: dict[str, Dataset] = {}
     cards: dict[str, CodecCard] = {}
     failed: dict[str, dict[str, Any]] = {}
+    standings: dict[str, Standing] = {}
     for place, record in zip(folders, records, strict=True):
         for given in record["datasets"]:
             dataset = Dataset(**given)
             if datasets.setdefault(dataset.subset, dataset).digest != dataset.digest:
                 raise InputError(f"{place}: its {dataset.subset} holds other sounds than that of the runs before it.")
         cards |= read_cards(record)
+        standings |= {codec["card"]["name"]: Standing.of(codec.get("standing")) for codec in record["codecs"]}
         for subset, codecs in record.get("failed", {}).items():
             failed.setdefault(subset, {}).update(codecs)
     if scores is None:
         scores = merge(*(load_scores(place / "scores.csv") for place in folders), on_conflict="last")
     metrics = tuple(dict.fromkeys(metric for record in records for metric in record["metrics"]))
-    return Runs(folders, scores, cards, tuple(datasets.values()), protocols.pop(), metrics, records, failed)
+    return Runs(folders, scores, cards, tuple(datasets.values()), protocols.pop(), metrics, records, failed, standings)
 
 
 def differences(runs: Runs, metrics: Sequence[str] | None = None) -> list[Difference]:
@@ -98,7 +105,7 @@ def differences(runs: Runs, metrics: Sequence[str] | None = None) -> list[Differ
             for subset, system, clip, value in clip_values(place, metric):
                 values.setdefault(subset, {}).setdefault(system, {})[clip] = value
         for subset, systems in values.items():
-            rates = {name: row.value or 0.0 for name, row in value_rows(runs.scores, subset, "kbps", "all").items()}
+            rates = {name: row.value or 0.0 for name, row in rates_of(runs.scores, subset).items()}
             for one, other in _alike(rates, runs.cards):
                 if one not in systems or other not in systems:
                     continue

@@ -23,9 +23,10 @@ from earmark.report.codecs._comparison import (
     Failed,
     Heard,
     WorstClip,
+    apart,
     compare_settings,
     failing,
-    value_rows,
+    rates_of,
 )
 from earmark.report.codecs.finished import Runs, differences, open_runs
 from earmark.report.codecs.page import write_codecs
@@ -83,6 +84,7 @@ def gather(
         worst=_worst(runs, sounds),
         failures=[Failed(**one) for one in _missing(runs)],
         failed=runs.failed,
+        standings=runs.standings,
         versions=record["versions"],
         notes=[note for one in runs.records for note in one["notes"]],
         settings=_settings(runs),
@@ -135,7 +137,7 @@ def _worst(runs: Runs, sounds: _Sounds) -> list[WorstClip]:
 
 def _chosen(runs: Runs, dataset: Dataset, values: dict[str, Any], wanted: int) -> list[str]:
     """Codecs to listen to: those that no other beats, spread over the rates; others where these are too few."""
-    left_out = failing(runs.failed, dataset, "overall")
+    left_out = apart(runs.standings, runs.cards) | failing(runs.failed, dataset, "overall")
     overall = compare_settings(
         runs.scores, runs.cards, dataset.subset, "overall", protocol=runs.protocol, left_out=left_out
     )
@@ -143,7 +145,7 @@ def _chosen(runs: Runs, dataset: Dataset, values: dict[str, Any], wanted: int) -
     front = [point.system for point in overall.front if point.system in lossy]
     if len(front) > wanted:
         front = [front[place] for place in np.linspace(0, len(front) - 1, wanted).round().astype(int)]
-    rates = value_rows(runs.scores, dataset.subset, "kbps", "all")
+    rates = rates_of(runs.scores, dataset.subset)
     others = sorted((name for name in lossy if name not in front), key=lambda name: rates[name].value or 0.0)
     chosen = [*front, *others[: max(0, wanted - len(front))]]
     return sorted(chosen, key=lambda name: rates[name].value or 0.0)

@@ -11,14 +11,16 @@ from earmark.report._audio_player import Sound, cut
 from earmark.report.codecs import _tables as tables
 from earmark.report.codecs._comparison import (
     LADDER,
+    MEASURED,
     CodecReport,
     Comparison,
     WorstClip,
+    apart,
     best_below,
     compare_subsets,
     split_by_subset,
 )
-from earmark.report.codecs.text import left_out_text, shown_value
+from earmark.report.codecs.text import left_out_text, shown_value, total_failures
 from earmark.report.correlations import metric_correlations
 from earmark.report.figures._heatmaps import correlation_map
 from earmark.report.figures.codecs import Line, difference_png, rate_distortion, steps
@@ -41,7 +43,9 @@ def render_codecs(report: CodecReport) -> str:
     """The page as HTML text: the same report gives the same text."""
     library()
     of_subset = split_by_subset(report.scores)
-    compared = compare_subsets(report.scores, report.cards, report.datasets, report.failed)
+    compared = compare_subsets(
+        report.scores, report.cards, report.datasets, report.failed, standings=report.standings
+    )  # fmt: skip
     found = {dataset.subset: compared.get(dataset.subset, []) for dataset in report.datasets}
     families = len({card.family for card in report.cards.values()})
     meta = (
@@ -51,6 +55,7 @@ def render_codecs(report: CodecReport) -> str:
     header = tag("header", tag("h1", report.title), paragraph(meta, class_="meta"))
     parts = [
         section("answer", "Who keeps most, at which rate", *_answers(report, found)),
+        tables.standings(report),
         section("curves", "Rate against what is kept", *_curves(report, found)),
         section("table", "Every setting", *tables.settings(report, of_subset)),
         tables.tasks(report, of_subset),
@@ -73,34 +78,50 @@ def _described(dataset: Dataset) -> str:
 
 
 def _answers(report: CodecReport, found: dict[str, list[Comparison]]) -> Iterator[Html]:
+    lost = total_failures(report.scores, report.cards)
+    if lost:
+        yield bullets([tag("b", line) for line in lost.splitlines()])
+    others = apart(report.standings, report.cards)
+    if others:
+        yield paragraph("Not ranked with the others, because of what their results rest on:")
+        yield bullets(f"{name}: {why.reason}." for name, why in others.items())
     said = False
     for subset, comparisons in found.items():
-        overall = next((one for one in comparisons if one.metric in ("overall", "pesq")), None)
-        if overall is None or not overall.points:
-            continue
-        said = True
-        yield paragraph(*_sentence(report, subset, overall))
-        if overall.left_out:
-            yield paragraph(f"{left_out_text(overall)}.")
-        yield _ladder(subset, comparisons)
+        for protocol in dict.fromkeys(one.protocol for one in comparisons):
+            own = [one for one in comparisons if one.protocol == protocol]
+            leading = next((one for one in own if one.metric in ("overall", "pesq")), None)
+            if leading is None or not leading.points:
+                continue
+            said = True
+            yield paragraph(*_sentence(subset, leading))
+            lines = left_out_text(leading, [name for name, why in leading.left_out.items() if others.get(name) == why])
+            if lines:
+                yield bullets(f"{line}." for line in lines.splitlines())
+            yield _ladder(_place(subset, leading), own)
     if not said:
         yield paragraph("Nothing could be compared: fewer than two settings have a value and a rate.")
     if report.notes:
         yield bullets(report.notes, class_="quiet")
 
 
-def _sentence(report: CodecReport, subset: str, found: Comparison) -> Iterator[Html | str]:
+def _place(subset: str, found: Comparison) -> str:
+    """The subset, and which of its clips where they are of one sampling rate."""
+    rate = found.protocol.partition("@")[2]
+    return f"{subset}, clips at {int(rate):,} Hz" if rate else subset
+
+
+def _sentence(subset: str, found: Comparison) -> Iterator[Html | str]:
     """The best that loses something, what it costs, and who is on the front."""
     sign = 1 if found.higher_is_better else -1
-    lossy = [point for point in found.whole if not report.cards[point.system].lossless]
-    if not lossy:
+    yield f"On {_place(subset, found)}, "
+    if not found.ranked:
+        yield "no codec that loses something can be ranked."
         return
-    best = max(lossy, key=lambda point: sign * point.value)
-    yield f"On {subset}, "
+    best = max(found.ranked, key=lambda point: sign * point.value)
     yield tag("b", best.system)
     yield f" has the best {found.metric} of the codecs that lose something: {shown_value(best.value, found.metric)}"
     yield f" at {best.kbps:.1f} kbps. "
-    front = [point.system for point in found.front if not report.cards[point.system].lossless]
+    front = [point.system for point in found.front]
     if len(front) > 1:
         yield f"No other setting is better at the same rate or lower than {listed(front)}."
 
@@ -137,7 +158,8 @@ def _curves(report: CodecReport, found: dict[str, list[Comparison]]) -> Iterator
         )
         caption = (
             f"{_described(dataset)}. Settings of a family are joined; bars are 95 % intervals over clips; the dotted "
-            "line is the best that is reached at each rate. ↑ more is better, ↓ less is."
+            "line is the best that is reached at each rate. Long dashes, with their interval as a band, are anchors "
+            "that lose nothing; hollow marks are not ranked. ↑ more is better, ↓ less is."
         )
         yield drawing(picture, caption, wide=len(drawn) > 1)
 
@@ -175,10 +197,10 @@ def _agreement(report: CodecReport) -> Html | None:
 
 def _panels(scores: Scores, kind: str, protocol: str) -> dict[str, list[Line]]:
     found: dict[str, dict[str, dict[float, Row]]] = {}
-    own = [row for row in scores if row.status == "ok"]
+    own = [row for row in scores if row.status in MEASURED]
     for row in own:
         name, _, amount = row.protocol.partition(":")
-        if name == kind:
+        if name == kind and "@" not in amount:
             found.setdefault(row.metric, {}).setdefault(row.system, {})[float(amount)] = row
     if kind == "loss":  # nothing lost is where the curve begins
         for row in own:
@@ -238,14 +260,18 @@ def _worst_clip(clip: WorstClip, room: int) -> Html:
 # --- how it was measured ---------------------------------------------------------------------------------------------
 
 _COMMON = (
-    "The rate is counted: bits of the payload over seconds of sound. What a decoder is told once (a header) is counted "
-    "apart. Names say the nominal rate.",
+    "The rate is counted: bits of the payload over seconds of sound. What a decoder is told once (a header) is shown "
+    "beside it where there is any. Names say the nominal rate.",
     "Clips are resampled to the codec's rate and back, so band limits are part of the result.",
     "Each codec has one delay, declared on its card or calibrated on several clips, which is taken out of every clip. "
     "No clip is aligned by itself.",
     "Metrics are means over the clips that have a value; intervals are the middle 95 % of resamples of the clips. For "
     "content identity and fidelity, where clips are neighbours of each other, they are left out in both roles "
     "instead. A value that cannot be measured is not a number: it is counted as not applicable or failed.",
+    "A codec that failed on a clip is not ranked on that subset: a mean without the hard clips would win by failing, "
+    "and to leave them out for all codecs would let one choose where it is compared.",
+    "Distances have windows in samples, so that clips of several sampling rates have a distance, and an overall score, "
+    "at each rate and none together.",
     "overall is the published score of Codec-SUPERB: the harmonic mean of (PESQ + 0.5) / 5, STOI, F0 correlation and "
     "sigmoid(1/d) of the distances, as far as they belong to the category. It saturates at low quality; "
     "overall_unsaturated does not.",
@@ -262,9 +288,11 @@ def _explained(report: CodecReport) -> Iterator[Html]:
     cards = []
     for card in report.cards.values():
         causal = "" if card.causal is None else "yes" if card.causal else "no"
-        cards.append([card.name, card.title, str(card.rate), causal, card.licence, card.citation, card.notes])
-    heads = ["codec", "what it is", "Hz", "causal", "licence", "citation", "notes"]
-    yield folded("The codecs", table(heads, cards, left=2, words=4))
+        cards.append(
+            [card.name, card.title, card.version, str(card.rate), causal, card.licence, card.citation, card.notes]
+        )
+    heads = ["codec", "what it is", "version", "Hz", "causal", "licence", "citation", "notes"]
+    yield folded("The codecs", table(heads, cards, left=3, words=4))
     datasets = [
         [one.subset, one.category, str(one.clips), f"{one.seconds:.0f}", tag("span", one.digest[:16], class_="hash")]
         for one in report.datasets

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.codecs.rate_distortion import Point
 from earmark.report.codecs._comparison import Comparison
 from earmark.report.figures import style
 from earmark.report.metric_text import facts
@@ -17,6 +18,7 @@ from earmark.scores import Row
 _RANGE = 24.0  # dB: where the colours of a difference end
 _COLUMNS = 3
 _TIMES, _BANDS = 260, 96
+_TICKS = 9  # more rates than this would touch each other
 
 
 def rate_distortion(found: Sequence[Comparison]) -> Any:
@@ -55,34 +57,56 @@ def _looks(families: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 def _panel(axes: Any, found: Comparison, looks: Mapping[str, tuple[str, str]]) -> None:
     scale = 100 if facts(found.metric).percent else 1
-    front = [point for point in found.front if point.family not in found.lossless]
     axes.step(
-        [point.kbps for point in front], [scale * point.value for point in front], where="post", color=style.MUTED,
-        linewidth=0.8, linestyle=(0, (2, 2)), zorder=1, label="best at that rate",
+        [point.kbps for point in found.front], [scale * point.value for point in found.front], where="post",
+        color=style.MUTED, linewidth=0.8, linestyle=(0, (2, 2)), zorder=1, label="best at that rate",
     )  # fmt: skip
+    ranked = {point.system for point in found.ranked}
     for family, curve in found.curves.items():
         colour, marker = looks[family]
-        if family in found.lossless:  # an anchor: the height counts, and its rate would crowd the others out
-            axes.axhline(scale * curve.values[0], color=colour, linewidth=1.0, linestyle=(0, (6, 3)), zorder=2,
-                         label=f"{style.name_of(family, 16)} ({curve.kbps[0]:.0f} kbps)")  # fmt: skip
-            continue
-        rows = [found.rows[point.system] for point in curve.points]
-        values = scale * curve.values
-        axes.errorbar(
-            curve.kbps, values, yerr=_bars(rows, scale), color=colour, marker=marker, markersize=4.2, linewidth=1.2,
-            elinewidth=0.8, capsize=0, markeredgecolor=style.PAPER, markeredgewidth=0.5, zorder=3,
-            label=style.name_of(family, 16),
-        )  # fmt: skip
+        shared = {"markersize": 4.2, "elinewidth": 0.8, "capsize": 0, "zorder": 3, "color": colour, "marker": marker}
+        for point in curve.points:
+            if point.system in found.anchors:
+                _anchor(axes, found.rows[point.system], point, colour, scale)
+        joined = [point for point in curve.points if point.system in ranked]
+        others = [point for point in curve.points if point.system in found.left_out]
+        if joined:
+            axes.errorbar(
+                *_drawn(joined, found, scale), linewidth=1.2, markeredgecolor=style.PAPER, markeredgewidth=0.5,
+                label=style.name_of(family, 16), **shared,
+            )  # fmt: skip
+        if others:  # hollow, and joined to nothing: they are not ranked
+            axes.errorbar(
+                *_drawn(others, found, scale), linestyle="none", markerfacecolor=style.PAPER, markeredgecolor=colour,
+                label=f"{style.name_of(family, 16)}, not ranked", **shared,
+            )  # fmt: skip
     axes.set_xscale("log", base=2)
     low, high = axes.get_xlim()
-    ticks = [rate for rate in (0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024) if low <= rate <= high]
-    axes.set_xticks(ticks, [f"{rate:g}" for rate in ticks])
+    octaves = [power for power in range(-8, 13) if low <= 2.0**power <= high]
+    ticks = [2.0**power for power in octaves if power % (1 + len(octaves) // _TICKS) == 0]
+    axes.set_xticks(ticks, [f"{rate:.2g}" if rate < 1 else f"{rate:g}" for rate in ticks])
     axes.minorticks_off()
     axes.set_xlabel("kbps, counted")
     arrow = "↑" if found.higher_is_better else "↓"
-    protocol = "" if found.protocol in ("all", "reference") else f", {found.protocol}"
+    name, _, rate = found.protocol.partition("@")
+    protocol = "" if name in ("all", "reference") else f", {name}"
+    protocol += f", clips at {int(rate):,} Hz" if rate else ""
     axes.set_title(f"{style.axis_title(found.metric)}{protocol} {arrow}", color=style.INK)
     style.grid(axes)
+
+
+def _drawn(points: Sequence[Point], found: Comparison, scale: float) -> tuple[list[float], list[float], Any]:
+    """Rates, values and bars of some settings."""
+    bars = _bars([found.rows[point.system] for point in points], scale)
+    return [point.kbps for point in points], [scale * point.value for point in points], bars
+
+
+def _anchor(axes: Any, row: Row, point: Point, colour: str, scale: float) -> None:
+    """What loses nothing as a line with its interval: the height counts, its rate would crowd the others out."""
+    label = f"{style.name_of(point.system, 16)}, lossless"
+    axes.axhline(scale * point.value, color=colour, linewidth=1.0, linestyle=(0, (6, 3)), zorder=2, label=label)
+    if row.low is not None and row.high is not None and row.low < row.high:
+        axes.axhspan(scale * row.low, scale * row.high, color=colour, alpha=0.12, linewidth=0, zorder=0)
 
 
 def _bars(rows: Sequence[Row], scale: float) -> NDArray[np.float64]:

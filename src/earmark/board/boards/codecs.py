@@ -1,0 +1,131 @@
+"""What is special about codecs on a board: who is ranked with whom, and which of their rows rest on the same clips.
+
+The definition is that of `earmark.codecs.ranking`, from what their cards say. Printed results are ranked as they are:
+a paper says how they were measured, and they have a badge of their own. Of two submissions the board does not know the
+clips one by one, only how many there were; so a row that rests on fewer clips than most codecs have there, or a codec
+that coded another number of clips than most, is incomplete: whoever leaves clips out gains nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from earmark.analysis.ranks import RankIntervals, rank_intervals
+from earmark.board.boards.panels import INCOMPLETE, OK, PROVENANCES, Floats, Line, Panel
+from earmark.board.records import System
+from earmark.codecs.ranking import KINDS, kind_of, standing_of
+from earmark.submissions import SystemCard
+
+RANKED = ""
+"""The kind of all that is ranked first: codecs that were isolated, printed results, and systems of other kinds."""
+ANCHOR = "anchor"
+ORDER = (RANKED, *KINDS[1:], ANCHOR)
+_PRINTED = PROVENANCES.index("printed")
+_OF_THE_CODEC = ("delay_ms",)
+"""Metrics that are measured on a few clips and belong to the codec."""
+
+
+def kinds_of(systems: Sequence[System], lines: Sequence[Line], panels: Iterable[Panel]) -> tuple[str, ...]:
+    """The kind of each system: one of `ORDER`."""
+    measured: set[int] = set()  # systems that somebody sent a value of, which no paper printed
+    for panel in panels:
+        sent = (panel.provenance != _PRINTED) & (panel.status == OK) | (panel.status == INCOMPLETE)
+        measured |= {lines[number].system for number in panel.lines[sent.any(axis=1)].tolist()}
+    return tuple(_kind(system.card, place in measured) for place, system in enumerate(systems))
+
+
+def is_anchor(card: SystemCard) -> bool:
+    """Whether a codec loses nothing, as its card says."""
+    return card.kind == "codec" and card.details.get("lossless") is True
+
+
+def _kind(card: SystemCard, measured: bool) -> str:
+    if is_anchor(card):
+        return ANCHOR
+    if card.kind != "codec" or not measured:
+        return RANKED
+    kind = kind_of(standing_of(card.details))
+    return RANKED if kind == KINDS[0] else kind
+
+
+def ranks_by_kind(values: Floats, error: Floats, kinds: Sequence[str]) -> RankIntervals:
+    """Ranks among the lines of each kind; anchors have none. What the intervals rest on is said of the first kind."""
+    rank, low, high = (np.zeros(len(values), np.int64) for _ in range(3))
+    first: RankIntervals | None = None
+    for kind in ORDER[:-1]:
+        own = np.flatnonzero([kind == other for other in kinds])
+        if not own.size:
+            continue
+        among = rank_intervals(values[own], error[own])
+        rank[own], low[own], high[own] = among.rank, among.low, among.high
+        first = first or (among if among.rank.any() else None)
+    return RankIntervals(rank, low, high, first.source if first else "", first.told_apart if first else 0.0)
+
+
+# --- the same clips --------------------------------------------------------------------------------------------------
+
+
+def on_same_clips(panel: Panel, systems: Sequence[System], lines: Sequence[Line], rates: Panel | None) -> Panel:
+    """The panel with rows of codecs that rest on other clips than most as incomplete. `rates` is the panel of kbps."""
+    if panel.metric in _OF_THE_CODEC:
+        return panel
+    own = list(_codec_cells(panel, systems, lines))
+    if not own:
+        return panel
+    coded = {} if rates is None else _coded(rates, systems, lines)
+    usual_coded = {subset: _usual(counts.values()) for subset, counts in coded.items()}
+    counts: dict[tuple[str, int], list[int]] = {}
+    for row, column in own:
+        counts.setdefault((lines[panel.lines[row]].protocol, column), []).append(int(panel.n[row, column]))
+    usual = {key: _usual(some) for key, some in counts.items()}
+    status, reasons = panel.status.copy(), dict(panel.reasons)
+    for row, column in own:
+        line, subset, n = lines[panel.lines[row]], panel.subsets[column], int(panel.n[row, column])
+        clips = coded.get(subset, {}).get(line.system)
+        said = ""
+        if clips is not None and clips != usual_coded[subset]:
+            said = f"it coded {clips} clips, where most codecs coded {usual_coded[subset]}"
+        elif n < usual[line.protocol, column]:
+            said = f"it rests on {n} clips, where most codecs have {usual[line.protocol, column]}"
+        if said:
+            status[row, column] = INCOMPLETE
+            reasons[row, column] = "; ".join(filter(None, [said, panel.reasons.get((row, column), "")]))
+    return replace(panel, status=status, reasons=reasons)
+
+
+def _codec_cells(panel: Panel, systems: Sequence[System], lines: Sequence[Line]) -> Iterator[tuple[int, int]]:
+    """The cells of codecs that count, were not printed and say on how many clips they rest."""
+    codec = np.array([systems[lines[number].system].card.kind == "codec" for number in panel.lines.tolist()], bool)
+    there = (panel.status == OK) & (panel.provenance != _PRINTED) & (panel.n >= 0) & codec[:, None]
+    yield from ((row, column) for row, column in np.argwhere(there).tolist())
+
+
+def _coded(rates: Panel, systems: Sequence[System], lines: Sequence[Line]) -> dict[str, dict[int, int]]:
+    """On each subset, how many clips each codec coded; what failed is not among them."""
+    coded: dict[str, dict[int, int]] = {}
+    for row, column in _codec_cells(rates, systems, lines):
+        line = lines[rates.lines[row]]
+        if line.protocol == "all":
+            coded.setdefault(rates.subsets[column], {})[line.system] = int(rates.n[row, column])
+    return coded
+
+
+def _usual(counts: Iterable[int]) -> int:
+    """The count that most have; of two that as many have, the larger."""
+    often = Counter(counts)
+    return max(often, key=lambda count: (often[count], count))
+
+
+def rates_of(panel: Panel, lines: Sequence[Line]) -> Mapping[int, float]:
+    """The bitrate of each system as it was measured: the mean over its subsets, clips that failed left out."""
+    values: dict[int, list[float]] = {}
+    there = np.isfinite(panel.value) & ((panel.status == OK) | (panel.status == INCOMPLETE))
+    for row, number in enumerate(panel.lines.tolist()):
+        if "@" not in lines[number].protocol:
+            single = [place for place, name in enumerate(panel.subsets) if not name.startswith("mean")]
+            values.setdefault(lines[number].system, []).extend(panel.value[row, single][there[row, single]].tolist())
+    return {system: float(np.mean(some)) for system, some in values.items() if some}
