@@ -41,6 +41,8 @@ EXTRACTORS: list[dict[str, Any]] = [
     {"name": "mfcc"},
     {"name": "speech_embedding"},
     {"name": "efficientword"},
+    {"name": "moonshine"},
+    {"name": "moonshine:base"},
     {"name": "resemblyzer"},
     {"name": "birdnet"},
     {"name": "opensmile", "distances": ["cosine", "spearman"]},
