@@ -24,7 +24,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with both files below it and a few sounds, as somebody else would have them."""
     (tmp_path / "mine").mkdir()
-    for name in ("my_extractor.py", "my_codec.py", "my_metric.py"):
+    for name in ("my_extractor.py", "my_codec.py", "my_metric.py", "my_tokenizer.py"):
         shutil.copy(EXAMPLES / name, tmp_path / "mine" / name)
         monkeypatch.delitem(sys.modules, name.removesuffix(".py"), raising=False)
     monkeypatch.chdir(tmp_path)
@@ -39,12 +39,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["my_extractor.py", "my_codec.py", "my_metric.py"])
+@pytest.mark.parametrize("name", ["my_extractor.py", "my_codec.py", "my_metric.py", "my_tokenizer.py"])
 def test_an_example_is_short(name: str) -> None:
-    assert len((EXAMPLES / name).read_text("utf-8").splitlines()) < 30
+    assert len((EXAMPLES / name).read_text("utf-8").splitlines()) < 35
 
 
-@pytest.mark.parametrize("spec", ["mine/my_extractor.py:BandEnergies", "mine/my_codec.py:EightBits"])
+@pytest.mark.parametrize(
+    "spec", ["mine/my_extractor.py:BandEnergies", "mine/my_codec.py:EightBits", "mine/my_tokenizer.py:LoudBands"]
+)
 def test_an_example_passes_every_check(folder: Path, spec: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", spec, "--json"]) == 0
     assert {result["status"] for result in json.loads(capsys.readouterr().out)} == {"pass"}
@@ -62,6 +64,28 @@ def test_a_codec_runs_from_its_file(folder: Path, capsys: pytest.CaptureFixture[
     words = ["--corpus", "sounds", "--category", "audio", "--metrics", "si_sdr", "--into", "run", "--quiet"]
     assert main(["codec", "run", "--codecs", "mine/my_codec.py:EightBits", *words]) == 0
     assert "eight_bits@64" in capsys.readouterr().out
+
+
+def test_a_tokenizer_runs_from_its_file_as_codec_and_as_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [
+        "--corpus",
+        "sounds",
+        "--category",
+        "audio",
+        "--metrics",
+        "si_sdr",
+        "--into",
+        "codec",
+        "--quiet",
+        "--no-report",
+    ]
+    assert main(["codec", "run", "--codecs", "mine/my_tokenizer.py:LoudBands", *words]) == 0
+    assert "loud_bands@0.45" in capsys.readouterr().out
+    words = ["--corpus", "sounds", "--metrics", "P@1", "--into", "run", "--quiet"]
+    assert main(["run", "--extractor", "mine/my_tokenizer.py:LoudBands", *words]) == 0
+    with (folder / "run" / "scores.csv").open(newline="") as stream:
+        rows = [row for row in csv.DictReader(stream) if row["metric"] == "P@1" and row["subset"] != "mean"]
+    assert {float(row["value"]) for row in rows} == {1.0}
 
 
 def test_a_file_that_another_module_hides_is_told(folder: Path) -> None:

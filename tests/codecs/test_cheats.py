@@ -13,7 +13,7 @@ from tests.codecs.sounds import voice
 
 import earmark
 from earmark.codecs.catalogue import open_codec
-from earmark.codecs.cells import Confinement, close_cells, isolated
+from earmark.codecs.cells import Confinement, close_cells, covering, isolated
 from earmark.codecs.harness import round_trip
 from earmark.isolation import support
 
@@ -142,3 +142,10 @@ def test_a_run_with_cheats_says_what_they_are_worth(tmp_path):
     details = {system["name"]: system["details"] for system in sent["systems"]}
     assert details["cheat-tmp"]["check"] == "failed"
     assert details["opus@12"]["isolation"] == "full"
+
+
+def test_clips_are_covered_by_few_folders_and_singly_where_the_folder_is_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    files = [str(tmp_path / "corpus" / f"class{number}" / "a.wav") for number in range(500)]
+    assert covering(files) == (str(tmp_path / "corpus"),)
+    assert covering([*files[:2], "b.wav"]) == (*(str(Path(file).parent) for file in files[:2]), str(tmp_path / "b.wav"))

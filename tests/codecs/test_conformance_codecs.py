@@ -249,9 +249,14 @@ def test_the_command_outlives_a_codec_that_ends_its_process(
         "class Half:\n"
         "    def encode(self, waveform):\n"
         "        return b''\n"
+        "class OtherHalf:\n"
+        "    def decode(self, data):\n"
+        "        return data\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     assert main(["check", "fleeting:MyCodec"]) == 1
-    assert "encode did not return: its process ended (exit code 3)" in capsys.readouterr().out
-    assert main(["check", "fleeting:Half"]) == 2
-    assert "fleeting:Half has no `decode`: a codec has `encode` and `decode`." in capsys.readouterr().err
+    assert "decode did not return: its process ended (exit code 3)" in capsys.readouterr().out
+    assert main(["check", "fleeting:Half"]) == 1
+    assert "there is no decode, and encode returned packets" in capsys.readouterr().out
+    assert main(["check", "fleeting:OtherHalf"]) == 2
+    assert "fleeting:OtherHalf has no `encode`: a codec has `encode` and `decode`." in capsys.readouterr().err

@@ -14,6 +14,7 @@ from tests.codecs.promise_toys import RATE
 from tests.codecs.sounds import voice
 
 import earmark
+from earmark.cli import main
 from earmark.codecs import harness
 from earmark.codecs.catalogue import open_codec
 from earmark.codecs.harness import round_trip
@@ -151,3 +152,10 @@ def test_a_file_outside_of_what_is_readable_is_named_with_the_remedy(clips, tmp_
     _, _, record = run(clips, ["Weighted"])
     assert record["missing"][0]["clips"] == len(SOUNDS)
     assert "gain.txt" in record["missing"][0]["reason"]
+
+
+def test_a_hang_fails_the_check_that_met_it_and_the_others_go_on(capsys):
+    assert main(["check", f"{HERE}:Troubled", "--clip-timeout", "4", "--json"]) == 1
+    findings = {finding["name"]: finding for finding in json.loads(capsys.readouterr().out)}
+    assert "longer than 4 s" in findings["full_scale"]["sentence"]
+    assert [name for name in findings if findings[name]["status"] == "fail"] == ["full_scale"]

@@ -2,7 +2,8 @@
 
 NAME is an import path such as mypackage.mymodule:MyModel (the current folder counts), a model in another format such as
 onnx:model.onnx, a registered name, or a setting of a codec such as opus@12. What has `encode` and `decode` is a codec:
-its two halves run in processes that share only the payload, and a call that takes too long fails its check.
+its two halves run in processes that share only the payload, and a call that takes too long fails its check. What has
+`encode` alone is a tokenizer, of which rate and tokens are checked.
 The exit code is 1 if a check fails; warnings do not count, and checks that an earlier failure leaves nothing to find
 are skipped.
 """
@@ -68,12 +69,14 @@ def _check(args: argparse.Namespace) -> list[CheckResult]:
     offered = confinement.support()
     status: Status = "pass" if offered.level == "full" else "warn"
     said = "Encoder and decoder ran in processes that share only the payload."
+    if codec.card.encode_only:
+        said = "It ran in a process of its own."
     sentence = said if offered.level == "full" else f"Isolation was {offered.level}: {offered.reason}."
     return [*results, CheckResult("isolation", status, sentence)]
 
 
 def _is_codec(spec: str) -> bool:
-    """Whether a spelling is a codec's: one of the list, or an import path to something that encodes and decodes."""
+    """Whether a spelling is a codec's: one of the list, or an import path to something that encodes."""
     from earmark.codecs import catalogue
 
     parsed = parse_spec(spec)
@@ -84,7 +87,7 @@ def _is_codec(spec: str) -> bool:
     if parsed.argument is None:
         return False
     thing = load_path(parsed.path, "extractor or codec")
-    lacking = [name for name in ("encode", "decode") if not callable(getattr(thing, name, None))]
-    if len(lacking) == 1 and not hasattr(thing, "extract"):
-        raise UsageError(f"{spec} has no `{lacking[0]}`: a codec has `encode` and `decode`.")
-    return not lacking
+    encodes, decodes, extracts = (callable(getattr(thing, name, None)) for name in ("encode", "decode", "extract"))
+    if decodes and not encodes and not extracts:
+        raise UsageError(f"{spec} has no `encode`: a codec has `encode` and `decode`.")
+    return encodes and (decodes or not extracts)

@@ -1,19 +1,21 @@
 """A stranger's codec in Earmark's shape: a card with defaults, and whatever `encode` returns made into Coded.
 
 `encode` may return Coded, bytes, a list of bytes (packets), or whole numbers [codebooks, frames] or [frames] (tokens);
-`decode` is given the same kind. An instance that has encoded nothing yet encodes a second of noise to find out which.
+`decode` is given the same kind. What has no `decode` is a tokenizer that only encodes, and must return tokens. An
+instance that has encoded nothing yet encodes a second of noise to find out which.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from earmark.cards import Adapter
-from earmark.codecs.contract import CodecCard, CodecFailure, Coded, Waveform
+from earmark.codecs.contract import ENCODE_ONLY, CodecCard, CodecFailure, Coded, Waveform
 from earmark.extractors.contract import as_array
 
 
@@ -24,14 +26,24 @@ class Adapted(Adapter[CodecCard]):
 
     def __init__(self, model: Any, name: str = "") -> None:
         super().__init__(model, name)
+        if not callable(getattr(model, "decode", None)):
+            self.card = replace(self.card, encode_only=True)
         self._kind: str | None = None
 
     def encode(self, waveform: Waveform) -> Coded:
         answer = self.model.encode(waveform)
         self._kind = _kind_of(answer)
-        return _as_coded(answer, self._kind, len(waveform), self.card.name)
+        coded = _as_coded(answer, self._kind, len(waveform), self.card.name)
+        if self.card.encode_only and coded.tokens is None:
+            raise CodecFailure(
+                f"{self.card.name}: there is no decode, and encode returned packets: return tokens "
+                "[codebooks, frames], or give it decode."
+            )
+        return coded
 
     def decode(self, coded: Coded) -> Waveform:
+        if self.card.encode_only:
+            raise CodecFailure(f"{self.card.name}: {ENCODE_ONLY}.")
         return _waveform(self.model.decode(_as_given(coded, self.kind)))
 
     @property

@@ -27,9 +27,9 @@ FAMILIES: Registry[Callable[..., Codec]] = Registry(
     "codec",
     "earmark.codecs",
     {**classical.FACTORIES, **neural.FACTORIES},
-    methods=("encode", "decode"),
+    methods=("encode",),
     shape="a codec with `encode` and `decode`",
-    remedy="`encode` and `decode`: give it both",
+    remedy="`encode`: give it that, and `decode` unless it only makes tokens",
     options="options",
 )
 """Makers of families; plug-ins add codecs of their own under the entry points `earmark.codecs`."""

@@ -17,6 +17,7 @@ import functools
 import hashlib
 import os
 import pickle
+import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -288,6 +289,26 @@ def describe(spec: str, confinement: Confinement, rooms: Iterable[str]) -> Descr
         except (CellFailure, CellDied, CellOverdue):
             pass  # the clips will say what is wrong with it
     return Description(card_from(reply.head["card"]), str(reply.head["reads"]), tuple(sorted(files)))
+
+
+_MOST_COVERED = 200
+
+
+def covering(files: Iterable[str]) -> tuple[str, ...]:
+    """A few folders that hold the files; those in a folder from which Python or a codec may read are named singly."""
+    needed = [Path(entry).absolute() for entry in (*sys.path, sys.prefix, sys.base_prefix, str(Path.cwd())) if entry]
+    used = {folder for path in needed for folder in (path, *path.parents)}
+    folders: dict[Path, list[str]] = {}
+    for file in files:
+        folders.setdefault(Path(file).absolute().parent, []).append(str(Path(file).absolute()))
+    single = [file for folder, inside in folders.items() if folder in used for file in inside]
+    covered = {folder for folder in folders if folder not in used}
+    while len(covered) > _MOST_COVERED:
+        outer = {folder.parent if folder.parent not in used else folder for folder in covered}
+        if outer == covered:
+            break
+        covered = outer
+    return (*sorted(map(str, covered)), *sorted(single))
 
 
 def _owner_and_bounds(codec: str | Portable, confinement: Confinement) -> tuple[str, Bounds]:

@@ -8,6 +8,9 @@
     def test_my_codec(check):
         assert check(Subject(MyCodec(), fresh=MyCodec)).status != "fail"
 
+A tokenizer without `decode` has checks of its own, `TOKENIZER_CHECKS`: rate, frames and tokens, and that these depend
+on the clip alone.
+
 Sounds are made here; nothing is read from disk. The check that matters most is `decodes_what_was_sent`: what is decoded
 may depend on what was encoded and on nothing that the codec remembers, in itself, in its module or in its process.
 """
@@ -27,9 +30,11 @@ from earmark.codecs.cells import Confinement, IsolatedCodec, isolated, portable
 from earmark.codecs.contract import Codec, CodecCard, Coded, Waveform
 from earmark.codecs.harness import (
     HEADER_BYTES,
+    Encoded,
     RoundTrip,
     check_length,
     check_waveform,
+    encode,
     pack,
     payload_bits,
     round_trip,
@@ -83,6 +88,23 @@ class Subject:
     def two_seconds(self) -> RoundTrip:
         return self.pass_through(self.sound(2.0))
 
+    def send(self, waveform: Waveform, rate: int | None = None) -> Encoded | RoundTrip:
+        """Put a sound through the codec: there and back, or only there where it does not decode."""
+        self.playing = f"{len(waveform) / (rate or self.rate):.3g} s" if len(waveform) > 1 else "1 sample"
+        self.playing += "" if rate is None else f" at {rate} Hz"
+        through = encode if self.card.encode_only else round_trip
+        return through(self.codec, waveform, rate or self.rate)
+
+    @cached_property
+    def sent_seconds(self) -> Encoded | RoundTrip:
+        """Two seconds, sent."""
+        return self.send(self.sound(2.0)) if self.card.encode_only else self.two_seconds
+
+    @property
+    def arrive(self) -> str:
+        """What sounds do that pass."""
+        return "are encoded" if self.card.encode_only else "come back"
+
 
 # --- the checks ----------------------------------------------------------------------------------------------
 
@@ -106,10 +128,35 @@ def round_trips(subject: Subject) -> CheckResult:
     return passed(f"2 s came back with {len(made.samples) - 2 * subject.rate} samples of tail.")
 
 
+def encodes(subject: Subject) -> CheckResult:
+    """Two seconds become tokens, each of a codebook that the card states."""
+    tokens = subject.sent_seconds.coded.tokens
+    if tokens is None or not tokens.size:
+        return failed("Two seconds give no token.")
+    entries = len(np.unique(tokens))
+    if entries == 1:
+        return failed(f"Two seconds give {tokens.size} tokens that are all the same.")
+    return passed(f"2 s become {len(tokens)} x {tokens.shape[1]} tokens, {entries} different ones; there is no decode.")
+
+
+def tokens_of_the_clip(subject: Subject) -> CheckResult:
+    """Tokens depend on the clip alone: not on what was encoded before, and not on the instance."""
+    clip, other = subject.sound(1.0), subject.sound(1.0, 3)
+    first = pack(subject.codec.encode(clip.copy()))
+    subject.codec.encode(other)
+    if pack(subject.codec.encode(clip.copy())) != first:
+        return failed("Encoding a clip after another gives other tokens: start from a cleared state.")
+    if subject.fresh is None:
+        return passed("They do not depend on what went before (no other instance was at hand).")
+    if pack(_adapted(subject.fresh()).encode(clip.copy())) != first:
+        return failed("Another instance gives other tokens: seed what is left to chance, and keep nothing.")
+    return passed("Another instance gives the same tokens.")
+
+
 def rate_counted(subject: Subject) -> CheckResult:
     """The bits of the payload are counted, and a constant rate is the nominal one."""
-    kbps, nominal = subject.two_seconds.kbps, subject.card.kbps
-    if not subject.two_seconds.bits:
+    kbps, nominal = subject.sent_seconds.kbps, subject.card.kbps
+    if not subject.sent_seconds.bits:
         return failed("Nothing was sent: put what the decoder needs in packets or tokens.")
     sent = f"{kbps:.3g} kbps were sent"
     if nominal is None:
@@ -121,7 +168,7 @@ def rate_counted(subject: Subject) -> CheckResult:
 
 def frames_as_stated(subject: Subject) -> CheckResult:
     """Packets or frames of tokens come as often as the card says."""
-    coded, stated = subject.two_seconds.coded, subject.card.frame_rate
+    coded, stated = subject.sent_seconds.coded, subject.card.frame_rate
     count = len(coded.packets) if coded.tokens is None else int(coded.tokens.shape[1])
     if stated is None:
         return passed(f"{count} for 2 s; the card states no frame_rate.")
@@ -254,26 +301,28 @@ def tells_sounds_apart(subject: Subject) -> CheckResult:
 def short_clips(subject: Subject) -> CheckResult:
     """10 ms and a single sample come back."""
     for seconds in (0.01, 0.0):
-        subject.pass_through(subject.sound(seconds))
-    return passed("10 ms and one sample come back.")
+        subject.send(subject.sound(seconds))
+    return passed(f"10 ms and one sample {subject.arrive}.")
 
 
 def odd_lengths(subject: Subject) -> CheckResult:
     """Lengths that fill no frame come back, within a frame."""
     for count in (997, 1601, 4099):
-        subject.pass_through(subject.sound(1.0)[:count])
-    return passed("997, 1601 and 4099 samples come back.")
+        subject.send(subject.sound(1.0)[:count])
+    return passed(f"997, 1601 and 4099 samples {subject.arrive}.")
 
 
 def long_clip(subject: Subject) -> CheckResult:
     """Twenty seconds come back."""
-    made = subject.pass_through(np.tile(subject.sound(1.0), int(LONG_SECONDS)))
-    return passed(f"{LONG_SECONDS:.0f} s come back at {made.kbps:.3g} kbps.")
+    made = subject.send(np.tile(subject.sound(1.0), int(LONG_SECONDS)))
+    return passed(f"{LONG_SECONDS:.0f} s {subject.arrive} at {made.kbps:.3g} kbps.")
 
 
 def silence(subject: Subject) -> CheckResult:
     """Digital silence comes back finite."""
-    made = subject.pass_through(np.zeros(subject.rate, np.float32))
+    made = subject.send(np.zeros(subject.rate, np.float32))
+    if isinstance(made, Encoded):
+        return passed("A second of silence is encoded.")
     loudest = float(np.abs(made.samples).max())
     if loudest > 0.1:
         return warned(f"Silence comes back as loud as {loudest:.2f} of full scale.")
@@ -283,7 +332,9 @@ def silence(subject: Subject) -> CheckResult:
 def full_scale(subject: Subject) -> CheckResult:
     """Samples at and slightly above full scale come back finite and without wrapping."""
     loud = np.float32(1.5) * subject.sound(1.0)
-    made = subject.pass_through(loud)
+    made = subject.send(loud)
+    if isinstance(made, Encoded):
+        return passed("A clip that peaks at 1.05 is encoded.")
     loudest = float(np.abs(made.samples).max())
     if loudest > 4.0:
         return warned(f"A clip that peaks at 1.05 comes back at {loudest:.1f}.")
@@ -294,9 +345,8 @@ def other_rates(subject: Subject) -> CheckResult:
     """Clips at 8, 16 and 44.1 kHz pass, resampled in and out."""
     for rate in (8000, 16000, 44100):
         clip = np.interp(np.arange(rate) / rate, np.arange(subject.rate) / subject.rate, subject.sound(1.0))
-        subject.playing = f"1 s at {rate} Hz"
-        round_trip(subject.codec, clip.astype(np.float32), rate)
-    return passed("Clips at 8, 16 and 44.1 kHz come back.")
+        subject.send(clip.astype(np.float32), rate)
+    return passed(f"Clips at 8, 16 and 44.1 kHz {subject.arrive}.")
 
 
 def input_untouched(subject: Subject) -> CheckResult:
@@ -316,9 +366,19 @@ CHECKS: tuple[Callable[[Subject], CheckResult], ...] = (
 )  # fmt: skip
 
 
+TOKENIZER_CHECKS: tuple[Callable[[Subject], CheckResult], ...] = (
+    card, encodes, rate_counted, frames_as_stated, tokens_of_the_clip, header_is_set_up, tells_sounds_apart,
+    short_clips, odd_lengths, long_clip, silence, full_scale, other_rates, input_untouched,
+)  # fmt: skip
+"""For what encodes and does not decode."""
+
+
 def check_codec(codec: Any, fresh: Callable[[], Any] | None = None) -> list[CheckResult]:
     """Run every check; when a sound does not come back at all (`round_trips` raised), those after it are skipped."""
-    return run_checks(CHECKS, Subject(codec, fresh), round_trips, "No sound came back: see `round_trips`.")
+    subject = Subject(codec, fresh)
+    if subject.card.encode_only:
+        return run_checks(TOKENIZER_CHECKS, subject, encodes, "No sound was encoded: see `encodes`.")
+    return run_checks(CHECKS, subject, round_trips, "No sound came back: see `round_trips`.")
 
 
 # --- is it the same sound ---------------------------------------------------------------------------------------

@@ -2,6 +2,9 @@
 
     waveform at card.rate -- encode --> Coded -- decode --> waveform at card.rate
 
+A tokenizer that cannot make sound of its tokens has no `decode` (`card.encode_only`): its rate and its tokens are
+measured, and nothing of its sound.
+
 `decode` is given what `encode` returned and nothing else: runs decode later, in another process that sees nothing of
 what the encoder wrote, with another instance of the codec (`earmark.codecs.cells`). Resampling, counting bits, timing
 and alignment are the harness's work.
@@ -21,6 +24,7 @@ from earmark.scores import Measurement as Measured
 
 __all__ = [
     "CATEGORIES",
+    "ENCODE_ONLY",
     "Category",
     "Codec",
     "CodecCard",
@@ -34,6 +38,8 @@ __all__ = [
 Waveform = NDArray[np.float32]
 Category = Literal["speech", "audio", "music"]
 CATEGORIES: tuple[Category, ...] = ("speech", "audio", "music")
+ENCODE_ONLY = "encode only: it makes tokens, and no sound of them"
+"""Why nothing that needs a decoded sound is measured of such a codec."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,7 @@ class CodecCard(Card):
     causal: bool | None = None
     delay: int | None = None  # samples at `rate` by which the decoded waveform lags; None: to be calibrated
     lossless: bool = False
+    encode_only: bool = False  # makes tokens and no sound of them; set by itself where there is no `decode`
     variable_rate: bool = False
     licence: str = ""
     citation: str = ""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from earmark.extractors.adapters.tokens import TOKENIZERS, Tokens, is_tokenizer
 from earmark.extractors.contract import Adapted, Extractor, ExtractorCard, as_frames
 from earmark.extractors.model_cards import CARDS, PATHS
 from earmark.extractors.wheel_weights import WEIGHTS, locate
@@ -53,6 +54,7 @@ def open_extractor(spec: str, **parameters: Any) -> Extractor:
         `mypackage.mymodule:MyModel`  an import path: a class, a function that makes a model, or a model
         `mypackage.mymodule:embed`    a function of samples (and their rate) that returns a vector or frames
         `my_model.py:MyModel`         the same in a Python file
+        `my_tokens.py:MyTokenizer`    what has `encode` and no `extract`: its tokens, as vectors
 
     Args:
         spec: the spelling.
@@ -67,6 +69,8 @@ def open_extractor(spec: str, **parameters: Any) -> Extractor:
 
         if wants_sound(thing, parameters):
             return Adapted(Function(thing, parameters))
+    if not registered and is_tokenizer(thing):
+        return Tokens(TOKENIZERS.make(thing, spec, (), parameters), str(parsed.argument).rpartition(".")[2])
     made = EXTRACTORS.make(thing, spec, arguments, parameters)
     if registered:
         return made if parsed.name in CARDS and isinstance(made, Extractor) else Adapted(made, name=parsed.name)

@@ -105,6 +105,10 @@ class DAC(CodecEncoder):
 
     name, classes = "dac", ("DacConfig", "DacModel")
 
+    def hop(self) -> int:
+        # The product of the ratios: published configs of 16 and 24 kHz carry the hop_length of 44.1 kHz.
+        return math.prod(self._config.downsampling_ratios)
+
     def count_codebooks(self) -> int:
         return int(self._config.n_codebooks)
 

@@ -23,7 +23,7 @@ from earmark.codecs.contract import CodecCard
 from earmark.errors import InputError, UsageError, did_you_mean, require
 from earmark.extractors.pretrained import Checkpoint, read_state
 
-PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+PICKLES = (".bin", ".pt", ".pth", ".th", ".ckpt", ".pkl")
 TRAINING = ("inited", "cluster_size", "embed_avg", "pad_buffer", "inv_freq")
 """Buffers that only training, streaming or a formula need."""
 

@@ -67,6 +67,7 @@ class TokenFormat(NamedTuple):
     sizes: tuple[int, ...]  # of all the checkpoint's codebooks
     whole: int = 0  # sound is padded to multiples of so many samples; 0: it is not
     fewer: bool = True  # whether the last codebooks may be left out
+    remark: str = ""  # what a reader of the card should know of this checkpoint
 
 
 class TokenCodec:
@@ -106,6 +107,7 @@ class TokenCodec:
             codebook_sizes=sizes,
             checkpoint=published_name(checkpoint.name),
             version="; ".join([card.version, *versions, fingerprint(checkpoint)]),
+            notes="; ".join(filter(None, [card.notes, form.remark])),
             paper_code=card.paper_code if chosen in (None, card.codebooks) else "",
         )
         self._device = device_of(torch, options.device)

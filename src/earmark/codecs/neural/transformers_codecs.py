@@ -1,15 +1,20 @@
 """EnCodec, DAC, Mimi and X-Codec through `transformers`, whose own encode and decode are called.
 
+Their files are those of the hub; DAC's and EnCodec's may also be those that their authors publish outside it
+(`author_files`).
+
 A residual quantiser is greedy: its first codebooks say the same whether or not others follow. Lower rates are
 therefore the first rows of the tokens at the highest.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 from earmark.codecs.contract import CodecCard
-from earmark.codecs.neural.checkpoints import Layout
+from earmark.codecs.neural.author_files import AuthorFile, read_dac, read_encodec
+from earmark.codecs.neural.checkpoints import Layout, fill_exactly
 from earmark.codecs.neural.token_codec import TokenCodec, TokenFormat, settings
 from earmark.errors import InputError, UsageError, require
 from earmark.extractors.pretrained import Checkpoint, config_of, load_model
@@ -26,18 +31,38 @@ class LibraryCodec(TokenCodec):
     encode_option: ClassVar[str] = ""  # the keyword of the model's `encode` that limits the codebooks, if it has one
 
     def open_config(self, card: CodecCard, checkpoint: Checkpoint) -> TokenFormat:
+        config = self._config_of(checkpoint)
+        if int(getattr(config, "audio_channels", 1) or 1) != 1:
+            raise UsageError(f"{checkpoint.name} codes two channels: give a checkpoint for one.")
+        self.check(config, checkpoint.name)
+        rate, hop = int(getattr(config, self.rate_name)), self.hop_of(config)
+        sizes = (int(config.codebook_size),) * int(getattr(config, self.count_name))
+        stated = getattr(config, "hop_length", hop)
+        remark = (
+            f"its config says hop_length {stated}, and its layers make {hop}, which counts" if stated != hop else ""
+        )
+        return TokenFormat(rate, hop, sizes, whole=hop, remark=remark)
+
+    def _config_of(self, checkpoint: Checkpoint) -> Any:
+        """The config beside the weights, or that of a file in the authors' own layout."""
         kind = getattr(require("transformers", "These codecs", "models"), self.classes[0])
+        file = self._author_file(checkpoint)
+        if file is not None:
+            return kind.from_dict(file.config)
         given = checkpoint.json("config.json").get("model_type", kind.model_type)
         if given != kind.model_type:
             raise InputError(
                 f"{checkpoint.name} is a checkpoint of {given}, not of {kind.model_type}: give one of those."
             )
-        config = config_of(kind, checkpoint)
-        if int(getattr(config, "audio_channels", 1) or 1) != 1:
-            raise UsageError(f"{checkpoint.name} codes two channels: give a checkpoint for one.")
-        self.check(config, checkpoint.name)
-        rate, hop = int(getattr(config, self.rate_name)), self.hop_of(config)
-        return TokenFormat(rate, hop, (int(config.codebook_size),) * int(getattr(config, self.count_name)), whole=hop)
+        return config_of(kind, checkpoint)
+
+    def _author_file(self, checkpoint: Checkpoint) -> AuthorFile | None:
+        """What a file in the authors' own layout holds; None where a config.json lies beside the weights."""
+        return None if (checkpoint.folder / "config.json").is_file() else self.read_file(checkpoint)
+
+    def read_file(self, checkpoint: Checkpoint) -> AuthorFile | None:
+        """A file without config.json, as the authors publish it; None for a family that has none."""
+        return None
 
     def check(self, config: Any, name: str) -> None:
         """Refuse what the config asks for and tokens alone cannot carry."""
@@ -47,6 +72,9 @@ class LibraryCodec(TokenCodec):
 
     def load(self) -> Any:
         kind = getattr(require("transformers", "These codecs", "models"), self.classes[1])
+        file = self._author_file(self.checkpoint)
+        if file is not None:
+            return fill_exactly(kind(kind.config_class.from_dict(file.config)), file.tensors, self.checkpoint)
         return load_model(kind, self.checkpoint).float()
 
     def tokens_of(self, network: Any, sound: Any) -> tuple[Any, bytes]:
@@ -70,6 +98,9 @@ ENCODEC = tuple(
 
 class EnCodec(LibraryCodec):
     classes = ("EncodecConfig", "EncodecModel")
+
+    def read_file(self, checkpoint: Checkpoint) -> AuthorFile:
+        return read_encodec(checkpoint)
 
     def check(self, config: Any, name: str) -> None:
         if config.normalize or config.chunk_length_s is not None:
@@ -102,6 +133,16 @@ DAC_CARDS = tuple(
 
 class DAC(LibraryCodec):
     classes, count_name, encode_option = ("DacConfig", "DacModel"), "n_codebooks", "n_quantizers"
+
+    def read_file(self, checkpoint: Checkpoint) -> AuthorFile:
+        return read_dac(checkpoint)
+
+    def hop_of(self, config: Any) -> int:
+        """The product of the ratios: published configs of 16 and 24 kHz carry the hop_length of 44.1 kHz."""
+        down, up = map(math.prod, (config.downsampling_ratios, config.upsampling_ratios))
+        if down != up:
+            raise InputError(f"A config of dac goes down by {down} samples and up by {up}: check its ratios.")
+        return down
 
 
 MIMI = tuple(

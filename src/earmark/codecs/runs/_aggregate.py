@@ -16,7 +16,7 @@ from earmark._version import __version__
 from earmark.calibrate.bootstrap import Counts, interval, resample, resampled_means
 from earmark.codecs import harness
 from earmark.codecs.aggregate import Summary, first_percentile, summarise
-from earmark.codecs.contract import Category, Measured
+from earmark.codecs.contract import ENCODE_ONLY, Category, Measured
 from earmark.codecs.overall import DISTANCES, METRICS_OF, overall, overall_of_datasets, overall_unsaturated
 from earmark.codecs.runs._calibrate import UNSUITED
 from earmark.codecs.runs._systems import CodecSystem
@@ -134,7 +134,8 @@ class _Rows:
 
     def _measured(self, name: str) -> list[Measured]:
         """One measurement of every clip."""
-        lacking = Measured.failed("it was not measured")
+        encode_only = self.system.card.encode_only
+        lacking = Measured.not_applicable(ENCODE_ONLY) if encode_only else Measured.failed("it was not measured")
         return [result.refused or result.values.get(name, lacking) for result in self.results]
 
     def _summary_row(self, metric: str, protocol: str, summary: Summary) -> Row:
@@ -159,7 +160,10 @@ class _Rows:
         yield self._ratio("header_kbps", np.array([result.header_bits for result in known]) / 1000, seconds, "")
         busy = f"measured with {counted(self.work.jobs, 'worker')} at work" if self.work.jobs > 1 else ""
         yield self._ratio("encode_rtf", np.array([result.encode_seconds for result in known]), seconds, busy)
-        yield self._ratio("decode_rtf", np.array([result.decode_seconds for result in known]), seconds, busy)
+        if self.system.card.encode_only:
+            yield Row(metric="decode_rtf", n=0, status="not_applicable", reason=ENCODE_ONLY)
+        else:
+            yield self._ratio("decode_rtf", np.array([result.decode_seconds for result in known]), seconds, busy)
 
     def _ratio(self, metric: str, above: Floats, seconds: Floats, remark: str) -> Row:
         """A total over all clips divided by the seconds they last."""
@@ -190,7 +194,7 @@ class _Rows:
         if delay.method == "declared":
             return Row(metric="delay_ms", value=1000 * delay.seconds, reason="declared on its card")
         if not delay.n:  # nothing is taken out then, which is no measurement of zero
-            status = "not_applicable" if delay.reason == UNSUITED else "failed"
+            status = "not_applicable" if delay.reason in (UNSUITED, ENCODE_ONLY) else "failed"
             return Row(metric="delay_ms", n=0, status=status, reason=delay.reason)
         spread = f"by {delay.method}, middle half of the clips within {1000 * delay.spread_seconds:.2f} ms"
         reason = "; ".join(filter(None, [spread, delay.reason]))
@@ -237,7 +241,7 @@ class _Rows:
                 counts = self._counts(len(self.results))
                 resampled = {name: resampled_means(values, counts) for name, values in points.items()}
                 low, high = interval(_combined(resampled, combine, self.category))
-            reason, status = score.reason, score.status
+            reason, status = ENCODE_ONLY if self.system.card.encode_only else score.reason, score.status
             if score.value is not None and clips < len(self.results):
                 reason = f"each metric over the clips that have it: {clips} of {len(self.results)} have the rarest"
             if score.value is not None and lost:
@@ -252,7 +256,7 @@ class _Rows:
 
     def _tokens(self) -> Iterator[Row]:
         card = self.system.card
-        if not card.codebook_sizes or not card.frame_rate or not self.coded:
+        if not card.codebook_sizes or not self.coded:
             return
         records = self.work.coded[self.system.name]
         blobs = [records.payload(result.digest or "", BLOB) for result in self.coded]
@@ -261,14 +265,17 @@ class _Rows:
         if not arrays:
             return
         metrics = ("token_usage", "token_entropy", "token_perplexity", "entropy_kbps")
+        seconds = sum(result.known.seconds for result in self.coded if result.known is not None)
+        frame_rate = card.frame_rate or sum(array.shape[1] for array in arrays) / seconds
         try:
-            statistics = token_statistics(arrays, card.codebook_sizes, card.frame_rate)
+            statistics = token_statistics(arrays, card.codebook_sizes, frame_rate)
         except EarmarkError as error:
             for metric in metrics:
                 yield Row(metric=metric, n=0, status="failed", reason=str(error))
             return
         values = (statistics.usage, statistics.entropy_bits, statistics.perplexity, statistics.entropy_kbps)
         reason = f"{statistics.n_frames} frames of {len(card.codebook_sizes)} codebooks"
+        reason += "" if card.frame_rate else f"; {frame_rate:.4g} frames a second were counted"
         for metric, value in zip(metrics, values, strict=True):
             yield Row(metric=metric, value=value, n=len(arrays), reason=reason)
 

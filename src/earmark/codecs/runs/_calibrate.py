@@ -13,7 +13,7 @@ import numpy as np
 
 from earmark import audio
 from earmark.codecs.alignment import Delay, calibrate, declared
-from earmark.codecs.contract import Waveform
+from earmark.codecs.contract import ENCODE_ONLY, Waveform
 from earmark.codecs.runs._systems import CodecSystem
 from earmark.codecs.runs.state import Sample
 from earmark.corpora.clips import Clip
@@ -59,7 +59,9 @@ def _suits(clip: Clip) -> bool:
 
 
 def known_delay(cache: Cache, system: CodecSystem, samples: Sequence[Sample]) -> Delay | None:
-    """The delay where the card declares it or an earlier run calibrated it on the same clips."""
+    """The delay where the card declares it or an earlier run calibrated it on the same clips; none of a tokenizer."""
+    if system.card.encode_only:
+        return Delay(0.0, "waveform", 0.0, 0, ENCODE_ONLY)
     delay = declared(system.card)
     if delay is not None:
         return delay

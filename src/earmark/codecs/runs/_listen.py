@@ -18,14 +18,14 @@ from earmark.codecs import harness
 from earmark.codecs.alignment import aligned
 from earmark.codecs.cells import Confinement
 from earmark.codecs.clip_work import AnyCodec, opened
-from earmark.codecs.contract import Waveform
+from earmark.codecs.contract import ENCODE_ONLY, Waveform
 from earmark.codecs.runs._ear import Ear, HeardClip
 from earmark.codecs.runs._systems import CodecSystem
 from earmark.codecs.runs.state import BLOB, ClipResult, CodecWork
 from earmark.corpora.clips import Clip
 from earmark.corpora.subsets import PreparedSubset
 from earmark.errors import EarmarkError, UsageError
-from earmark.probes import Responses, Task, not_applicable, open_task
+from earmark.probes import Responses, Task, TaskCard, not_applicable, open_task
 from earmark.progress import progress_bar
 from earmark.runs import strangers
 from earmark.runs.engine import Tick, reason_of
@@ -91,7 +91,7 @@ def coded_clips(work: CodecWork, subset: PreparedSubset, system: CodecSystem) ->
     """The clips of a subset after a codec, under the ids of the clean ones; those that it failed on are not there."""
     delay = work.delays[system.name].seconds
     for result in work.results(subset, system):
-        if result.known is not None:
+        if result.known is not None and not system.card.encode_only:
             identity = fingerprint(system.key, result.digest, delay)
             yield CodedClip(result.clip, identity, functools.partial(_coded, work, system, result, identity))
 
@@ -181,6 +181,10 @@ def _rows_of(work: CodecWork, named: NamedTask, ear: Ear, subset: PreparedSubset
     clips = [clip for clip, _ in subset.readable]
     clean, *coded = (_responses(ear, sounds) for sounds in _sounds(work, subset))
     for system, heard in zip(work.systems, coded, strict=True):
+        if system.card.encode_only:
+            tick(1)
+            yield from _rows(work, named, subset, system, _unheard(card))
+            continue
         try:
             for side in (clean, heard):
                 if isinstance(side, EarmarkError):
@@ -197,6 +201,12 @@ def _rows_of(work: CodecWork, named: NamedTask, ear: Ear, subset: PreparedSubset
             ]
         tick(1)
         yield from _rows(work, named, subset, system, rows)
+
+
+def _unheard(card: TaskCard) -> list[Row]:
+    """Rows of a codec that gives nothing to hear."""
+    reason = f"{ENCODE_ONLY}; `earmark run` measures its tokens as a representation"
+    return [not_applicable(metric, card.protocols[0], reason) for metric in card.metrics]
 
 
 def _responses(ear: Ear, sounds: Sequence[HeardClip]) -> Responses | EarmarkError:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from earmark.codecs._adapted import Adapted
 from earmark.codecs.catalogue import availability, card_of, expand, families, open_codec, parse_spec
 from earmark.codecs.cells import Confinement, describe, portable
 from earmark.codecs.classical.cards import FACTORIES as CLASSICAL
@@ -28,7 +29,7 @@ CODE = Stage(
 )
 MEASURE = Stage(
     "measure",
-    3,
+    4,
     libraries=(
         "numba", "numpy", "pesq", "praat-parselmouth", "pystoi", "scipy", "soxr", "speechmos", "visqol-python",
         "zimtohrli",
@@ -141,6 +142,7 @@ def _strangers(spec: str, cache: Cache, confinement: Confinement) -> CodecSystem
 
 def _object(codec: Codec, cache: Cache) -> CodecSystem:
     """A codec that exists as an object: what it holds counts too."""
+    codec = codec if callable(getattr(codec, "decode", None)) else Adapted(codec)
     reads = strangers.stated_by(codec, given=_own_values(codec), rooms=ROOMS)
     sent = portable(codec)
     values = _own_values(getattr(codec, "model", codec)) if sent is None else sent.digest

@@ -22,7 +22,7 @@ import numpy as np
 
 from earmark._version import __version__
 from earmark.codecs._adapted import Adapted
-from earmark.codecs.cells import Confinement, Portable
+from earmark.codecs.cells import Confinement, Portable, covering
 from earmark.codecs.clip_work import MOST_SECONDS
 from earmark.codecs.contract import CATEGORIES, Category, Codec, CodecCard
 from earmark.codecs.runs._aggregate import mean_rows, subset_rows, without_lost
@@ -176,8 +176,7 @@ def _prepare(
 def _hidden(config: CodecConfig, cache: Cache, corpora: Sequence[Corpus]) -> tuple[str, ...]:
     """What codecs may not see: clips, the cache, the results."""
     clips = {clip.path for corpus in corpora for clip in corpus.clips if clip.path is not None}
-    hidden = [str(Path(path).absolute()) for path in clips]
-    return tuple(sorted([*hidden, str(Path(config.into).absolute()), *([cache.url] if cache.local else [])]))
+    return (*covering(clips), str(Path(config.into).absolute()), *([cache.url] if cache.local else []))
 
 
 def _stand(work: CodecWork) -> None:
@@ -193,8 +192,10 @@ def _stand(work: CodecWork) -> None:
         work.standings[system.name] = standing
         for problem in standing.problems:
             log.warning("%s: %s", system.name, problem)
-    if offered.level != "full":
-        work.notes.append(f"encoders and decoders were not fully isolated: {offered.reason}")
+    apart = "encoders and decoders ran in processes that share only the payload"
+    work.notes.append(
+        apart if offered.level == "full" else f"encoders and decoders were not fully isolated: {offered.reason}"
+    )
     for system in work.systems:
         standing = work.standings[system.name]
         marks = [f"{promise.name}: {promise.reason}" for promise in standing.broken]

@@ -112,7 +112,9 @@ class CodecWork(Ledger):
         return tuple(names)
 
     def missing_names(self, system: CodecSystem, digest: str) -> tuple[str, ...]:
-        """Measurements of a clip that are not in the cache."""
+        """Measurements of a clip that are not in the cache; none are wanted where nothing is decoded."""
+        if system.card.encode_only:
+            return ()
         wanted = (DECODE_SECONDS, *self.names_wanted(system))
         if digest not in self.coded[system.name].records:
             return wanted
