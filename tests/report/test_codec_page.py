@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from earmark.codecs.contract import CodecCard
+from earmark.codecs.standing import Promise, Standing
 from earmark.errors import InputError, UsageError
 from earmark.report.codecs._comparison import (
     LADDER,
@@ -18,7 +19,9 @@ from earmark.report.codecs._comparison import (
     Difference,
     Failed,
     Heard,
+    LeftOut,
     WorstClip,
+    apart,
     best_below,
     compare_settings,
     compared_metrics,
@@ -218,3 +221,81 @@ def test_a_difference_is_red_where_level_was_added_and_blue_where_it_was_lost() 
     at_high = pixels[height - 1 - round(6000 / 8000 * height), pixels.shape[1] // 2]
     assert at_low[2] > at_low[0] + 50  # blue: lost
     assert at_high[0] > at_high[2] + 50  # red: added
+
+
+# --- floors, anchors, and what results rest on -----------------------------------------------------------------------
+
+DWER = {"good@8": 0.3, "good@16": 0.2, "poor@8": 0.6, "poor@16": 0.4, "pcm": 0.117}
+
+
+def with_dwer() -> list[Row]:
+    cells: dict[str, Any] = {"suite": "codec", "subset": "birds", "n": 20, "version": "1", "inputs": "aa"}
+    return [*rows(), *(Row(metric="dwer", system=name, value=value, low=value * 0.5, high=value * 1.5, **cells)
+                       for name, value in DWER.items())]  # fmt: skip
+
+
+def test_the_anchor_is_the_floor_that_dwer_is_seen_against() -> None:
+    text = run_text(Scores(tuple(with_dwer())), CARDS)
+    assert "floor of dwer: 11.7\N{NO-BREAK SPACE}% [5.9, 17.6] of pcm, which loses nothing" in text
+    head, *lines = text[text.index("  tasks") :].splitlines()
+    assert head.split()[:2] == ["tasks", "kbps"]
+    assert "above floor" in head
+    assert next(line for line in lines if line.startswith("  good@8")).split()[-1] == "+18.3"
+    page = render_codecs(report(scores=Scores(tuple(with_dwer()))))
+    assert "dwer above pcm" in page
+    assert "+18.3" in page
+    without = {name: replace(card, lossless=False) for name, card in CARDS.items()}
+    assert "dwer has no floor here: name a codec without loss" in run_text(Scores(tuple(with_dwer())), without)
+
+
+def test_anchors_are_lines_with_their_interval_and_others_are_hollow() -> None:
+    scores = Scores(tuple(with_dwer()))
+    hollow = {"poor@8": LeftOut("failed 1/20", "it failed on 1 of 20 clips")}
+    (axes,) = rate_distortion([compare_settings(scores, CARDS, "birds", "dwer", left_out=hollow)]).axes
+    level = [line for line in axes.get_lines() if line.get_label() == "pcm, lossless"]
+    assert [tuple(line.get_ydata()) for line in level] == [pytest.approx((11.7, 11.7))]
+    assert len(axes.patches) == 1  # the band
+    labels = axes.get_legend_handles_labels()[1]
+    assert {"good", "poor", "poor, not ranked", "pcm, lossless", "best at that rate"} == set(labels)
+    assert axes.get_xlim()[1] < 64  # the anchor's 256 kbps crowd nobody out
+
+
+def test_the_page_says_what_results_rest_on() -> None:
+    full = Standing("full", "", "passed", "", (Promise("delay", "kept"),))
+    standings = dict.fromkeys(SETTINGS, full) | {
+        "good@16": Standing("none", "one <process>", "passed"),
+        "good@8": Standing("full", "", "passed", "", (Promise("delay", "broken", "7.3 ms and 0 declared"),)),
+    }
+    page = render_codecs(report(standings=standings))
+    assert 'id="standing"' in page
+    assert "Not fully isolated: the decoder could have seen the original: good@16." in page
+    assert "one &lt;process&gt;" in page
+    assert "delay: 7.3 ms and 0 declared" in page
+    assert not re.search(r"<b>good@16</b> has the best", page)
+    text = run_text(Scores(tuple(rows())), CARDS, standings=standings)
+    assert "\n  good@16 ! " in text
+    assert "\n! good@16: its decoder was not fully isolated: one <process>" in text
+    assert "good@8 broke a promise of its card, delay: 7.3 ms and 0 declared" in text
+    assert "good@16 up to" not in text
+    unknown = run_text(Scores(tuple(rows())), CARDS, standings=dict.fromkeys(SETTINGS, Standing()))
+    assert "good@16 up to" in unknown  # all of one kind are ranked
+    assert "Isolation unknown good@8, good@16, poor@8, poor@16: nothing says whether" in unknown
+    compared = compare_settings(Scores(tuple(rows())), CARDS, "birds", "pesq", left_out=apart(standings, CARDS))
+    assert "good@16 is left out: its decoder was not fully isolated" in comparison_text([compared])
+
+
+def test_every_table_of_codecs_has_the_rate_and_the_version_is_told(page: str) -> None:
+    tables = re.findall(r"<thead>(.*?)</thead>", page)
+    of_codecs = [head for head in tables if ">codec</th>" in head and "isolation" not in head]
+    assert len(of_codecs) >= 4
+    assert all("kbps" in head or ">version<" in head for head in of_codecs)
+    assert any(">version<" in head for head in of_codecs)
+    assert page.index('id="curves"') < page.index('id="table"')
+
+
+def test_what_sent_nothing_is_left_out_and_named() -> None:
+    made = [replace(row, value=0.0) if (row.metric, row.system) == ("kbps", "good@16") else row for row in rows()]
+    found = compare_settings(Scores(tuple(made)), CARDS, "birds", "pesq")
+    assert found.left_out["good@16"].mark == "0 kbps"
+    assert "good@16" not in {point.system for point in found.points}
+    assert "good@16 is left out: nothing that it sent was counted" in comparison_text([found])

@@ -33,7 +33,7 @@ from earmark.runs import packs
 from earmark.runs.packs import Packer, read_records
 from earmark.runs.pool import Died, Processes
 from earmark.runs.store import Cache
-from earmark.scores import Scores, load_scores
+from earmark.scores import Scores, load_scores, validate
 from earmark.submissions import Dataset, check, read_document
 from earmark.submissions import read_document as submitted
 
@@ -317,6 +317,98 @@ def test_retention_hears_the_coded_clips(tmp_path: Path) -> None:
     again = earmark.codec(["pcm", "codec2@1.3"], memory(8), retention="logmel", **options)
     assert again.counts["tasks"] == {"cached": 48}
     assert without_times(again.scores) == without_times(run.scores)
+
+
+# --- what is averaged, and what is not -----------------------------------------------------------------------------
+
+
+def squared_error(reference: Any, decoded: Any) -> float:
+    """A metric of one's own."""
+    return float(np.mean((reference - decoded) ** 2))
+
+
+@pytest.fixture(scope="module")
+def two_rates(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Clips at 16 and at 44.1 kHz in one subset, with a metric of one's own, and a codec without any result."""
+    clips = [
+        Clip(f"c{seed}", "k", samples=voiced(seed, rate=rate, peak=0.5), rate=rate)
+        for seed, rate in enumerate((16000, 16000, 16000, 44100, 44100))
+    ]
+    place = tmp_path_factory.mktemp("rates") / "run"
+    metrics = ["stft_distance", "mel_distance", "stoi", f"{__name__}:squared_error"]
+    codecs = ["pcm", f"{TOYS}:Coarse", f"{TOYS}:Sixteen", f"{TOYS}:Refusing"]
+    options = {**QUICK, "metrics": metrics, "category": "audio", "cache": "off", "into": place}
+    return earmark.codec(codecs, Corpus(CorpusCard("toy"), clips), **options)
+
+
+def test_distances_of_two_sampling_rates_are_never_averaged(two_rates: Any) -> None:
+    lines = list(csv.DictReader((two_rates.folder / "clips.csv").open(encoding="utf-8")))
+    for metric in ("stft_distance", "mel_distance"):
+        own = [line for line in lines if line["system"] == "coarse"]
+        for rate, few in ((16000, own[:3]), (44100, own[3:])):
+            row = two_rates.scores.row(metric, system="coarse", subset="toy", protocol=f"all@{rate}")
+            assert row.value == pytest.approx(np.mean([float(line[metric]) for line in few]), rel=1e-12)
+            assert row.n == len(few)
+    for metric in ("stft_distance", "mel_distance", "stft_distance:p1", "overall", "overall_unsaturated"):
+        row = two_rates.scores.row(metric, system="coarse", subset="toy", protocol="all")
+        assert (row.value, row.status) == (None, "not_applicable")
+        assert "16000 Hz and 44100 Hz" in row.reason
+    assert two_rates.scores.row("stoi", system="coarse", subset="toy", protocol="all").n == 5
+    assert two_rates.scores.value("overall", system="coarse", subset="toy", protocol="all@44100") > 0.4
+    assert two_rates.scores.row("overall", system="coarse", subset="mean:audio").status == "not_applicable"
+    rates = {row.protocol: row.value for row in two_rates.scores.select(metric="kbps", system="pcm", subset="toy")}
+    assert rates["all@16000"] == pytest.approx(256, rel=0.01)
+    assert rates["all@44100"] == pytest.approx(705.6, rel=0.01)
+    assert validate(two_rates.scores.rows) == []
+    found = open_runs([two_rates.folder]).compared(["overall"], None)
+    assert [one.protocol for one in found] == ["all@16000", "all@44100"]
+    page = render_codecs(gather([two_rates.folder]))
+    assert "On toy, clips at 44,100 Hz" in page
+
+
+def test_a_run_says_first_who_has_no_result_and_counts_own_metrics(
+    two_rates: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = open_runs([two_rates.folder])
+    text = run_text(two_rates.scores, runs.cards, "all", runs.datasets, runs.failed, metrics=runs.metrics)
+    assert text.startswith("refusing has no result: 5 clips were not coded")
+    head = next(line for line in text.splitlines() if line.startswith("  codec"))
+    assert "squared_error" in head.split()
+    assert "header" in head.split()  # Sixteen sends one
+    assert "tasks" not in text
+    (refusing,) = [line for line in text.splitlines() if line.startswith("  refusing")][:1]
+    assert refusing.split()[-1] == "10"  # stoi and the own metric of five clips: distances have no mean here
+    assert "toy, clips at 44100 Hz" in text
+    assert "best overall by rate, clips at 16000 Hz: " in text
+    last = [line.split()[0] for line in text.split("\n\n")[1].splitlines()][-1]
+    assert last == "(pcm)"
+    page = render_codecs(gather([two_rates.folder]))
+    assert "<b>refusing has no result" in page
+
+
+def test_the_exit_status_says_whether_every_codec_has_a_result(tmp_path: Path, capsys: Any) -> None:
+    soundfile.write(tmp_path / "a.wav", voiced(1), 16000)
+    (tmp_path / "clips.csv").write_text(f"path,label\n{tmp_path / 'a.wav'},k\n")
+    flags = ["--corpus", str(tmp_path / "clips.csv"), "--category", "audio", "--metrics", "mel_distance", "--jobs", "0"]
+    flags += ["--no-report", "--cache", "off", "--quiet", "--into", str(tmp_path / "run")]
+    assert main(["codec", "run", "--codecs", f"mulaw@64,{TOYS}:Refusing", *flags]) == 1
+    text = capsys.readouterr().out
+    assert text.startswith("refusing has no result")
+    assert "\n  mulaw@64 " in text
+
+
+def test_a_task_hears_fewer_clips_of_a_codec_that_failed_and_says_so(tmp_path: Path) -> None:
+    peaks = (0.5, 0.5, 0.5, 0.5, 0.5, 0.3)
+    clips = [
+        Clip(f"c{seed}", f"k{seed % 2}", samples=voiced(seed, peak=peak), rate=16000) for seed, peak in enumerate(peaks)
+    ]
+    options = {**QUICK, "category": "audio", "cache": "off", "into": tmp_path / "run", "tasks": ["content:logmel"]}
+    run = earmark.codec([f"{TOYS}:Picky", f"{TOYS}:Coarse"], Corpus(CorpusCard("toy"), clips), **options)
+    row = run.scores.row("P@1", system="picky", subset="toy", protocol="coded_enrol", correction="none")
+    assert row.status == "incomplete"
+    assert row.reason.startswith("1 of 6 clips was not coded")
+    whole = run.scores.row("P@1", system="coarse", subset="toy", protocol="coded_enrol", correction="none")
+    assert whole.status == "ok"
 
 
 # --- killed ----------------------------------------------------------------------------------------------------------

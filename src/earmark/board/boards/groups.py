@@ -44,8 +44,13 @@ class Group(NamedTuple):
         return self.title if self.single else self.title[:1].lower() + self.title[1:]
 
 
-def groups_of(board: str, systems_with: Mapping[str, int], metric: str = "") -> tuple[Group, ...]:
-    """The groups of one metric of a board, the leading one first; `systems_with` counts those that have each subset."""
+def groups_of(
+    board: str, systems_with: Mapping[str, int], metric: str = "", aside: Sequence[str] = ()
+) -> tuple[Group, ...]:
+    """The groups of one metric of a board, the leading one first; `systems_with` counts those that have each subset.
+
+    Subsets `aside` have values at single sampling rates only, which no mean takes in: they are offered by themselves.
+    """
     present = [name for name in systems_with if is_single(name) and systems_with[name]]
     if board == "vocsim":
         found = [
@@ -71,7 +76,7 @@ def groups_of(board: str, systems_with: Mapping[str, int], metric: str = "") -> 
                 short = category.capitalize()
                 title = f"{short} (harmonic mean)" if harmonic else short
                 narrow.append(Group(category, title, short, members, narrow=True, harmonic=harmonic))
-    return (whole, *narrow, *_singles(present))
+    return (whole, *narrow, *_singles([*present, *aside]))
 
 
 def _singles(present: Sequence[str]) -> list[Group]:

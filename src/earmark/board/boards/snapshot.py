@@ -216,8 +216,13 @@ class Snapshot:
         panel = self.panel(metric)
         # Systems and not lines: one system under twenty distances is one.
         owners = np.array([self.lines[number].system for number in panel.lines.tolist()])
-        counts = [len(set(owners[there].tolist())) for there in np.isfinite(panel.shown()).T]
-        return groups_of(self.board, dict(zip(panel.subsets, counts, strict=True)), metric)
+        there = np.isfinite(panel.shown())
+        whole = np.array(["@" not in self.lines[number].protocol for number in panel.lines.tolist()], bool)
+        whole = whole if there[whole].any() else np.ones(len(whole), bool)
+        counts = [len(set(owners[column & whole].tolist())) for column in there.T]
+        systems_with = dict(zip(panel.subsets, counts, strict=True))
+        aside = [name for name, column in zip(panel.subsets, there.T, strict=True) if column.any() and is_single(name)]
+        return groups_of(self.board, systems_with, metric, [name for name in aside if not systems_with[name]])
 
     def group(self, metric: str, key: str = "") -> Group:
         """A group of a metric by its key; "" is the leading one."""
@@ -238,9 +243,12 @@ class Snapshot:
 
     @made_once
     def protocols(self, metric: str) -> tuple[str, ...]:
-        """The protocols of a metric: `all` and `reference` first, then the most common."""
+        """The protocols of a metric: `all` and `reference` first, then the most common; what has no value last."""
         names = self._most_common(line.protocol for line in self._lines(metric))
-        return tuple(sorted(names, key=lambda name: name not in LEADING_PROTOCOLS))
+        panel = self.panel(metric)
+        there = np.isfinite(panel.shown()).any(axis=1)
+        valued = {self.lines[number].protocol for number in panel.lines[there].tolist()}
+        return tuple(sorted(names, key=lambda name: (name not in valued, name not in LEADING_PROTOCOLS)))
 
     def _lines(self, metric: str) -> Iterator[Line]:
         return (self.lines[number] for number in self.panel(metric).lines.tolist())

@@ -56,6 +56,11 @@ class SubsetSummary(NamedTuple):
     verdict: str
     sentence: str
 
+    @property
+    def compared(self) -> list[Standing]:
+        """The systems of the kind that is ranked first."""
+        return [standing for standing in self.standings if standing.kind == self.standings[0].kind]
+
 
 def summarise(
     snapshot: Snapshot, subset: str, *, metric: str = "", protocol: str = "", setting: str = BEST
@@ -74,8 +79,7 @@ def summarise(
     standings = _standings(snapshot, subset, metric, protocol or snapshot.protocols(metric)[0], setting)
     if not standings:
         raise UsageError(f'Nobody has {metric} on "{subset}" with this protocol.')
-    compared = [standing for standing in standings if standing.kind == standings[0].kind]
-    values = np.array([standing.value for standing in compared])
+    values = np.array([standing.value for standing in standings if standing.kind == standings[0].kind])
     lower, median, upper = (float(part) for part in np.quantile(values, [0.25, 0.5, 0.75]))
     near_best, verdict, sentence = saturation(metric, values)
     return SubsetSummary(

@@ -62,12 +62,12 @@ def pareto_figure(front: Front, own: tuple[str, float, float] | None = None) -> 
     Anchors are dashed lines, what is ranked apart is hollow. `own` is the name, cost and score of what is looked at.
     """
     scale = _scale(front.metric)
-    leading = [point for point in front.points if point.kind == front.leading]
+    compared = [point for point in front.points if point.kind == front.leading]
     families = front.families()
     # With a line for each family of a large board there would be nothing else to see.
     drawn = families if len(families) <= len(COLOURS) else {}
     traces: list[dict[str, Any]] = []
-    alone = [point for point in leading if point.system.card.family not in drawn]
+    alone = [point for point in compared if point.system.card.family not in drawn]
     kinds = [*drawn.items(), ("others", alone)]
     if not drawn:
         kinds = [("on the front", [p for p in alone if p.front]), ("others", [p for p in alone if not p.front])]
@@ -101,7 +101,7 @@ def pareto_figure(front: Front, own: tuple[str, float, float] | None = None) -> 
     middle = math.sqrt(min(costs) * max(costs)) if wide else max(costs, default=0.0) / 2
     # Names go towards the middle of the figure, on the side where no step of the front is.
     beside = ("bottom right", "top left") if facts(front.metric).higher_is_better else ("top right", "bottom left")
-    on = [point for point in leading if point.front]
+    on = [point for point in compared if point.front]
     traces.append(
         {
             "type": "scatter", "mode": f"lines+markers{'+text' if len(on) <= _NAMED else ''}", "name": "front",
@@ -160,7 +160,7 @@ def _anchor_line(anchor: Anchor, scale: float, costs: Sequence[float]) -> dict[s
 def histogram(summary: SubsetSummary) -> dict[str, Any]:
     """How the values of all systems lie on one subset."""
     scale = _scale(summary.metric)
-    values = [round(scale * standing.value, 4) for standing in summary.standings if standing.rank]
+    values = [round(scale * standing.value, 4) for standing in summary.compared]
     bars = {
         "type": "histogram", "x": values, "nbinsx": 30, "marker": {"color": COLOURS[0]},
         "hovertemplate": "%{x}: %{y}<extra></extra>",

@@ -58,7 +58,7 @@ def subset_page(reader: Reader, board: str, subset: str, items: Items = ()) -> P
     metric = summary.metric
     low, high = summary.quartiles
     statistics = [
-        ("Systems", str(len(summary.standings))),
+        ("Systems", str(len(summary.compared))),
         (f"Best {metric}", number(summary.best, metric, unit=True)),
         ("Median", number(summary.median, metric, unit=True)),
         ("Middle half", f"{number(low, metric)} to {number(high, metric, unit=True)}"),

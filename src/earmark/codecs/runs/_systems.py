@@ -29,7 +29,7 @@ CODE = Stage(
 )
 MEASURE = Stage(
     "measure",
-    3,
+    4,
     libraries=(
         "numba", "numpy", "pesq", "praat-parselmouth", "pystoi", "scipy", "soxr", "speechmos", "visqol-python",
         "zimtohrli",

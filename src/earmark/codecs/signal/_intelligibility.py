@@ -41,17 +41,13 @@ EPS = float(np.finfo(np.float64).eps)
 def stoi(pair: Pair) -> Measured:
     """-1 to 1, higher is better; 1 for the same waveform.
 
-    Not applicable when fewer than 30 frames (0.4 s) of the reference are louder than its silence. The reference's code
-    resamples to 16 kHz before it resamples to 10 kHz, and clips to [0, 1]; `definitions="reference"` does both.
+    Not applicable when fewer than 30 frames (0.4 s) of the reference are louder than its silence.
     """
-    through = 16_000 if pair.as_reference else None
-    clean, loud = pair.reference.once(("stoi", through), lambda: _loud_frames(_framed(pair.reference, through)))
+    clean, loud = pair.reference.once("stoi", lambda: _loud_frames(_framed(pair.reference)))
     if np.count_nonzero(loud) <= RUN:
         return Measured.not_applicable("fewer than 30 frames (0.4 s) of the reference are above its silence")
-    x = pair.reference.once(("envelopes", through), lambda: _envelopes(clean[loud]))
-    y = _envelopes(_framed(pair.decoded, through)[loud])
-    value = _mean_correlation(x, y)
-    return Measured(min(max(value, 0.0), 1.0) if pair.as_reference else value)
+    x = pair.reference.once("envelopes", lambda: envelopes(clean[loud]))
+    return Measured(_mean_correlation(x, envelopes(_framed(pair.decoded)[loud])))
 
 
 def _loud_frames(frames: Floats) -> tuple[Floats, NDArray[np.bool_]]:
@@ -61,22 +57,22 @@ def _loud_frames(frames: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     return frames, level > level.max() - RANGE_DB
 
 
-def _framed(sound: Sound, through: int | None) -> Floats:
+def _framed(sound: Sound) -> Floats:
     """Windowed frames [T, 256] at 10 kHz. A frame that ends with the clip is left out, as in the published code."""
-    samples = _at_10_khz(sound.samples, sound.rate) if through is None else _at_10_khz(sound.at(through), through)
+    samples = _at_10_khz(sound.samples, sound.rate)
     if len(samples) <= FRAME:
         return np.empty((0, FRAME))
     frames = np.lib.stride_tricks.sliding_window_view(samples, FRAME)[: len(samples) - FRAME : HOP]
-    return np.asarray(frames * _hann())
+    return np.asarray(frames * window())
 
 
-def _envelopes(frames: Floats) -> Floats:
+def envelopes(frames: Floats) -> Floats:
     """Square roots of third-octave energies [bands, T - 1] of frames that are overlapped, added and framed again."""
     halves = np.zeros((len(frames) + 1, HOP))
     halves[:-1] = frames[:, :HOP]
     halves[1:] += frames[:, HOP:]
     joined = np.concatenate([halves[:-2], halves[1:-1]], axis=1)
-    spectrum = scipy.fft.rfft(joined * _hann(), FFT, axis=1)
+    spectrum = scipy.fft.rfft(joined * window(), FFT, axis=1)
     power = spectrum.real**2 + spectrum.imag**2
     return np.asarray(np.sqrt([power[:, low:high].sum(axis=1) for low, high in _third_octaves()]))
 
@@ -143,7 +139,7 @@ def _low_pass(up: int, down: int) -> Floats:
 
 
 @lru_cache(maxsize=1)
-def _hann() -> Floats:
+def window() -> Floats:
     return np.asarray(np.hanning(FRAME + 2)[1:-1])
 
 

@@ -3,12 +3,10 @@
 Pitch is Praat's autocorrelation method through parselmouth: 50 to 1100 Hz, voicing threshold 0.6, a frame each
 256/22050 s. Boersma, Proceedings of the Institute of Phonetic Sciences 17, 1993.
 
-    mended (default)     both at 16 kHz and labelled so; frames at the same times; correlation of log pitch over the
-                         frames that are voiced in both; the share of frames with another voicing is a metric of its own
-    reference            both at 16 kHz and labelled 22050 Hz; unvoiced frames dropped from each clip separately; cents
-                         minus their median; unconstrained dynamic time warping; correlation along the path
-
-The reference's way finds a good path through anything: speech played backwards can pass a codec that keeps the pitch.
+Both clips are at 16 kHz and have their frames at the same times. The correlation is of log pitch over the frames that
+are voiced in both; the share of frames with another voicing is a metric of its own. (Codec-SUPERB's way, `_published`,
+warps one clip into the other and finds a good path through anything: speech played backwards can pass for a codec that
+keeps the pitch.)
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.codecs.contract import Measured
+from earmark.codecs.contract import Measured, Waveform
 from earmark.codecs.signal._sound import Pair, Sound
 from earmark.errors import require
 from earmark.scores.metrics import FRACTION, metric
@@ -24,7 +22,6 @@ from earmark.scores.metrics import FRACTION, metric
 Floats = NDArray[np.float64]
 
 RATE = 16_000
-MISLABELLED = 22_050
 STEP = 256 / 22_050  # seconds
 FLOOR, CEILING = 50.0, 1100.0
 VOICING = 0.6
@@ -41,12 +38,22 @@ def f0_corr(pair: Pair) -> Measured:
     """Pearson correlation of the pitch of the two clips, -1 to 1, higher is better; 1 for the same waveform.
 
     Not applicable when the reference has fewer than ten voiced frames or a pitch that does not move (by a standard
-    deviation of a cent); failed when the decoded clip has lost the voiced frames or the movement. The reference's way
-    needs two voiced frames.
+    deviation of a cent); failed when the decoded clip has lost the voiced frames or the movement.
     """
     if pair.reference.seconds < SHORTEST:
         return _too_short()
-    return _warped(pair) if pair.as_reference else _frame_by_frame(pair)
+    clean, heard = _track(pair.reference), _track(pair.decoded)
+    if np.count_nonzero(clean) < FEWEST:
+        return Measured.not_applicable(f"the reference has fewer than {FEWEST} voiced frames")
+    if cents(clean[clean > 0]).std() <= STILL:
+        return _still()
+    both = (clean > 0) & (heard > 0)
+    if np.count_nonzero(both) < FEWEST:
+        return Measured.failed(f"fewer than {FEWEST} voiced frames of the reference are voiced in the decoded clip")
+    kept = cents(clean[both])
+    if kept.std() <= STILL:
+        return Measured.failed("the decoded clip is voiced only where the pitch of the reference does not move")
+    return _correlation(kept, cents(heard[both]))
 
 
 @metric(
@@ -57,39 +64,8 @@ def f0_voicing_error(pair: Pair) -> Measured:
     """Share of frames that are voiced in one clip and not in the other, 0 to 1, lower is better."""
     if pair.reference.seconds < SHORTEST:
         return _too_short()
-    clean, heard = _track(pair.reference, RATE), _track(pair.decoded, RATE)
+    clean, heard = _track(pair.reference), _track(pair.decoded)
     return Measured(float(np.mean((clean > 0) != (heard > 0))))
-
-
-def _frame_by_frame(pair: Pair) -> Measured:
-    clean, heard = _track(pair.reference, RATE), _track(pair.decoded, RATE)
-    if np.count_nonzero(clean) < FEWEST:
-        return Measured.not_applicable(f"the reference has fewer than {FEWEST} voiced frames")
-    if _cents(clean[clean > 0]).std() <= STILL:
-        return _still()
-    both = (clean > 0) & (heard > 0)
-    if np.count_nonzero(both) < FEWEST:
-        return Measured.failed(f"fewer than {FEWEST} voiced frames of the reference are voiced in the decoded clip")
-    kept = _cents(clean[both])
-    if kept.std() <= STILL:
-        return Measured.failed("the decoded clip is voiced only where the pitch of the reference does not move")
-    return _correlation(kept, _cents(heard[both]))
-
-
-def _warped(pair: Pair) -> Measured:
-    from earmark.codecs.kernels import warping_path  # compiled: whoever asks for facts alone needs it not
-
-    clean, heard = (_track(sound, MISLABELLED) for sound in (pair.reference, pair.decoded))
-    clean, heard = clean[clean > 0], heard[heard > 0]
-    if len(clean) < 2:
-        return Measured.not_applicable("the reference has no voiced frames")
-    if len(heard) < 2:
-        return Measured.failed("the decoded clip has no voiced frames")
-    a, b = _cents(clean), _cents(heard)
-    a -= np.median(a)
-    b -= np.median(b)
-    path = warping_path(a, b)
-    return _correlation(a[path[:, 0]], b[path[:, 1]])
 
 
 def _correlation(clean: Floats, heard: Floats) -> Measured:
@@ -100,20 +76,21 @@ def _correlation(clean: Floats, heard: Floats) -> Measured:
     return Measured(min(max(float(np.corrcoef(clean, heard)[0, 1]), -1.0), 1.0))
 
 
-def _track(sound: Sound, label: int) -> Floats:
-    """Pitch in hertz of every frame, 0 where unvoiced, of the clip at 16 kHz under a rate that it may not have."""
-
-    def make() -> Floats:
-        praat = require("parselmouth", "Pitch metrics", "codecs")
-        track = praat.Sound(sound.at(RATE).astype(np.float64), float(label)).to_pitch_ac(
-            time_step=STEP, pitch_floor=FLOOR, pitch_ceiling=CEILING, voicing_threshold=VOICING
-        )
-        return np.asarray(track.selected_array["frequency"], np.float64)
-
-    return sound.once(("pitch", label), make)
+def _track(sound: Sound) -> Floats:
+    return sound.once("pitch", lambda: pitch_track(sound.at(RATE), RATE))
 
 
-def _cents(hertz: Floats) -> Floats:
+def pitch_track(samples: Waveform, rate: int) -> Floats:
+    """Pitch in hertz of every frame, 0 where unvoiced, of samples that are taken to be at `rate`."""
+    praat = require("parselmouth", "Pitch metrics", "codecs")
+    track = praat.Sound(samples.astype(np.float64), float(rate)).to_pitch_ac(
+        time_step=STEP, pitch_floor=FLOOR, pitch_ceiling=CEILING, voicing_threshold=VOICING
+    )
+    return np.asarray(track.selected_array["frequency"], np.float64)
+
+
+def cents(hertz: Floats) -> Floats:
+    """Cents from 440 Hz."""
     return np.asarray(1200.0 * np.log2(hertz / 440.0))
 
 

@@ -31,7 +31,7 @@ def pesq(pair: Pair) -> Measured:
     """Mean opinion score from 1.04 to 4.644, higher is better; 4.644 for the same waveform.
 
     Not applicable under 0.25 s and where the reference holds no utterance. The resampler to 16 kHz moves the value by
-    up to 0.04 on clips at other rates. Clips at 8 kHz are resampled too: wide-band scores of narrow-band speech rank
+    up to 0.07 on speech at other rates. Clips at 8 kHz are resampled too: wide-band scores of narrow-band speech rank
     codecs, and are no telephone MOS.
     """
     package = require("pesq", "PESQ scores", "codecs")
@@ -56,12 +56,12 @@ def _one_part(package: Any, clean: Any, heard: Any) -> Measured:
     try:
         return Measured(float(package.pesq(RATE, clean, heard, "wb")))
     except package.NoUtterancesError:
-        return _why_no_utterance(package, clean)
+        return why_no_utterance(package, clean)
     except package.BufferTooShortError:
         return Measured.not_applicable("the clip is shorter than 0.25 s")
 
 
-def _why_no_utterance(package: Any, clean: Any) -> Measured:
+def why_no_utterance(package: Any, clean: Any) -> Measured:
     """PESQ looks for the reference's utterances in the decoded clip: which of the two has none?"""
     try:
         package.pesq(RATE, clean, clean, "wb")

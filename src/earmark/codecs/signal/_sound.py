@@ -68,5 +68,4 @@ class Pair(NamedTuple):
 
     reference: Sound
     decoded: Sound
-    as_reference: bool = False  # the definitions of Codec-SUPERB's code, where ours are mended
     category: Category = "speech"

@@ -53,9 +53,16 @@ def mel_distance(pair: Pair) -> Measured:
 
 
 def _distance(pair: Pair, views: _Views) -> Measured:
-    if len(pair.reference.samples) < SHORTEST:
-        return Measured.not_applicable(f"the clip is shorter than {1000 * SHORTEST / pair.reference.rate:.0f} ms")
-    return Measured(sum(log_and_linear(a, b) for a, b in zip(views(pair.reference), views(pair.decoded), strict=True)))
+    return too_short(pair) or Measured(
+        sum(log_and_linear(a, b) for a, b in zip(views(pair.reference), views(pair.decoded), strict=True))
+    )
+
+
+def too_short(pair: Pair) -> Measured | None:
+    """Why clips as short as these have no distance, if so."""
+    if len(pair.reference.samples) >= SHORTEST:
+        return None
+    return Measured.not_applicable(f"the clip is shorter than {1000 * SHORTEST / pair.reference.rate:.0f} ms")
 
 
 def log_and_linear(a: Floats, b: Floats) -> float:
@@ -89,13 +96,13 @@ def magnitudes(samples: Waveform, window: int) -> Floats:
     made = np.empty((len(frames), window // 2 + 1), np.float32)
     block = max(1, BLOCK // window)
     for start in range(0, len(frames), block):
-        tapered = frames[start : start + block] * _hann(window)
+        tapered = frames[start : start + block] * hann(window)
         np.abs(scipy.fft.rfft(tapered, axis=1, overwrite_x=True), out=made[start : start + block])
     return made
 
 
 @lru_cache(maxsize=8)
-def _hann(window: int) -> Floats:
+def hann(window: int) -> Floats:
     return (0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(window) / window)).astype(np.float32)
 
 

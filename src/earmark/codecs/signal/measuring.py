@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from earmark.codecs.contract import CATEGORIES, Category, Measured
 from earmark.codecs.signal import _intelligibility, _opinion, _pitch, _quality, _spectral, _waveform  # noqa: F401
+from earmark.codecs.signal._published import PUBLISHED, entered
 from earmark.codecs.signal._sound import Pair, Sound
 from earmark.codecs.signal._waveform import gain_matched
 from earmark.errors import InputError, MissingExtra, UsageError, did_you_mean, require
@@ -44,9 +45,10 @@ def measure(
     """Every metric of one decoded clip, {spelling: Measured}; an import path is a metric of one's own.
 
     `reference` may be a `Sound`, so that its share of the work is done once for many codecs. `definitions="reference"`
-    computes what Codec-SUPERB's code computes, without its sentinels; lengths may then differ, and the shorter clip is
-    padded with zeros. `gain_match` scales the decoded clip to the energy of the reference first. `category` decides
-    which model ViSQOL uses. A package that is not installed raises MissingExtra: that is no property of the clip.
+    computes what Codec-SUPERB's code computes; its failure values are statuses whose reasons name them, lengths may
+    differ, and the shorter clip is padded with zeros. `gain_match` scales the decoded clip to the energy of the
+    reference first. `category` decides which model ViSQOL uses. A package that is not installed raises MissingExtra:
+    that is no property of the clip.
     """
     metrics = named(metrics)
     functions = {name: _function(name) for name in metrics}
@@ -58,13 +60,24 @@ def measure(
     if clean.rate != rate:
         raise UsageError(f"The reference is at {clean.rate} Hz and the decoded clip at {rate} Hz; resample one.")
     output = np.asarray(decoded)
-    if definitions == "reference" and output.ndim == 1 and len(output) != len(clean.samples):
+    as_published = definitions == "reference"
+    if as_published and output.ndim == 1 and len(output) != len(clean.samples):
         clean, output = _padded(clean, output)
-    refused = _refusal(clean, output)
+    refused = _unusable(clean, output)
     if refused is not None:
-        return dict.fromkeys(metrics, refused)
-    coded = Sound(gain_matched(output, clean.samples) if gain_match else output, rate)
-    pair = Pair(clean, coded, definitions == "reference", category)
+        heard = output.ndim == 1 and output.dtype.kind == "f"  # what Codec-SUPERB's code would take as well
+        return {name: entered(refused, name) if as_published and heard else refused for name in metrics}
+    coded = Sound(output, rate)
+    silence = _silence(clean, coded)
+    if silence is not None and not as_published:
+        return dict.fromkeys(metrics, silence)
+    if gain_match and silence is None:
+        coded = Sound(gain_matched(output, clean.samples), rate)
+    pair = Pair(clean, coded, category)
+    if as_published:
+        functions |= {name: PUBLISHED[name] for name in functions if name in PUBLISHED}
+    if silence is not None:
+        return {name: _as_silence(silence, name, pair) for name in functions}
     return {name: _guarded(function, pair) for name, function in functions.items()}
 
 
@@ -104,19 +117,31 @@ def _padded(clean: Sound, output: np.ndarray[Any, Any]) -> tuple[Sound, np.ndarr
     return clean, np.pad(output, (0, length - len(output)))
 
 
-def _refusal(clean: Sound, output: np.ndarray[Any, Any]) -> Measured | None:
-    """Why no metric at all can be had of this pair, if so. What the codec did wrong is `failed`."""
+def _unusable(clean: Sound, output: np.ndarray[Any, Any]) -> Measured | None:
+    """Why no metric at all can be had of this pair, if so."""
     if output.ndim != 1 or output.dtype.kind != "f":
         return Measured.failed(f"the decoded clip is {output.dtype} of shape {output.shape}, not one row of floats")
     if not np.isfinite(output).all():
         return Measured.failed(f"{np.count_nonzero(~np.isfinite(output))} decoded samples are NaN or infinite")
     if len(output) != len(clean.samples):
         return Measured.failed(f"the decoded clip has {len(output)} samples and the reference {len(clean.samples)}")
+    return None
+
+
+def _silence(clean: Sound, coded: Sound) -> Measured | None:
+    """The status of a pair of which one clip is silent, if so. What the codec did wrong is `failed`."""
     if clean.silent:
         return Measured.not_applicable("the reference is silent")
-    if Sound(output, clean.rate).silent:
+    if coded.silent:
         return Measured.failed("the decoded clip is silent and the reference is not")
     return None
+
+
+def _as_silence(silence: Measured, name: str, pair: Pair) -> Measured:
+    """The status of silence, with the number that Codec-SUPERB's code makes of it."""
+    if name not in PUBLISHED:
+        return silence
+    return entered(silence, name, _guarded(PUBLISHED[name], pair).value)
 
 
 def _guarded(metric: Callable[[Pair], Measured], pair: Pair) -> Measured:

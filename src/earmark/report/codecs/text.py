@@ -108,7 +108,12 @@ def standing_text(standings: Mapping[str, Standing], cards: Mapping[str, CodecCa
         if kind != KINDS[0]:
             mark = TITLES[kind].partition(":")[0] if kind == leading else MARKS[kind]
             reasons.setdefault((mark, why_apart(standing)), []).append(name)
-    return "\n".join(f"{mark} {', '.join(names)}: {reason}" for (mark, reason), names in reasons.items())
+    lines = [f"{mark} {', '.join(names)}: {reason}" for (mark, reason), names in reasons.items()]
+    for name, standing in lossy.items():
+        told = why_apart(standing)
+        broken = [promise for promise in standing.broken if promise.reason not in told]
+        lines += [f"{name} broke a promise of its card, {promise.name}: {promise.reason}" for promise in broken]
+    return "\n".join(lines)
 
 
 def sampling_rates(scores: Iterable[Row]) -> list[int]:
