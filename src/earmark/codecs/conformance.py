@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from earmark.codecs._adapted import Adapted
-from earmark.codecs.alignment import aligned
+from earmark.codecs.alignment import FEWEST_CLIPS, aligned
 from earmark.codecs.cells import Confinement, IsolatedCodec, isolated, portable
 from earmark.codecs.contract import Codec, CodecCard, Coded, Waveform
 from earmark.codecs.harness import (
@@ -41,7 +41,7 @@ from earmark.codecs.harness import (
     unpack,
     without_unused_bits,
 )
-from earmark.codecs.promises import TEMPO_LIMIT, tempo_of
+from earmark.codecs.promises import check_tempo
 from earmark.conformance import CheckResult, describe, failed, judge_card, passed, run_checks, warned
 from earmark.errors import EarmarkError
 
@@ -269,13 +269,12 @@ def keeps_the_end(subject: Subject) -> CheckResult:
 
 def keeps_time(subject: Subject) -> CheckResult:
     """The sound comes back as fast as it went in."""
-    clip = subject.sound(4.0, 1)
-    slower = tempo_of(clip, subject.pass_through(clip).samples, subject.rate)
-    if slower is None:
-        return passed("The tempo cannot be told: the sound is changed too much.")
-    if abs(slower) >= TEMPO_LIMIT:
-        return failed(f"4 s come back {100 * abs(slower):.1f} % {'slower' if slower > 0 else 'faster'}: keep the rate.")
-    return passed("4 s come back at the same tempo.")
+    clips = [subject.sound(3.0, seed) for seed in range(1, FEWEST_CLIPS + 1)]
+    promise = check_tempo([(clip, subject.pass_through(clip).samples) for clip in clips], subject.rate)
+    if promise.status == "broken":
+        return failed(f"{promise.reason[0].upper()}{promise.reason[1:]}: keep the rate.")
+    said = "at the same tempo" if promise.status == "kept" else f"; of the tempo nothing can be said: {promise.reason}"
+    return passed(f"{FEWEST_CLIPS} sounds of 3 s come back {said}.".replace(" ;", ";"))
 
 
 def uses_stated_bits(subject: Subject) -> CheckResult:

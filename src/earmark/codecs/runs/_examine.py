@@ -27,11 +27,11 @@ from earmark.runs.store import Entry
 
 EXAMINE = Stage(
     "examine",
-    1,
+    2,
     libraries=("numpy", "scipy", "soxr"),
     modules=("codecs/alignment.py", "codecs/promises.py", "codecs/runs/_examine.py"),
 )
-CHECK = Stage("check", 1, libraries=("numpy", "scipy"), modules=("codecs/conformance.py", "codecs/promises.py"))
+CHECK = Stage("check", 2, libraries=("numpy", "scipy"), modules=("codecs/conformance.py", "codecs/promises.py"))
 KIND, CHECK_KIND = "codec-promises", "codec-checks"
 EXAMINED = 6
 """Clips that a codec's promises are checked on."""

@@ -192,10 +192,14 @@ def _stand(work: CodecWork) -> None:
         work.standings[system.name] = standing
         for problem in standing.problems:
             log.warning("%s: %s", system.name, problem)
-    apart = "encoders and decoders ran in processes that share only the payload"
-    work.notes.append(
-        apart if offered.level == "full" else f"encoders and decoders were not fully isolated: {offered.reason}"
-    )
+    levels = {standing.isolation for standing in work.standings.values()}
+    if levels == {"full"}:
+        work.notes.append("encoders and decoders ran in processes that share only the payload")
+    elif offered.level != "full":
+        work.notes.append(f"encoders and decoders were not fully isolated: {offered.reason}")
+    else:
+        alone = [name for name, standing in work.standings.items() if standing.isolation != "full"]
+        work.notes.append(f"not isolated: {', '.join(alone)} ({work.standings[alone[0]].isolation_reason})")
     for system in work.systems:
         standing = work.standings[system.name]
         marks = [f"{promise.name}: {promise.reason}" for promise in standing.broken]
