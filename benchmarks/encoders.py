@@ -42,6 +42,8 @@ EXTRACTORS: list[dict[str, Any]] = [
     {"name": "speech_embedding"},
     {"name": "moonshine"},
     {"name": "efficientword"},
+    {"name": "moonshine"},
+    {"name": "moonshine:base"},
     {"name": "resemblyzer"},
     {"name": "birdnet"},
     {"name": "opensmile", "distances": ["cosine", "spearman"]},
