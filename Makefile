@@ -4,7 +4,7 @@
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .SUFFIXES:
-.PHONY: help demo test lint bench docs clean
+.PHONY: help demo test lint bench originals docs clean
 
 # The interpreter for .venv: the first of these that is Python 3.11 or newer. `make PYTHON=/path/to/python test`
 # puts another in front.
@@ -24,6 +24,7 @@ help:
 	@echo "make test    lint, then every test and every example in the documentation"
 	@echo "make lint    ruff, mypy and the import contracts"
 	@echo "make bench   time and memory, as ratios to scikit-learn, librosa and dtaidistance; the leaderboard under load"
+	@echo "make originals   every neural codec at full size against the packages of its authors (minutes, up to 2 GB)"
 	@echo "make docs    build the documentation into site/"
 	@echo "make clean   remove .venv, caches and site/"
 	@echo
@@ -48,6 +49,17 @@ bench: $(VENV)/.for-bench
 	$(BIN)/python benchmarks/icdm.py
 	$(BIN)/python benchmarks/analysis.py --quick
 	$(BIN)/python benchmarks/board.py
+
+# The authors' packages come without what they depend on, into a folder of their own; one of them brings tests.
+ORIGINALS := $(VENV)/originals
+originals: $(ORIGINALS)/.installed
+	PYTHONPATH=$(CURDIR):$(CURDIR)/$(ORIGINALS) $(BIN)/python -W ignore tests/codecs/neural/full_size.py
+
+$(ORIGINALS)/.installed: $(VENV)/.for-develop
+	@$(INSTALL) --no-deps --target $(ORIGINALS) descript-audio-codec==1.0.0 encodec==0.1.1 snac==1.2.1 \
+	    speechtokenizer==1.0.1 funcodec==0.2.0 moshi==0.2.13 einops sentencepiece
+	@rm -rf $(ORIGINALS)/tests
+	@touch $@
 
 docs: $(VENV)/.for-docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -40,6 +40,7 @@ EXTRACTORS: list[dict[str, Any]] = [
     {"name": "logmel", "pooling": ["flatten", "mean_time"]},
     {"name": "mfcc"},
     {"name": "speech_embedding"},
+    {"name": "moonshine"},
     {"name": "efficientword"},
     {"name": "moonshine"},
     {"name": "moonshine:base"},
@@ -102,7 +103,8 @@ def main() -> None:
         "extractors": [entry for entry in EXTRACTORS if entry["name"] in chosen],
         "metrics": ["P@1", "GSR"],
         "permutations": args.permutations,
-        "bootstrap": args.bootstrap,
+        # Some recordings have two groups: the jackknife says that these are too few for an interval.
+        **({"intervals": "jackknife"} if args.recorded else {"bootstrap": args.bootstrap}),
         "across_groups": True,
         "threads": args.threads,
         "steps": ["prepare", "embed", "evaluate"],

@@ -177,7 +177,7 @@ def test_the_page_on_configs_shows_the_example_as_it_is(name: str) -> None:
     assert (ROOT / "examples" / name).read_text(encoding="utf-8") in shown
 
 
-@pytest.mark.parametrize("name", ["extractor", "codec", "metric", "corpus", "task"])
+@pytest.mark.parametrize("name", ["extractor", "codec", "tokenizer", "metric", "corpus", "task"])
 def test_a_part_of_ones_own_is_a_file_of_fewer_than_thirty_lines_and_shown_as_it_is(name: str) -> None:
     text = (ROOT / "examples" / f"my_{name}.py").read_text(encoding="utf-8")
     assert text.count("\n") < 30

@@ -22,6 +22,10 @@ from earmark.extractors.contract import Waveform
 from earmark.extractors.torch_models import Batch, TransformersExtractor
 
 
+VERSION = 2
+"""Raised when the output changes: DAC's frames are those of its ratios."""
+
+
 class CodecEncoder(TransformersExtractor):
     """What the three share; `codes` says whether frames are numbers of codebook entries or latents."""
 

@@ -89,7 +89,7 @@ ENCODEC = tuple(
     settings(
         "encodec", {1.5: 2, 3: 4, 6: 8, 12: 16, 24: 32}, codes={1.5: "E1", 3: "E2", 6: "E3", 12: "E4", 24: "E5"},
         title="EnCodec, 24 kHz", rate=24000, frame_rate=75.0, causal=True,
-        licence="MIT (code); terms of the weights: see their page",
+        licence="MIT (code; CC BY-NC 4.0 as the package 0.1.1); terms of the weights: see their page",
         citation="Défossez et al., High fidelity neural audio compression, TMLR 2023",
         checkpoint="facebook/encodec_24khz", notes="the checkpoint of 48 kHz hears two channels and is refused",
     )
@@ -167,7 +167,8 @@ class Mimi(LibraryCodec):
 XCODEC = tuple(
     settings(
         "xcodec", {0.5: 1, 1: 2, 1.5: 3, 2: 4, 4: 8},
-        title="X-Codec (HuBERT, LibriSpeech)", rate=16000, frame_rate=50.0, causal=False, licence="MIT",
+        title="X-Codec (HuBERT, LibriSpeech)", rate=16000, frame_rate=50.0, causal=False,
+        licence="see its page: the authors' repository shows no licence",
         citation="Ye et al., Codec does matter: exploring the semantic shortcoming of codec for audio language model, "
         "AAAI 2025",
         checkpoint="hf-audio/xcodec-hubert-librispeech",
