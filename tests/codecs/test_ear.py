@@ -135,6 +135,18 @@ def test_a_task_that_hears_clips_by_their_set_is_given_whole_sets(tmp_path: Path
     other = ear(tmp_path, task, together=True)
     other.listen([sounds(0, 4)])
     assert task.calls == [4]
+    # The same sound twice is two clips of the set, and one that fails costs no second hearing.
+    broken = Clip("broken", samples=np.full(4, np.nan, np.float32), rate=8000)
+    twice = [*sounds(0, 2), sounds(0, 1)[0]._replace(id="copy"), HeardClip("broken", broken.digest(), lambda: broken)]
+    task.calls.clear()
+    for _ in range(2):
+        listener = ear(tmp_path, task, together=True)
+        listener.listen([twice])
+        answer = listener.responses(twice)
+        assert isinstance(answer, Responses)
+        assert answer.ids == ("clip0", "clip1", "copy")
+        assert answer.failures == {"broken": "NaN"}
+    assert task.calls == [4]
 
 
 def test_what_fails_is_told_by_the_clip(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from earmark.runs.packs import LostPacks, Packer, read_records
 
 PORTION_CLIPS = 256
 PORTION_SECONDS = 900.0
-VECTOR = "vector"
+VECTOR, FAILED = "vector", "failed"
 
 log = logging.getLogger("earmark.runs")
 
@@ -58,13 +58,14 @@ class Ear:
 
     def listen(self, sets: Iterable[Sequence[HeardClip]]) -> None:
         """Hear whatever is not known yet."""
-        sets = list(sets)
-        todo = [
-            {self._name(item, sounds): item for item in sounds if self._name(item, sounds) not in self._records.records}
-            for sounds in sets
-        ]
+        todo: list[dict[str, HeardClip]] = []
+        everything: set[str] = set()
+        for sounds in sets:
+            named = dict(zip(self._names(sounds), sounds, strict=True))
+            missing = {name: item for name, item in named.items() if name not in self._records.records}
+            todo.append(named if missing and self._together else missing)
+            everything.update(named)
         wanted = {name for names in todo for name in names}
-        everything = {self._name(item, sounds) for sounds in sets for item in sounds}
         self._work.count("tasks", cached=len(everything) - len(wanted))
         if not wanted:
             return
@@ -83,11 +84,12 @@ class Ear:
                 heard += len(portion)
                 bar.reach(heard)
 
-    def _name(self, item: HeardClip, sounds: Sequence[HeardClip]) -> str:
-        """What a clip's answer is kept under: its sound, and where it counts the set that it was heard in."""
+    def _names(self, sounds: Sequence[HeardClip]) -> list[str]:
+        """What the answers for clips are kept under: the sound, or the set that it was heard in and the clip's id."""
         if not self._together:
-            return item.identity
-        return fingerprint(item.identity, [[other.id, other.identity] for other in sounds])
+            return [item.identity for item in sounds]
+        whole = fingerprint([[item.id, item.identity] for item in sounds])
+        return [fingerprint(whole, item.id) for item in sounds]
 
     def _portions(self, todo: Sequence[dict[str, HeardClip]]) -> Iterator[dict[str, Clip]]:
         """Clips by the name of their answer, each once: a set, or as many as are heard in one go."""
@@ -103,7 +105,7 @@ class Ear:
                 if clip is None:
                     self._failures[name] = "what the codec sent is no longer in the cache: run again"
                     continue
-                portion[name] = clip
+                portion[name] = replace(clip, id=item.id)
                 seconds += length_of(clip)
                 if not self._together and (len(portion) >= PORTION_CLIPS or seconds >= PORTION_SECONDS):
                     yield portion
@@ -129,18 +131,23 @@ class Ear:
             parts = {} if answer.vectors is None else {VECTOR: answer.vectors[0]}
             record["blocks"] = [list(block) for block in answer.blocks]
             packer.add(ids[answer.ids[0]], record, parts)
-        self._failures |= {ids[unique]: why for unique, why in responses.failures.items() if unique in ids}
+        failures = {ids[unique]: why for unique, why in responses.failures.items() if unique in ids}
+        self._failures |= failures
+        if self._together:  # a set is heard again as a whole: what failed in it is known too
+            for name in portion.keys() - {ids[unique] for unique in responses.ids}:
+                packer.add(name, {FAILED: failures.get(name, "it was not heard")})
         self._work.count("tasks", computed=len(responses.ids), failed=len(clips) - len(responses.ids))
 
     def responses(self, sounds: Sequence[HeardClip]) -> Responses | EarmarkError:
         """What was heard of a set; the error that all of its clips met where there is nothing."""
-        names = [self._name(item, sounds) for item in sounds]
-        known = [(item.id, name) for item, name in zip(sounds, names, strict=True) if name in self._records.records]
-        unheard = {
-            item.id: self._failures.get(name, "it was not heard")
-            for item, name in zip(sounds, names, strict=True)
-            if name not in self._records.records
-        }
+        known: list[tuple[str, str]] = []
+        unheard: dict[str, str] = {}
+        for item, name in zip(sounds, self._names(sounds), strict=True):
+            record = self._records.records.get(name)
+            if record is None or FAILED in record:
+                unheard[item.id] = record[FAILED] if record else self._failures.get(name, "it was not heard")
+            else:
+                known.append((item.id, name))
         if not known:
             return EarmarkError(next(iter(unheard.values()), "there are no clips"))
         vectors = self._vectors([name for _, name in known])
