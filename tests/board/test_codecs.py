@@ -140,6 +140,8 @@ def test_the_pages_say_it(made: Snapshot, reader: Reader) -> None:
     cheat = text_of(system_page(reader, "codec", "cheat"))
     assert "none: one &lt;process&gt;" in cheat
     assert "1 of 1" in cheat  # among its own kind
+    assert "Ranked apart. Not fully isolated" in cheat
+    assert "Ranked apart" not in one
     faulty = text_of(system_page(reader, "codec", "faulty"))
     assert "state: clips remember" in faulty
     assert "isolation unknown" in text_of(system_page(reader, "codec", "old"))

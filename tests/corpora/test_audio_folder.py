@@ -154,3 +154,11 @@ def test_the_real_cause_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(datasets, "load_dataset", broken)
     with pytest.raises(InputError, match="row 7 has no column b"):
         open_corpus(f"hub:{tmp_path}")
+
+
+def test_what_is_spoken_is_the_text(tmp_path: Path) -> None:
+    table = [{**row, "transcription": f"sentence {number}"} for number, row in enumerate(rows())]
+    sounds(tmp_path, *(row["file_name"] for row in table))
+    write(tmp_path / "metadata.csv", table)
+    assert [clip.text for clip in open_corpus(str(tmp_path))] == [f"sentence {number}" for number in range(6)]
+    assert {clip.text for clip in open_corpus(f"hub:{tmp_path}?text=length")} == {str(number) for number in range(6)}

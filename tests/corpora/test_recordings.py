@@ -222,8 +222,9 @@ def test_two_voices_are_one_corpus_and_folders_can_be_chosen(debs: Path, capsys:
         ("it-menardi/digits/1", "Menardi"), ("it-menardi/digits/2", "Menardi"),
     ]  # fmt: skip
     assert corpus.card.licence == "CC-BY-SA-3.0; CC-SA-BY-3.0 (Attribution Share Alike 3.0 Italian)"
-    with pytest.raises(UsageError, match=r"no prompt lies in digit; there are digits, letters"):
+    with pytest.raises(UsageError, match=r"no prompt lies in digit; there are ., digits, letters"):
         open_corpus("asterisk:en?only=digit")
+    assert [clip.label for clip in open_corpus("asterisk:en?only=.")] == ["spy-iax2", "vm-goodbye"]
     by_word = open_corpus("asterisk:en,it-menardi?only=digits&label=word")
     assert [clip.label for clip in by_word] == ["en/digits/1", "en/digits/2", "it/digits/1", "it/digits/2"]
     with pytest.raises(UsageError, match=r"labels by prompt or word, not by 'text'"):

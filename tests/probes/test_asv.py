@@ -11,8 +11,9 @@ import pytest
 from tests.probes import toys
 
 from earmark.corpora.clips import Clip
-from earmark.errors import InputError
+from earmark.errors import InputError, UsageError
 from earmark.probes import Responses, Row, asv
+from earmark.probes._trials import choose_trials
 from earmark.probes._verification import Trials, curve, eer
 from earmark.probes.asv import Verification
 
@@ -107,18 +108,58 @@ def test_a_list_of_trials_is_followed(clips: list[Clip], tmp_path: Path) -> None
     heard = task.listen(clips)
     found = by_key(task.score(clips, heard, heard))["eer", "coded_enrol"]
     assert found.n == 8 - 1  # clip 0 is in two trials
-    assert found.reason == "4 trials; 1 listed trials of other clips"
+    assert found.reason.startswith("4 trials; 1 listed trials of other clips; no interval: 4 speakers are too few")
     place.write_text("yes a b\n")
     with pytest.raises(InputError, match="Line 1"):
         Verification(toys.Spectrum(), trials=str(place))
 
 
-def test_of_many_clips_some_are_drawn(clips: list[Clip], task: Verification, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asv, "MOST_CLIPS", 20)
+def test_of_many_pairs_some_are_drawn(clips: list[Clip]) -> None:
+    task = Verification(toys.Spectrum(), most_trials=300)
     heard = task.listen(clips)
     found = by_key(task.score(clips, heard, heard))["eer", "coded_enrol"]
-    assert found.n == 20
-    assert "20 of 40 clips drawn" in found.reason
+    assert found.reason == "300 trials; 5 speakers; drawn from 780 pairs"
+    assert found.value == by_key(task.score(clips, heard, heard))["eer", "coded_enrol"].value
+    every = Verification(toys.Spectrum())
+    assert found.value == pytest.approx(by_key(every.score(clips, heard, heard))["eer", "coded_enrol"].value, abs=0.03)
+    with pytest.raises(UsageError, match="At least 2 trials"):
+        Verification(toys.Spectrum(), most_trials=1)
+
+
+@pytest.mark.parametrize("sizes", [[40, 40, 40], [2, 3, 90, 30, 1, 1, 1], [1] * 150 + [2], [100, 1], [3] * 60])
+def test_drawn_trials_are_different_pairs_with_every_speakers_share(sizes: list[int]) -> None:
+    speakers = np.repeat(np.arange(len(sizes)), sizes)
+    np.random.default_rng(0).shuffle(speakers)
+    speakers = np.r_[-1, speakers, -1]
+    chosen = choose_trials(speakers, 1000, 5)
+    assert len({tuple(sorted(pair)) for pair in zip(chosen.first, chosen.second, strict=True)}) == len(chosen.first)
+    assert (speakers[chosen.first] >= 0).all()
+    np.testing.assert_array_equal(chosen.same, speakers[chosen.first] == speakers[chosen.second])
+    counts = np.array(sizes)
+    of_one, of_two = int((counts * (counts - 1)).sum() // 2), int((counts * (counts.sum() - counts)).sum() // 2)
+    same = min(of_one, 500)
+    assert chosen.same.sum() == same
+    assert (~chosen.same).sum() == pytest.approx(min(of_two, 1000 - same), abs=len(sizes))
+    shares = np.bincount(speakers[chosen.first][chosen.same], minlength=len(sizes))
+    np.testing.assert_allclose(shares, counts * (counts - 1) / 2 * same / of_one, atol=1.0)
+    either = np.bincount(np.r_[speakers[chosen.first], speakers[chosen.second]][np.r_[~chosen.same, ~chosen.same]])
+    expected = counts * (counts.sum() - counts) * (~chosen.same).sum() / of_two
+    np.testing.assert_allclose(either, expected, atol=4 * np.sqrt(expected.max()) + 2)
+
+
+def test_what_only_the_clean_clips_decide_is_computed_once(clips: list[Clip], monkeypatch: pytest.MonkeyPatch) -> None:
+    task = Verification(toys.Spectrum())
+    clean = task.listen(clips)
+    calls: list[int] = []
+    monkeypatch.setattr(asv, "choose_trials", lambda *given: calls.append(1) or choose_trials(*given))
+    first = task.score(clips, clean, task.listen(toys.noisy(clips, 0.3)))
+    task.score(clips, clean, task.listen(toys.noisy(clips, 0.1)))
+    assert len(calls) == 1
+    fewer = task.listen([*toys.noisy(clips[:-1], 0.3), toys.broken(clips[-1])])
+    task.score(clips, clean, fewer)
+    task.score(clips, clean, fewer, seed=1)
+    assert len(calls) == 3
+    assert task.score(clips, clean, task.listen(toys.noisy(clips, 0.3))) == first
 
 
 # --- ECAPA ------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from tests.probes import toys
 
 from earmark.corpora.clips import Clip
 from earmark.probes import open_task
-from earmark.probes.emotion import Emotion, folds_of, predict, shuffled_accuracy
+from earmark.probes.emotion import Emotion, Heads, folds_of, shuffled_accuracy
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_the_answers_are_those_of_the_head_fitted_by_hand() -> None:
     cut = folds_of(clips, 5, 3)
     clean = rng.normal(size=(60, 4)) + np.eye(3)[cut.labels] @ rng.normal(size=(3, 4))
     coded = clean + 0.5 * rng.normal(size=clean.shape)
-    (found,) = predict(clean, [coded], cut)
+    found = Heads.trained(clean, cut).answer(coded)
     for fold in range(5):
         held = cut.fold == fold
         mean, spread = clean[~held].mean(axis=0), clean[~held].std(axis=0)

@@ -115,6 +115,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "subset": ("subset",),
     "group": ("group", "speaker", "speaker_id", "individual", "bird", "recording"),
     "id": ("id",),
+    "text": ("text", "transcription", "transcript", "sentence"),
 }
 """Names that a column goes by; the first that is there is taken."""
 
@@ -149,7 +150,7 @@ def read_audio_folder(root: Path, options: Mapping[str, str] | None = None) -> C
     seen: dict[str, str] = {}
     for source in metadata_files(root):
         rows, header = read_rows(source)
-        roles = {role: choose_column(role, header, chosen, str(source)) for role in ("label", "group", "subset", "id")}
+        roles = {role: choose_column(role, header, chosen, str(source)) for role in ROLES if role != "audio"}
         if roles["label"] is None:
             others = ", ".join(name for name in header if name not in _FILE_NAMES) or "none beside the file name"
             notes.append(f"{source}: no column is called label ({others}); choose one as in hub:{root}?label=COLUMN.")

@@ -128,6 +128,7 @@ def _clips(dataset: HubDataset, split: str, table: Any, options: Mapping[str, st
             subset=values["subset"][row] or "",
             group=values["group"][row],
             make=HubAudio(dataset, split, row, sound),
+            text=values["text"][row],
         )
         for row in range(len(table))
     ]

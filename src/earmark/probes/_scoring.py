@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from earmark.wording import counted
 
 RESAMPLES = 300  # bootstrap draws behind every interval
 
+Share = TypeVar("Share")
 Floats = NDArray[np.float64]
 Interval = tuple[float, float] | tuple[None, None]
 
@@ -34,6 +35,11 @@ def measured(
         cells |= {"baseline": luck.baseline, "baseline_low": luck.low, "baseline_high": luck.high}
         cells |= {"lift": luck.lift, "p_value": luck.p_value}
     return Row(metric=metric, protocol=protocol, value=value, low=between[0], high=between[1], **cells)
+
+
+def rests_on(low: float | None, unit: str, units: int) -> dict[str, Any]:
+    """Cells that say what a jackknife interval rests on; none where there is no interval."""
+    return {} if low is None else {"interval": "jackknife", "unit": unit, "units": units}
 
 
 def not_applicable(metric: str, protocol: str, reason: str, **cells: Any) -> Row:
@@ -64,6 +70,20 @@ def pair_clips(clips: Sequence[Clip], clean: Responses, coded: Responses) -> Pai
     return PairedClips(kept, rows[0], rows[1], left_out)
 
 
+class CleanShare(Generic[Share]):
+    """What the clean clips alone decide, computed for the first codec and kept for the next ones."""
+
+    def __init__(self) -> None:
+        self._known: tuple[Responses, NDArray[np.int64], int, Share] | None = None
+
+    def of(self, clean: Responses, pairs: PairedClips, seed: int, make: Callable[[], Share]) -> Share:
+        """What `make` gives; kept as long as the same clean answers, the same clips of them and the seed come."""
+        known = self._known
+        if known is None or known[0] is not clean or known[2] != seed or not np.array_equal(known[1], pairs.clean):
+            known = self._known = (clean, pairs.clean, seed, make())
+        return known[3]
+
+
 def join_notes(*notes: str) -> str:
     """Notes on a score as one reason, the empty ones left out."""
     return "; ".join(note for note in notes if note)
@@ -79,8 +99,11 @@ def group_codes(clips: Sequence[Clip]) -> NDArray[np.int64] | None:
 
 
 def draw_clips(clips: Sequence[Clip], resamples: int, seed: int) -> NDArray[Any]:
-    """How often each clip is drawn, [resamples, clips]; whole groups are drawn where there are groups."""
-    return resample(np.arange(len(clips)), group_codes(clips), resamples, seed)
+    """How often each clip is drawn, [resamples, clips]; whole groups are drawn where there are two groups or more."""
+    groups = group_codes(clips)
+    if groups is not None and groups.max() == 0:
+        groups = None
+    return resample(np.arange(len(clips)), groups, resamples, seed)
 
 
 def ratio_interval(above: Floats, below: Floats, draws: NDArray[Any]) -> Interval:

@@ -13,9 +13,11 @@ At a threshold t a trial is accepted when its score is at least t:
 Equal scores are one threshold: a tie between a same-speaker and a different-speaker trial is a slanted step, so the
 order of trials never matters. Both kinds must be there; else there is no rate.
 
-Intervals. Trials are not independent, speakers are: S speakers are drawn from S with replacement, trials inside a
-speaker count as often as it was drawn, trials between two speakers as the product. Copies of one speaker are not tried
-against each other. (Poh & Bengio 2007 draw users likewise.)
+Intervals. Trials are not independent, speakers are: each speaker in turn is left out with all of its trials, and the
+spread of what is left gives the interval (`earmark.calibrate.jackknife`). Of more than 200 speakers, 200 blocks of them
+are left out. Counted on 400 simulated sets of voices (tests/probes/test_verification.py), 95 % intervals hold the truth
+in 96, 94 and 94 of 100 sets of 6, 12 and 24 speakers; those of version 0.1.0, which drew speakers with replacement, in
+84, 89 and 95.
 """
 
 from __future__ import annotations
@@ -25,10 +27,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.calibrate.bootstrap import interval
 from earmark.errors import InputError
 
 P_TARGET = 0.05
+MOST_UNITS = 200
 
 Floats = NDArray[np.float64]
 
@@ -74,30 +76,29 @@ def min_dcf(errors: Errors, p_target: float = P_TARGET) -> float:
     return float(cost.min() / min(p_target, 1.0 - p_target))
 
 
-class Intervals(NamedTuple):
-    """95 % intervals under draws of speakers, and how many draws had both kinds of trials."""
+class Deletions(NamedTuple):
+    """EER and minDCF without each unit, a speaker or a block of them; NaN where a kind of trials is missing then."""
 
-    eer: tuple[float, float] | tuple[None, None]
-    min_dcf: tuple[float, float] | tuple[None, None]
-    eers: Floats  # of each draw, NaN where a kind was missing
+    eers: Floats
+    costs: Floats
+    unit: str = "speaker"
 
 
-def error_intervals(trials: Trials, resamples: int, seed: int, p_target: float = P_TARGET) -> Intervals:
-    """Intervals of EER and minDCF. Equal seeds draw the same speakers, so that two codecs can be compared by draw."""
+def leave_out_speakers(trials: Trials, p_target: float = P_TARGET) -> Deletions:
+    """Error rates without each speaker; none where the speakers of trials are not known."""
     if trials.enrolled is None or trials.tested is None:
-        return Intervals((None, None), (None, None), np.full(resamples, np.nan))
+        return Deletions(np.zeros(0), np.zeros(0))
     ordered = _Ordered.of(trials)
     speakers = int(max(trials.enrolled.max(), trials.tested.max())) + 1
-    rates, costs = np.full(resamples, np.nan), np.full(resamples, np.nan)
-    within = trials.enrolled == trials.tested
-    for draw in range(resamples):
-        rng = np.random.default_rng([seed, draw])
-        drawn = np.bincount(rng.integers(0, speakers, speakers), minlength=speakers).astype(np.float64)
-        weights = np.where(within, drawn[trials.enrolled], drawn[trials.enrolled] * drawn[trials.tested])
-        if weights[trials.same].sum() and weights[~trials.same].sum():
+    units = min(speakers, MOST_UNITS)
+    enrolled, tested = trials.enrolled % units, trials.tested % units
+    rates, costs = np.full(units, np.nan), np.full(units, np.nan)
+    for unit in range(units):
+        weights = ((enrolled != unit) & (tested != unit)).astype(np.float64)
+        if weights[trials.same].any() and weights[~trials.same].any():
             errors = ordered.errors(weights)
-            rates[draw], costs[draw] = eer(errors), min_dcf(errors, p_target)
-    return Intervals(interval(rates), interval(costs), rates)
+            rates[unit], costs[unit] = eer(errors), min_dcf(errors, p_target)
+    return Deletions(rates, costs, "speaker" if units == speakers else "block of speakers")
 
 
 class _Ordered(NamedTuple):

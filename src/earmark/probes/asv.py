@@ -1,42 +1,49 @@
 """Speaker verification: whether a coded voice is still taken for the one it was.
 
 Every clip becomes a vector, a trial is two clips, its score the cosine of their vectors. By default all pairs of
-different clips are tried; `trials` names a file of lines `1 enrolled tested` (0: two speakers) with ids of clips.
+different clips are tried, or a sample where they are more than `most_trials` (`_trials`); `trials` names a file of
+lines `1 enrolled tested` (0: two speakers) with ids of clips.
 
     coded_enrol   both clips of a trial were coded: what a codec does to voices
     clean_enrol   the first is clean, the second coded, in both orders: what it does to a system that enrolled before
 
-`eer` and `min_dcf` are defined in `verification`, with intervals that draw speakers. `eer:difference` is coded minus
-clean under the same draws. `speaker_similarity` is the mean cosine of a clip's vectors before and after coding.
+`eer` and `min_dcf` are defined in `_verification`, with intervals that leave out speakers. `eer:difference` is coded
+minus clean, speaker by speaker. `speaker_similarity` is the mean cosine of a clip's vectors before and after coding.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.calibrate.bootstrap import interval
+from earmark.calibrate import jackknife
 from earmark.corpora.clips import Clip
-from earmark.errors import InputError, require
+from earmark.errors import InputError, UsageError, require
 from earmark.extractors.contract import Extractor, ExtractorCard, Frames, Waveform
 from earmark.extractors.pretrained import fill, find, read_state, stripped, versioned
 from earmark.extractors.torch_models import Settings, device_of
 from earmark.probes import _verification as verification
 from earmark.probes._contract import Responses
 from earmark.probes._encoding import EncoderTask, codes_of, unit_vectors
-from earmark.probes._scoring import draw_clips, join_notes, mean_interval, measured, not_applicable, pair_clips
-from earmark.probes._verification import Trials
+from earmark.probes._scoring import (
+    CleanShare,
+    PairedClips,
+    draw_clips,
+    join_notes,
+    mean_interval,
+    measured,
+    not_applicable,
+    pair_clips,
+    rests_on,
+)
+from earmark.probes._trials import MOST_TRIALS, TrialClips, choose_trials, listed_trials, read_trials
+from earmark.probes._verification import Deletions, Trials
 from earmark.probes.tasks import CARDS
 from earmark.scores import Row
 from earmark.specs import parse_spec
-from earmark.wording import counted
-
-MOST_CLIPS = 2000
-"""Clips of which all pairs are tried: two million trials. Of more, as many are drawn."""
 
 _ENROLMENTS = ("coded_enrol", "clean_enrol")
 _METRICS = ("eer", "eer:difference", "min_dcf")
@@ -46,13 +53,13 @@ Matrix = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 
-class TrialClips(NamedTuple):
-    """Which clips meet in a trial, by their row, and whether it is one speaker's."""
+class CleanTrials(NamedTuple):
+    """What the clean clips decide, for every codec alike: who meets whom, and how often they are mistaken."""
 
-    first: Codes
-    second: Codes
-    same: NDArray[np.bool_]
-    note: str
+    chosen: TrialClips
+    speakers: Codes
+    eer: float
+    without: Deletions
 
 
 class Verification(EncoderTask):
@@ -61,10 +68,14 @@ class Verification(EncoderTask):
     card = CARDS["asv"]
 
     def __init__(
-        self, model: str | Extractor = "", *, trials: str = "", p_target: float = verification.P_TARGET, **options: Any
-    ) -> None:
-        self.p_target = p_target
+        self, model: str | Extractor = "", *, trials: str = "", most_trials: int = MOST_TRIALS,
+        p_target: float = verification.P_TARGET, **options: Any,
+    ) -> None:  # fmt: skip
+        if most_trials < 2:
+            raise UsageError(f"At least 2 trials are needed, not {most_trials}.")
+        self.p_target, self.most_trials = p_target, most_trials
         self.trials = read_trials(trials) if trials else None
+        self._clean: CleanShare[CleanTrials] = CleanShare()
         super().__init__(model, **options)
 
     def open_model(self, model: str | Extractor, options: Mapping[str, Any]) -> Extractor:
@@ -87,92 +98,60 @@ class Verification(EncoderTask):
             "speaker_similarity", "all", float(cosines.mean()), between, n=len(pairs.clips), reason=pairs.left_out,
             distance="cosine",
         )  # fmt: skip
-        speakers = codes_of([clip.group for clip in pairs.clips])
         try:
-            chosen = _all_trials(speakers, seed) if self.trials is None else _listed_trials(self.trials, pairs.clips)
+            plain = self._clean.of(clean, pairs, seed, lambda: self._clean_trials(pairs, before, seed))
         except InputError as error:
             return [similarity, *_none(str(error))]
+        chosen, speakers = plain.chosen, plain.speakers
         note = join_notes(chosen.note, pairs.left_out)
-        plain, both = (_trials(chosen, speakers, vectors, vectors) for vectors in (before, after))
+        both = _trials(chosen, speakers, after, after)
         crossed = _join(_trials(chosen, speakers, before, after), _trials(chosen, speakers, after, before))
         n = len(np.unique(np.r_[chosen.first, chosen.second]))
         return [
             similarity,
-            *self._rates("coded_enrol", both, plain, n, note, seed),
-            *self._rates("clean_enrol", crossed, plain, n, note, seed),
+            *self._rates("coded_enrol", both, plain, n, note),
+            *self._rates("clean_enrol", crossed, plain, n, note),
         ]
 
-    def _rates(self, protocol: str, trials: Trials, plain: Trials, n: int, note: str, seed: int) -> list[Row]:
+    def _clean_trials(self, pairs: PairedClips, vectors: Matrix, seed: int) -> CleanTrials:
+        speakers = codes_of([clip.group for clip in pairs.clips])
+        chosen = (
+            choose_trials(speakers, self.most_trials, seed) if self.trials is None
+            else listed_trials(self.trials, pairs.clips)
+        )  # fmt: skip
+        trials = _trials(chosen, speakers, vectors, vectors)
+        without = verification.leave_out_speakers(trials, self.p_target)
+        return CleanTrials(chosen, speakers, verification.eer(verification.curve(trials)), without)
+
+    def _rates(self, protocol: str, trials: Trials, plain: CleanTrials, n: int, note: str) -> list[Row]:
         """Error rates of trials, and their difference to those of the clean clips."""
         errors = verification.curve(trials)
-        ranges, clean = (
-            verification.error_intervals(kind, self.bootstrap, seed, self.p_target) for kind in (trials, plain)
-        )
+        without = verification.leave_out_speakers(trials, self.p_target)
         eer = verification.eer(errors)
-        lost = eer - verification.eer(verification.curve(plain))
         cost = verification.min_dcf(errors, self.p_target)
-        reason = join_notes(f"{len(trials.scores)} trials", note)
-        rates = (
-            ("eer", eer, ranges.eer, reason),
-            ("eer:difference", lost, interval(ranges.eers - clean.eers), reason),
-            ("min_dcf", cost, ranges.min_dcf, f"p_target {self.p_target:g}; {reason}"),
+        unit = without.unit
+        ends = (0.0, 1.0)
+        alone, costly = (
+            jackknife.interval(value, values, ends, unit)
+            for value, values in ((eer, without.eers), (cost, without.costs))
         )
+        lost = jackknife.difference(eer, plain.eer, without.eers, plain.without.eers, ends, unit=unit)
+        rates: tuple[tuple[str, float, jackknife.Interval | jackknife.Difference], ...] = (
+            ("eer", eer, alone), ("eer:difference", lost.value, lost), ("min_dcf", cost, costly),
+        )  # fmt: skip
+        prior = {"min_dcf": f"p_target {self.p_target:g}"}
         return [
-            measured(metric, protocol, value, between, n=n, reason=why, distance="cosine")
-            for metric, value, between, why in rates
-        ]
+            measured(
+                metric, protocol, value, (between.low, between.high), n=n, distance="cosine",
+                reason=join_notes(prior.get(metric, ""), f"{len(trials.scores)} trials", note, between.reason),
+                p_value=getattr(between, "p_value", None), **rests_on(between.low, unit, between.units),
+            )
+            for metric, value, between in rates
+        ]  # fmt: skip
 
 
 def _none(why: str) -> list[Row]:
     return [not_applicable(metric, protocol, why) for protocol in _ENROLMENTS for metric in _METRICS]
-
-
-def _all_trials(speakers: Codes, seed: int) -> TrialClips:
-    """Every pair of clips that have a speaker, of which MOST_CLIPS are drawn if there are more."""
-    kept = np.flatnonzero(speakers >= 0)
-    if not len(kept):
-        raise InputError("no clip has a group: name its speaker there, or give a list of trials")
-    without = len(speakers) - len(kept)
-    note = f"{counted(without, 'clip')} without speaker" if without else ""
-    if len(kept) > MOST_CLIPS:
-        note = join_notes(note, f"{MOST_CLIPS} of {len(kept)} clips drawn")
-        kept = np.sort(np.random.default_rng([seed, len(kept)]).permutation(kept)[:MOST_CLIPS])
-    rows, columns = np.triu_indices(len(kept), 1)
-    same = speakers[kept[rows]] == speakers[kept[columns]]
-    count = len(np.unique(speakers[kept]))
-    if not same.any() or same.all():
-        raise InputError(
-            f"{counted(len(kept), 'clip')} of {counted(count, 'speaker')} make no trials of both kinds: at least "
-            "two speakers and one with two clips are needed"
-        )
-    return TrialClips(kept[rows], kept[columns], same, join_notes(counted(count, "speaker"), note))
-
-
-def read_trials(path: str) -> list[tuple[bool, str, str]]:
-    """Lines `1 enrolled tested` of a file of trials, as VoxCeleb has them; ids of clips hold no spaces."""
-    try:
-        lines = Path(path).expanduser().read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read as a list of trials ({error}).") from error
-    trials = []
-    for number, line in enumerate(lines, start=1):
-        cells = line.split()
-        if not cells:
-            continue
-        if len(cells) != 3 or cells[0] not in ("0", "1"):
-            raise InputError(f"Line {number} of {path} is no trial: write 1 (one speaker) or 0, and two ids of clips.")
-        trials.append((cells[0] == "1", cells[1], cells[2]))
-    return trials
-
-
-def _listed_trials(trials: Sequence[tuple[bool, str, str]], clips: Sequence[Clip]) -> TrialClips:
-    rows = {clip.id: row for row, clip in enumerate(clips)}
-    kept = [(rows[first], rows[second], same) for same, first, second in trials if first in rows and second in rows]
-    first, second, same = np.array(kept, np.int64).reshape(-1, 3).T
-    if not same.any() or same.all():
-        raise InputError(f"the {counted(len(kept), 'listed trial')} of these clips are not of both kinds")
-    note = f"{len(trials) - len(kept)} listed trials of other clips" if len(kept) < len(trials) else ""
-    return TrialClips(first, second, same.astype(np.bool_), note)
 
 
 def _trials(chosen: TrialClips, speakers: Codes, enrolled: Matrix, tested: Matrix) -> Trials:

@@ -24,6 +24,7 @@ from earmark.extractors.contract import Extractor, LayeredExtractor
 from earmark.probes._contract import Responses
 from earmark.probes._encoding import EncoderTask, LayerMean
 from earmark.probes._scoring import (
+    CleanShare,
     draw_clips,
     group_codes,
     join_notes,
@@ -55,6 +56,7 @@ class Emotion(EncoderTask):
         if folds < 2:
             raise UsageError(f"At least 2 folds are needed, not {folds}.")
         self.folds, self.layers = folds, layers
+        self._clean: CleanShare[Heads] = CleanShare()
         super().__init__(model, **options)
 
     def open_model(self, model: str | Extractor, options: Mapping[str, Any]) -> Extractor:
@@ -73,10 +75,11 @@ class Emotion(EncoderTask):
             why = join_notes(str(error), pairs.left_out)
             return [not_applicable(name, "all", why) for name in self.card.metrics]
         before, after = (values[kept] for values in self.vectors(pairs, clean, coded))
-        answers = predict(before, (before, after), cut)
-        right_before, right = ((answer == cut.labels).astype(np.float64) for answer in answers)
+        heads = self._clean.of(clean, pairs, seed, lambda: Heads.trained(before, cut))
+        answers = heads.answer(after)
+        right_before, right = ((answer == cut.labels).astype(np.float64) for answer in (heads.clean, answers))
         draws = draw_clips(chosen, self.bootstrap, seed)
-        value, baseline = float(right.mean()), shuffled_accuracy(answers[1], cut)
+        value, baseline = float(right.mean()), shuffled_accuracy(answers, cut)
         lost = right - right_before
         shared: dict[str, Any] = {"n": len(kept), "reason": join_notes(cut.note, pairs.left_out)}
         return [
@@ -118,20 +121,35 @@ def folds_of(clips: Sequence[Clip], folds: int, seed: int) -> Folds:
     return Folds(labels, fold, f"{folds} folds{of_groups}")
 
 
-def predict(train: Matrix, tests: Sequence[Matrix], cut: Folds) -> list[NDArray[np.int64]]:
-    """Labels found for every clip in each of `tests` by the head that was trained without its fold, on `train`."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
+class Heads(NamedTuple):
+    """A linear head for each fold, trained on the clean clips of the others, and its answers for the clean clips."""
 
-    answers = [np.zeros(len(cut.labels), np.int64) for _ in tests]
-    for number in np.unique(cut.fold):
-        held = cut.fold == number
-        head = make_pipeline(StandardScaler(), LogisticRegression(C=1.0, max_iter=STEPS))
-        head.fit(train[~held], cut.labels[~held])
-        for answer, test in zip(answers, tests, strict=True):
-            answer[held] = head.predict(test[held])
-    return answers
+    cut: Folds
+    heads: tuple[Any, ...]
+    clean: NDArray[np.int64]
+
+    @classmethod
+    def trained(cls, clean: Matrix, cut: Folds) -> Heads:
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        heads = tuple(
+            make_pipeline(StandardScaler(), LogisticRegression(C=1.0, max_iter=STEPS)).fit(
+                clean[cut.fold != number], cut.labels[cut.fold != number]
+            )
+            for number in np.unique(cut.fold)
+        )
+        untried = cls(cut, heads, cut.labels)
+        return untried._replace(clean=untried.answer(clean))
+
+    def answer(self, vectors: Matrix) -> NDArray[np.int64]:
+        """The label of every clip by the head that was trained without its fold."""
+        answers = np.zeros(len(self.cut.labels), np.int64)
+        for head, number in zip(self.heads, np.unique(self.cut.fold), strict=True):
+            held = self.cut.fold == number
+            answers[held] = head.predict(vectors[held])
+        return answers
 
 
 def shuffled_accuracy(answers: NDArray[np.int64], cut: Folds) -> float:

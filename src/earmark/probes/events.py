@@ -28,7 +28,15 @@ from earmark.extractors.spectrogram_transformer import AST
 from earmark.extractors.torch_models import Batch
 from earmark.probes._contract import Responses, Task
 from earmark.probes._encoding import EncoderTask
-from earmark.probes._scoring import draw_clips, join_notes, mean_interval, measured, not_applicable, pair_clips
+from earmark.probes._scoring import (
+    CleanShare,
+    draw_clips,
+    join_notes,
+    mean_interval,
+    measured,
+    not_applicable,
+    pair_clips,
+)
 from earmark.probes.retrieval import RetrievalTask, answers, chance, label_codes
 from earmark.probes.tasks import CARDS
 from earmark.progress import Progress
@@ -48,6 +56,10 @@ class EventRetrieval(RetrievalTask):
 
     card = CARDS["events"]
 
+    def __init__(self, model: str | Extractor = "", **options: Any) -> None:
+        super().__init__(model, **options)
+        self._clean: CleanShare[NDArray[np.float64]] = CleanShare()  # the average precision of the clean clips
+
     def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Row]:
         """Scores `accuracy`, `aec_map` and `aec_map:difference`, protocol `clean_enrol`."""
         pairs = pair_clips(clips, clean, coded)
@@ -60,7 +72,7 @@ class EventRetrieval(RetrievalTask):
         draws = draw_clips(pairs.clips, self.bootstrap, seed)
         means = {name: float(np.nanmean(answer)) for name, answer in values.items()}
         luck = chance(after, before, codes, means, self.permutations, seed) if self.permutations else {}
-        lost = values["ap"] - answers(before, before, codes, ("ap",))["ap"]
+        lost = values["ap"] - self._clean.of(clean, pairs, seed, lambda: answers(before, before, codes, ("ap",))["ap"])
         measures = (
             ("accuracy", "hit", values["hit"]),
             ("aec_map", "ap", values["ap"]),

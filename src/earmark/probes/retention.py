@@ -31,7 +31,7 @@ from earmark.extractors.contract import Extractor
 from earmark.generated.api import fidelity
 from earmark.probes._contract import Responses
 from earmark.probes._encoding import EncoderTask
-from earmark.probes._scoring import RESAMPLES, group_codes, join_notes, measured, not_applicable, pair_clips
+from earmark.probes._scoring import RESAMPLES, group_codes, join_notes, measured, not_applicable, pair_clips, rests_on
 from earmark.probes.retrieval import PERMUTATIONS, RetrievalTask, answers, answers_without, chance, label_codes
 from earmark.probes.tasks import CARDS
 from earmark.scores import Row
@@ -143,15 +143,11 @@ def _across(
         shared: dict[str, Any] = {"n": int(np.isfinite(after[name]).sum()), "distance": "cosine"}
         rows += [
             measured(metric, "clean_enrol", means[name], (alone.low, alone.high), luck.get(name), reason=alone.reason,
-                     **shared, **_rests_on(alone.low, unit, alone.units)),
+                     **shared, **rests_on(alone.low, unit, alone.units)),
             measured(f"{metric}:difference", "clean_enrol", lost.value, (lost.low, lost.high), p_value=lost.p_value,
-                     reason=lost.reason, **shared, **_rests_on(lost.low, unit, lost.units)),
+                     reason=lost.reason, **shared, **rests_on(lost.low, unit, lost.units)),
         ]  # fmt: skip
     return rows
-
-
-def _rests_on(low: float | None, unit: str, units: int) -> dict[str, Any]:
-    return {} if low is None else {"interval": "jackknife", "unit": unit, "units": units}
 
 
 def _check_widths(clean: NDArray[Any], coded: NDArray[Any]) -> None:

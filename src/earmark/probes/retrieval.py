@@ -61,8 +61,9 @@ def answers(queries: Floats, index: Floats, labels: Codes, wanted: Sequence[str]
         rows = np.arange(start, min(start + BLOCK, many.shape[1]))
         distances = _cosine_rows(queries, index, rows, many[0] >= 0)
         order = np.argsort(distances, axis=1, kind="stable") if {"hit", "ap"} & set(wanted) else None
+        ranks = _ranks(order) if order is not None and "ap" in wanted else None
         for shuffle, codes in enumerate(many):
-            for name, block in _block(distances, order, codes, rows, wanted).items():
+            for name, block in _block(distances, order, ranks, codes, rows, wanted).items():
                 values[name][shuffle, rows] = block
     return values if np.ndim(labels) == 2 else {name: rows[0] for name, rows in values.items()}
 
@@ -145,26 +146,49 @@ def _cosine_rows(queries: Floats, index: Floats, rows: Codes, labelled: NDArray[
 
 
 def _block(
-    distances: Floats, order: Codes | None, codes: Codes, rows: Codes, wanted: Sequence[str]
+    distances: Floats, order: Codes | None, ranks: Codes | None, codes: Codes, rows: Codes, wanted: Sequence[str]
 ) -> dict[str, Floats]:
-    same = (codes[rows, None] == codes[None, :]) & np.isfinite(distances)
-    answerable = same.any(axis=1) & (codes[rows] >= 0)
+    own = codes[rows]
+    known = own >= 0
+    answerable = known & (np.bincount(codes[codes >= 0], minlength=1)[np.where(known, own, 0)] > 1)
     values: dict[str, Floats] = {}
     if order is not None:
-        ranked = np.take_along_axis(same, order if "ap" in wanted else order[:, :1], axis=1)
-        values = {"hit": ranked[:, 0].astype(np.float64)}
-        if "ap" in wanted:
-            values["ap"] = _average_precision(ranked)
+        values["hit"] = (codes[order[:, 0]] == own).astype(np.float64)
+    if ranks is not None:
+        values["ap"] = _average_precision(ranks, codes, rows)
     if "gsr" in wanted:
-        values["gsr"] = _gsr(distances, same)
+        values["gsr"] = _gsr(distances, (own[:, None] == codes[None, :]) & np.isfinite(distances))
     return {name: np.where(answerable, values[name], np.nan) for name in wanted}
 
 
-def _average_precision(ranked: NDArray[np.bool_]) -> Floats:
-    right = np.cumsum(ranked, axis=1)
-    ranks = np.arange(1, ranked.shape[1] + 1)
+def _ranks(order: Codes) -> Codes:
+    """The rank of every clean clip for each query, from 1."""
+    ranks = np.empty_like(order)
+    np.put_along_axis(ranks, order, np.arange(1, order.shape[1] + 1)[None, :], axis=1)
+    return ranks
+
+
+def _average_precision(ranks: Codes, codes: Codes, rows: Codes) -> Floats:
+    """Where a query's own kind stands at ranks r_1 < r_2 < …, the mean of k / r_k: work for its kind alone."""
+    kinds = _members(codes)
+    own = kinds[np.maximum(codes[rows], 0)]  # -1 where a kind has fewer clips than the largest
+    counted = (own >= 0) & (own != rows[:, None])
+    places = np.where(counted, np.take_along_axis(ranks, np.maximum(own, 0), axis=1), np.iinfo(np.int64).max)
+    places.sort(axis=1)
+    held = np.arange(1, places.shape[1] + 1)
+    count = counted.sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.where(ranked, right / ranks, 0.0).sum(axis=1) / right[:, -1])
+        return np.asarray(np.where(held <= count[:, None], held / places, 0.0).sum(axis=1) / count)
+
+
+def _members(codes: Codes) -> Codes:
+    """The clips of each kind, [kinds, size of the largest], filled up with -1."""
+    sizes = np.bincount(codes[codes >= 0], minlength=1)
+    members = np.full((len(sizes), max(1, int(sizes.max()))), -1, np.int64)
+    order = np.argsort(codes, kind="stable")[(codes < 0).sum() :]
+    starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    members[codes[order], np.arange(len(order)) - starts] = order
+    return members
 
 
 def _gsr(distances: Floats, same: NDArray[np.bool_]) -> Floats:

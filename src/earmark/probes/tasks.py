@@ -40,7 +40,7 @@ RECORDS = (
         ("coded_enrol", "clean_enrol", "all"), needs=("groups",), model="resemblyzer", extra="torch",
         licence="Apache-2.0",
         citation="Wan et al., GE2E, ICASSP 2018 (Resemblyzer); Desplanques et al., ECAPA-TDNN, Interspeech 2020",
-        notes="the group of a clip is its speaker; intervals draw speakers",
+        notes="the group of a clip is its speaker; intervals leave out speakers",
     )),
     TaskRecord("retention:Content", TaskCard(
         "content", "Content identity: does a coded clip still lie with its own kind?",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from earmark.board.boards.codecs import ANCHOR
+from earmark.board.boards.codecs import ANCHOR, RANKED
 from earmark.board.boards.costs import pareto
 from earmark.board.boards.pairs import cells_of
 from earmark.board.boards.panels import OK, PROVENANCES
@@ -21,7 +21,7 @@ from earmark.board.pages.cells import rank_cell
 from earmark.board.pages.figures import pareto_figure, profile
 from earmark.board.records import System
 from earmark.board.web.caching import Page, packed
-from earmark.codecs.ranking import standing_of
+from earmark.codecs.ranking import TITLES, standing_of, why_apart
 from earmark.errors import UsageError
 from earmark.report.metric_text import facts
 from earmark.scores import COLUMNS
@@ -47,14 +47,25 @@ def system_page(reader: Reader, board: str, slug: str, items: Items = ()) -> Pag
     no_command = "The author gave no command."
     if provenances == ["printed"]:
         no_command = "These numbers were printed in a paper; it says how they were measured."
+    kind = snapshot.kinds[snapshot.places[slug]]
     values: dict[str, Any] = {
         "board": board, "card": card, "address": address, "history": history, "facts": _facts(system),
         "bibtex": files.bibtex(system, f"{reader.base_url}{address}"), "no_command": no_command,
-        "provenances": provenances, "standings": [], "metric": "", "kind": snapshot.kinds[snapshot.places[slug]],
+        "provenances": provenances, "standings": [], "metric": "", "kind": kind,
+        "apart": _apart(card, kind),
     }  # fmt: skip
     if own:
         values |= _scored(snapshot, system, own, dict(items))
     return packed(reader.page("system.html", **values))
+
+
+def _apart(card: SystemCard, kind: str) -> str:
+    """Why a codec is ranked among others than most, or not at all; "" for all that is ranked first."""
+    if kind == RANKED:
+        return ""
+    if kind == ANCHOR:
+        return "An anchor: it loses nothing and is not ranked."
+    return f"Ranked apart. {TITLES[kind]}; {why_apart(standing_of(card.details))}."
 
 
 def system_file(reader: Reader, board: str, slug: str, kind: str) -> Page:

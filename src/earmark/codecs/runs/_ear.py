@@ -125,7 +125,7 @@ class Ear:
             return
         packer.about |= {"model": responses.model, "names": list(responses.names), "notes": list(responses.notes)}
         for answer in responses.apart():
-            record = {} if answer.texts is None else {"text": answer.texts[0]}
+            record: dict[str, Any] = {} if answer.texts is None else {"text": answer.texts[0]}
             parts = {} if answer.vectors is None else {VECTOR: answer.vectors[0]}
             record["blocks"] = [list(block) for block in answer.blocks]
             packer.add(ids[answer.ids[0]], record, parts)

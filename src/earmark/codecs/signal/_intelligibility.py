@@ -30,6 +30,7 @@ FRAME, HOP, FFT = 256, 128, 512
 BANDS, LOWEST = 15, 150.0
 RUN = 30
 RANGE_DB = 40.0
+BLOCK = 32  # frames
 CLIP = 1.0 + 10.0 ** (15.0 / 20.0)
 EPS = float(np.finfo(np.float64).eps)
 
@@ -71,10 +72,18 @@ def envelopes(frames: Floats) -> Floats:
     halves = np.zeros((len(frames) + 1, HOP))
     halves[:-1] = frames[:, :HOP]
     halves[1:] += frames[:, HOP:]
-    joined = np.concatenate([halves[:-2], halves[1:-1]], axis=1)
-    spectrum = scipy.fft.rfft(joined * window(), FFT, axis=1)
-    power = spectrum.real**2 + spectrum.imag**2
-    return np.asarray(np.sqrt([power[:, low:high].sum(axis=1) for low, high in _third_octaves()]))
+    bands = _third_octaves()
+    starts, end = [low for low, _ in bands], bands[-1][1]
+    energies = np.empty((len(frames) - 1, BANDS))
+    padded = np.zeros((BLOCK, FFT))  # a few frames at a time: what is in cache is not fetched again
+    for start in range(0, len(energies), BLOCK):
+        stop = min(start + BLOCK, len(energies))
+        block = padded[: stop - start]
+        np.multiply(halves[start:stop], window()[:HOP], out=block[:, :HOP])
+        np.multiply(halves[start + 1 : stop + 1], window()[HOP:], out=block[:, HOP:FRAME])
+        spectrum = scipy.fft.rfft(block, axis=1)[:, :end]
+        energies[start:stop] = np.add.reduceat(spectrum.real**2 + spectrum.imag**2, starts, axis=1)
+    return np.asarray(np.sqrt(energies).T, order="C")
 
 
 def _mean_correlation(x: Floats, y: Floats) -> float:

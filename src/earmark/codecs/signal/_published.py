@@ -31,7 +31,7 @@ from earmark.codecs.signal._julius import resampled
 from earmark.codecs.signal._pitch import cents, pitch_track
 from earmark.codecs.signal._quality import LONGEST, RATE, why_no_utterance
 from earmark.codecs.signal._sound import Pair, Sound
-from earmark.codecs.signal._spectral import BANDS, BLOCK, FLOOR, WINDOWS, hann, mel_bank, too_short
+from earmark.codecs.signal._spectral import BANDS, BLOCK, FLOOR, WINDOWS, framed, hann, mel_bank, too_short
 from earmark.errors import require
 
 Floats = NDArray[np.float64]
@@ -75,7 +75,7 @@ def _exact_distances(pair: Pair) -> tuple[float, float]:
     totals = np.zeros(2)
     for window, bands in zip(WINDOWS, BANDS, strict=True):
         bank = mel_bank(pair.reference.rate, window, bands).astype(np.float64)
-        clean, heard = (_frames(sound.samples, window) for sound in (pair.reference, pair.decoded))
+        clean, heard = (framed(sound.samples, window) for sound in (pair.reference, pair.decoded))
         block = max(1, BLOCK // window)
         sums = np.zeros(2)
         for start in range(0, len(clean), block):
@@ -83,11 +83,6 @@ def _exact_distances(pair: Pair) -> tuple[float, float]:
             sums += _two_terms(a, b), _two_terms(a @ bank, b @ bank)
         totals += sums / (len(clean) * np.array([window // 2 + 1, bands]))
     return float(totals[0]), float(totals[1])
-
-
-def _frames(samples: Waveform, window: int) -> NDArray[np.float32]:
-    padded = np.pad(samples, window // 2, mode="reflect")
-    return np.lib.stride_tricks.sliding_window_view(padded, window)[:: window // 4]
 
 
 def _magnitudes(frames: NDArray[np.float32], window: int) -> Floats:

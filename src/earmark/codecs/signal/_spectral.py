@@ -18,7 +18,7 @@ Numeric policy: float32 FFT, one logarithm for each pair of magnitudes (of their
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -31,7 +31,6 @@ from earmark.extractors.mel_front_end import mel_corners, mel_filters
 from earmark.scores.metrics import metric
 
 Floats = NDArray[np.float32]
-_Views = Callable[[Sound], tuple[Floats, ...]]
 
 WINDOWS = (2048, 512)
 BANDS = (150, 80)
@@ -43,19 +42,13 @@ SHORTEST = max(WINDOWS) // 2 + 1  # samples: a reflection of half a window needs
 @metric(range=(0.0, math.inf), higher_is_better=False, standard=True, words="distance of magnitude spectrograms")
 def stft_distance(pair: Pair) -> Measured:
     """0 and up, lower is better; 0 for the same waveform. Short clips are not_applicable."""
-    return _distance(pair, _spectra)
+    return too_short(pair) or Measured(_distances(pair)[0])
 
 
 @metric(range=(0.0, math.inf), higher_is_better=False, standard=True, words="distance of mel spectrograms")
 def mel_distance(pair: Pair) -> Measured:
     """0 and up, lower is better; 0 for the same waveform. Short clips are not_applicable."""
-    return _distance(pair, _mels)
-
-
-def _distance(pair: Pair, views: _Views) -> Measured:
-    return too_short(pair) or Measured(
-        sum(log_and_linear(a, b) for a, b in zip(views(pair.reference), views(pair.decoded), strict=True))
-    )
+    return too_short(pair) or Measured(_distances(pair)[1])
 
 
 def too_short(pair: Pair) -> Measured | None:
@@ -65,40 +58,57 @@ def too_short(pair: Pair) -> Measured | None:
     return Measured.not_applicable(f"the clip is shorter than {1000 * SHORTEST / pair.reference.rate:.0f} ms")
 
 
-def log_and_linear(a: Floats, b: Floats) -> float:
-    """The two terms of a distance at one resolution."""
+def _distances(pair: Pair) -> tuple[float, float]:
+    return pair.decoded.once("distances", lambda: _both_distances(pair))
+
+
+def _both_distances(pair: Pair) -> tuple[float, float]:
+    """Both in one pass over the decoded clip: a block of its spectrum is compared while it is in cache."""
+    totals = np.zeros(2)
+    views = pair.reference.once("spectra", lambda: tuple(_views(pair.reference)))
+    for window, bands, (spectrum, mels) in zip(WINDOWS, BANDS, views, strict=True):
+        bank = mel_bank(pair.reference.rate, window, bands)
+        sums = np.zeros(2)
+        for span, block in _blocks(pair.decoded.samples, window):
+            sums += _two_sums(spectrum[span], block), _two_sums(mels[span], block @ bank)
+        totals += sums / (spectrum.size, mels.size)
+    return float(totals[0]), float(totals[1])
+
+
+def _two_sums(a: Floats, b: Floats) -> float:
+    """The sums of the logarithmic and of the linear differences."""
     ratio = np.maximum(a, FLOOR)
     ratio /= np.maximum(b, FLOOR)
     np.log(ratio, out=ratio)
     np.abs(ratio, out=ratio)
-    logarithms = ratio.mean(dtype=np.float64) * (2.0 / math.log(10.0))
+    logarithms = ratio.sum(dtype=np.float64) * (2.0 / math.log(10.0))
     np.subtract(a, b, out=ratio)
     np.abs(ratio, out=ratio)
-    return float(logarithms + ratio.mean(dtype=np.float64))
+    return float(logarithms + ratio.sum(dtype=np.float64))
 
 
-def _spectra(sound: Sound) -> tuple[Floats, ...]:
-    return sound.once("spectra", lambda: tuple(magnitudes(sound.samples, window) for window in WINDOWS))
+def _views(sound: Sound) -> Iterator[tuple[Floats, Floats]]:
+    """For each window the magnitudes |X| [frames, window // 2 + 1] and their mel bands."""
+    for window, bands in zip(WINDOWS, BANDS, strict=True):
+        bank = mel_bank(sound.rate, window, bands)
+        blocks = [block for _, block in _blocks(sound.samples, window)]
+        # Products of the same blocks as on the decoded side: a larger one rounds otherwise, and a copy is to be at 0.
+        yield np.concatenate(blocks), np.concatenate([block @ bank for block in blocks])
 
 
-def _mels(sound: Sound) -> tuple[Floats, ...]:
-    def make() -> tuple[Floats, ...]:
-        banks = (mel_bank(sound.rate, window, bands) for window, bands in zip(WINDOWS, BANDS, strict=True))
-        return tuple(spectrum @ bank for spectrum, bank in zip(_spectra(sound), banks, strict=True))
+def _blocks(samples: Waveform, window: int) -> Iterator[tuple[slice, Floats]]:
+    """Magnitudes of a few frames at a time, and which frames they are; frame t is centred on sample t * window // 4."""
+    frames = framed(samples, window)
+    count = max(1, BLOCK // window)
+    for start in range(0, len(frames), count):
+        tapered = frames[start : start + count] * hann(window)
+        yield slice(start, start + count), np.abs(scipy.fft.rfft(tapered, axis=1, overwrite_x=True))
 
-    return sound.once("mels", make)
 
-
-def magnitudes(samples: Waveform, window: int) -> Floats:
-    """|X| [frames, window // 2 + 1], frame t centred on sample t * window // 4."""
+def framed(samples: Waveform, window: int) -> Floats:
+    """Frames [T, window] with a hop of a quarter, the ends reflected."""
     padded = np.pad(samples, window // 2, mode="reflect")
-    frames = np.lib.stride_tricks.sliding_window_view(padded, window)[:: window // 4]
-    made = np.empty((len(frames), window // 2 + 1), np.float32)
-    block = max(1, BLOCK // window)
-    for start in range(0, len(frames), block):
-        tapered = frames[start : start + block] * hann(window)
-        np.abs(scipy.fft.rfft(tapered, axis=1, overwrite_x=True), out=made[start : start + block])
-    return made
+    return np.lib.stride_tricks.sliding_window_view(padded, window)[:: window // 4]
 
 
 @lru_cache(maxsize=8)

@@ -5,6 +5,7 @@
     asterisk:en@16k               the same prompts at 16 kHz, coded once before in G.722 at 64 kbps
     asterisk:it,it-menardi        two voices of one language
     asterisk:it,it-menardi?only=digits,letters    some folders of the prompts
+    asterisk:en?only=.            the prompts in no folder, most of them phrases and sentences
     asterisk:it,it-menardi,fr,fr-armelle?only=digits&label=word    the label says the language too
 
 The label is the prompt's name (`digits/7`, `vm-goodbye`), the same in every language and for every voice; the group is
@@ -135,13 +136,17 @@ def open_asterisk(argument: str = "") -> Corpus:
         if left_out:
             notes.append(f"{voice.key}: {counted(left_out, 'prompt')} of silence, tones or screams left out.")
         notes += count_notes(copy, len(found), voice.clips, "prompt")
-        chosen = [clip for clip in found if not folders or str(clip.label).rpartition("/")[0] in folders]
+        chosen = [clip for clip in found if not folders or _folder(clip) in folders]
         if not chosen:
-            there = sorted({str(clip.label).rpartition("/")[0] for clip in found} - {""})
+            there = sorted({_folder(clip) for clip in found})
             raise UsageError(f"{spec}: no prompt lies in {', '.join(folders)}; there are {', '.join(there)}.")
         language = voice.language.partition("-")[0]
         clips += [replace(clip, label=f"{language}/{clip.label}") for clip in chosen] if by_word else chosen
     return Corpus(_card(spec, voices, copies), clips, tuple(notes))
+
+
+def _folder(clip: Clip) -> str:
+    return str(clip.label).rpartition("/")[0] or "."
 
 
 def _clips(voice: Voice, folder: Path, texts: dict[str, str]) -> tuple[list[Clip], int]:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from earmark import audio
 from earmark.errors import InputError
 
-VERSION = 1  # of the player: raise it when a sample of sound changes
+VERSION = 2  # of the player: raise it when a sample of sound changes
 RATE = 44100
 VELOCITY = 100
 FADE = 0.05  # seconds at the end of a note
@@ -81,7 +81,7 @@ class SoundFont:
         ]
 
     def play(self, program: int, key: int, seconds: float) -> Samples:
-        """A note: mono, at 44.1 kHz, not louder than full scale. Raises InputError where the file has none there."""
+        """A note: mono, at 44.1 kHz, 16 bits, not louder than full scale. Raises InputError where there is none."""
         zones = self.zones(program, key)
         if not zones:
             raise InputError(f"{self.path} has no sound for program {program}, key {key}: choose another.")
@@ -90,7 +90,9 @@ class SoundFont:
         mixed = np.sum([np.pad(voice, (0, length - len(voice))) for voice in voices], axis=0) / len(voices)
         fade = min(length, round(FADE * RATE))
         mixed[length - fade :] *= np.linspace(1, 0, fade)
-        return np.asarray(mixed / max(1.0, float(np.abs(mixed).max())), np.float32)
+        # In steps of 16 bits, as the recordings are: finer ones would be lost to every codec that takes 16 bits.
+        whole = np.round(mixed / max(1.0, float(np.abs(mixed).max())) * 32767)
+        return np.asarray(whole / 32768, np.float32)
 
 
 @lru_cache(maxsize=4)
