@@ -53,7 +53,7 @@ def test_a_wrong_delay_is_noticed_and_a_right_one_is_not():
     assert "7.3 ms measured" in check_delay(codec.card, pairs_of(codec), RATE).reason
 
 
-@pytest.mark.parametrize("factor", [1.03, 0.97, 0.98, 1.08])
+@pytest.mark.parametrize("factor", [1.03, 0.97, 0.96, 1.08])
 def test_another_tempo_is_noticed(factor):
     codec = promise_toys.Slow()
     codec.factor = factor
