@@ -21,7 +21,6 @@ from earmark.errors import UsageError
 from earmark.extractors.contract import Waveform
 from earmark.extractors.torch_models import Batch, TransformersExtractor
 
-
 VERSION = 2
 """Raised when the output changes: DAC's frames are those of its ratios."""
 
