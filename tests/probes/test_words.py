@@ -61,8 +61,8 @@ def test_texts_are_brought_to_one_spelling(text: str, expected: str) -> None:
 def read_aloud(words: str) -> int:
     """The number that words stand for."""
     units = (
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-        "eighteen nineteen"
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen"
     ).split()
     tens = "twenty thirty forty fifty sixty seventy eighty ninety".split()
     small = {word: value for value, word in enumerate(units)} | {word: 10 * n for n, word in enumerate(tens, 2)}
