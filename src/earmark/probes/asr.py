@@ -9,8 +9,8 @@ clips. Intervals draw clips, or groups of clips where there are groups.
 Normalisation. Unicode compatibility forms (NFKC), lower case, numbers in English words (`_number_words`), every mark
 that is not a letter, a digit or an apostrophe inside a word becomes a space, and spaces are one. Nothing else is done,
 so that two people get the same count. (Version 0.1.0 left numbers as they were written. A recogniser that writes "press
-1" for a clip and "press one" for its coded copy has understood both: on recorded prompts that was most of what was
-counted against good codecs.)
+1" for a clip and "press one" for its coded copy has understood both: with Moonshine on recorded prompts that was most
+of what was counted against good codecs.)
 
 The word error rate of a set is (substitutions + deletions + insertions) / words of the reference, both summed over
 all clips: long sentences count for more. It is 0 at best and may pass 1. A clip whose reference has no words adds its
