@@ -215,3 +215,20 @@ def test_lost_packets_are_not_given_to_the_decoder():
     coded = cheats.Coded(RATE, (b"a", b"b", b"c"))
     decode_lossy(Peeking(), coded, np.array([False, True, False]), RATE, RATE)
     assert given == [(b"a", b"\x00", b"c")]
+
+
+@needs_bubblewrap
+def test_a_codec_is_opened_once_and_may_count_with_numpy(tmp_path):
+    (tmp_path / "counting.py").write_text(
+        "import numpy as np\n"
+        "from earmark.codecs.contract import CodecCard, Coded\n"
+        "made = []\n"
+        "class Counting:\n"
+        "    card = CodecCard(name='counting', family='counting', rate=np.int64(16000), delay=0)\n"
+        "    def __init__(self): made.append(1)\n"
+        "    def encode(self, waveform): return Coded(len(waveform), (bytes([len(made)]),))\n"
+        "    def decode(self, coded): return np.zeros(coded.samples, np.float32)\n"
+    )
+    codec = isolated(f"{tmp_path}/counting.py:Counting", Confinement())
+    assert codec.card.rate == RATE
+    assert [encode(codec, _sound(), RATE).coded.packets for _ in range(3)] == [(b"\x01",)] * 3
