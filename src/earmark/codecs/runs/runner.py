@@ -29,7 +29,7 @@ from earmark.codecs.runs._aggregate import mean_rows, subset_rows, without_lost
 from earmark.codecs.runs._calibrate import choose_samples, known_delay
 from earmark.codecs.runs._code import code_and_measure
 from earmark.codecs.runs._listen import open_tasks, task_rows
-from earmark.codecs.runs._systems import open_systems
+from earmark.codecs.runs._systems import CodecSystem, open_systems
 from earmark.codecs.runs.config import CodecConfig
 from earmark.codecs.runs.folder import write_results
 from earmark.codecs.runs.state import CodecWork
@@ -157,7 +157,7 @@ def _prepare(
     jobs = thread_count(None) if config.jobs is None else config.jobs
     work = CodecWork(
         config=config, cache=cache, corpora=limited, systems=systems, metrics=metrics, jobs=jobs, progress=progress,
-        notes=notes, confinement=replace(confinement, hidden=_hidden(config, cache, limited)),
+        notes=notes, confinement=replace(confinement, hidden=_hidden(config, cache, limited, systems, confinement)),
     )  # fmt: skip
     wanted = [entry.subsets for entry in config.corpus]
     with progress_bar(progress, clip_count(limited, wanted), "prepare") as tick:
@@ -173,10 +173,17 @@ def _prepare(
     return work
 
 
-def _hidden(config: CodecConfig, cache: Cache, corpora: Sequence[Corpus]) -> tuple[str, ...]:
+def _hidden(
+    config: CodecConfig,
+    cache: Cache,
+    corpora: Sequence[Corpus],
+    systems: Sequence[CodecSystem],
+    confinement: Confinement,
+) -> tuple[str, ...]:
     """What codecs may not see: clips, the cache, the results."""
     clips = {clip.path for corpus in corpora for clip in corpus.clips if clip.path is not None}
-    return (*covering(clips), str(Path(config.into).absolute()), *([cache.url] if cache.local else []))
+    covered = covering(clips, [system.codec for system in systems], confinement)
+    return (*covered, str(Path(config.into).absolute()), *([cache.url] if cache.local else []))
 
 
 def _stand(work: CodecWork) -> None:
