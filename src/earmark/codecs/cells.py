@@ -281,6 +281,7 @@ def close_cells() -> None:
 @functools.lru_cache(maxsize=16)
 def isolated(codec: str | Portable, confinement: Confinement, again: bool = False) -> IsolatedCodec:
     """The codec in the warm cells of this process; `again` in other ones, which saw nothing of the first."""
+    confinement.support()
     owner, bounds = _owner_and_bounds(codec, confinement)
     return IsolatedCodec(codec, confinement, *_WARM.pair(owner, bounds, again))
 

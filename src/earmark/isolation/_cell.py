@@ -17,7 +17,7 @@ from typing import IO, Any, Self
 from earmark.errors import InputError
 from earmark.isolation._bounds import PROGRAM, Bounds, Support, environment, support
 from earmark.isolation._messages import MOST_BYTES, BadMessage, Message, read_message, write_message
-from earmark.isolation._processes import ending, kill_after, pipe
+from earmark.isolation._processes import ending, kill, kill_after, pipe
 
 START_SECONDS = 120.0
 _START = "from earmark.isolation._inside import serve; serve()"
@@ -91,8 +91,7 @@ class Cell:
     def close(self) -> None:
         """End the process and remove its folders."""
         if self._process is not None:
-            with contextlib.suppress(OSError):
-                self._process.kill()
+            kill(self._process)
             self._process.wait()
             for stream in (self._process.stdin, self._process.stdout):
                 with contextlib.suppress(OSError):
@@ -155,8 +154,7 @@ class Cell:
             self.close()
             raise
         except (OSError, EOFError, ValueError) as error:
-            with contextlib.suppress(OSError):
-                self._process.kill()
+            kill(self._process)
             code = self._process.wait()
             self.close()
             if overdue.is_set():

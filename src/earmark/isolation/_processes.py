@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import subprocess
 import threading
@@ -17,7 +18,7 @@ def kill_after(process: subprocess.Popen[bytes], seconds: float | None) -> Itera
 
     def ring() -> None:
         overdue.set()
-        process.kill()
+        kill(process)
 
     timer = threading.Timer(seconds or 0.0, ring)
     timer.daemon = True
@@ -27,6 +28,15 @@ def kill_after(process: subprocess.Popen[bytes], seconds: float | None) -> Itera
         yield overdue
     finally:
         timer.cancel()
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process, and where it leads a session of its own all that it started."""
+    with contextlib.suppress(OSError):
+        if os.getpgid(process.pid) == process.pid:
+            os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(OSError):
+        process.kill()
 
 
 def pipe(stream: IO[bytes] | None) -> IO[bytes]:

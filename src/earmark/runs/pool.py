@@ -78,6 +78,9 @@ class Pool(Generic[Item, Result]):
         for timed in self._timed:
             timed.close()
 
+    def renew(self) -> None:
+        """Begin anew: what workers remember is gone. Only when nothing is under way."""
+
     def call(self, batch: Sequence[Item]) -> Sequence[Result]:
         """The results of a batch; raises what the function raised, `Died` or `Overdue`."""
         if not hasattr(self._here, "timed"):
@@ -111,6 +114,9 @@ class ProcessPool(Pool[Item, Result]):
     def __exit__(self, *_: object) -> None:
         self._processes.__exit__()  # before the threads that wait for them: an interrupt is quick
         super().__exit__()
+
+    def renew(self) -> None:
+        self._processes.renew()
 
     def call(self, batch: Sequence[Item]) -> Sequence[Result]:
         data = _portable(batch)
@@ -216,6 +222,15 @@ class Processes:
                 for stream in (process.stdin, process.stdout):
                     with contextlib.suppress(OSError):
                         pipe(stream).close()
+
+    def renew(self) -> None:
+        """End the workers that are idle; others are started when they are needed."""
+        for _ in range(self._jobs):
+            process = self._idle.get()
+            if process is not None:
+                self._buried(process)
+                self._all.discard(process)
+            self._idle.put(None)
 
     def call(self, task: Any) -> Any:
         """What the function returned or raised in a worker; `Died` when the worker did not live to tell.

@@ -34,7 +34,7 @@ from earmark.codecs.runs.config import CodecConfig
 from earmark.codecs.runs.folder import write_results
 from earmark.codecs.runs.state import CodecWork
 from earmark.codecs.signal import CORE, require_packages
-from earmark.codecs.standing import Standing
+from earmark.codecs.standing import Promise, Standing
 from earmark.corpora.clips import Clip, Corpus, length_of
 from earmark.corpora.subsets import PreparedSubset, clip_count, open_corpora, prepare
 from earmark.errors import EarmarkError, UsageError
@@ -151,7 +151,8 @@ def _prepare(
     if config.gain_match and config.definitions == "reference":
         raise UsageError("The published definitions know no gain matching: leave out one of the two.")
     confinement = Confinement(config.isolation, (), tuple(config.readable), config.clip_timeout)
-    confinement.support()  # full isolation that cannot be had is told before the work
+    if confinement.support().level == "full":  # from now on no worker may fall back to less
+        confinement = replace(confinement, mode="full")
     systems, notes = open_systems(config.codecs if codecs is None else codecs, cache, confinement)
     limited = [_limited(corpus, config.limit) for corpus in corpora or open_corpora(config.corpus)]
     jobs = thread_count(None) if config.jobs is None else config.jobs
@@ -193,9 +194,19 @@ def _stand(work: CodecWork) -> None:
         level, reason = offered
         if level != "none" and not isinstance(system.codec, str | Portable):
             level, reason = "none", "it is an object of the calling program, which cannot go to another process"
+        elif level == "full" and not isinstance(system.codec, str):
+            level = "partial"
+            reason = "its code ran in the program that measures; name it by its path, such as my_codec.py:MyCodec"
         checked = work.checks.get(system.name)
         check, why = checked if checked is not None else ("not run", "")
-        standing = Standing(level, reason, check, why, work.promises.get(system.name, ()))
+        promises = work.promises.get(system.name, ())
+        dodged = [
+            digest for digest in work.unrepeated.get(system.name, ()) if (system.name, digest) not in work.refused
+        ]
+        if dodged:
+            said = f"it coded {counted(len(dodged), 'clip')} in the run and not when it was asked again"
+            promises = (*(promise for promise in promises if promise.name != "state"), Promise("state", "broken", said))
+        standing = Standing(level, reason, check, why, promises)
         work.standings[system.name] = standing
         for problem in standing.problems:
             log.warning("%s: %s", system.name, problem)
