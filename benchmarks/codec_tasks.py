@@ -4,7 +4,7 @@
     python benchmarks/codec_tasks.py --into study --tasks asr --corpus "asterisk:en@16k?only=." --limit 120
     python benchmarks/codec_tasks.py --into study --cost
 
-Without --corpus the speech is SYNTHETIC (espeak-ng): 24 voices read 6 sentences for `asv`, 40 sentences are read by 20
+Without --corpus the speech is SYNTHETIC (espeak-ng): 24 voices read 6 sentences for `asv`, 40 sentences are read by six
 voices in turn for `asr`. Every setting of a codec that runs here is tried unless --codecs names some. What was heard of
 a codec is kept under --into: a run that was stopped goes on. Prints Markdown tables; behind them, for every family, the
 steps in rate at which the first score gets no better, with the difference on the same clips.
@@ -32,7 +32,7 @@ from earmark.probes import Responses, Row, Task, open_task
 from earmark.probes._scoring import draw_clips, ratio_interval
 from earmark.probes.asr import count_errors
 
-READERS = 20
+READERS = 6
 CALIBRATED_ON = 8  # clips
 COSTS = (
     "asr asr:moonshine:base asr:pocketsphinx asv emotion events content content:moonshine fidelity"

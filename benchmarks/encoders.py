@@ -40,7 +40,6 @@ EXTRACTORS: list[dict[str, Any]] = [
     {"name": "logmel", "pooling": ["flatten", "mean_time"]},
     {"name": "mfcc"},
     {"name": "speech_embedding"},
-    {"name": "moonshine"},
     {"name": "efficientword"},
     {"name": "moonshine"},
     {"name": "moonshine:base"},

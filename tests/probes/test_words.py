@@ -41,7 +41,14 @@ def test_edits_are_those_of_the_slow_table(pairs: list[tuple[list[str], list[str
         ("  Hello,  WORLD!\n", "hello world"),
         ("It’s the dogs' 'best' day", "it's the dogs best day"),
         ("well-known_thing", "well known thing"),
-        ("ﬁne ２０", "fine 20"),
+        ("ﬁne ２０", "fine twenty"),
+        ("Press 1, or 21.", "press one or twenty one"),
+        (
+            "It costs 1,050 or 3.05 in the mp3 of the 2nd, 12th and 20th",
+            "it costs one thousand fifty or three point zero five in the mp3 of the second twelfth and twentieth",
+        ),
+        ("007 at 10:30", "zero zero seven at ten thirty"),
+        ("1,2 and 9999999999999", "one two and" + 13 * " nine"),
         ("Grüße — ça va?", "grüße ça va"),
         ("...", ""),
     ],
@@ -49,6 +56,32 @@ def test_edits_are_those_of_the_slow_table(pairs: list[tuple[list[str], list[str
 def test_texts_are_brought_to_one_spelling(text: str, expected: str) -> None:
     assert normalise(text) == expected
     assert normalise(expected) == expected
+
+
+def read_aloud(words: str) -> int:
+    """The number that words stand for."""
+    units = (
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen"
+    ).split()
+    tens = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+    small = {word: value for value, word in enumerate(units)} | {word: 10 * n for n, word in enumerate(tens, 2)}
+    total = group = 0
+    for word in words.split():
+        if word == "hundred":
+            group *= 100
+        elif word in ("thousand", "million", "billion"):
+            total, group = total + group * 1000 ** (1 + ["thousand", "million", "billion"].index(word)), 0
+        else:
+            group += small[word]
+    return total + group
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 10**12 - 1) | st.integers(0, 2000))
+def test_numbers_in_words_are_those_numbers(number: int) -> None:
+    assert read_aloud(normalise(str(number))) == number
+    assert normalise(f"{number:,}") == normalise(str(number))
 
 
 def test_a_long_sentence_counts_for_more() -> None:

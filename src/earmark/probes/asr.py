@@ -6,9 +6,11 @@ dwer   words wrong against what the same recogniser wrote for the clean clip; ne
 A weak recogniser is wrong on clean speech too, so `wer` comes with `wer:difference`, coded minus clean on the same
 clips. Intervals draw clips, or groups of clips where there are groups.
 
-Normalisation. Unicode compatibility forms (NFKC), lower case, every mark that is not a letter, a digit or an
-apostrophe inside a word becomes a space, and spaces are one. Numbers stay as they are written: "20" and "twenty" are
-different words. Nothing else is done, so that two people get the same count.
+Normalisation. Unicode compatibility forms (NFKC), lower case, numbers in English words (`_number_words`), every mark
+that is not a letter, a digit or an apostrophe inside a word becomes a space, and spaces are one. Nothing else is done,
+so that two people get the same count. (Version 0.1.0 left numbers as they were written. A recogniser that writes "press
+1" for a clip and "press one" for its coded copy has understood both: with Moonshine on recorded prompts that was most
+of what was counted against good codecs.)
 
 The word error rate of a set is (substitutions + deletions + insertions) / words of the reference, both summed over
 all clips: long sentences count for more. It is 0 at best and may pass 1. A clip whose reference has no words adds its
@@ -29,6 +31,7 @@ from numpy.typing import NDArray
 from earmark.corpora.clips import Clip, transcript_of
 from earmark.errors import UsageError, require
 from earmark.probes._contract import Responses
+from earmark.probes._number_words import spell_numbers
 from earmark.probes._scoring import (
     RESAMPLES,
     draw_clips,
@@ -139,7 +142,7 @@ def _texts(responses: Responses, rows: NDArray[np.int64]) -> list[str]:
 def normalise(text: str) -> str:
     """Words in one spelling, with single spaces between them."""
     plain = unicodedata.normalize("NFKC", text).translate(_QUOTES).lower()
-    return " ".join(_NO_WORD.sub(" ", plain).split())
+    return " ".join(_NO_WORD.sub(" ", spell_numbers(plain)).split())
 
 
 class WordErrors(NamedTuple):
