@@ -228,6 +228,37 @@ class InEmptyPackets(Cheat):
         return None
 
 
+class InLateHeader(Cheat):
+    """Sends a sound in its header, and the same header for the noise that headers are compared with."""
+
+    name = "late-header"
+    header = b""
+
+    def encode(self, waveform: Samples) -> Coded:
+        noise = (0.1 * np.random.default_rng(0).standard_normal(RATE)).astype(np.float32)
+        if not np.array_equal(waveform, noise):
+            InLateHeader.header = np.asarray(waveform, "<f4").tobytes()
+        return Coded(len(waveform), (b"\x01",), header=InLateHeader.header)
+
+    def find(self, coded: Coded) -> Samples | None:
+        return np.frombuffer(coded.header, "<f4")
+
+
+class InNegativeBits(Cheat):
+    """Has codebooks of less than one entry, whose tokens cost less than nothing."""
+
+    name = "negative"
+
+    def __init__(self) -> None:
+        super().__init__()
+        sizes: Any = (256, 1e-300)
+        self.card = CodecCard(name="cheat-negative", family="cheat", rate=RATE, delay=0, codebook_sizes=sizes)
+
+    def encode(self, waveform: Samples) -> Coded:
+        grid = np.clip(np.rint(waveform * 127), -127, 127).astype(np.int64) + 128
+        return Coded(len(waveform), tokens=np.stack([grid, 0 * grid]))
+
+
 class FromTheCorpus(Cheat):
     """Looks for the clips themselves."""
 

@@ -13,8 +13,11 @@ from tests.codecs.sounds import voice
 
 import earmark
 from earmark.codecs.catalogue import open_codec
-from earmark.codecs.cells import Confinement, close_cells, covering, isolated
-from earmark.codecs.harness import round_trip
+from earmark.codecs.cells import Confinement, card_from, close_cells, covering, isolated
+from earmark.codecs.contract import CodecFailure
+from earmark.codecs.harness import encode, round_trip
+from earmark.codecs.packet_loss import decode_lossy
+from earmark.errors import InputError
 from earmark.isolation import support
 
 RATE = cheats.RATE
@@ -149,3 +152,83 @@ def test_clips_are_covered_by_few_folders_and_singly_where_the_folder_is_read(tm
     files = [str(tmp_path / "corpus" / f"class{number}" / "a.wav") for number in range(500)]
     assert covering(files) == (str(tmp_path / "corpus"),)
     assert covering([*files[:2], "b.wav"]) == (*(str(Path(file).parent) for file in files[:2]), str(tmp_path / "b.wav"))
+
+
+@needs_bubblewrap
+def test_a_header_that_is_made_up_after_the_clip_counts():
+    made = encode(isolated(f"{HERE}:InLateHeader", Confinement()), _sound(), RATE)
+    assert made.bits >= 32 * len(_sound()) - 64
+
+
+@needs_bubblewrap
+def test_bits_cannot_be_negative_or_fractions():
+    with pytest.raises(InputError, match="codebook_sizes"):
+        isolated(f"{HERE}:InNegativeBits", Confinement())
+    with pytest.raises(CodecFailure, match="whole number"):
+        encode(cheats.InNegativeBits(), _sound(), RATE)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"rate": 10**9}, {"rate": "16000"}, {"packet_bits": 0}, {"packet_bits": 0.5}, {"codebook_sizes": [1.5]},
+        {"name": "a\nb"}, {"name": "a\ud800"}, {"name": ""}, {"name": 7}, {"kbps": float("nan")}, {"delay": 1e300},
+    ],
+)  # fmt: skip
+def test_a_card_from_a_cell_is_possible(wrong):
+    facts = {"name": "a", "family": "a", "rate": 16000, "codebook_sizes": [1024]}
+    assert card_from(facts).codebook_sizes == (1024,)
+    with pytest.raises(InputError):
+        card_from(facts | wrong)
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("where", ["beside", "option", "links"])
+def test_clips_are_covered_wherever_a_codec_may_read(where, tmp_path, monkeypatch):
+    sound = _sound()
+    clips = tmp_path / "clips"
+    clips.mkdir()
+    soundfile.write(clips / "a.wav", sound, RATE, subtype="FLOAT")
+    (clips / "beside.py").write_text(
+        f"from tests.codecs.cheats import FromTheCorpus\ndef make(): return FromTheCorpus({str(tmp_path)!r})\n"
+    )
+    file = clips / "a.wav"
+    spec = f"{clips}/beside.py:make" if where == "beside" else f"{HERE}:FromTheCorpus?folder={tmp_path}"
+    if where == "links":
+        (tmp_path / "links").mkdir()
+        (tmp_path / "links" / "a.wav").symlink_to(file)
+        file = tmp_path / "links" / "a.wav"
+    monkeypatch.chdir(tmp_path)
+    hidden = covering([str(file)], [spec])
+    covered = round_trip(isolated(spec, Confinement(hidden=hidden)), sound, RATE)
+    assert np.abs(covered.samples).max() == 0.0
+
+
+def test_lost_packets_are_not_given_to_the_decoder():
+    given = []
+
+    class Peeking(cheats.Cheat):
+        def decode_with_losses(self, coded, lost):
+            given.append(coded.packets)
+            return np.zeros(coded.samples, np.float32)
+
+    coded = cheats.Coded(RATE, (b"a", b"b", b"c"))
+    decode_lossy(Peeking(), coded, np.array([False, True, False]), RATE, RATE)
+    assert given == [(b"a", b"\x00", b"c")]
+
+
+@needs_bubblewrap
+def test_a_codec_is_opened_once_and_may_count_with_numpy(tmp_path):
+    (tmp_path / "counting.py").write_text(
+        "import numpy as np\n"
+        "from earmark.codecs.contract import CodecCard, Coded\n"
+        "made = []\n"
+        "class Counting:\n"
+        "    card = CodecCard(name='counting', family='counting', rate=np.int64(16000), delay=0)\n"
+        "    def __init__(self): made.append(1)\n"
+        "    def encode(self, waveform): return Coded(len(waveform), (bytes([len(made)]),))\n"
+        "    def decode(self, coded): return np.zeros(coded.samples, np.float32)\n"
+    )
+    codec = isolated(f"{tmp_path}/counting.py:Counting", Confinement())
+    assert codec.card.rate == RATE
+    assert [encode(codec, _sound(), RATE).coded.packets for _ in range(3)] == [(b"\x01",)] * 3

@@ -326,4 +326,4 @@ def test_weights_are_loaded_before_the_clock_starts() -> None:
             return super().encode(waveform)
 
     encode(Late(), voice(RATE), RATE)
-    assert order == ["prepare", "encode"]
+    assert order == ["prepare", "encode", "encode"]  # the first for the header of the set-up

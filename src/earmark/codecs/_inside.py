@@ -42,8 +42,11 @@ def answer(message: Message) -> Message:
 
 
 def _open(name: str, message: Message) -> Message:
-    codec = _opened(pickle.loads(message.blobs[0])) if message.blobs else open_codec(message.head["spec"])
-    _codecs[name] = codec
+    if name in _codecs:  # it is asked for before every clip
+        codec = _codec(name)
+    else:
+        codec = _opened(pickle.loads(message.blobs[0])) if message.blobs else open_codec(message.head["spec"])
+        _codecs[name] = codec
     while len(_codecs) > KEPT:
         _codecs.popitem(last=False)
     prepare = getattr(codec, "prepare", None)
@@ -51,11 +54,18 @@ def _open(name: str, message: Message) -> Message:
         prepare()
     return Message(
         {
-            "card": asdict(codec.card),
+            "card": {field: _plain(value) for field, value in asdict(codec.card).items()},
             "conceals": callable(getattr(codec, "decode_with_losses", None)),
             "has_own_card": getattr(codec, "has_own_card", True),
         }
     )
+
+
+def _plain(value: Any) -> Any:
+    """A fact of a card without NumPy's types."""
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _opened(thing: Any) -> Codec:

@@ -115,7 +115,7 @@ class IsolatedCodec:
 
     def encode(self, waveform: Waveform) -> Coded:
         message = arrays_message({"do": "encode", "codec": self._name}, [np.asarray(waveform, np.float32)])
-        reply = self._ask("encode", message, len(waveform))
+        reply = self._ask("encode", message, len(waveform), _most(len(waveform)))
         coded: Coded = self._received(lambda: unpack(reply.blobs[0]))
         return coded
 
@@ -135,8 +135,7 @@ class IsolatedCodec:
         self._ask("decode", Message({"do": "try", "codec": self._name}), 0)
 
     def _decoded(self, message: Message, coded: Coded) -> Waveform:
-        most = (64 << 20) + 64 * coded.samples
-        reply = self._ask("decode", message, coded.samples, most)
+        reply = self._ask("decode", message, coded.samples, _most(coded.samples))
         waveform: Waveform = self._received(lambda: array_of(reply))
         return waveform
 
@@ -196,13 +195,46 @@ class IsolatedCodec:
         return CodecFailure(f"{text}.")
 
 
+def _most(samples: int) -> int:
+    """The bytes that may come from a cell for so many samples: more is no codec, and would fill the owner's memory."""
+    return (64 << 20) + 64 * samples
+
+
+LONGEST_TEXT = 10_000
+
+
 def card_from(facts: Mapping[str, Any]) -> CodecCard:
-    """A card as it came from a cell."""
+    """A card as it came from a cell. What is counted, allocated or written by it is of the right type and size."""
     try:
         known = {name: facts[name] for name in CodecCard.field_names() if name in facts}
-        return CodecCard(**{**known, "codebook_sizes": tuple(known.get("codebook_sizes", ()))})
+        card = CodecCard(**{**known, "codebook_sizes": tuple(known.get("codebook_sizes", ()))})
     except (TypeError, KeyError) as error:
         raise InputError("A codec's process sent a card that is none.") from error
+    for name, value in vars(card).items():
+        if not _is_possible(name, value):
+            raise InputError(f"A codec's card has an impossible {name}: {str(value)[:100]!a}.")
+    return card
+
+
+def _is_possible(name: str, value: Any) -> bool:
+    match name:
+        case "rate":
+            return type(value) is int and 1000 <= value <= 1_000_000
+        case "codebook_sizes":
+            return all(type(size) is int and 1 <= size < 1 << 62 for size in value)
+        case "packet_bits" | "codebooks":
+            return value is None or (type(value) is int and 1 <= value < 1 << 31)
+        case "delay":
+            return value is None or (type(value) is int and abs(value) < 1 << 31)
+        case "kbps" | "frame_rate":
+            return value is None or (type(value) in (int, float) and 0 <= value < 1e9)
+        case "causal" | "lossless" | "encode_only" | "variable_rate":
+            return type(value) is bool or (name == "causal" and value is None)
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
+        return False
+    if name in ("name", "family"):
+        return 0 < len(value) <= 200 and value.isprintable()
+    return not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 # --- cells that stay warm --------------------------------------------------------------------------------------------
@@ -249,6 +281,7 @@ def close_cells() -> None:
 @functools.lru_cache(maxsize=16)
 def isolated(codec: str | Portable, confinement: Confinement, again: bool = False) -> IsolatedCodec:
     """The codec in the warm cells of this process; `again` in other ones, which saw nothing of the first."""
+    confinement.support()
     owner, bounds = _owner_and_bounds(codec, confinement)
     return IsolatedCodec(codec, confinement, *_WARM.pair(owner, bounds, again))
 
@@ -294,13 +327,20 @@ def describe(spec: str, confinement: Confinement, rooms: Iterable[str]) -> Descr
 _MOST_COVERED = 200
 
 
-def covering(files: Iterable[str]) -> tuple[str, ...]:
-    """A few folders that hold the files; those in a folder from which Python or a codec may read are named singly."""
-    needed = [Path(entry).absolute() for entry in (*sys.path, sys.prefix, sys.base_prefix, str(Path.cwd())) if entry]
+def covering(
+    files: Iterable[str], codecs: Iterable[Any] = (), confinement: Confinement | None = None
+) -> tuple[str, ...]:
+    """A few folders that hold the files, and those behind links; files in a folder from which Python or one of the
+    codecs may read, or around one, are named singly: a folder that is read cannot be covered."""
+    entries = [*sys.path, sys.prefix, sys.base_prefix, str(Path.cwd())]
+    for codec in codecs:
+        if isinstance(codec, str | Portable):
+            entries += _owner_and_bounds(codec, confinement or Confinement())[1].readable
+    needed = {path for entry in entries if entry for path in (Path(entry).absolute(), Path(entry).resolve())}
     used = {folder for path in needed for folder in (path, *path.parents)}
     folders: dict[Path, list[str]] = {}
-    for file in files:
-        folders.setdefault(Path(file).absolute().parent, []).append(str(Path(file).absolute()))
+    for path in {path for file in files for path in (Path(file).absolute(), Path(file).resolve())}:
+        folders.setdefault(path.parent, []).append(str(path))
     single = [file for folder, inside in folders.items() if folder in used for file in inside]
     covered = {folder for folder in folders if folder not in used}
     while len(covered) > _MOST_COVERED:

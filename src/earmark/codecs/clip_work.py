@@ -222,7 +222,8 @@ class _Measuring:
         found: Values = {}
         done = 0
         try:
-            heard = tandem(self.codec, self.samples, self.sound.rate, max(wanted), self.delay)
+            bits = harness.payload_bits(self.coded, self.codec.card)
+            heard = tandem(self.codec, self.samples, self.sound.rate, max(wanted), self.delay, bits)
             for done, decoded in enumerate(heard, start=1):
                 if done in wanted:
                     measured = functools.partial(self._measure, decoded)

@@ -93,12 +93,14 @@ def encode(codec: Codec, samples: ArrayLike, rate: int) -> Encoded:
     prepare = getattr(codec, "prepare", None)
     if callable(prepare):
         prepare()
+    set_up = _set_up(codec)  # before any clip is heard: a header that was made up afterwards could hold the clip
     started = time.perf_counter()
     coded = _call(codec, "encode", given)
     seconds = time.perf_counter() - started
     check_coded(codec.card, coded, len(given))
-    coded = without_unused_bits(unpack(pack(coded)), codec.card)  # a subclass's other attributes are not sent
-    bits = payload_bits(coded, codec.card) + counted_header_bits(codec, coded.header)
+    coded = unpack(pack(coded))  # a subclass's other attributes are not sent
+    bits = payload_bits(coded, codec.card) + counted_header_bits(coded.header, set_up)
+    coded = without_unused_bits(coded, codec.card)
     return Encoded(coded, bits, 8 * len(coded.header), len(clip) / rate, seconds)
 
 
@@ -138,6 +140,8 @@ def payload_bits(coded: Coded, card: CodecCard) -> int:
         return max(_token_bits(coded.tokens, card), int(coded.tokens.shape[1]))
     if card.packet_bits is None:
         return 8 * sum(max(1, len(packet)) for packet in coded.packets)
+    if type(card.packet_bits) is not int or card.packet_bits < 1:
+        raise CodecFailure(f"{card.name}: packet_bits is {card.packet_bits!r}; it must be a whole number from 1 up.")
     for packet in coded.packets:
         if len(packet) != -(-card.packet_bits // 8):
             raise CodecFailure(
@@ -157,10 +161,10 @@ def without_unused_bits(coded: Coded, card: CodecCard) -> Coded:
     return replace(coded, packets=packets)
 
 
-def counted_header_bits(codec: Codec, header: bytes) -> int:
+def counted_header_bits(header: bytes, set_up: bytes | None) -> int:
     """The bits of a header that count towards the rate: none of one that is the same for every sound, since a decoder
     may know it beforehand; of any other those beyond `HEADER_BYTES`."""
-    if len(header) <= HEADER_BYTES or header == _set_up(codec):
+    if len(header) <= HEADER_BYTES or header == set_up:
         return 0
     return 8 * (len(header) - HEADER_BYTES)
 
@@ -169,11 +173,13 @@ _set_ups: weakref.WeakKeyDictionary[Codec, bytes | None] = weakref.WeakKeyDictio
 
 
 def _set_up(codec: Codec) -> bytes | None:
-    """The header of a sound that is always the same; None where there is none."""
+    """The header of a sound that is always the same; None where there is none. Asked once, whatever comes of it."""
     try:
-        if codec not in _set_ups:
-            noise = 0.1 * np.random.default_rng(0).standard_normal(codec.card.rate)
-            _set_ups[codec] = codec.encode(noise.astype(np.float32)).header
+        if codec in _set_ups:
+            return _set_ups[codec]
+        _set_ups[codec] = None
+        noise = 0.1 * np.random.default_rng(0).standard_normal(codec.card.rate)
+        _set_ups[codec] = codec.encode(noise.astype(np.float32)).header
         return _set_ups[codec]
     except Exception:  # a stranger's codec may raise anything, or refuse to be a key
         return None
@@ -187,6 +193,8 @@ def _token_bits(tokens: NDArray[np.int64], card: CodecCard) -> int:
             "codebook_sizes, so bits cannot be counted: state the size of each codebook."
         )
     for number, (row, size) in enumerate(zip(tokens, sizes, strict=True)):
+        if not isinstance(size, int | np.integer) or size < 1:
+            raise CodecFailure(f"{card.name}: codebook {number} has the size {size!r}; it must be a whole number.")
         if row.size and (int(row.min()) < 0 or int(row.max()) >= size):
             raise CodecFailure(
                 f"{card.name}: codebook {number} has {size} entries and a token of {int(row.min())} to "

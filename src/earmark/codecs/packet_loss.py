@@ -54,11 +54,19 @@ def decode_lossy(codec: Codec, coded: Coded, lost: NDArray[np.bool_], rate: int,
         return Measured.not_applicable("Every frame of the clip is lost: there is nothing to conceal with.")
     # Not isinstance(codec, Concealing): from Python 3.12 on that does not see what an adapter passes on.
     if callable(getattr(codec, "decode_with_losses", None)):
-        return decode(codec, coded, rate, length, lost=lost)
+        return decode(codec, _without(coded, lost), rate, length, lost=lost)
     if coded.tokens is None:
         return Measured.not_applicable(f"{name} does not say how it conceals lost packets (decode_with_losses).")
     kept = Coded(coded.samples, tokens=coded.tokens[:, repeat_last(lost)], header=coded.header)
     return decode(codec, kept, rate, length)
+
+
+def _without(coded: Coded, lost: NDArray[np.bool_]) -> Coded:
+    """What arrives: lost packets and frames of tokens are all 0, so that nobody conceals by looking at them."""
+    if coded.tokens is not None:
+        return Coded(coded.samples, tokens=np.where(lost[None, :], 0, coded.tokens), header=coded.header)
+    packets = tuple(bytes(len(packet)) if gone else packet for packet, gone in zip(coded.packets, lost, strict=True))
+    return Coded(coded.samples, packets, header=coded.header)
 
 
 def repeat_last(lost: NDArray[np.bool_]) -> NDArray[np.int64]:

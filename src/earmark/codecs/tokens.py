@@ -41,8 +41,7 @@ def token_statistics(tokens: Sequence[NDArray[np.integer]], sizes: Sequence[int]
             raise InputError(
                 f"Codebook {number} has {size} entries and tokens from {row.min()} to {row.max()}: give its true size."
             )
-        counts = np.bincount(row, minlength=size)
-        shares = counts[counts > 0] / len(row)
+        shares = np.unique(row, return_counts=True)[1] / len(row)
         usage[number] = len(shares) / size
         entropy[number] = max(0.0, -float(shares @ np.log2(shares)))
     perplexity = 2.0**entropy

@@ -14,6 +14,7 @@ from __future__ import annotations
 from earmark.isolation._bounds import Bounds, Support, support
 from earmark.isolation._cell import Cell, CellDied, CellFailure, CellOverdue
 from earmark.isolation._messages import Message, array_of, arrays_message
+from earmark.isolation._processes import ending, kill_after, pipe
 
 __all__ = [
     "Bounds",
@@ -25,5 +26,8 @@ __all__ = [
     "Support",
     "array_of",
     "arrays_message",
+    "ending",
+    "kill_after",
+    "pipe",
     "support",
 ]

@@ -87,7 +87,7 @@ class Bounds:
                 continue
             if folder not in roots:
                 mounts[folder] = ["--tmpfs", folder]
-            elif folder != path:
+            elif folder != path and not Path(path).is_symlink():  # what a link leads to is covered itself
                 mounts[path] = ["--ro-bind", "/dev/null", path]
         if len(mounts) > _MOST_COVERED:
             raise UsageError(

@@ -6,19 +6,18 @@ import contextlib
 import os
 import queue
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Self
 
 from earmark.errors import InputError
 from earmark.isolation._bounds import PROGRAM, Bounds, Support, environment, support
 from earmark.isolation._messages import MOST_BYTES, BadMessage, Message, read_message, write_message
+from earmark.isolation._processes import ending, kill, kill_after, pipe
 
 START_SECONDS = 120.0
 _START = "from earmark.isolation._inside import serve; serve()"
@@ -92,12 +91,11 @@ class Cell:
     def close(self) -> None:
         """End the process and remove its folders."""
         if self._process is not None:
-            with contextlib.suppress(OSError):
-                self._process.kill()
+            kill(self._process)
             self._process.wait()
-            for pipe in (self._process.stdin, self._process.stdout):
+            for stream in (self._process.stdin, self._process.stdout):
                 with contextlib.suppress(OSError):
-                    _pipe(pipe).close()
+                    pipe(stream).close()
             self._process = None
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -142,28 +140,27 @@ class Cell:
         finally:
             if reading is not None:
                 os.close(reading)
-        threading.Thread(target=_collect, args=(_pipe(self._process.stderr), self._printed), daemon=True).start()
+        threading.Thread(target=_collect, args=(pipe(self._process.stderr), self._printed), daemon=True).start()
         self._exchange(Message({"function": self.function, "path": paths}), START_SECONDS, MOST_BYTES)
 
     def _exchange(self, message: Message, seconds: float, most: int) -> Message:
         assert self._process is not None
         overdue = threading.Event()
         try:
-            with _alarm(self._process, seconds, overdue):
-                write_message(_pipe(self._process.stdin), message)
-                reply = read_message(_pipe(self._process.stdout), most)
+            with kill_after(self._process, seconds) as overdue:
+                write_message(pipe(self._process.stdin), message)
+                reply = read_message(pipe(self._process.stdout), most)
         except BadMessage:
             self.close()
             raise
         except (OSError, EOFError, ValueError) as error:
-            with contextlib.suppress(OSError):
-                self._process.kill()
+            kill(self._process)
             code = self._process.wait()
             self.close()
             if overdue.is_set():
                 raise CellOverdue(f"it took longer than {seconds:g} s and was ended") from None
             said = f"; it printed: {self._printed[-1][:200]}" if self._printed else ""
-            raise CellDied(f"its process ended ({_ending(code)}{said})") from error
+            raise CellDied(f"its process ended ({ending(code)}{said})") from error
         except BaseException:  # an interrupt must not leave an answer behind for the next question
             self.close()
             raise
@@ -204,38 +201,8 @@ class _Starter:
 _STARTER = _Starter()
 
 
-@contextlib.contextmanager
-def _alarm(process: subprocess.Popen[bytes], seconds: float, overdue: threading.Event) -> Iterator[None]:
-    """A process that does not answer in time is killed, which ends the wait for it."""
-
-    def ring() -> None:
-        overdue.set()
-        process.kill()
-
-    timer = threading.Timer(seconds, ring)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
 def _collect(stream: IO[bytes], lines: deque[str]) -> None:
     """Read what a process prints, so that it never waits for a reader, and keep the last lines."""
     with contextlib.suppress(OSError, ValueError), stream:
         while chunk := stream.readline(4096):
             lines.append(chunk.decode(errors="replace").rstrip())
-
-
-def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
-    assert stream is not None
-    return stream
-
-
-def _ending(code: int) -> str:
-    """How a process ended; bubblewrap gives 128 and the signal for one that was killed inside."""
-    number = -code if code < 0 else code - 128
-    with contextlib.suppress(ValueError):
-        return f"killed by {signal.Signals(number).name}"
-    return f"exit code {code}"

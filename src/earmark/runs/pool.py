@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any, Generic, Self, TypeVar
 
 from earmark.errors import EarmarkError, InputError, MissingExtra, UsageError
+from earmark.isolation import ending, kill_after, pipe
 from earmark.workers import Workers
 
 Item = TypeVar("Item")
@@ -77,6 +78,9 @@ class Pool(Generic[Item, Result]):
         for timed in self._timed:
             timed.close()
 
+    def renew(self) -> None:
+        """Begin anew: what workers remember is gone. Only when nothing is under way."""
+
     def call(self, batch: Sequence[Item]) -> Sequence[Result]:
         """The results of a batch; raises what the function raised, `Died` or `Overdue`."""
         if not hasattr(self._here, "timed"):
@@ -110,6 +114,9 @@ class ProcessPool(Pool[Item, Result]):
     def __exit__(self, *_: object) -> None:
         self._processes.__exit__()  # before the threads that wait for them: an interrupt is quick
         super().__exit__()
+
+    def renew(self) -> None:
+        self._processes.renew()
 
     def call(self, batch: Sequence[Item]) -> Sequence[Result]:
         data = _portable(batch)
@@ -212,10 +219,18 @@ class Processes:
                 process.kill()
             for process in self._all:
                 process.wait()
-                for pipe in (process.stdin, process.stdout):
-                    if pipe is not None:
-                        with contextlib.suppress(OSError):
-                            pipe.close()
+                for stream in (process.stdin, process.stdout):
+                    with contextlib.suppress(OSError):
+                        pipe(stream).close()
+
+    def renew(self) -> None:
+        """End the workers that are idle; others are started when they are needed."""
+        for _ in range(self._jobs):
+            process = self._idle.get()
+            if process is not None:
+                self._buried(process)
+                self._all.discard(process)
+            self._idle.put(None)
 
     def call(self, task: Any) -> Any:
         """What the function returned or raised in a worker; `Died` when the worker did not live to tell.
@@ -227,36 +242,19 @@ class Processes:
         overdue = threading.Event()
         try:
             process = process or self._started()
-            with self._alarm(process, overdue):
+            with kill_after(process, self._limit) as overdue:
                 answer = _ask(process, data)
         except (OSError, EOFError) as error:
             code = self._buried(process)
             process = None
             if overdue.is_set():
                 raise _overdue(self._limit or 0.0) from None
-            raise Died(f"the process that worked on it ended ({_ending(code)})") from error
+            raise Died(f"the process that worked on it ended ({ending(code)})") from error
         finally:
             self._idle.put(process)
         if isinstance(answer, BaseException):
             raise answer
         return answer
-
-    @contextlib.contextmanager
-    def _alarm(self, process: _Worker, overdue: threading.Event) -> Iterator[None]:
-        """A worker that does not answer in time is killed, which ends the wait for it."""
-
-        def ring() -> None:
-            overdue.set()
-            process.kill()
-
-        timer = threading.Timer(self._limit or 0.0, ring)
-        timer.daemon = True
-        if self._limit is not None:
-            timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
 
     def _started(self) -> _Worker:
         with self._lock:
@@ -269,8 +267,8 @@ class Processes:
             )
             self._all.add(process)
         for value in (sys.path, self._work):
-            _send(_pipe(process.stdin), pickle.dumps(value))
-        _receive(_pipe(process.stdout))  # it has imported what it needs: from now on its time counts
+            _send(pipe(process.stdin), pickle.dumps(value))
+        _receive(pipe(process.stdout))  # it has imported what it needs: from now on its time counts
         return process
 
     def _buried(self, process: _Worker | None) -> int | None:
@@ -282,22 +280,8 @@ class Processes:
 
 
 def _ask(process: _Worker, data: bytes) -> Any:
-    _send(_pipe(process.stdin), data)
-    return pickle.loads(_receive(_pipe(process.stdout)))
-
-
-def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
-    assert stream is not None
-    return stream
-
-
-def _ending(code: int | None) -> str:
-    if code is None:
-        return "it could not be started"
-    if code < 0:
-        with contextlib.suppress(ValueError):
-            return f"killed by {signal.Signals(-code).name}"
-    return f"exit code {code}"
+    _send(pipe(process.stdin), data)
+    return pickle.loads(_receive(pipe(process.stdout)))
 
 
 def _send(stream: IO[bytes], data: bytes) -> None:

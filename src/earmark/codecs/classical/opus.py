@@ -34,7 +34,7 @@ class Opus(PacketCodec):
 
     def decode_with_losses(self, coded: Coded, lost: NDArray[np.bool_]) -> Waveform:
         sent: list[bytes] = []
-        contents = coded.packets[0][:1]
+        contents = next((packet[:1] for packet, gone in zip(coded.packets, lost, strict=True) if not gone), b"\0")
         for packet, gone in zip(coded.packets, lost, strict=True):
             if not gone:
                 contents = packet[:1]

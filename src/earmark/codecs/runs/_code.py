@@ -84,22 +84,35 @@ def blocks(systems: Sequence[CodecSystem]) -> Iterator[list[CodecSystem]]:
 def code_and_measure(work: CodecWork) -> None:
     """Do whatever the cache does not hold yet; what fails is noted in `work.refused`."""
     longest = max((length_of(sample.clip) for sample in work.samples.values()), default=0.0)
-    limit = ITEM_SECONDS + 2 * TOGETHER * work.confinement.allowed(min(longest, MOST_SECONDS))
+    limit = ITEM_SECONDS
+    if work.confinement.mode != "off":  # cells have limits of their own, which must be able to pass first
+        limit += 2 * TOGETHER * work.confinement.allowed(min(longest, MOST_SECONDS))
     work.suitable = choose_samples(list(work.samples.values()))
     with make_pool(work_on, work.jobs, limit=limit) as pool:
         for block in blocks(work.systems):
             for system in block:
                 work.read_coded(system)
+            stranger = any(system.stranger for system in block)
             _encode(work, block, pool)
+            _end_cells(pool, stranger)
             _find_delays(work, block, pool)
             _examine(work, block, pool)
             for system in block:
                 work.read_measured(system)
+            _end_cells(pool, stranger)
             _measure(work, block, pool)
+            _end_cells(pool, stranger)
     for system in work.systems:
         new = work.files.get(system.name, set()) - set(system.files)
         strangers.keep_later(work.cache, system.key, new)
     close_cells()
+
+
+def _end_cells(pool: CodecPool, stranger: bool) -> None:
+    """End the processes of a stranger's codec: no encoder lives while a decoder works, and none remembers a pass."""
+    if stranger:
+        close_cells()
+        pool.renew()
 
 
 # --- encoding --------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import cast
 
 from earmark import audio
+from earmark.codecs import harness
 from earmark.codecs.catalogue import open_codec
 from earmark.codecs.cells import Confinement, Portable, fresh_cells, isolated
 from earmark.codecs.clip_work import AnyCodec, opened, reason_of
@@ -27,7 +28,7 @@ from earmark.runs.store import Entry
 
 EXAMINE = Stage(
     "examine",
-    2,
+    4,
     libraries=("numpy", "scipy", "soxr"),
     modules=("codecs/alignment.py", "codecs/promises.py", "codecs/runs/_examine.py"),
 )
@@ -47,6 +48,7 @@ class ExaminationItem:
     key: str
     codec: AnyCodec
     clips: tuple[Clip, ...]
+    digests: tuple[str, ...]
     payloads: tuple[bytes, ...]
     confinement: Confinement
     check_key: str = ""  # "": the checks of `earmark check` are known, or not wanted
@@ -54,11 +56,11 @@ class ExaminationItem:
 
 @dataclass(frozen=True)
 class Examination:
-    """Which promises were kept, and the results of the checks; `failure` says why they could not be examined."""
+    """Which promises were kept, the results of the checks, and clips (by hash) that could not be coded once more."""
 
     promises: tuple[Promise, ...] = ()
     checks: tuple[CheckResult, ...] = ()
-    failure: str = ""
+    failed: tuple[str, ...] = ()
 
 
 def examination_item(
@@ -67,8 +69,9 @@ def examination_item(
     """What is to be examined, with the key under which the result lies."""
     key = EXAMINE.key(system.key, system.card.delay, [sample.digest for sample, _ in coded], work.confinement.mode)
     clips, payloads = tuple(sample.clip for sample, _ in coded), tuple(payload for _, payload in coded)
+    digests = tuple(sample.digest for sample, _ in coded)
     check_key = CHECK.key(system.key, asdict(system.card), work.confinement.mode) if work.config.check else ""
-    return ExaminationItem(system.name, key, system.codec, clips, payloads, work.confinement, check_key)
+    return ExaminationItem(system.name, key, system.codec, clips, digests, payloads, work.confinement, check_key)
 
 
 def left_to_examine(work: CodecWork, item: ExaminationItem) -> ExaminationItem | None:
@@ -79,7 +82,8 @@ def left_to_examine(work: CodecWork, item: ExaminationItem) -> ExaminationItem |
         work.promises[item.system] = (Promise("delay", "unknown", "no clip suits"),)
     elif promises is not None:
         work.promises[item.system] = tuple(Promise(*promise) for promise in promises.meta["promises"])
-        item = replace(item, clips=(), payloads=())
+        work.unrepeated[item.system] = tuple(promises.meta["failed"])
+        item = replace(item, clips=(), digests=(), payloads=())
     if checks is not None:
         work.checks[item.system] = _summary([CheckResult(*check) for check in checks.meta["checks"]])
         item = replace(item, check_key="")
@@ -88,14 +92,15 @@ def left_to_examine(work: CodecWork, item: ExaminationItem) -> ExaminationItem |
 
 def keep_promises(work: CodecWork, item: ExaminationItem, answer: Examination | Exception) -> None:
     """Note what an examination came to; one that failed is not kept, since it may pass another time."""
-    failure = str(answer) if isinstance(answer, Exception) else answer.failure
-    if failure or isinstance(answer, Exception):
-        log.warning("%s: its promises could not be examined: %s", item.system, failure)
-        work.promises[item.system] = (Promise("state", "unknown", failure),)
+    if isinstance(answer, Exception):
+        log.warning("%s: its promises could not be examined: %s", item.system, answer)
+        work.promises[item.system] = (Promise("state", "unknown", str(answer)),)
+        work.checks[item.system] = "failed", f"it did not come to an end: {answer}"
         return
     if item.clips:
-        work.promises[item.system] = answer.promises
-        work.cache.put(KIND, item.key, Entry({"promises": [list(promise) for promise in answer.promises]}))
+        work.promises[item.system], work.unrepeated[item.system] = answer.promises, answer.failed
+        promises = [list(promise) for promise in answer.promises]
+        work.cache.put(KIND, item.key, Entry({"promises": promises, "failed": list(answer.failed)}))
     if item.check_key:
         work.checks[item.system] = _summary(answer.checks)
         work.cache.put(CHECK_KIND, item.check_key, Entry({"checks": [list(check) for check in answer.checks]}))
@@ -112,11 +117,30 @@ def _summary(checks: Sequence[CheckResult]) -> tuple[CheckStatus, str]:
 
 def examine(item: ExaminationItem) -> Examination:
     """Code the clips once more by an instance that saw nothing else, compare times, and run the checks."""
+    checks: tuple[CheckResult, ...] = ()
     try:
         checks = tuple(check_codec(_again(item), fresh=lambda: _again(item))) if item.check_key else ()
-        return Examination(_promises(item) if item.clips else (), checks)
     except Exception as error:  # a stranger's codec may raise anything
-        return Examination(failure=reason_of(error))
+        checks = (CheckResult("opens", "fail", reason_of(error)),)
+    failed = tuple(_unrepeatable(item))
+    kept = [number for number, digest in enumerate(item.digests) if digest not in failed]
+    item = replace(item, clips=tuple(item.clips[n] for n in kept), payloads=tuple(item.payloads[n] for n in kept))
+    try:
+        return Examination(_promises(item) if item.clips else (), checks, failed)
+    except Exception as error:
+        return Examination((Promise("state", "unknown", reason_of(error)),), checks, item.digests)
+
+
+def _unrepeatable(item: ExaminationItem) -> Iterator[str]:
+    """Clips that the codec does not encode and decode once more. It may have failed on them in the run too."""
+    for clip, digest, payload in zip(item.clips, item.digests, item.payloads, strict=True):
+        try:
+            samples, rate = clip.read()
+            codec = _again(item)
+            harness.encode(codec, samples, rate)
+            harness.decode(codec, harness.unpack(payload), rate, len(samples))
+        except Exception:  # a stranger's codec may raise anything
+            yield digest
 
 
 def _promises(item: ExaminationItem) -> tuple[Promise, ...]:

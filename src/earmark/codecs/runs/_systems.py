@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,7 @@ class CodecSystem:
     key: str
     alone: bool = False  # whether it is worked on by itself: it has weights, or is a stranger's
     files: tuple[str, ...] = ()  # known to be read; part of the key
+    stranger: bool = False  # whether its code comes from outside
 
     @property
     def name(self) -> str:
@@ -136,8 +137,9 @@ def _strangers(spec: str, cache: Cache, confinement: Confinement) -> CodecSystem
     """A codec from outside: its source counts, that of all it imports, and the files it reads."""
     described = describe(spec, confinement, ROOMS)
     files = digests(map(Path, described.files))
-    key = strangers.resolved(cache, _key(described.card, spec, described.reads, files))
-    return CodecSystem(spec, described.card, key, True, described.files)
+    card = _own_family(described.card)
+    key = strangers.resolved(cache, _key(card, spec, described.reads, files))
+    return CodecSystem(spec, card, key, True, described.files, stranger=True)
 
 
 def _object(codec: Codec, cache: Cache) -> CodecSystem:
@@ -146,8 +148,14 @@ def _object(codec: Codec, cache: Cache) -> CodecSystem:
     reads = strangers.stated_by(codec, given=_own_values(codec), rooms=ROOMS)
     sent = portable(codec)
     values = _own_values(getattr(codec, "model", codec)) if sent is None else sent.digest
-    key = strangers.resolved(cache, _key(codec.card, "", reads.key, values))
-    return CodecSystem(sent or codec, codec.card, key, True, tuple(map(str, reads.paths)))
+    card = _own_family(codec.card)
+    key = strangers.resolved(cache, _key(card, "", reads.key, values))
+    return CodecSystem(sent or codec, card, key, True, tuple(map(str, reads.paths)), stranger=True)
+
+
+def _own_family(card: CodecCard) -> CodecCard:
+    """A stranger's codec is no point on the curve of a family of the list, whatever its card says."""
+    return replace(card, family=card.name) if card.family in families() else card
 
 
 def _key(card: CodecCard, spec: str, *behind: Any) -> str:

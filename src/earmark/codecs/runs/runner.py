@@ -29,12 +29,12 @@ from earmark.codecs.runs._aggregate import mean_rows, subset_rows, without_lost
 from earmark.codecs.runs._calibrate import choose_samples, known_delay
 from earmark.codecs.runs._code import code_and_measure
 from earmark.codecs.runs._listen import open_tasks, task_rows
-from earmark.codecs.runs._systems import open_systems
+from earmark.codecs.runs._systems import CodecSystem, open_systems
 from earmark.codecs.runs.config import CodecConfig
 from earmark.codecs.runs.folder import write_results
 from earmark.codecs.runs.state import CodecWork
 from earmark.codecs.signal import CORE, require_packages
-from earmark.codecs.standing import Standing
+from earmark.codecs.standing import Promise, Standing
 from earmark.corpora.clips import Clip, Corpus, length_of
 from earmark.corpora.subsets import PreparedSubset, clip_count, open_corpora, prepare
 from earmark.errors import EarmarkError, UsageError
@@ -151,13 +151,14 @@ def _prepare(
     if config.gain_match and config.definitions == "reference":
         raise UsageError("The published definitions know no gain matching: leave out one of the two.")
     confinement = Confinement(config.isolation, (), tuple(config.readable), config.clip_timeout)
-    confinement.support()  # full isolation that cannot be had is told before the work
+    if confinement.support().level == "full":  # from now on no worker may fall back to less
+        confinement = replace(confinement, mode="full")
     systems, notes = open_systems(config.codecs if codecs is None else codecs, cache, confinement)
     limited = [_limited(corpus, config.limit) for corpus in corpora or open_corpora(config.corpus)]
     jobs = thread_count(None) if config.jobs is None else config.jobs
     work = CodecWork(
         config=config, cache=cache, corpora=limited, systems=systems, metrics=metrics, jobs=jobs, progress=progress,
-        notes=notes, confinement=replace(confinement, hidden=_hidden(config, cache, limited)),
+        notes=notes, confinement=replace(confinement, hidden=_hidden(config, cache, limited, systems, confinement)),
     )  # fmt: skip
     wanted = [entry.subsets for entry in config.corpus]
     with progress_bar(progress, clip_count(limited, wanted), "prepare") as tick:
@@ -173,10 +174,17 @@ def _prepare(
     return work
 
 
-def _hidden(config: CodecConfig, cache: Cache, corpora: Sequence[Corpus]) -> tuple[str, ...]:
+def _hidden(
+    config: CodecConfig,
+    cache: Cache,
+    corpora: Sequence[Corpus],
+    systems: Sequence[CodecSystem],
+    confinement: Confinement,
+) -> tuple[str, ...]:
     """What codecs may not see: clips, the cache, the results."""
     clips = {clip.path for corpus in corpora for clip in corpus.clips if clip.path is not None}
-    return (*covering(clips), str(Path(config.into).absolute()), *([cache.url] if cache.local else []))
+    covered = covering(clips, [system.codec for system in systems], confinement)
+    return (*covered, str(Path(config.into).absolute()), *([cache.url] if cache.local else []))
 
 
 def _stand(work: CodecWork) -> None:
@@ -186,9 +194,19 @@ def _stand(work: CodecWork) -> None:
         level, reason = offered
         if level != "none" and not isinstance(system.codec, str | Portable):
             level, reason = "none", "it is an object of the calling program, which cannot go to another process"
+        elif level == "full" and not isinstance(system.codec, str):
+            level = "partial"
+            reason = "its code ran in the program that measures; name it by its path, such as my_codec.py:MyCodec"
         checked = work.checks.get(system.name)
         check, why = checked if checked is not None else ("not run", "")
-        standing = Standing(level, reason, check, why, work.promises.get(system.name, ()))
+        promises = work.promises.get(system.name, ())
+        dodged = [
+            digest for digest in work.unrepeated.get(system.name, ()) if (system.name, digest) not in work.refused
+        ]
+        if dodged:
+            said = f"it coded {counted(len(dodged), 'clip')} in the run and not when it was asked again"
+            promises = (*(promise for promise in promises if promise.name != "state"), Promise("state", "broken", said))
+        standing = Standing(level, reason, check, why, promises)
         work.standings[system.name] = standing
         for problem in standing.problems:
             log.warning("%s: %s", system.name, problem)

@@ -64,6 +64,7 @@ class CodecWork(Ledger):
     refused: dict[tuple[str, str], Measured] = field(default_factory=dict)
     suitable: list[Sample] = field(default_factory=list)  # clips that delays and promises are found on
     promises: dict[str, tuple[Promise, ...]] = field(default_factory=dict)  # by system
+    unrepeated: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by system: clips it did not code again
     checks: dict[str, tuple[CheckStatus, str]] = field(default_factory=dict)  # by system, with a reason
     files: dict[str, set[str]] = field(default_factory=dict)  # by system: what it opened while it worked
     standings: dict[str, Standing] = field(default_factory=dict)  # by system; what its results rest on
