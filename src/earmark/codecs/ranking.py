@@ -2,7 +2,7 @@
 
     anchor       loses nothing: a line in figures, listed apart, never ranked
     incomplete   failed on clips that were to be measured: its values are shown, never ranked (the status of its rows)
-    isolated     its decoder saw nothing but what was encoded, no check failed, no promise was broken
+    isolated     its decoder saw the payload and its own code and weights alone, no check failed, no promise was broken
     unknown      nothing says how far its two halves were kept apart: measured before that was recorded
     unisolated   could have seen the original
     faulty       failed `earmark check`, or broke a promise of its card while it was measured
@@ -23,7 +23,7 @@ Kind = Literal["isolated", "unknown", "unisolated", "faulty"]
 KINDS: tuple[Kind, ...] = ("isolated", "unknown", "unisolated", "faulty")
 """Kinds that have ranks, those that are trusted most first."""
 TITLES: Mapping[str, str] = {
-    "isolated": "Isolated: the decoder saw nothing but what was encoded",
+    "isolated": "Isolated: the decoder saw the payload, and its own code and weights",
     "unknown": "Isolation unknown: measured before it was recorded",
     "unisolated": "Not fully isolated: the decoder could have seen the original",
     "faulty": "Failed the check, or broke a promise of its card",

@@ -197,6 +197,8 @@ def _stand(work: CodecWork) -> None:
         elif level == "full" and not isinstance(system.codec, str):
             level = "partial"
             reason = "its code ran in the program that measures; name it by its path, such as my_codec.py:MyCodec"
+        if level == "full" and work.config.readable:
+            reason = f"it could read {', '.join(work.config.readable)} too, as was asked for"
         checked = work.checks.get(system.name)
         check, why = checked if checked is not None else ("not run", "")
         promises = work.promises.get(system.name, ())
