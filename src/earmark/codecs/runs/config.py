@@ -54,7 +54,7 @@ class CodecConfig(RunSettings):
         description="seconds that each half of a codec may take for a clip (default: 20 times its length and 30 s)",
         json_schema_extra={"metavar": "SECONDS"},
     )
-    check: bool = Field(True, description="run `earmark check` on every codec, once")
+    check: bool = Field(True, description="run `earmark check` on codecs that are not of the list, once")
     cache: CacheOptions = CacheOptions()
 
     @field_validator("suite")

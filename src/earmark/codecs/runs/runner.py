@@ -200,7 +200,8 @@ def _stand(work: CodecWork) -> None:
         if level == "full" and work.config.readable:
             reason = f"it could read {', '.join(work.config.readable)} too, as was asked for"
         checked = work.checks.get(system.name)
-        check, why = checked if checked is not None else ("not run", "")
+        said = "" if system.stranger else "a codec of the list, which the project's tests check"
+        check, why = checked if checked is not None else ("not run", said)
         promises = work.promises.get(system.name, ())
         dodged = [
             digest for digest in work.unrepeated.get(system.name, ()) if (system.name, digest) not in work.refused
