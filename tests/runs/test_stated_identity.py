@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from earmark.codecs.catalogue import card_of
+from earmark.codecs.cells import Confinement
 from earmark.codecs.runs import _systems as systems
 from earmark.codecs.runs._systems import open_systems
 from earmark.extractors.logmel import LogMel
 from earmark.pipeline import make_config
 from earmark.representations._systems import describe_model
 from earmark.runs import strangers
+from earmark.runs.store import Cache
 
 
 def identity(spec: str) -> str:
@@ -28,16 +31,20 @@ def test_a_licence_on_a_models_card_computes_nothing_anew(monkeypatch: pytest.Mo
     assert identity("logmel") != first
 
 
-def test_a_licence_on_a_codecs_card_computes_nothing_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, card = open_systems(["opus@12"])[0][0].key, card_of("opus@12")
+def test_a_licence_on_a_codecs_card_computes_nothing_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    first, card = open_systems(["opus@12"], Cache(str(tmp_path)), Confinement())[0][0].key, card_of("opus@12")
     monkeypatch.setattr(systems, "card_of", lambda spec: replace(card, licence="another", citation="another", notes=""))
-    assert open_systems(["opus@12"])[0][0].key == first
+    assert open_systems(["opus@12"], Cache(str(tmp_path)), Confinement())[0][0].key == first
     monkeypatch.setattr(systems, "card_of", lambda spec: replace(card, frame_rate=25.0))
-    assert open_systems(["opus@12"])[0][0].key != first
+    assert open_systems(["opus@12"], Cache(str(tmp_path)), Confinement())[0][0].key != first
 
 
-def test_a_module_of_ours_counts_by_the_version_it_states(monkeypatch: pytest.MonkeyPatch) -> None:
-    logmel, mfcc, opus = identity("logmel"), identity("mfcc"), open_systems(["opus@12"])[0][0].key
+def test_a_module_of_ours_counts_by_the_version_it_states(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    logmel, mfcc, opus = (
+        identity("logmel"),
+        identity("mfcc"),
+        open_systems(["opus@12"], Cache(str(tmp_path)), Confinement())[0][0].key,
+    )
     real = strangers._read_source
 
     def stated(file: object, name: str) -> object:
@@ -47,6 +54,6 @@ def test_a_module_of_ours_counts_by_the_version_it_states(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(strangers, "_read_source", stated)
     assert identity("logmel") != logmel
-    assert open_systems(["opus@12"])[0][0].key == opus
+    assert open_systems(["opus@12"], Cache(str(tmp_path)), Confinement())[0][0].key == opus
     used = "earmark.extractors.logmel" in strangers.code_of_modules(["earmark.extractors.mfcc"], ("earmark.",)).sources
     assert (identity("mfcc") != mfcc) is used
