@@ -15,6 +15,7 @@ import pytest
 from tests.extractors import tiny_onnx as onnx
 from tests.representations import sounds
 
+from earmark.codecs.cells import Confinement
 from earmark.codecs.runs._systems import open_systems
 from earmark.extractors.catalogue import CARDS, is_ready
 from earmark.onnx_files import external_data
@@ -25,6 +26,7 @@ from earmark.runs import identity as keys
 from earmark.runs import opened_files as files
 from earmark.runs import strangers as later
 from earmark.runs.packs import Packer
+from earmark.runs.store import Cache
 
 BODY = """
     rate = 8000
@@ -467,7 +469,7 @@ def test_a_file_that_a_codec_opens_by_itself(project: Path) -> None:
         "    def __init__(self):\n        super().__init__()\n        self.weights = np.load('weig' + 'hts.npy')\n"
     )
     place = weights(project / "weights.npy", 1)
-    first = open_systems(["coder:Mine"])[0][0].key
-    assert open_systems(["coder:Mine"])[0][0].key == first
+    first = open_systems(["coder:Mine"], Cache(str(project / "cache")), Confinement())[0][0].key
+    assert open_systems(["coder:Mine"], Cache(str(project / "cache")), Confinement())[0][0].key == first
     replaced(place, lambda: weights(place, 2))
-    assert open_systems(["coder:Mine"])[0][0].key != first
+    assert open_systems(["coder:Mine"], Cache(str(project / "cache")), Confinement())[0][0].key != first
