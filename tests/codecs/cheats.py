@@ -263,7 +263,6 @@ class FromTheCorpus(Cheat):
     """Looks for the clips themselves."""
 
     name = "corpus"
-    folder = os.environ.get("EARMARK_CHEAT_CORPUS", "")
 
     def __init__(self, folder: str = "") -> None:
         super().__init__()
@@ -279,18 +278,4 @@ class FromTheCorpus(Cheat):
             samples, _ = soundfile.read(file, dtype="float32")
             if len(samples) == coded.samples:
                 return samples
-        return None
-
-
-class OfItsOwner(Cheat):
-    """Reads the memory of the process that started it, and writes to files of the run."""
-
-    name = "owner"
-
-    def hide(self, waveform: Samples) -> None:
-        pass
-
-    def find(self, coded: Coded) -> Samples | None:
-        with Path(f"/proc/{os.getppid()}/mem").open("rb") as memory:
-            memory.seek(0)
         return None

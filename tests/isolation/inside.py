@@ -81,13 +81,11 @@ def _look(file: str, process: int) -> dict[str, object]:
         network = len(socket.if_nameindex()) > 1
     except OSError:
         network = False
-    users = any(entry.name not in (".cache", ".pyenv") for entry in Path.home().iterdir() if entry.name == ".bashrc")
     return {
         "file": Path(file).exists(),
         "process": process != 0 and Path(f"/proc/{process}").exists(),
         "network": network,
-        "root": Path("/root/.bashrc").exists(),
-        "users": users,
+        "home": any(Path.home().glob(".bash*")),
     }
 
 

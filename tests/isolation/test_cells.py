@@ -107,7 +107,7 @@ def test_a_confined_cell_sees_no_network_no_process_and_no_file_of_others(tmp_pa
     secret.write_text("secret")
     with Cell(FUNCTION, Bounds(readable=(ROOT,))) as cell:
         seen = ask(cell, "look", file=str(secret), process=os.getpid()).head
-        assert seen == {"file": False, "process": False, "network": False, "root": False, "users": False}
+        assert seen == {"file": False, "process": False, "network": False, "home": False}
         assert not ask(cell, "write", file=str(Path(ROOT) / "x.txt")).head["written"]
     with Cell(FUNCTION, Bounds(readable=(ROOT, str(tmp_path)))) as cell:
         assert ask(cell, "look", file=str(secret), process=os.getpid()).head["file"]

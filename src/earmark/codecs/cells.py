@@ -130,10 +130,6 @@ class IsolatedCodec:
         """Open the encoder, so that its first clip is not timed with its weights."""
         self._open("encode")
 
-    def try_out(self) -> None:
-        """A short noise through both halves in one process, to see which files are opened when first needed."""
-        self._ask("decode", Message({"do": "try", "codec": self._name}), 0)
-
     def _decoded(self, message: Message, coded: Coded) -> Waveform:
         reply = self._ask("decode", message, coded.samples, _most(coded.samples))
         waveform: Waveform = self._received(lambda: array_of(reply))
