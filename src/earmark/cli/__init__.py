@@ -30,6 +30,10 @@ VERBS = {
         "can intervals and p-values be trusted? coverage, error rate and power by simulation",
     ),
     "hubness": ("earmark.cli.hubness", "how unevenly vectors appear in each other's neighbour lists"),
+    "probe": (
+        "earmark.cli.probe",
+        "vectors against listeners, classifiers and linear probes; what geometry predicts of it",
+    ),
     "fidelity": ("earmark.cli.fidelity", "real + generated vectors or sounds -> fidelity and coverage; sanity checks"),
     "codec": ("earmark.cli.codec", "what codecs keep of a sound, and at what rate: list, run, compare"),
     "codecs": ("earmark.cli.codecs", "the codecs, with rate, delay, licence and what they need"),

@@ -10,8 +10,8 @@
 from __future__ import annotations
 
 import argparse
-from importlib import import_module
-from typing import Any
+
+from earmark.cli import options
 
 EXAMPLES = """examples:
   earmark codec list
@@ -28,18 +28,7 @@ _ACTIONS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for name, (path, line) in _ACTIONS.items():
-        module: Any = import_module(path)
-        action = actions.add_parser(
-            name,
-            help=line,
-            description=module.__doc__,
-            epilog=module.EXAMPLES,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        module.add_arguments(action)
-        action.set_defaults(run=module.run)
+    options.add_actions(parser, _ACTIONS)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,22 @@ def add(parser: argparse._ActionsContainer, *flags: tuple[str, Any, str]) -> Non
             parser.add_argument(flag, type=kind, metavar="N", help=text)
         else:
             parser.add_argument(flag, type=type(kind), default=kind, metavar="N", help=f"{text} (default: {kind:g})")
+
+
+def add_actions(parser: argparse.ArgumentParser, actions: Mapping[str, tuple[str, str]]) -> None:
+    """The actions of a verb that has several: by name, the module that adds flags and runs, and one line of help."""
+    below = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, (path, line) in actions.items():
+        module: Any = import_module(path)
+        action = below.add_parser(
+            name,
+            help=line,
+            description=module.__doc__,
+            epilog=module.EXAMPLES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(action)
+        action.set_defaults(run=module.run)
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:

@@ -18,10 +18,14 @@ for _name, _range, _higher, _percent, _unit, _words in (
     ("speaker_similarity", (-1.0, 1.0), True, False, "", "cosine of speaker vectors, coded against clean"),
     ("er_accuracy", FRACTION, True, True, "", "share of clips whose emotion is recognised"),
     ("aec_map", FRACTION, True, True, "", "mean average precision of sound events"),
-    # external validation, as the papers print it
+    # external validation
     ("accuracy", FRACTION, True, True, "", "share of clips whose class is found"),
     ("top5_accuracy", FRACTION, True, True, "", "share of clips whose class is among the first five"),
     ("triplet_accuracy", FRACTION, True, True, "", "share of human judgements of three sounds that are agreed with"),
+    ("choice_accuracy", FRACTION, True, True, "", "share of choices between two sounds that are agreed with"),
+    ("choice_spearman", (-1.0, 1.0), False, False, "", "rank correlation of d(X, A) - d(X, B) with the choice of A"),
+    ("choice_kendall", (-1.0, 1.0), False, False, "", "Kendall's tau-b of d(X, A) - d(X, B) with the choice of A"),
+    ("mean_average_precision", FRACTION, True, True, "", "average precision of a probe, averaged over labels"),
     # rate, delay, speed and tokens of a codec
     ("kbps", _POSITIVE, False, False, "kbps", "bits that were written over the seconds they last"),
     (
