@@ -112,4 +112,4 @@ def _answers(study: Study, joined: vectors.Joined) -> dict[str, list[Any]]:
     columns["label"] = list(joined.labels)
     if joined.groups is not None:
         columns["group"] = list(joined.groups)
-    return columns | {"fold": study.fold_of} | study.answers  # type: ignore[operator]
+    return columns | {"fold": study.fold_of} | study.answers
