@@ -1,5 +1,7 @@
 """Does the geometry predict anything? Check it against listeners, classifiers and linear probes.
 
+  earmark probe transfer     how well P@1, GSR and hubness predict what probes say, across systems
+
 `earmark probe ACTION --help` explains an action, with examples.
 """
 
@@ -10,9 +12,12 @@ import argparse
 from earmark.cli import options
 
 EXAMPLES = """examples:
+  earmark probe transfer published:vocsim
 """
 
-_ACTIONS: dict[str, tuple[str, str]] = {}
+_ACTIONS = {
+    "transfer": ("earmark.cli.probe_transfer", "how well geometry predicts what probes say, across systems"),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
