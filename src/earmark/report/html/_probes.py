@@ -1,4 +1,4 @@
-"""The part of a report about external validation: what probes and listeners say, and whether the geometry foresaw it."""
+"""The part of a report about external validation: what probes and listeners say, and whether geometry foresaw it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def validation(data: ReportData) -> Html | None:
         return None
     parts: list[Child] = [
         paragraph(
-            "Probes learn from, or are compared with, what the scores above never saw: labels of other clips, or choices"
-            " of listeners. The protocol says which probe and which folds; intervals are about new clips, groups or"
+            "Probes learn from, or are compared with, what the scores above never saw: labels of other clips, or"
+            " choices of listeners. The protocol says which probe and which folds; intervals are about new clips, groups or"
             " listeners, not about new folds."
         )
     ]
