@@ -26,8 +26,8 @@ def validation(data: ReportData) -> Html | None:
     parts: list[Child] = [
         paragraph(
             "Probes learn from, or are compared with, what the scores above never saw: labels of other clips, or"
-            " choices of listeners. The protocol says which probe and which folds; intervals are about new clips, groups or"
-            " listeners, not about new folds."
+            " choices of listeners. The protocol says which probe and which folds; intervals are about new clips,"
+            " groups or listeners, not about new folds."
         )
     ]
     for place in dict.fromkeys(map(subset, index.probes)):
