@@ -1,8 +1,6 @@
 """Does the geometry predict anything? Vectors against listeners, classifiers and linear probes.
 
-  earmark probe perception   do distances agree with what listeners chose? two-alternative choices and triplets
   earmark probe classify     can classifiers learn the label on folds that keep individuals apart?
-  earmark probe linear       logistic regression as HEAR does it: given folds, C by validation
   earmark probe transfer     how well P@1, GSR and hubness predict what probes say, across systems
 
 `earmark probe ACTION --help` explains an action, with examples. `earmark run --probe` has probes as a step of a run.
@@ -15,16 +13,12 @@ import argparse
 from earmark.cli import options
 
 EXAMPLES = """examples:
-  earmark probe perception triplets.csv --vectors vectors.npz --distance cosine,spearman
   earmark probe classify vectors.npz clips.csv --label-column strain --groups mouse
-  earmark probe linear vectors.npz clips.csv --folds fold
   earmark probe transfer published:vocsim
 """
 
 _ACTIONS = {
-    "perception": ("earmark.cli.probe_perception", "agreement of distances with the choices of listeners"),
     "classify": ("earmark.cli.probe_classify", "accuracy of classifiers on folds that keep groups whole"),
-    "linear": ("earmark.cli.probe_linear", "test accuracy of a linear probe, as HEAR measures it"),
     "transfer": ("earmark.cli.probe_transfer", "how well geometry predicts what probes say, across systems"),
 }
 
