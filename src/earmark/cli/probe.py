@@ -10,9 +10,12 @@ import argparse
 from earmark.cli import options
 
 EXAMPLES = """examples:
+  earmark probe linear vectors.npz clips.csv --fold-column fold
 """
 
-_ACTIONS: dict[str, tuple[str, str]] = {}
+_ACTIONS: dict[str, tuple[str, str]] = {
+    "linear": ("earmark.cli.probe_linear", "a linear classifier, as the HEAR benchmark has it"),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
