@@ -116,7 +116,7 @@ def test_train_valid_and_test_as_given():
     models = [optimum(C).fit(vectors[train], labels[train]) for C in STRENGTHS]
     accuracies = [(model.predict(vectors[valid]) == labels[valid]).mean() for model in models]
     best = int(np.argmax(accuracies))
-    assert study.choices[0].C == STRENGTHS[best]
+    assert STRENGTHS[best] == study.choices[0].C
     assert study.scores.value("accuracy") == (models[best].predict(vectors[test]) == labels[test]).mean()
     assert study.scores.rows[0].protocol == "linear train/valid/test"
     assert study.scores.rows[0].n == 30
@@ -144,12 +144,14 @@ def test_several_labels_are_those_of_scikit_learn():
                 logits = np.zeros((30, 5))
                 for k in range(5):
                     if 0 < present[train, k].sum() < train.sum():
-                        logits[:, k] = optimum(C).fit(vectors[train], present[train, k]).decision_function(vectors[rows])
+                        logits[:, k] = (
+                            optimum(C).fit(vectors[train], present[train, k]).decision_function(vectors[rows])
+                        )
                 tested = [k for k in range(5) if present[rows, k].any()]
                 scores[part] = np.mean([average_precision_score(present[rows, k], logits[:, k]) for k in tested])
             if best is None or scores["valid"] > best[1] + 1e-12:
                 best = C, scores["valid"], scores["test"]
-        assert choice.C == best[0]
+        assert best[0] == choice.C
         assert (choice.valid, choice.test) == pytest.approx(best[1:], abs=1e-12)
         values.append(best[2])
     row = study.scores.row("mean_average_precision")

@@ -83,9 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kind", choices=[kind for kind in KINDS if kind != "given"],
         help="how folds are made (default: group-stratified with --groups, else stratified)",
     )  # fmt: skip
-    options.add(
-        group, ("--allow-leaks", True, "measure although groups are trained on and tested on; the rows say so")
-    )
+    options.add(group, ("--allow-leaks", True, "measure although groups are trained on and tested on; the rows say so"))
     texts = {
         "label_column": 'column that holds the label, or several separated by ";" (default: label)',
         "groups": "column that holds the speaker or recording: kept whole in folds, and the unit of intervals",
@@ -162,7 +160,9 @@ def _file_clips(args: argparse.Namespace) -> _Clips:
     labels: Any = joined.labels
     notes: tuple[str, ...] = ()
     if any(SEVERAL in (label or "") for label in labels):
-        labels = [None if label is None else [text for text in label.split(SEVERAL) if text.strip()] for label in labels]
+        labels = [
+            None if label is None else [text for text in label.split(SEVERAL) if text.strip()] for label in labels
+        ]
         notes = (f'some cells hold several labels, separated by "{SEVERAL}": each label has a regression of its own',)
     return _Clips(joined.values, labels, joined.groups, given, joined.ids, notes)
 
@@ -175,6 +175,7 @@ def _task_clips(args: argparse.Namespace) -> _Clips:
     task = read_task(args.hear)
     args.subset = args.subset or task.name
     notes: tuple[str, ...] = ()
+    values: Any
     if args.extractor:
         if args.vectors:
             raise UsageError("Give vectors or an extractor, not both.")

@@ -61,7 +61,7 @@ class Link(Protocol):
 class Softmax:
     """Multinomial: one column for each of three or more classes."""
 
-    axis = None
+    axis: int | None = None
 
     def __init__(self, codes: Codes, classes: int) -> None:
         self.columns = classes
@@ -96,7 +96,7 @@ class Softmax:
 class Sigmoids:
     """One logistic regression for each column of `present`, which says where the label applies."""
 
-    axis = 0
+    axis: int | None = 0
 
     def __init__(self, present: NDArray[np.bool_]) -> None:
         self.columns = present.shape[1]
@@ -199,7 +199,9 @@ class Regression:
         preconditioned = left / diagonal
         search = preconditioned.copy()
         size = first = self._dot(left, preconditioned)
-        for count in range(1, INNER + 1):
+        count = 0
+        while count < INNER:
+            count += 1
             moved = self.light @ search
             bent = self.light.T @ self.link.bend(slope, moved) + penalty * search
             amount = _ratio(size, self._dot(search, bent))
@@ -229,12 +231,12 @@ class Regression:
             if not np.any(steep):
                 break
             length = np.where(steep, length * _ratio(first, first + rise), length).astype(first.dtype)
-        return length
+        return np.asarray(length)
 
 
 def with_ones(rows: Array) -> Array:
     """Rows with a last column of ones, for the intercept."""
-    return np.concatenate([rows, np.ones((len(rows), 1), rows.dtype)], axis=1)
+    return np.asarray(np.concatenate([rows, np.ones((len(rows), 1), rows.dtype)], axis=1))
 
 
 def _ratio(above: Any, below: Any) -> Any:

@@ -78,7 +78,8 @@ def without_each_group(scores: Floats, present: Bools, groups: NDArray[np.int64]
 
 
 def _steps(scores: Floats, present: Bools) -> _Steps:
-    values, of = np.unique(-scores, return_inverse=True)
+    values, inverse = np.unique(-scores, return_inverse=True)
+    of = inverse.astype(np.int64)
     clips = np.bincount(of, minlength=len(values)).astype(np.float64)
-    positives = np.bincount(of, present, minlength=len(values))
-    return _Steps(of, positives, np.cumsum(positives), np.cumsum(clips))
+    positives = np.bincount(of, present.astype(np.float64), minlength=len(values))
+    return _Steps(of, positives.astype(np.float64), np.cumsum(positives), np.cumsum(clips))

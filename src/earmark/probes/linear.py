@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 
 from earmark._version import __version__
 from earmark.errors import InputError, UsageError
-from earmark.evaluation.data import check_ids, check_vectors, digest_of, kept_for_reading
+from earmark.evaluation.data import check_ids
 from earmark.evaluation.options import whole
 from earmark.probes._accuracy import Estimate, estimate, interval
 from earmark.probes._logistic import (
@@ -34,12 +33,12 @@ from earmark.probes._logistic import (
     with_ones,
 )
 from earmark.probes._precision import average_precisions, mean_average_precision, without_each_clip, without_each_group
+from earmark.probes._probed_rows import ProbedRows, are_several, check_rows
 from earmark.probes._strengths import Choice, choose_by_accuracy, choose_by_score
 from earmark.probes.folds import Fold, default_kind, fold_remarks, make_folds, refuse_leaks, spell_folds
 from earmark.progress import Progress, progress_bar
 from earmark.scores import Row, Scores
 from earmark.scores.spelling import refuse_reserved
-from earmark.vectors.texts import as_text, column_texts
 from earmark.wording import counted
 from earmark.workers import Workers, thread_count
 
@@ -84,25 +83,6 @@ def linear(vectors: Any, labels: Any, **options: Any) -> Scores:
     return study_linear(vectors, labels, **options).scores
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Checked input: rows that have labels and a fold, and what was left out."""
-
-    vectors: NDArray[Any]
-    targets: NDArray[Any]  # codes [n], or with several labels whether each is present [n, labels]
-    names: NDArray[Any]  # of classes or labels, by code
-    groups: NDArray[Any] | None
-    given: NDArray[Any] | None
-    kept: Codes
-    rows: int
-    notes: tuple[str, ...]
-    digest: str
-
-    @property
-    def several(self) -> bool:
-        return self.targets.ndim == 2
-
-
 def study_linear(
     vectors: Any, labels: Any, *, given: Any = None, folds: int = 5, kind: str | None = None, groups: Any = None,
     strengths: Iterable[float] = STRENGTHS, refit: bool = False, allow_leaks: bool = False, seed: int = 0,
@@ -134,9 +114,9 @@ def study_linear(
     refuse_reserved(subset, "subset")
     grid = check_strengths(strengths)
     kind = kind or default_kind(groups=groups is not None, given=given is not None)
-    if kind == "stratified" and _are_several(labels):
+    if kind == "stratified" and are_several(labels):
         raise UsageError("Clips with several labels cannot be stratified: give folds, or groups to keep whole.")
-    data = _checked(vectors, labels, groups, given)
+    data = check_rows(vectors, labels, groups, given)
     check_ids(ids, data.rows)
     names = data.targets if data.several else data.names[data.targets]
     parts = make_folds(
@@ -190,77 +170,10 @@ def with_validation(folds: Sequence[Fold], strengths: int) -> tuple[Fold, ...]:
     return tuple(turned)
 
 
-# --- what goes in ---------------------------------------------------------------------------------------------------
+# --- the work -------------------------------------------------------------------------------------------------------
 
 
-def _are_several(labels: Any) -> bool:
-    """Whether rows have lists of labels."""
-    if isinstance(labels, str) or not isinstance(labels, Iterable):
-        return False
-    return any(isinstance(entry, list | tuple | set | frozenset) for entry in labels)
-
-
-def _checked(vectors: Any, labels: Any, groups: Any, given: Any) -> _Rows:
-    values = check_vectors(vectors)
-    n = len(values)
-    several = _are_several(labels)
-    listed = labels if several else _texts(labels, n, "label") or ()
-    sets = [_label_set(entry) for entry in listed]
-    if len(sets) != n:
-        raise InputError(f"There are {n} vectors and {len(sets)} labels: they must pair up one to one.")
-    columns = {"group": _texts(groups, n, "group"), "fold": _texts(given, n, "fold")}
-    usable = np.array([entry is not None for entry in sets])
-    if not usable.any():
-        raise InputError("No row has a label: nothing to probe.")
-    notes = [] if usable.all() else [f"{counted(n - int(usable.sum()), 'unlabelled row')} dropped"]
-    for what, texts in columns.items():
-        without = usable & np.array([not text for text in texts]) if texts else np.zeros(n, bool)
-        if without.any():
-            notes.append(f"{counted(int(without.sum()), 'row')} without a {what} dropped")
-        usable &= ~without
-    kept = np.flatnonzero(usable)
-    names = np.array(sorted({name for row in kept for name in sets[row] or ()}), dtype=str)
-    if len(names) < (1 if several else 2):
-        raise InputError(
-            "No row has any label: nothing to probe."
-            if not len(names)
-            else f'All rows have the same label ("{names[0]}"): a probe needs at least two classes.'
-        )
-    code_of = {name: code for code, name in enumerate(names.tolist())}
-    if several:
-        targets: NDArray[Any] = np.zeros((len(kept), len(names)), bool)
-        for place, row in enumerate(kept):
-            targets[place, [code_of[name] for name in sets[row] or ()]] = True
-    else:
-        targets = np.array([code_of[next(iter(sets[row] or ()))] for row in kept], np.int64)
-    other = {what: None if texts is None else np.array(texts)[kept].astype(str) for what, texts in columns.items()}
-    text = "\x1f".join("\x1e".join(sorted(entry or ())) for entry in sets)
-    used = [text, *("\x1f".join(map(str, texts)) for texts in columns.values() if texts is not None)]
-    digest = digest_of(values, *(np.frombuffer(part.encode("utf-8", "surrogatepass"), np.uint8) for part in used))
-    return _Rows(values, targets, names, other["group"], other["fold"], kept, n, tuple(notes), digest)
-
-
-def _label_set(entry: Any) -> set[str] | None:
-    if isinstance(entry, list | tuple | set | frozenset):
-        return {text for item in entry if (text := as_text(item))}
-    text = as_text(entry)
-    return {text} if text else None
-
-
-def _texts(given: Any, n: int, what: str) -> list[str | None] | None:
-    """One text for each row, None where it is missing."""
-    if given is None:
-        return None
-    given = kept_for_reading(given)
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InputError(f"The {what}s must be a sequence with one entry per row, not {given!r}.")
-    texts = column_texts(given)
-    if len(texts) != n:
-        raise InputError(f"There are {n} vectors and {len(texts)} {what}s: they must pair up one to one.")
-    return texts
-
-
-def _refuse_single_classes(folds: Sequence[Fold], data: _Rows) -> None:
+def _refuse_single_classes(folds: Sequence[Fold], data: ProbedRows) -> None:
     for fold in folds:
         for part, rows in (("train", fold.train), ("test", fold.test)):
             if not len(rows):
@@ -272,9 +185,6 @@ def _refuse_single_classes(folds: Sequence[Fold], data: _Rows) -> None:
             )
 
 
-# --- the work -------------------------------------------------------------------------------------------------------
-
-
 class _Outcome(NamedTuple):
     choice: Choice
     answers: NDArray[Any]  # codes of the test rows, or the logit of every label
@@ -283,7 +193,7 @@ class _Outcome(NamedTuple):
 
 
 def _run(
-    folds: Sequence[Fold], data: _Rows, strengths: tuple[float, ...], refit: bool, threads: int | None,
+    folds: Sequence[Fold], data: ProbedRows, strengths: tuple[float, ...], refit: bool, threads: int | None,
     progress: Progress,
 ) -> list[_Outcome]:  # fmt: skip
     """Every fold, several at a time."""
@@ -325,7 +235,7 @@ def _moments(rows: Floats) -> tuple[Floats, Floats]:
 
 
 def _single(
-    fold: Fold, vectors: Floats, data: _Rows, rotation: Floats | None, strengths: tuple[float, ...], refit: bool
+    fold: Fold, vectors: Floats, data: ProbedRows, rotation: Floats | None, strengths: tuple[float, ...], refit: bool
 ) -> _Outcome:
     """A fold of clips with one label each."""
     started = time.perf_counter()
@@ -341,7 +251,7 @@ def _single(
 
 
 def _choose(
-    vectors: Floats, data: _Rows, rotation: Floats | None, strengths: tuple[float, ...], fold: Fold
+    vectors: Floats, data: ProbedRows, rotation: Floats | None, strengths: tuple[float, ...], fold: Fold
 ) -> tuple[Choice, Codes]:
     """The choice of C, and the classes that the columns of its logits stand for."""
     parts = _parts(vectors, rotation, fold)
@@ -354,7 +264,7 @@ def _choose(
 
 
 def _several(
-    fold: Fold, vectors: Floats, data: _Rows, rotation: Floats | None, strengths: tuple[float, ...], refit: bool
+    fold: Fold, vectors: Floats, data: ProbedRows, rotation: Floats | None, strengths: tuple[float, ...], refit: bool
 ) -> _Outcome:
     """A fold of clips with several labels each: a regression for every label that some training clips have."""
     started = time.perf_counter()
@@ -375,7 +285,7 @@ def _learnable(present: Bools) -> Bools:
 
 
 def _choose_for_labels(
-    vectors: Floats, data: _Rows, rotation: Floats | None, strengths: tuple[float, ...], fold: Fold
+    vectors: Floats, data: ProbedRows, rotation: Floats | None, strengths: tuple[float, ...], fold: Fold
 ) -> Choice:
     parts = _parts(vectors, rotation, fold)
     learnt = _learnable(data.targets[fold.train])
@@ -400,7 +310,7 @@ def _choose_for_labels(
 
 
 def _table_of_classes(
-    data: _Rows, folds: Sequence[Fold], outcomes: Sequence[_Outcome], base: dict[str, Any], notes: list[str],
+    data: ProbedRows, folds: Sequence[Fold], outcomes: Sequence[_Outcome], base: dict[str, Any], notes: list[str],
     ids: Sequence[str] | None,
 ) -> Study:  # fmt: skip
     right = np.zeros(len(data.kept))
@@ -416,7 +326,7 @@ def _table_of_classes(
 
 
 def _table_of_labels(
-    data: _Rows, folds: Sequence[Fold], outcomes: Sequence[_Outcome], base: dict[str, Any], notes: list[str],
+    data: ProbedRows, folds: Sequence[Fold], outcomes: Sequence[_Outcome], base: dict[str, Any], notes: list[str],
     ids: Sequence[str] | None,
 ) -> Study:  # fmt: skip
     by_clip = np.full(len(data.kept), np.nan)
@@ -434,7 +344,10 @@ def _table_of_labels(
         for row, logits in zip(data.kept[fold.test].tolist(), outcome.answers, strict=True):
             answers[row] = ";".join(data.names[logits > 0].tolist())
     if absent:
-        notes = [*notes, f"{counted(absent, 'label')} without a clip in the test part left out of the means over labels"]
+        notes = [
+            *notes,
+            f"{counted(absent, 'label')} without a clip in the test part left out of the means over labels",
+        ]
     if lost := sum(outcome.unlearnt for outcome in outcomes):
         notes = [*notes, f"{counted(lost, 'label')} on all training clips of a fold, or on none, cannot be learnt"]
     found = _precision_interval(values, data, folds, outcomes)
@@ -448,7 +361,7 @@ def _precisions_of_clips(logits: Floats, wanted: Bools) -> Floats:
 
 
 def _precision_interval(
-    values: Sequence[float], data: _Rows, folds: Sequence[Fold], outcomes: Sequence[_Outcome]
+    values: Sequence[float], data: ProbedRows, folds: Sequence[Fold], outcomes: Sequence[_Outcome]
 ) -> Estimate:
     value, tested = float(np.mean(values)), sum(len(fold.test) for fold in folds)
     parts = [(outcome.answers, data.targets[fold.test]) for fold, outcome in zip(folds, outcomes, strict=True)]
@@ -470,7 +383,7 @@ def _precision_interval(
 
 
 def _study(
-    metric: str, found: Estimate, by_clip: Floats, chance: float, answers: list[str | None], data: _Rows,
+    metric: str, found: Estimate, by_clip: Floats, chance: float, answers: list[str | None], data: ProbedRows,
     folds: Sequence[Fold], outcomes: Sequence[_Outcome], base: dict[str, Any], notes: Sequence[str],
     ids: Sequence[str] | None,
 ) -> Study:  # fmt: skip
