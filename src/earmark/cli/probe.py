@@ -1,5 +1,7 @@
 """Does the geometry predict anything? Check it against listeners, classifiers and linear probes.
 
+  earmark probe transfer     how well P@1, GSR and hubness predict what probes say, across systems
+
 `earmark probe ACTION --help` explains an action, with examples.
 """
 
@@ -11,10 +13,12 @@ from earmark.cli import options
 
 EXAMPLES = """examples:
   earmark probe linear vectors.npz clips.csv --fold-column fold
+  earmark probe transfer published:vocsim
 """
 
-_ACTIONS: dict[str, tuple[str, str]] = {
+_ACTIONS = {
     "linear": ("earmark.cli.probe_linear", "a linear classifier, as the HEAR benchmark has it"),
+    "transfer": ("earmark.cli.probe_transfer", "how well geometry predicts what probes say, across systems"),
 }
 
 

@@ -26,6 +26,7 @@ for _name, _range, _higher, _percent, _unit, _words in (
     ("choice_spearman", (-1.0, 1.0), False, False, "", "rank correlation of d(X, A) - d(X, B) with the choice of A"),
     ("choice_kendall", (-1.0, 1.0), False, False, "", "Kendall's tau-b of d(X, A) - d(X, B) with the choice of A"),
     ("mean_average_precision", FRACTION, True, True, "", "average precision of a probe, averaged over labels"),
+    ("transfer_spearman", (-1.0, 1.0), True, False, "", "rank correlation of a training-free measure with a probe"),
     # rate, delay, speed and tokens of a codec
     ("kbps", _POSITIVE, False, False, "kbps", "bits that were written over the seconds they last"),
     (
