@@ -1,5 +1,6 @@
 """Does the geometry predict anything? Check it against listeners, classifiers and linear probes.
 
+  earmark probe linear       how much of the labels a linear classifier reads from vectors, as HEAR measures it
   earmark probe transfer     how well P@1, GSR and hubness predict what probes say, across systems
 
 `earmark probe ACTION --help` explains an action, with examples.
