@@ -43,7 +43,7 @@ def designs() -> list[Design]:
     for clips, folds in ((10, 5), (30, 5), (30, 10), (100, 5)):
         for separation in (1.0, 2.5, 4.5):
             found.append(Design(f"{2 * clips} clips", 0, clips, 2, False, separation, 0.0, folds))
-    for groups, folds in ((6, 3), (6, 5), (10, 5), (10, 10), (30, 5), (30, 10)):
+    for groups, folds in ((6, 3), (6, 5), (10, 5), (16, 8), (30, 5), (30, 10)):
         for separation, shift in ((1.5, 0.7), (2.0, 1.5), (5.0, 0.5)):
             found.append(Design(f"{groups} groups of one label", groups, 10, 2, True, separation, shift, folds))
     for groups, folds in ((6, 5), (10, 5), (30, 5)):
@@ -95,9 +95,11 @@ def measure(design: Design, answer: Callable[[Floats, Ints, Floats, int], Ints],
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", type=int, default=400)
-    sets = parser.parse_args().sets
+    parser.add_argument("--only", default="", help="designs whose name holds this text")
+    args = parser.parse_args()
+    sets = args.sets
     print(f"{'design':28} folds classifier accuracy coverage width")
-    for design in designs():
+    for design in [design for design in designs() if args.only in design.name]:
         for answer in (neighbours, ridge):
             found = [measure(design, answer, repeat) for repeat in range(sets)]
             low, high = (np.array([getattr(item, end) for item in found], float) for end in ("low", "high"))
