@@ -202,6 +202,7 @@ def test_rows_without_label_group_or_fold_and_small_classes_are_dropped_and_coun
         (["a"] * 60 + ["b"] * 60, {"given": ["1"] * 60 + ["2"] * 60}, "one class to learn from"),
         (STRAINS, {"groups": ["g"] * 120}, "every class is inside one group"),
         (STRAINS, {"groups": [None] * 120}, "No labelled row has a group"),
+        ([["a", "b"]] * 120, {}, "lists of labels"),
     ],
 )
 def test_tables_that_cannot_be_classified_are_refused(labels: Any, change: dict[str, Any], sentence: str) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,15 +21,15 @@ from numpy.typing import NDArray
 
 from earmark._version import __version__
 from earmark.errors import InputError
-from earmark.evaluation.data import check_ids, check_vectors, digest_of, kept_for_reading
+from earmark.evaluation.data import check_ids
 from earmark.evaluation.options import whole
 from earmark.probes._accuracy import estimate
 from earmark.probes._classifiers import TOP, Fit, Setting, fit, fit_quietly, parse_classifiers, quiet, seconds_of
+from earmark.probes._probed_rows import ProbedRows, are_several, check_rows
 from earmark.probes.folds import WHOLE_GROUPS, Fold, default_kind, fold_remarks, make_folds, refuse_leaks, spell_folds
 from earmark.progress import progress_bar
 from earmark.scores import Row, Scores
 from earmark.scores.spelling import refuse_reserved
-from earmark.vectors.texts import column_texts
 from earmark.wording import counted, first_of
 from earmark.workers import Workers, thread_count
 
@@ -68,21 +68,6 @@ class Study(NamedTuple):
                 yield protocol, str(label), str(answer), count
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Checked input: rows that have a label, a group and a fold, and what was left out."""
-
-    vectors: NDArray[Any]
-    codes: Indices
-    classes: tuple[str, ...]
-    groups: NDArray[Any] | None
-    given: NDArray[Any] | None
-    kept: Indices
-    rows: int
-    notes: tuple[str, ...]
-    digest: str
-
-
 def study_classes(
     vectors: Any, labels: Any, *, classifiers: str | Iterable[str] = (), preset: str | None = None, groups: Any = None,
     kind: str | None = None, folds: int = 5, given: Any = None, select: bool = True, allow_leaks: bool = False,
@@ -117,7 +102,7 @@ def study_classes(
     seed, least = whole("seed", seed, 0), whole("min_class_size", min_class_size, 1)
     data = _checked(vectors, labels, groups, given, kind, least)
     points = check_ids(ids, data.rows)
-    labelled = np.array(data.classes)[data.codes]
+    labelled = data.names[data.targets]
     outer = make_folds(
         labelled, kind=kind, count=whole("folds", folds, 1), groups=data.groups, given=data.given, seed=seed
     )
@@ -145,81 +130,44 @@ def study_classes(
 # --- what goes in ---------------------------------------------------------------------------------------------------
 
 
-def _checked(vectors: Any, labels: Any, groups: Any, given: Any, kind: str, least: int) -> _Rows:
+def _checked(vectors: Any, labels: Any, groups: Any, given: Any, kind: str, least: int) -> ProbedRows:
     """Rows that can be shared out; what cannot is dropped and counted."""
-    values = check_vectors(vectors)
-    n = len(values)
-    if float(np.abs(values).max()) > LARGEST:
+    if are_several(labels):
+        raise InputError(
+            "Rows have lists of labels, and a classifier gives one: take `probe linear`, or one label each."
+        )
+    data = check_rows(vectors, labels, groups, given)
+    if float(np.abs(data.vectors).max()) > LARGEST:
         raise InputError(f"The vectors hold numbers above {LARGEST:g}, whose squares have no value: divide them all.")
-    names = _texts(labels, n, "labels")
-    columns = {"group": _texts(groups, n, "groups"), "fold": _texts(given, n, "folds")}
-    usable = np.array([bool(name) for name in names or ()], dtype=bool)
-    if names is None or not usable.any():
-        raise InputError("No row has a label: nothing to classify.")
-    notes = [] if usable.all() else [f"{counted(n - int(usable.sum()), 'unlabelled row')} dropped"]
-    for what, texts in columns.items():
-        if texts is None:
-            continue
-        without = usable & np.array([not text for text in texts])
-        if without.any():
-            notes.append(f"{counted(int(without.sum()), 'row')} without a {what} dropped")
-        usable &= ~without
-    if not usable.any():
-        raise InputError("No labelled row has a group and a fold: nothing to classify.")
-    kept = np.flatnonzero(usable)
-    labelled = np.array([names[row] for row in kept])
-    units = kept if columns["group"] is None or kind not in WHOLE_GROUPS else np.array(columns["group"])[kept]
-    kept, remark = _large_enough(kept, labelled, units, "clip" if units is kept else "group", least)
-    classes, codes = np.unique([names[row] for row in kept], return_inverse=True)
-    if len(classes) < 2:
-        raise InputError(f'All rows have the same label ("{classes[0]}"): a classifier needs at least two classes.')
-    others = [None if texts is None else np.array(texts)[kept] for texts in columns.values()]
-    used = ["\x1f".join(text or "" for text in texts) for texts in (names, *columns.values()) if texts is not None]
-    digest = digest_of(values, *(np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8) for text in used))
-    return _Rows(
-        values, np.asarray(codes, np.int64), tuple(classes.tolist()), others[0], others[1], kept, n,
-        (*notes, *remark), digest,
-    )  # fmt: skip
-
-
-def _texts(given: Any, n: int, what: str) -> list[str | None] | None:
-    """One text for each row, None where it is missing."""
-    if given is None:
-        return None
-    given = kept_for_reading(given)
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InputError(f"The {what} must be a sequence with one entry per row, not {given!r}.")
-    texts = column_texts(given)
-    if len(texts) != n:
-        raise InputError(f"There are {n} vectors and {len(texts)} {what}: they must pair up one to one.")
-    return texts
-
-
-def _large_enough(
-    kept: Indices, labels: NDArray[Any], units: NDArray[Any], unit: str, least: int
-) -> tuple[Indices, list[str]]:
-    """The rows of classes that have enough units. Where none has, all stay: making folds says what is wrong."""
-    classes, codes = np.unique(labels, return_inverse=True)
-    sizes = np.array([len(np.unique(units[codes == code])) for code in range(len(classes))])
+    unit, units = "clip", data.kept
+    if data.groups is not None and kind in WHOLE_GROUPS:
+        unit, units = "group", data.groups
+    sizes = np.array([len(np.unique(units[data.targets == code])) for code in range(len(data.names))])
     least = max(least, 2)
     small = sizes < least
-    if not small.any() or small.all():
-        return kept, []
+    if not small.any() or small.all():  # where no class is large enough, making folds says what is wrong
+        return data
     if (~small).sum() < 2:
-        only = classes[~small][0]
+        only = data.names[~small][0]
         raise InputError(f'Only the class "{only}" has {least} {unit}s or more: a classifier needs two classes.')
-    lost = small[codes]
+    stay = np.flatnonzero(~small[data.targets])
     few = f"{counted(int(small.sum()), 'class')} of fewer than {least} {unit}s"
-    named = first_of(classes[small].tolist(), 3)
-    return kept[~lost], [f"{counted(int(lost.sum()), 'row')} in {few} dropped ({named})"]
+    lost = counted(len(data.kept) - len(stay), "row")
+    note = f"{lost} in {few} dropped ({first_of(data.names[small].tolist(), 3)})"
+    groups, given = (None if column is None else column[stay] for column in (data.groups, data.given))
+    codes = np.unique(data.targets[stay], return_inverse=True)[1].astype(np.int64)
+    notes = (*data.notes, note)
+    return replace(
+        data, targets=codes, names=data.names[~small], groups=groups, given=given, kept=data.kept[stay], notes=notes
+    )
 
 
-def _refuse_single_classes(folds: Sequence[Fold], data: _Rows) -> None:
+def _refuse_single_classes(folds: Sequence[Fold], data: ProbedRows) -> None:
     for fold in folds:
-        learnt = np.unique(data.codes[fold.train])
+        learnt = np.unique(data.targets[fold.train])
         if len(learnt) < 2:
             raise InputError(
-                f'Fold "{fold.name}" leaves one class to learn from ({data.classes[learnt[0]]}): ask for fewer folds, '
+                f'Fold "{fold.name}" leaves one class to learn from ({data.names[learnt[0]]}): ask for fewer folds, '
                 "or give clips of each class by more groups."
             )
 
@@ -247,21 +195,23 @@ class _Choice(NamedTuple):
     reason: str = ""
 
 
-def _trials(fold: Fold, settings: tuple[Setting, ...], data: _Rows, kind: str, count: int, seed: int) -> _Trials | str:
+def _trials(
+    fold: Fold, settings: tuple[Setting, ...], data: ProbedRows, kind: str, count: int, seed: int
+) -> _Trials | str:
     """What must be tried to choose a setting without the test clips of a fold; or why that cannot be done."""
     if len(fold.valid):
         return _Trials(settings, 1, [_Job(setting, fold.train, fold.valid) for setting in settings])
     groups = None if data.groups is None else data.groups[fold.train]
     if kind == "given":
         kind = "stratified" if groups is None else "group-stratified"
-    codes = data.codes[fold.train]
+    codes = data.targets[fold.train]
     units = np.arange(len(codes)) if groups is None or kind not in WHOLE_GROUPS else groups
     of_class = {code: len(np.unique(units[codes == code])) for code in np.unique(codes)}
     usable = np.flatnonzero(np.isin(codes, [code for code, size in of_class.items() if size > 1]))
     if len(np.unique(codes[usable])) < 2:
         return f'the training part of fold "{fold.name}" is too small for folds of its own'
     fewest = min(size for size in of_class.values() if size > 1)
-    names = np.array(data.classes)[codes[usable]]
+    names = data.names[codes[usable]]
     try:
         inner = make_folds(
             names, kind=kind, count=max(2, min(count, fewest)), groups=None if groups is None else groups[usable],
@@ -300,19 +250,20 @@ class _Outcome(NamedTuple):
     right: NDArray[np.bool_]
 
 
-def _run(jobs: Sequence[_Job], data: _Rows, seed: int, threads: int, progress: bool) -> list[_Outcome]:
+def _run(jobs: Sequence[_Job], data: ProbedRows, seed: int, threads: int, progress: bool) -> list[_Outcome]:
     """Every job, over processes where that pays, else over threads; in order."""
     vectors = data.vectors if len(data.kept) == data.rows else data.vectors[data.kept]
-    shape = vectors.shape[1], len(data.classes)
+    shape = vectors.shape[1], len(data.names)
     work = sum(seconds_of(job.setting, len(job.train), len(job.test), *shape) for job in jobs)
     with progress_bar(progress, len(jobs), "classify", "fit") as tick:
         fits = []
-        for done in _fits(jobs, vectors, data.codes, seed, min(threads, len(jobs)), apart=work > PROCESSES_FROM):
+        for done in _fits(jobs, vectors, data.targets, seed, min(threads, len(jobs)), apart=work > PROCESSES_FROM):
             fits.append(done)
             tick()
     pairs = zip(fits, jobs, strict=True)
     return [
-        _Outcome(done, np.zeros(0, bool) if done.error else done.answers == data.codes[job.test]) for done, job in pairs
+        _Outcome(done, np.zeros(0, bool) if done.error else done.answers == data.targets[job.test])
+        for done, job in pairs
     ]
 
 
@@ -337,7 +288,13 @@ class _Table:
     """Rows and answers, protocol by protocol."""
 
     def __init__(
-        self, data: _Rows, folds: Sequence[Fold], spelling: str, notes: tuple[str, ...], base: dict[str, Any], seed: int
+        self,
+        data: ProbedRows,
+        folds: Sequence[Fold],
+        spelling: str,
+        notes: tuple[str, ...],
+        base: dict[str, Any],
+        seed: int,
     ) -> None:
         import sklearn
 
@@ -347,7 +304,7 @@ class _Table:
         self.points: dict[tuple[str, str, str, str], Floats] = {}
         self.answers: dict[str, list[str | None]] = {}
         tested = np.concatenate([fold.test for fold in folds])
-        self.sizes = np.sort(np.bincount(data.codes[tested], minlength=len(data.classes)))[::-1] / len(tested)
+        self.sizes = np.sort(np.bincount(data.targets[tested], minlength=len(data.names)))[::-1] / len(tested)
 
     def add(
         self, name: str, outcomes: Sequence[_Outcome], seconds: float = 0.0, remark: str = "", among: str = "",
@@ -360,22 +317,22 @@ class _Table:
         base = self.base | {"protocol": protocol, "inputs": inputs, "seconds": seconds}
         refusal = refusal or next((outcome.fit.error for outcome in outcomes if outcome.fit.error), "")
         if refusal:
-            why = refusal if len(self.data.classes) > TOP else self._few_classes
+            why = refusal if len(self.data.names) > TOP else self._few_classes
             for metric, reason in (("accuracy", refusal), ("top5_accuracy", why)):
                 self.rows.append(Row(metric=metric, status="not_applicable", reason=reason, **base))
             return
         stopped = sum(outcome.fit.unfinished for outcome in outcomes)
         if stopped:
             remark += f"{'; ' if remark else ''}{stopped} of {len(outcomes)} fits stopped at their last iteration"
-        right, first = np.zeros(len(self.data.codes)), np.zeros(len(self.data.codes))
+        right, first = np.zeros(len(self.data.targets)), np.zeros(len(self.data.targets))
         answers: list[str | None] = [None] * self.data.rows
         for fold, outcome in zip(self.folds, outcomes, strict=True):
             right[fold.test], first[fold.test] = outcome.right, outcome.fit.among_first
             for row, code in zip(self.data.kept[fold.test].tolist(), outcome.fit.answers.tolist(), strict=True):
-                answers[row] = self.data.classes[code]
+                answers[row] = str(self.data.names[code])
         self.answers[protocol] = answers
         self._measure("accuracy", right, 1, base, remark)
-        if len(self.data.classes) > TOP:
+        if len(self.data.names) > TOP:
             self._measure("top5_accuracy", first, TOP, base, remark)
         else:
             self.rows.append(Row(metric="top5_accuracy", status="not_applicable", reason=self._few_classes, **base))
@@ -407,7 +364,7 @@ class _Table:
 
     @property
     def _few_classes(self) -> str:
-        return f"{len(self.data.classes)} classes: each is always among the first {TOP}"
+        return f"{len(self.data.names)} classes: each is always among the first {TOP}"
 
     def study(self, ids: tuple[str, ...] | None) -> Study:
         fold_of: list[str | None] = [None] * self.data.rows
