@@ -75,7 +75,9 @@ def test_intervals_of_rho_cover(models: int, versions: int, rho: float) -> None:
         own = generator.standard_normal((len(units), 2))
         x, y = ((np.sqrt(0.7) * shared + np.sqrt(0.3) * own if versions > 1 else own) @ mixing.T).T
         low, high, p_value, *_ = rho_interval(x, y, units)
-        assert low is not None and high is not None and p_value is not None
+        assert low is not None
+        assert high is not None
+        assert p_value is not None
         covered += low <= truth <= high
         rejected += p_value < 0.05
         assert (p_value < 0.05) == (not low <= 0.0 <= high)
@@ -85,7 +87,7 @@ def test_intervals_of_rho_cover(models: int, versions: int, rho: float) -> None:
 
 
 def test_what_the_printed_tables_say_of_finches() -> None:
-    """66 of 73 printed rows meet a configuration of the full tables; the relation is weaker than the paper's sentence."""
+    """66 of 73 printed rows meet a configuration of the full tables; the relation is weaker than the paper says."""
     full, avian = (published.load(name, with_repeats=True) for name in ("vocsim", "vocsim-avian"))
     relations = {
         (item.predictor, item.over): item for item in transfer(full, avian, over=["public", "domain:birdsong"])
@@ -95,7 +97,8 @@ def test_what_the_printed_tables_say_of_finches() -> None:
     assert birds.rho == pytest.approx(0.39, abs=0.005)
     assert relations["GSR", "mean of domain:birdsong"].rho == pytest.approx(0.43, abs=0.005)
     assert relations["P@1", "mean of public"].rho == pytest.approx(0.17, abs=0.005)
-    assert birds.low is not None and birds.low < 0.0 < birds.rho
+    assert birds.low is not None
+    assert birds.low < 0.0 < birds.rho
     assert "0 point the expected way" in verdict(list(relations.values()))[0]
 
 
