@@ -96,6 +96,24 @@ def difference(
     return Difference(value, low, high, p_value, units)
 
 
+def p_value(value: float, without: Floats, ends: tuple[float, float], expected: float) -> float | None:
+    """The two-sided p-value of a metric whose value would be `expected`; None where there is no interval.
+
+    Read off the curve of `interval`: the interval excludes `expected` exactly when p < 0.05.
+    """
+    units, error = len(without), standard_error(without) if len(without) else 0.0
+    if _refusal(without, "unit") or (error == 0.0 and not _at_end(value, ends)):
+        return None
+    draws = _draws(value, error, units, ends)
+    if draws is None:
+        statistic = abs(value - expected) / error
+    else:
+        width = ends[1] - ends[0]
+        share = (expected - ends[0]) / width
+        statistic = abs(value - expected) / width * math.sqrt(draws / (share * (1.0 - share)))
+    return float(2.0 * stdtr(units - 1, -statistic))
+
+
 def standard_error(without: Floats) -> float:
     """The delete-one standard error; 0 where all values are the same."""
     units = len(without)
