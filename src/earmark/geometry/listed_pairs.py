@@ -19,11 +19,22 @@ def listed_distances(space: Space, a: NDArray[np.int64], b: NDArray[np.int64]) -
     return out
 
 
-def comparable(distances: Floats) -> Floats:
-    """Distances as a sweep compares them: to 40 bits, so that rounding noise does not break a tie."""
-    out = np.empty(len(distances))
-    _ranks(np.ascontiguousarray(distances, np.float64), out)
-    return out
+def nearer(first: Floats, second: Floats) -> NDArray[np.int64]:
+    """1 where the first distance is the smaller one, -1 where it is the larger, 0 where they are equal.
+
+    Distances are compared as a sweep compares them, to 40 bits, so that rounding noise does not break a tie.
+    """
+    a, b = (np.empty(len(first)), np.empty(len(first)))
+    for distances, out in ((first, a), (second, b)):
+        _ranks(np.ascontiguousarray(distances, np.float64), out)
+    return np.sign(b - a).astype(np.int64)
+
+
+def gaps(first: Floats, second: Floats) -> Floats:
+    """The differences of distances, all on one grid of 2^-40 of the largest distance: equal ones are equal."""
+    largest = max(float(first.max(initial=0.0)), float(second.max(initial=0.0)))
+    unit = 2.0 ** (np.frexp(largest)[1] - 40.0) if largest > 0.0 else 1.0
+    return np.asarray(np.round((first - second) / unit) * unit)
 
 
 @compiled

@@ -7,7 +7,8 @@ Choices are +1 (A) and -1 (B), so both correlations follow from one sum over pai
     Spearman   P / sqrt(4 n_A n_B / n * (n^3 - n - sum over ties (t^3 - t)) / 12)     average ranks on ties
     Kendall    P / sqrt(n_A n_B (n (n - 1) / 2 - sum over ties t (t - 1) / 2))        tau-b
 
-and the P of the judgements without a unit is P less the pairs that hold one of its judgements.
+With n_A n_B in place of P they are as large as they can be: a perfect order of as many choices of A as of B has 0.87
+and 0.71. The P of the judgements without a unit is P less the pairs that hold one of its judgements.
 """
 
 from __future__ import annotations
@@ -29,10 +30,14 @@ def shares_without(hits: NDArray[np.bool_], units: Ints) -> Floats:
 
 
 class Correlation(NamedTuple):
-    """A rank correlation and its values without each unit, NaN where there is none."""
+    """A rank correlation and its values without each unit, NaN where there is none.
+
+    `most` is the largest size that it can have: with two choices alone even a perfect order does not reach 1.
+    """
 
     value: float
     without: Floats
+    most: float
 
 
 def correlations(differences: Floats, choices: Ints, units: Ints) -> tuple[Correlation, Correlation]:
@@ -55,7 +60,11 @@ def correlations(differences: Floats, choices: Ints, units: Ints) -> tuple[Corre
     left = total - np.bincount(units, pairs, minlength=count) + within
     everything = _both(np.array([total]), np.array([n]), np.array([n_a]), np.array([cubes]), np.array([squares]))
     without = _both(left, n - per_unit, n_a - a_per_unit, cubes - cubes_lost, squares - squares_lost)
-    spearman, kendall = (Correlation(float(v[0]), w) for v, w in zip(everything, without, strict=True))
+    perfect = _both(np.array([n_a * (n - n_a)]), np.array([n]), np.array([n_a]), np.array([cubes]), np.array([squares]))
+    spearman, kendall = (
+        Correlation(float(value[0]), left_out, float(most[0]))
+        for value, left_out, most in zip(everything, without, perfect, strict=True)
+    )
     return spearman, kendall
 
 

@@ -71,6 +71,7 @@ class Judgements:
     cells: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
     source: str = "The judgements"
     columns: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.x)
@@ -142,11 +143,15 @@ def read_judgements(
             raise UsageError(f'{source}: column "{name}" is taken for {roles}: name each with a flag of its own.')
     texts = {role: columns[name] for role, name in taken.items()}
     first, second, third = ROLES[kind][:3]
+    whole = _whole_names({name for role in (first, second, third) for name in texts[role] if name})
     named: dict[str, int] = {}
     places = [
-        np.array([named.setdefault(name, len(named)) if name else -1 for name in texts[role]], np.int64)
+        np.array(
+            [named.setdefault(whole.get(name, name), len(named)) if name else -1 for name in texts[role]], np.int64
+        )
         for role in (first, second, third)
     ]
+    notes = [f"{counted(len(whole), 'sound')} named with and without an ending: taken for the same"] if whole else []
     if not len(places[0]):
         raise InputError(f"{source} holds no judgements; give a line for each.")
     choices = np.ones(len(places[0]), np.int64)
@@ -157,7 +162,18 @@ def read_judgements(
         kind, tuple(named), *places, choices,
         listeners=tuple(texts["listener"]) if who is not None else None,
         cells={name: tuple(cells) for name, cells in columns.items()}, source=source, columns=taken,
+        notes=tuple(notes),
     )  # fmt: skip
+
+
+def _whole_names(names: set[str]) -> dict[str, str]:
+    """Names without an ending, with the one name that differs from each by its ending alone: `a` and `a.wav`."""
+    endings: dict[str, list[str]] = {}
+    for name in names:
+        stem = _EXTENSION.sub("", name)
+        if stem != name and stem in names:
+            endings.setdefault(stem, []).append(name)
+    return {stem: whole[0] for stem, whole in endings.items() if len(whole) == 1}
 
 
 def _columns_of(table: Any) -> tuple[str, dict[str, Texts]]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from earmark.errors import InputError, UsageError, quoted
 from earmark.evaluation.data import check_ids, check_vectors
 from earmark.geometry import spaces
-from earmark.geometry.listed_pairs import comparable, listed_distances
+from earmark.geometry.listed_pairs import listed_distances
 from earmark.probes._judgements import without_folder
 from earmark.wording import counted, first_of
 
@@ -63,18 +63,17 @@ class Sounds:
     def distances(
         self, distance: str, rows: tuple[Ints, Ints, Ints], *, ties: spaces.Ties = "average", threads: int = 1
     ) -> tuple[Floats, Floats, list[str]]:
-        """Distances of x to a and of x to b, ready to be compared, and what a reader should know of them."""
+        """Distances of x to a and of x to b, NaN where there is none, and what a reader should know of them."""
         x, a, b = rows
         if self.vectors is None:
-            return comparable(self.matrix.pairs(x, a)), comparable(self.matrix.pairs(x, b)), []
+            return self.matrix.pairs(x, a), self.matrix.pairs(x, b), []
         used, places = np.unique(np.concatenate([x, a, b]), return_inverse=True)
         space = spaces.prepare(check_vectors(self.vectors[used], self.name), distance, ties=ties, threads=threads)
         first, second, third = np.split(np.asarray(places, np.int64).ravel(), 3)
         flat = int(space.flat.sum())
         kind = "zero" if distance == "cosine" else "constant"
         notes = [f"{counted(flat, f'{kind} vector')} without direction, at distance 1 to all"] if flat else []
-        near = comparable(listed_distances(space, first, second))
-        return near, comparable(listed_distances(space, first, third)), notes
+        return listed_distances(space, first, second), listed_distances(space, first, third), notes
 
 
 def sounds_of(source: Any, name: str, ids: Sequence[str] | None = None) -> Sounds:

@@ -34,8 +34,9 @@ from earmark.errors import UsageError, did_you_mean
 from earmark.evaluation.data import digest_of
 from earmark.evaluation.options import as_names
 from earmark.geometry import spaces
+from earmark.geometry.listed_pairs import gaps, nearer
 from earmark.probes._agreement import Ceiling, ceilings
-from earmark.probes._choice_statistics import correlations, shares_without
+from earmark.probes._choice_statistics import Correlation, correlations, shares_without
 from earmark.probes._items import Condition, fulfilling, majority_of, parse_where
 from earmark.probes._judgements import Judgements, read_judgements
 from earmark.probes._sounds import GIVEN, Sounds, systems_of
@@ -54,9 +55,16 @@ UNITS = ("judgement", "listener", "anchor", "pair")
 ACCURACY = {"2afc": "choice_accuracy", "triplets": "triplet_accuracy"}
 LISTENERS = "listeners"
 """The system column of rows that say how far listeners agree with each other."""
+ABOVE = {
+    "agreement_between": "the agreement between listeners",
+    "agreement_within": "the agreement of listeners with themselves",
+    "agreement_repeats": "the agreement of repeated judgements",
+}
 SIGN = "below 0 agrees with the listeners: choosing A counts +1"
 ALL_PAIRS = 5
 """Up to so many systems are compared with each other unless a reference is named."""
+LEAST_APART = 10
+"""Judgements of either choice, and in agreement and in contradiction, that the interval of a correlation needs."""
 _FEW_NAMES = 5
 
 
@@ -85,7 +93,9 @@ def perception(
         min_agreement: Also: only items of which at least this share of presentations made the same choice.
         min_repeats: Also: only items with at least so many presentations.
         majority: One judgement for each item, the more frequent choice, in place of all presentations.
-        unit: What varies: judgement, listener, anchor or pair. None is listener where they are known, else judgement.
+        unit: What varies: judgement, listener, anchor or pair. None is listener where they are known; else pair, or
+            anchor, where several judgements share them, since no system answers such judgements independently; else
+            judgement.
         ceiling: Levels of agreement between listeners that are known from elsewhere, such as (0.8, 0.9).
         reference: The system that every other one is compared with, instead of all pairs.
         compare: Whether systems are compared; None is yes, for up to five of them or with a reference.
@@ -116,12 +126,14 @@ def perception(
     rows: list[Row] = []
     for place, chosen in enumerate(sets):
         bounds = [] if majority else ceilings(chosen.judgements)
-        limits = [*levels, *(bound.value for bound in bounds if bound.value is not None)]
+        limits = [("the ceiling given", level) for level in levels]
+        limits += [(ABOVE[bound.metric], bound.value) for bound in bounds if bound.value and bound.metric in ABOVE]
         for of_system in answers:
             rows += _rows(of_system[place], chosen, limits)
         rows += [_ceiling_row(bound, chosen) for bound in bounds]
         rows += _differences([of_system[place] for of_system in answers], chosen, pairs)
-    notes = list(dict.fromkeys(note for of_system in answers for answer in of_system for note in answer.remarks))
+    notes = [*known.notes]
+    notes += list(dict.fromkeys(note for of_system in answers for note in _remarks(of_system)))
     if compare is None and reference is None and len(systems) > ALL_PAIRS:
         notes.append(f"{len(systems)} systems were not compared with each other: name a reference to do so")
     return Scores(tuple(replace(row, suite=suite, subset=subset) for row in rows), notes=tuple(notes))
@@ -173,7 +185,7 @@ def _levels(ceiling: float | Sequence[float]) -> list[float]:
 
 def _unit(unit: str | None, known: Judgements, majority: bool) -> str:
     if unit is None:
-        return "listener" if known.listeners is not None and not majority else "judgement"
+        return _recurring(known) if known.listeners is None or majority else "listener"
     if unit not in UNITS:
         raise UsageError(f"Unknown unit {unit!r}: choose {', '.join(UNITS)}.{did_you_mean(unit, UNITS)}")
     if unit == "listener" and known.listeners is None:
@@ -181,6 +193,16 @@ def _unit(unit: str | None, known: Judgements, majority: bool) -> str:
     if unit == "listener" and majority:
         raise UsageError("The majority of several listeners is nobody's judgement: choose another unit.")
     return unit
+
+
+def _recurring(known: Judgements) -> str:
+    """The unit where nobody says who judged: pairs, else anchors, that several judgements share; else judgements."""
+    usable = known.take(known.usable)
+    for unit in ("pair", "anchor"):
+        count = int(_unit_codes(usable, unit).max(initial=-1)) + 1
+        if jackknife.LEAST_UNITS <= count < len(usable):
+            return unit
+    return "judgement"
 
 
 def _unit_codes(judgements: Judgements, unit: str) -> Ints:
@@ -225,6 +247,7 @@ class _Answer(NamedTuple):
     rows: Ints
     differences: Floats
     hits: NDArray[np.bool_]
+    all_tied: bool
     reasons: tuple[str, ...]
     remarks: tuple[str, ...]
     incomplete: bool
@@ -249,20 +272,33 @@ def _answer(sounds: Sounds, distance: str, ties: spaces.Ties, threads: int, chos
     asked = int(usable.sum())
     reasons, remarks = _left_out(sounds, chosen, row_of, usable, len(rows))
     notes: list[str] = []
-    differences = np.empty(0)
+    to_a = to_b = np.empty(0)
     if len(rows):
-        near, far, notes = sounds.distances(distance, (x[rows], a[rows], b[rows]), ties=ties, threads=threads)
-        differences = near - far
-    choices = judgements.choices[rows]
-    hits = np.sign(differences) == -choices
-    tied = int((differences == 0.0).sum())
+        to_a, to_b, notes = sounds.distances(distance, (x[rows], a[rows], b[rows]), ties=ties, threads=threads)
+        known = np.isfinite(to_a) & np.isfinite(to_b)
+        if not known.all():
+            reasons.append(f"{counted(int((~known).sum()), 'judgement')} left out for a missing distance")
+            rows, to_a, to_b = rows[known], to_a[known], to_b[known]
+    if 2 * len(rows) < asked:
+        remarks.append(
+            f"WARNING: {sounds.name or 'the system'} can answer only {len(rows)} of {asked} judgements of "
+            f"{chosen.protocol}: its values say little about the others"
+        )
+    choices, answers, differences = judgements.choices[rows], nearer(to_a, to_b), gaps(to_a, to_b)
+    tied = int((answers == 0).sum())
     if tied and tied < len(rows):
         reasons.append(f"{counted(tied, 'tie')} count{'s' if tied == 1 else ''} as no agreement")
-    digest = digest_of(differences, choices, chosen.units[rows])
     return _Answer(
-        sounds.name, distance, rows, differences, hits, (*reasons, *notes), tuple(remarks), 2 * len(rows) < asked,
-        digest, time.perf_counter() - started,
+        sounds.name, distance, rows, differences, answers == choices, tied == len(rows), (*reasons, *notes),
+        tuple(remarks), 2 * len(rows) < asked, digest_of(answers, differences, choices, chosen.units[rows]),
+        time.perf_counter() - started,
     )  # fmt: skip
+
+
+def _remarks(answers: Sequence[_Answer]) -> Iterator[str]:
+    """What is missing from all judgements, by name; and of which of their parts most is missing."""
+    for place, answer in enumerate(answers):
+        yield from (note for note in answer.remarks if place == 0 or note.startswith("WARNING"))
 
 
 def _left_out(
@@ -284,21 +320,16 @@ def _left_out(
         lost = counted(asked - kept, "judgement")
         reasons.append(f"{lost} of {asked} left out for {counted(len(missing), 'missing sound')}")
         remarks.append(
-            f"{sounds.name or 'the system'} lacks {counted(len(missing), 'sound')} of {len(named)} in "
-            f"{chosen.protocol}: {first_of(missing, _FEW_NAMES)}"
+            f"{sounds.name or 'the system'} lacks {len(missing)} of the {counted(len(named), 'sound')} that were judged"
+            f": {first_of(missing, _FEW_NAMES)}"
         )
-        if 2 * kept < asked:
-            remarks.append(
-                f"WARNING: {sounds.name or 'the system'} can answer only {kept} of {asked} judgements of "
-                f"{chosen.protocol}: its values say little about the others"
-            )
     return reasons, remarks
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
-def _rows(answer: _Answer, chosen: _Set, limits: Sequence[float]) -> Iterator[Row]:
+def _rows(answer: _Answer, chosen: _Set, limits: Sequence[tuple[str, float]]) -> Iterator[Row]:
     """Agreement and correlations of one system."""
     metric = ACCURACY[chosen.judgements.kind]
     cells = _cells(answer, chosen)
@@ -326,21 +357,34 @@ def _rows(answer: _Answer, chosen: _Set, limits: Sequence[float]) -> Iterator[Ro
         return
     units = np.unique(chosen.units[answer.rows], return_inverse=True)[1].ravel()
     for name, found in zip(names, correlations(answer.differences, choices, np.asarray(units)), strict=True):
-        interval = jackknife.interval(found.value, found.without, (-1.0, 1.0), chosen.unit)
+        ends = -found.most, found.most
+        interval = _correlation_interval(answer, choices, found, chosen.unit)
+        sign = f"{SIGN}; a perfect system has -{found.most:.3f}"
         yield Row(
             metric=name, value=found.value, low=interval.low, high=interval.high, baseline=0.0, lift=found.value,
-            p_value=jackknife.p_value(found.value, found.without, (-1.0, 1.0), 0.0),
+            p_value=jackknife.p_value(found.value, found.without, ends, 0.0),
             status="incomplete" if answer.incomplete else "ok",
-            reason="; ".join(filter(None, [SIGN, *answer.reasons, interval.reason])),
+            reason="; ".join(filter(None, [sign, *answer.reasons, interval.reason])),
             **_of_unit(chosen, interval, "jackknife"), **cells,
         )  # fmt: skip
+
+
+def _correlation_interval(answer: _Answer, choices: Ints, found: Correlation, unit: str) -> jackknife.Interval:
+    """The jackknife interval, where enough judgements stand on either side for it to hold."""
+    for few, words in (
+        (min((choices > 0).sum(), (choices < 0).sum()), "fewer than {} judgements chose one of the two sides"),
+        (min(answer.hits.sum(), (~answer.hits).sum()), "fewer than {} judgements agree, or disagree"),
+    ):
+        if few < LEAST_APART:
+            return jackknife.Interval(None, None, 0, f"no interval: {words.format(LEAST_APART)}")
+    return jackknife.interval(found.value, found.without, (-found.most, found.most), unit)
 
 
 def _nothing(answer: _Answer, chosen: _Set) -> str:
     """Why nothing can be measured; empty where something can."""
     if not len(answer.rows):
         return chosen.empty or "; ".join(answer.reasons) or "there is no judgement"
-    if not answer.differences.any():
+    if answer.all_tied:
         return "; ".join(["every judgement is a tie: the system does not tell the sounds apart", *answer.reasons])
     return ""
 
@@ -368,9 +412,8 @@ def _of_unit(chosen: _Set, interval: jackknife.Interval | jackknife.Difference, 
     return {"interval": kind, "unit": chosen.unit, "units": interval.units}
 
 
-def _above(value: float, limits: Sequence[float]) -> list[str]:
-    passed = [limit for limit in limits if value > limit + jackknife.EQUAL]
-    return [f"above the ceiling of {100 * max(passed):.1f} %"] if passed else []
+def _above(value: float, limits: Sequence[tuple[str, float]]) -> list[str]:
+    return [f"above {what}, {100 * limit:.1f} %" for what, limit in limits if value > limit + jackknife.EQUAL]
 
 
 def _ceiling_row(bound: Ceiling, chosen: _Set) -> Row:

@@ -45,7 +45,8 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "reported": (
         "earmark.scores._reported",
         "wer dwer eer min_dcf speaker_similarity er_accuracy aec_map accuracy top5_accuracy triplet_accuracy "
-        "choice_accuracy choice_spearman choice_kendall mean_average_precision kbps "
+        "choice_accuracy choice_spearman choice_kendall agreement_between agreement_within agreement_repeats "
+        "attainable_accuracy mean_average_precision kbps "
         "header_kbps entropy_kbps bd_rate delay_ms encode_rtf decode_rtf token_usage token_entropy token_perplexity "
         "parameters_m macs_g peak_memory_gb",
     ),
