@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from earmark.calibrate import jackknife
-from earmark.calibrate.binomial import SMALLEST_P, against_half, exact_interval, paired_difference
+from earmark.calibrate.binomial import against_half, exact_interval, paired_difference
 
 
 @pytest.mark.parametrize(("hits", "draws"), [(0, 1), (1, 1), (3, 5), (0, 12), (12, 12), (517, 1000), (9302, 22238)])
@@ -15,7 +15,7 @@ def test_a_share_has_scipys_exact_interval_and_p_value(hits: int, draws: int) ->
 
     expected = binomtest(hits, draws, 0.5)
     bounds = expected.proportion_ci(0.95, method="exact")
-    assert against_half(hits, draws) == pytest.approx(max(expected.pvalue, SMALLEST_P), rel=1e-9)
+    assert against_half(hits, draws) == pytest.approx(max(expected.pvalue, jackknife.SMALLEST_P), rel=1e-9)
     assert exact_interval(hits, draws) == pytest.approx((bounds.low, bounds.high), abs=1e-12)
 
 

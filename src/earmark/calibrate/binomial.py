@@ -14,14 +14,9 @@ Clopper & Pearson, Biometrika 26(4), 1934; McNemar, Psychometrika 12(2), 1947.
 
 from __future__ import annotations
 
-import sys
-
 from scipy.special import bdtr, betaincinv
 
-from earmark.calibrate.jackknife import EQUAL, LEVEL, Difference
-
-SMALLEST_P = sys.float_info.min
-"""Smaller tails are no numbers in float64: a p-value is never 0."""
+from earmark.calibrate.jackknife import EQUAL, LEVEL, SMALLEST_P, Difference
 
 
 def exact_interval(hits: float, draws: float, level: float = LEVEL) -> tuple[float, float]:

@@ -336,12 +336,13 @@ def _ceilings(rows: Sequence[Row]) -> str:
 
 def _units(rows: Sequence[Row]) -> str:
     """What the intervals rest on."""
-    kinds = dict.fromkeys((row.interval, row.unit, row.units or 0, row.protocol) for row in rows
-                          if row.interval and row.metric.endswith("_accuracy"))  # fmt: skip
-    several = len({protocol for *_, protocol in kinds}) > 1
+    kinds: dict[tuple[str, str, int], list[str]] = {}
+    for row in rows:
+        if row.interval and row.metric.endswith("_accuracy"):
+            kinds.setdefault((row.interval, row.unit, row.units or 0), []).append(row.protocol)
     parts = [
-        f"{kind} over {counted(units, unit)}" + (f" ({protocol})" if several else "")
-        for kind, unit, units, protocol in kinds
+        f"{kind} over {counted(units, unit)}" + (f" ({listed(dict.fromkeys(protocols))})" if len(kinds) > 1 else "")
+        for (kind, unit, units), protocols in kinds.items()
     ]
     return f"intervals: {'; '.join(parts)}; p: two-sided, against 50 %" if parts else ""
 

@@ -104,4 +104,5 @@ def _sums(codes: Ints, values: Floats) -> tuple[Floats, Floats]:
     """For each entry: how many have its code, and the sum of their values."""
     _, places = np.unique(codes, return_inverse=True)
     places = np.asarray(places, np.int64).ravel()
-    return np.bincount(places)[places].astype(float), np.bincount(places, values)[places]
+    sums = np.asarray(np.bincount(places, values), np.float64)
+    return np.bincount(places)[places].astype(np.float64), sums[places]

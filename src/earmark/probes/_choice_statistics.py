@@ -53,7 +53,7 @@ def correlations(differences: Floats, choices: Ints, units: Ints) -> tuple[Corre
     total = float(pairs.sum()) / 2.0
     n, n_a = float(len(choices)), float(chose_a.sum())
     per_unit = np.bincount(units, minlength=count).astype(float)
-    a_per_unit = np.bincount(units, chose_a, minlength=count)
+    a_per_unit = np.bincount(units[chose_a], minlength=count).astype(float)
     within, cubes_lost, squares_lost = _inside(ties, chose_a, units, count)
     sizes = np.bincount(ties).astype(float)
     cubes, squares = float((sizes**3 - sizes).sum()), float((sizes**2 - sizes).sum())
@@ -87,7 +87,7 @@ def _signs(ties: Ints, chose_a: NDArray[np.bool_]) -> Floats:
     below_b, below_a = np.cumsum(b) - b, np.cumsum(a) - a
     of_a = below_b - (b.sum() - below_b - b)
     of_b = (a.sum() - below_a - a) - below_a
-    return np.where(chose_a, of_a[ties], of_b[ties])
+    return np.asarray(np.where(chose_a, of_a[ties], of_b[ties]), np.float64)
 
 
 def _inside(ties: Ints, chose_a: NDArray[np.bool_], units: Ints, count: int) -> tuple[Floats, Floats, Floats]:
@@ -95,9 +95,11 @@ def _inside(ties: Ints, chose_a: NDArray[np.bool_], units: Ints, count: int) -> 
     sizes = np.bincount(ties).astype(float)
     cells, times = np.unique(units * len(sizes) + ties, return_counts=True)
     owners, before = cells // len(sizes), sizes[cells % len(sizes)]
-    after = before - times
-    cubes = np.bincount(owners, before**3 - before - after**3 + after, minlength=count)
-    squares = np.bincount(owners, before**2 - before - after**2 + after, minlength=count)
+    after = before - times.astype(float)
+    cubes, squares = (
+        np.asarray(np.bincount(owners, before**power - before - after**power + after, minlength=count), np.float64)
+        for power in (3, 2)
+    )
     within = np.zeros(count)
     order = np.argsort(units, kind="stable")
     starts = np.searchsorted(units[order], np.arange(count + 1))

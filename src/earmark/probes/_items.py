@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,8 @@ from earmark.vectors.texts import is_number
 from earmark.wording import first_of
 
 
-class Items(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Items:
     """Which item each judgement is a presentation of, and its choice as seen by the item: +1 for the lower place."""
 
     codes: Ints

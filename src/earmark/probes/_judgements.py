@@ -134,7 +134,7 @@ def read_judgements(
     asked = {"x": x, "a": a, "b": b, "choice": choice, "anchor": anchor, "positive": positive, "negative": negative}
     kind = _kind(kind, {role for role, name in asked.items() if name}, list(columns), source)
     taken = {role: _column(role, asked[role], columns, source) for role in ROLES[kind]}
-    who = None if listener == "none" else _column("listener", listener, columns, source, needed=False)
+    who = None if listener == "none" else _optional_column("listener", listener, columns, source)
     if who is not None:
         taken["listener"] = who
     for name, times in Counter(taken.values()).items():
@@ -145,21 +145,21 @@ def read_judgements(
     first, second, third = ROLES[kind][:3]
     whole = _whole_names({name for role in (first, second, third) for name in texts[role] if name})
     named: dict[str, int] = {}
-    places = [
+    x_places, a_places, b_places = (
         np.array(
             [named.setdefault(whole.get(name, name), len(named)) if name else -1 for name in texts[role]], np.int64
         )
         for role in (first, second, third)
-    ]
+    )
     notes = [f"{counted(len(whole), 'sound')} named with and without an ending: taken for the same"] if whole else []
-    if not len(places[0]):
+    if not len(x_places):
         raise InputError(f"{source} holds no judgements; give a line for each.")
-    choices = np.ones(len(places[0]), np.int64)
+    choices = np.ones(len(x_places), np.int64)
     if kind == "2afc":
         spelled = _Spelling(taken["a"], taken["b"], chose_a, chose_b)
         choices = spelled.read(texts["choice"], texts["a"], texts["b"], f'{source}, column "{taken["choice"]}"')
     return Judgements(
-        kind, tuple(named), *places, choices,
+        kind, tuple(named), x_places, a_places, b_places, choices,
         listeners=tuple(texts["listener"]) if who is not None else None,
         cells={name: tuple(cells) for name, cells in columns.items()}, source=source, columns=taken,
         notes=tuple(notes),
@@ -237,21 +237,23 @@ def _kind(kind: str | None, asked: set[str], names: list[str], source: str) -> s
     )
 
 
-def _column(
-    role: str, wanted: str | None, columns: Mapping[str, Texts], source: str, *, needed: bool = True
-) -> str | None:
-    if wanted is not None:
-        name = wanted.strip().lower()
-        if name not in columns:
-            shown = shortened(list(columns), 12)
-            raise InputError(f'{source} has no column "{wanted}"; it has {shown}.{did_you_mean(name, columns)}')
-        return name
-    known = _known(role, columns)
-    if known is None and needed:
-        raise InputError(
-            f"{source} has the columns {shortened(list(columns), 12)}: say which of them holds {role} (--{role})."
-        )
-    return known
+def _column(role: str, wanted: str | None, columns: Mapping[str, Texts], source: str) -> str:
+    """The column of a role: the one asked for, or the one known by its name; InputError where there is none."""
+    name = _optional_column(role, wanted, columns, source)
+    if name is None:
+        shown = shortened(list(columns), 12)
+        raise InputError(f"{source} has the columns {shown}: say which of them holds {role} (--{role}).")
+    return name
+
+
+def _optional_column(role: str, wanted: str | None, columns: Mapping[str, Texts], source: str) -> str | None:
+    if wanted is None:
+        return _known(role, columns)
+    name = wanted.strip().lower()
+    if name not in columns:
+        shown = shortened(list(columns), 12)
+        raise InputError(f'{source} has no column "{wanted}"; it has {shown}.{did_you_mean(name, columns)}')
+    return name
 
 
 class _Spelling(NamedTuple):

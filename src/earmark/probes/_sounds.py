@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -33,14 +34,15 @@ class Sounds:
     vectors: NDArray[Any] | None = None
     matrix: Any = None  # with pairs(rows_a, rows_b)
 
-    def spaces(self, distances: Sequence[str]) -> tuple[str, ...]:
+    def measures(self, distances: Sequence[str]) -> tuple[str, ...]:
         """The distances that can be taken: those asked for, or the one that was given."""
         return tuple(distances) if self.vectors is not None else (GIVEN,)
 
     def rows(self, names: Sequence[str]) -> Ints:
         """The row of each name, -1 where there is none: by id, by file name, by file name without its ending.
 
-        A name that fits several rows in the first of these ways that finds any is refused.
+        Of several rows that fit in the first of these ways that finds any, the one with the same folders counts, as far
+        as both name them; otherwise the name is refused.
         """
         found = np.full(len(names), -1, np.int64)
         ways = (str, without_folder, partial(without_folder, extension=False))
@@ -49,12 +51,14 @@ class Sounds:
             for row, name in enumerate(self.ids):
                 index.setdefault(way(name), []).append(row)
             for place, name in enumerate(names):
-                fits = index.get(way(name), ()) if found[place] < 0 else ()
+                fits = index.get(way(name), []) if found[place] < 0 else []
+                if len(fits) > 1:
+                    fits = [row for row in fits if _same_folders(name, self.ids[row])] or fits
                 if len(fits) > 1:
                     shown = first_of([self.ids[row] for row in fits], 3)
                     raise InputError(
-                        f"{self.name}: the sound {quoted(name)} may be {shown}: name sounds in the judgements as the "
-                        "ids do, with their folders."
+                        f"{self.name or 'The vectors'}: the sound {quoted(name)} may be {shown}: name sounds in the "
+                        "judgements as the ids do, with their folders."
                     )
                 if fits:
                     found[place] = fits[0]
@@ -74,6 +78,12 @@ class Sounds:
         kind = "zero" if distance == "cosine" else "constant"
         notes = [f"{counted(flat, f'{kind} vector')} without direction, at distance 1 to all"] if flat else []
         return listed_distances(space, first, second), listed_distances(space, first, third), notes
+
+
+def _same_folders(one: str, other: str) -> bool:
+    """Whether two paths name the same folders, as far as both do: `day1/a` and `data/day1/a.wav`."""
+    folders = [PurePosixPath(name.replace("\\", "/")).parts[-2::-1] for name in (one, other)]
+    return all(folders) and all(a == b for a, b in zip(*folders, strict=False))
 
 
 def sounds_of(source: Any, name: str, ids: Sequence[str] | None = None) -> Sounds:

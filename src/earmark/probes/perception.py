@@ -120,7 +120,7 @@ def perception(
     answers = [
         _answers(one, name, ties, thread_count(threads), sets)
         for one, name in tracked(
-            [(one, name) for one in systems for name in one.spaces(names)], "distances", "system", progress=progress
+            [(one, name) for one in systems for name in one.measures(names)], "distances", "system", progress=progress
         )
     ]
     rows: list[Row] = []
@@ -339,7 +339,7 @@ def _rows(answer: _Answer, chosen: _Set, limits: Sequence[tuple[str, float]]) ->
     else:
         value = float(answer.hits.mean())
         interval, p_value = _spread(answer, chosen, value)
-        reasons = [*answer.reasons, *_above(value, limits), interval.reason]
+        reasons = [*answer.reasons, *_above(value, limits), *_shared(answer, chosen), interval.reason]
         yield Row(
             metric=metric, value=value, low=interval.low, high=interval.high, baseline=0.5, lift=value - 0.5,
             p_value=p_value, status="incomplete" if answer.incomplete else "ok",
@@ -362,7 +362,7 @@ def _rows(answer: _Answer, chosen: _Set, limits: Sequence[tuple[str, float]]) ->
         sign = f"{SIGN}; a perfect system has -{found.most:.3f}"
         yield Row(
             metric=name, value=found.value, low=interval.low, high=interval.high, baseline=0.0, lift=found.value,
-            p_value=jackknife.p_value(found.value, found.without, ends, 0.0),
+            p_value=None if interval.low is None else jackknife.p_value(found.value, found.without, ends, 0.0),
             status="incomplete" if answer.incomplete else "ok",
             reason="; ".join(filter(None, [sign, *answer.reasons, interval.reason])),
             **_of_unit(chosen, interval, "jackknife"), **cells,
@@ -412,6 +412,14 @@ def _of_unit(chosen: _Set, interval: jackknife.Interval | jackknife.Difference, 
     return {"interval": kind, "unit": chosen.unit, "units": interval.units}
 
 
+def _shared(answer: _Answer, chosen: _Set) -> list[str]:
+    """A remark where judgements are taken for independent although they are about the same pairs."""
+    if chosen.unit != "judgement":
+        return []
+    pairs = int(len(np.unique(_unit_codes(chosen.judgements, "pair")[answer.rows])))
+    return [f"judgements taken as independent, though they share {counted(pairs, 'pair')}"] * (pairs < len(answer.rows))
+
+
 def _above(value: float, limits: Sequence[tuple[str, float]]) -> list[str]:
     return [f"above {what}, {100 * limit:.1f} %" for what, limit in limits if value > limit + jackknife.EQUAL]
 
@@ -421,7 +429,9 @@ def _ceiling_row(bound: Ceiling, chosen: _Set) -> Row:
     if bound.value is not None and "agreement" in chosen.protocol:
         reason = "; ".join(filter(None, ["the items were selected by this very agreement", reason]))
     inputs = digest_of(chosen.judgements.choices, chosen.judgements.x, chosen.judgements.a, chosen.judgements.b)
-    unit = {"interval": "jackknife", "unit": "listener", "units": bound.listeners} if bound.low is not None else {}
+    unit: dict[str, Any] = {}
+    if bound.low is not None:
+        unit = {"interval": "jackknife", "unit": "listener", "units": bound.listeners}
     return Row(
         system=LISTENERS, protocol=chosen.protocol, metric=bound.metric, value=bound.value, low=bound.low,
         high=bound.high, n=bound.n, status="ok" if bound.value is not None else "not_applicable", reason=reason,

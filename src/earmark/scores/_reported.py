@@ -25,7 +25,7 @@ for _name, _range, _higher, _percent, _unit, _words in (
     ("choice_accuracy", FRACTION, True, True, "", "share of choices between two sounds that are agreed with"),
     ("choice_spearman", (-1.0, 1.0), False, False, "", "rank correlation of d(X, A) - d(X, B) with the choice of A"),
     ("choice_kendall", (-1.0, 1.0), False, False, "", "Kendall's tau-b of d(X, A) - d(X, B) with the choice of A"),
-    ("agreement_between", FRACTION, True, True, "", "how often the same question gets the same answer of two listeners"),
+    ("agreement_between", FRACTION, True, True, "", "how often two listeners give the same answer"),
     ("agreement_within", FRACTION, True, True, "", "how often a listener gives the same answer again"),
     ("agreement_repeats", FRACTION, True, True, "", "how often a question asked again gets the same answer"),
     ("attainable_accuracy", FRACTION, True, True, "", "what one answer to each question can agree with at most"),
