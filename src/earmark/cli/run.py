@@ -38,6 +38,7 @@ EXAMPLES = """examples:
   earmark run --corpus sounds/ --extractor logmel --distance cosine,euclidean --correct none,icdm --into run
   earmark run --suite lite --extractor mypackage.mymodule:MyModel --into lite
   earmark run --corpus sounds/ --extractor wavlm --layers all --into layers
+  earmark run --corpus clips.csv --extractor logmel,mfcc --probe linear,classify?classifiers=knn --into run
   earmark run config.yaml --plan
   earmark run config.yaml --cache-dir s3://bucket/earmark --steps prepare,embed
 """
@@ -60,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flags.add_flags(
         group, RunConfig,
         ("metrics", "k", "hub_k", "ties", "permutations", "intervals", "bootstrap", "across_groups", "min_class_size",
-         "copies", "label_noise", "dtw", "seed"),
+         "copies", "label_noise", "dtw", "probe", "seed"),
     )  # fmt: skip
     column = CorpusEntry.model_fields["groups"].description
     group.add_argument("--groups", nargs="?", const=True, metavar="COLUMN", help=column)
