@@ -15,7 +15,6 @@ from earmark.errors import InputError
 from earmark.scores import spelling
 from earmark.scores.metrics import family
 
-
 VALIDATION = frozenset(family("validation"))
 
 
