@@ -416,7 +416,7 @@ def _shared(answer: _Answer, chosen: _Set) -> list[str]:
     """A remark where judgements are taken for independent although they are about the same pairs."""
     if chosen.unit != "judgement":
         return []
-    pairs = int(len(np.unique(_unit_codes(chosen.judgements, "pair")[answer.rows])))
+    pairs = len(np.unique(_unit_codes(chosen.judgements, "pair")[answer.rows]))
     return [f"judgements taken as independent, though they share {counted(pairs, 'pair')}"] * (pairs < len(answer.rows))
 
 
