@@ -80,7 +80,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--run", dest="folder", metavar="RUN", help="a run folder: all its systems, or those of --system"
     )
-    options.add(group, ("--symmetrise", "HOW", "where two directions of a distance differ: mean, min or max"))
+    options.add(
+        group,
+        ("--pair-columns", "LIST", "the columns of a table of pairs: two names and the distance, as in a,b,distance"),
+        ("--symmetrise", "HOW", "where two directions of a distance differ: mean, min or max"),
+    )
     group = parser.add_argument_group("columns of the judgements")
     options.add(group, ("--kind", "KIND", "2afc or triplets (default: what the columns say)"))
     options.add(group, *((flag, "COLUMN", text) for flag, text in _ROLES))
@@ -189,7 +193,13 @@ def _sources(args: argparse.Namespace, judgements: Judgements) -> dict[str, Any]
         sources[name] = read if ids is None else replace(read, ids=tuple(ids))
     for name, path in zip(names[len(args.vectors or ()) :], args.distances or (), strict=True):
         matrix = vectors.read_distances(
-            path, ids=ids, key=args.key, symmetrise=args.symmetrise, complete=False, progress=not args.quiet
+            path,
+            ids=ids,
+            key=args.key,
+            columns=args.pair_columns,
+            symmetrise=args.symmetrise,
+            complete=False,
+            progress=not args.quiet,
         )
         for note in () if args.quiet else matrix.notes:
             print(f"note: {note}", file=sys.stderr)
