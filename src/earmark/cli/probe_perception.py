@@ -181,6 +181,8 @@ def _sources(args: argparse.Namespace, judgements: Judgements) -> dict[str, Any]
         return _run_vectors(args, judgements)
     if not files:
         raise UsageError("Nothing has distances: give --vectors, --distances or --run.")
+    if len(set(files)) < len(files):
+        raise UsageError("The same file was given twice: give each system once.")
     given = options.names(args.system)
     if given and len(given) != len(files):
         raise UsageError(f"There are {len(files)} files and {len(given)} names of systems: give one for each.")
