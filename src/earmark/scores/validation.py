@@ -19,8 +19,8 @@ WITH_VALUE = ("ok", "predicted", "repeated", "incomplete")
 STATUS_MARKS = {"predicted": "~", "repeated": "=", "incomplete": "*"}
 """What stands before a value in a table, where it does not count."""
 PROTOCOLS = ("all", "across_groups", "reference", "unaligned", "gain_matched", "clean_enrol", "coded_enrol")
-"""Beside these: `tandem:<passes>` and `loss:<percent>`, and each of all with `@<Hz>` for clips of one sampling rate; rows of
-probes say which probe and which folds."""
+"""Beside these: `tandem:<passes>` and `loss:<percent>`, and each of all with `@<Hz>` for clips of one sampling rate.
+Rows of probes say which probe and which folds."""
 _COUNTED_PROTOCOL = re.compile(r"tandem:[1-9][0-9]*|loss:(?:100|[0-9]{1,2}(?:\.[0-9]+)?)")
 _AT_RATE = re.compile(r"@[1-9][0-9]*$")
 
