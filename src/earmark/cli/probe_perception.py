@@ -23,8 +23,7 @@ from earmark import vectors
 from earmark.cli import flags, options
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.evaluation.options import Options
-from earmark.probes._sounds import Sounds
-from earmark.probes.perception import LISTENERS, UNITS, Judgements, perception, read_judgements
+from earmark.probes.perception import LISTENERS, UNITS, Judgements, known_sounds, perception, read_judgements
 from earmark.scores import STATUS_MARKS, Row, Scores
 from earmark.tables import MISSING, Column, NumberFormat, Table
 from earmark.tables.numbers import HYPHEN
@@ -236,10 +235,7 @@ def _run_vectors(args: argparse.Namespace, judgements: Judgements) -> dict[str, 
         if not chosen:
             raise UsageError(f"{args.folder} has no subset {args.subset!r}; it has {_subset_names(subsets)}.")
     else:
-        chosen = [
-            place for place, ids in subsets.items()
-            if (Sounds(args.folder, tuple(dict.fromkeys(ids))).rows(judgements.sounds) >= 0).any()
-        ]  # fmt: skip
+        chosen = [place for place, ids in subsets.items() if known_sounds(judgements, ids, args.folder)]
         if not chosen:
             raise InputError(
                 f"{args.folder} holds none of the {counted(len(judgements.sounds), 'sound')} of {judgements.source}, "
