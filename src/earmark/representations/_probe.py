@@ -29,6 +29,8 @@ PROBE = Stage(
     1,
     libraries=("numpy", "scipy", "scikit-learn"),
     modules=(
+        "calibrate/binomial.py",
+        "calibrate/jackknife.py",
         "geometry/**/*.py",
         "representations/_probe.py",
         *(
