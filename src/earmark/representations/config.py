@@ -169,7 +169,7 @@ class ProbeEntry(Section):
 PROBE_OPTIONS = {
     "linear": ("folds", "kind", "strengths", "refit", "allow_leaks"),
     "classify": ("classifiers", "preset", "folds", "kind", "select", "allow_leaks", "min_class_size"),
-    "perception": ("where", "min_agreement", "min_repeats", "majority", "unit", "ceiling"),
+    "perception": ("columns", "where", "min_agreement", "min_repeats", "majority", "unit", "ceiling"),
 }
 """What a run may say of a probe; the rest it knows."""
 
