@@ -35,14 +35,14 @@ class Workers:
     """A pool of threads that yields results in the order of its items.
 
     While it is open BLAS is held to one thread per call: the parallelism is over tiles, so that a tile's
-    numbers do not depend on how many cores the machine has.
+    numbers do not depend on how many cores the machine has. `blas` allows more, where there are fewer items than cores.
     """
 
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
+    def __init__(self, threads: int, blas: int = 1) -> None:
+        self.threads, self.blas = threads, blas
 
     def __enter__(self) -> Self:
-        self._limits = _libraries(len(sys.modules)).limit(limits=1, user_api="blas")
+        self._limits = _libraries(len(sys.modules)).limit(limits=self.blas, user_api="blas")
         self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
         return self
 

@@ -19,6 +19,7 @@ Efron & Stein, Annals of Statistics 9(3), 1981; Wilson, JASA 22(158), 1927.
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,7 @@ Floats = NDArray[np.float64]
 LEVEL = 0.95
 LEAST_UNITS = 5
 EQUAL = 1e-12  # values of different deletions this close are the same
+SMALLEST_P = sys.float_info.min  # smaller tails are no numbers in float64: a p-value is never 0
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,26 @@ def difference(
     low, high = _bounds(value, error, units, (-width, width), _quantile(units, comparisons))
     draws = _draws(value, error, units, (-width, width))
     statistic = abs(value) / width * math.sqrt(draws) if draws is not None else abs(value) / error
-    p_value = min(1.0, comparisons * 2.0 * float(stdtr(units - 1, -statistic)))
+    p_value = max(SMALLEST_P, min(1.0, comparisons * 2.0 * float(stdtr(units - 1, -statistic))))
     return Difference(value, low, high, p_value, units)
+
+
+def p_value(value: float, without: Floats, ends: tuple[float, float], expected: float) -> float | None:
+    """The two-sided p-value of a metric whose value would be `expected`; None where there is no interval.
+
+    Read off the curve of `interval`: the interval excludes `expected` exactly when p < 0.05.
+    """
+    units, error = len(without), standard_error(without) if len(without) else 0.0
+    if _refusal(without, "unit") or (error == 0.0 and not _at_end(value, ends)):
+        return None
+    draws = _draws(value, error, units, ends)
+    if draws is None:
+        statistic = abs(value - expected) / error
+    else:
+        width = ends[1] - ends[0]
+        share = (expected - ends[0]) / width
+        statistic = abs(value - expected) / width * math.sqrt(draws / (share * (1.0 - share)))
+    return max(SMALLEST_P, float(2.0 * stdtr(units - 1, -statistic)))
 
 
 def standard_error(without: Floats) -> float:

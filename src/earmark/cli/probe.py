@@ -1,5 +1,9 @@
 """Does the geometry predict anything? Check it against listeners, classifiers and linear probes.
 
+  earmark probe perception   choices and triplets of listeners against vectors or distances
+  earmark probe linear       how much of the labels a linear classifier reads from vectors, as HEAR measures it
+  earmark probe transfer     how well P@1, GSR and hubness predict what probes say, across systems
+
 `earmark probe ACTION --help` explains an action, with examples.
 """
 
@@ -10,9 +14,16 @@ import argparse
 from earmark.cli import options
 
 EXAMPLES = """examples:
+  earmark probe perception triplets.csv --vectors wavlm.npz --where Margin_Type=high --ceiling 0.8,0.9
+  earmark probe linear vectors.npz clips.csv --fold-column fold
+  earmark probe transfer published:vocsim
 """
 
-_ACTIONS: dict[str, tuple[str, str]] = {}
+_ACTIONS = {
+    "perception": ("earmark.cli.probe_perception", "judgements of listeners against vectors or distances"),
+    "linear": ("earmark.cli.probe_linear", "a linear classifier, as the HEAR benchmark has it"),
+    "transfer": ("earmark.cli.probe_transfer", "how well geometry predicts what probes say, across systems"),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

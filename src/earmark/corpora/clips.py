@@ -47,7 +47,8 @@ class CorpusCard(Card):
 class Clip:
     """One labelled sound. Exactly one of `path`, `samples` (with `rate`) and `make` says where it comes from.
 
-    `text` is what is spoken, word for word, where that is known and is not the label.
+    `text` is what is spoken, word for word, where that is known and is not the label. `fold` is the part of the data
+    that probes test together, as its makers chose it: a fold's name, or train, valid or test.
     `make` is a picklable function without arguments returning (samples, rate); `recipe` must then name
     everything the sound depends on, because it stands for the content in cache keys. A `make` that has a method
     `digest()` returning a hash of its content needs no recipe.
@@ -65,10 +66,11 @@ class Clip:
     make: Callable[[], tuple[Samples, int]] | None = field(default=None, repr=False)
     recipe: str = ""
     text: str | None = None
+    fold: str | None = None
 
     def __post_init__(self) -> None:
         # A table of another library may give 3.0, NaN or pandas.NA: one spelling, and None for what is missing.
-        for name in ("label", "group"):
+        for name in ("label", "group", "fold"):
             given = getattr(self, name)
             if given is not None and not isinstance(given, str):
                 object.__setattr__(self, name, as_text(given))
@@ -181,6 +183,12 @@ def groups_of(clips: Sequence[Clip]) -> list[str | None] | None:
     """Groups of the clips, or None when no clip has one."""
     groups: list[Any] = [clip.group for clip in clips]
     return groups if any(group is not None for group in groups) else None
+
+
+def folds_of(clips: Sequence[Clip]) -> list[str | None] | None:
+    """The folds that the makers of a corpus gave its clips, or None when no clip has one."""
+    folds = [clip.fold for clip in clips]
+    return folds if any(fold is not None for fold in folds) else None
 
 
 def length_of(clip: Clip) -> float:

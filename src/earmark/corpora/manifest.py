@@ -1,8 +1,9 @@
 """Manifests: one row per clip, as CSV, TSV or Parquet.
 
-Columns `path,label[,subset,group,start,end,id,text]`, in any order and any case. Relative paths are relative to the
-manifest. Spans are seconds. An empty label is an unlabelled clip; `text` is what is spoken in it. Without `id`, the
-path is the id, with the span behind it (`a.wav#1.5-2.25`). A `card.json` beside the manifest says what the corpus is.
+Columns `path,label[,subset,group,start,end,id,text,fold]`, in any order and case. Relative paths are relative to the
+manifest. Spans are seconds. An empty label is an unlabelled clip; `text` is what is spoken in it; `fold` is the part
+that probes test together (a fold's name, or train, valid, test). Without `id`, the path is the id, with the span behind
+it (`a.wav#1.5-2.25`). A `card.json` beside the manifest says what the corpus is.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from earmark.tables import read_csv, read_text, write_csv
 from earmark.vectors.table_files import read_parquet
 from earmark.vectors.texts import as_text, settled
 
-COLUMNS = ("path", "label", "subset", "group", "start", "end", "id", "text")
+COLUMNS = ("path", "label", "subset", "group", "start", "end", "id", "text", "fold")
 SUFFIXES = (".csv", ".tsv", ".parquet")
 CARD = "card.json"
 
@@ -172,7 +173,7 @@ def listed_clips(
         keep: Whether a clip is taken; others leave no trace.
     """
     listed = list(rows)
-    for name in ("label", "group"):
+    for name in ("label", "group", "fold"):
         texts = settled([row.cells.get(name) for row in listed])
         for row, text in zip(listed, texts, strict=True):
             row.cells[name] = text
@@ -212,6 +213,7 @@ def _clip_of(row: TextRow, root: Path, has_ids: bool) -> Clip:
         start=start,
         end=end,
         text=cells.get("text"),
+        fold=cells.get("fold"),
     )
 
 
@@ -254,7 +256,7 @@ def write_manifest(path: str | os.PathLike[str], clips: Iterable[Clip]) -> None:
     target = Path(path)
     rows = []
     listed = list(clips)
-    columns = COLUMNS if any(clip.text is not None for clip in listed) else COLUMNS[:-1]
+    written = [name for name in COLUMNS if name not in ("text", "fold") or any(getattr(clip, name) for clip in listed)]
     for clip in listed:
         if clip.path is None:
             raise InputError(f"Clip {clip.id!r} is not a file: `earmark corpus export` writes its sound first.")
@@ -263,9 +265,8 @@ def write_manifest(path: str | os.PathLike[str], clips: Iterable[Clip]) -> None:
             place = Path(os.path.relpath(file, target.absolute().parent)).as_posix()
         except ValueError:  # another drive
             place = str(file)
-        cells = [place, clip.label, clip.subset, clip.group, clip.start, clip.end, clip.id, clip.text]
-        rows.append(cells[: len(columns)])
-    write_csv(target, columns, rows, errors="replace")
+        rows.append([place, *(getattr(clip, name) for name in written[1:])])
+    write_csv(target, written, rows, errors="replace")
 
 
 def read_card(folder: Path, name: str, source: str) -> CorpusCard:

@@ -1,6 +1,7 @@
 """One text says which corpus is meant: `open_corpus` finds out what kind it is.
 
 synth            a registered name; `vocsim:BS1` and `asterisk:en` pass on what follows the colon
+hear:FOLDER      a task of the HEAR benchmark
 hub:owner/name   a Hugging Face dataset
 clips.csv        a manifest (.csv, .tsv, .parquet)
 recordings/      a folder: with a manifest in it, an AudioFolder with metadata, a saved dataset, or a folder of folders
@@ -28,6 +29,7 @@ CORPORA: Registry[Callable[..., Corpus]] = Registry(
         "codec_superb": "earmark.corpora.codec_superb:open_codec_superb",
         "drums": "earmark.corpora.recordings.drums:open_drums",
         "gcin": "earmark.corpora.recordings.words:open_gcin",
+        "hear": "earmark.corpora.hear_tasks:open_hear",
         "instruments": "earmark.corpora.recordings.instruments:open_instruments",
         "klettres": "earmark.corpora.recordings.words:open_klettres",
         "ktuberling": "earmark.corpora.recordings.words:open_ktuberling",

@@ -62,6 +62,7 @@ class ScoreIndex:
 
     Attributes:
         rows: Rows of single subsets as they are labelled, without differences between systems and predictions.
+        probes: Rows of probes of such subsets, which `rows` does not hold.
         ablations: Rows measured under label noise.
         subsets, representations, metrics: Those of `rows`, in the order of the table.
         every_metric: The metrics of all rows of the table.
@@ -69,8 +70,9 @@ class ScoreIndex:
     """
 
     def __init__(self, scores: Scores) -> None:
-        own = [row for row in scores if not row.statistic]
+        own = [row for row in scores if not row.statistic and not row.probed]
         self.rows = [row for row in own if row.status != "predicted" and row.single]
+        self.probes = [row for row in scores if row.probed and row.single and not row.statistic]
         self.ablations = [row for row in own if row.label_noise > 0]
         self.by_subset: dict[Subset, list[Row]] = {}
         for row in self.rows:

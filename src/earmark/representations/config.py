@@ -6,7 +6,7 @@ config = RunConfig(corpus="sounds/", extractors=["logmel"], distances=["cosine"]
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
@@ -29,9 +29,10 @@ from earmark.runs.config import (
     listed,
     refused,
 )
+from earmark.specs import parse_spec
 from earmark.tables import read_csv
 
-STEPS = ("prepare", "embed", "evaluate", "report")
+STEPS = ("prepare", "embed", "evaluate", "probe", "report")
 EXECUTORS = ("local",)
 
 
@@ -63,6 +64,11 @@ def _layers(given: object) -> object:
         return None
     layers = [layer.lower() if isinstance(layer, str) else layer for layer in listed(given)]
     return "all" if layers == ["all"] else layers
+
+
+def _probes(given: Any) -> object:
+    """Probes as entries; a text may hold several."""
+    return listed(given) if isinstance(given, str) else entries(given)
 
 
 Layers: TypeAlias = Annotated[Literal["all"] | list[int] | None, BeforeValidator(_layers)]
@@ -115,6 +121,59 @@ class ExtractorEntry(Section):
         return given
 
 
+class ProbeEntry(Section):
+    """A probe of the vectors: `linear`, `classify`, or `perception` with a file of judgements.
+
+    As text `linear`, `classify?classifiers=knn&folds=5`, `perception:judgements.csv`; as a mapping the keys of
+    `options` may stand beside `probe`.
+    """
+
+    probe: Literal["linear", "classify", "perception"]
+    file: str = ""  # of judgements
+    options: dict[str, Any] = Field({})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            spec = parse_spec(given)
+            return {"probe": spec.name, "file": spec.argument or "", "options": spec.options}
+        if isinstance(given, Mapping) and "options" not in given:
+            own = ("probe", "file", "judgements")
+            options = {name: value for name, value in given.items() if name not in own}
+            return {"probe": given.get("probe"), "file": given.get("file", given.get("judgements", "")),
+                    "options": options}  # fmt: skip
+        return given
+
+    @model_validator(mode="after")
+    def _check_options(self) -> ProbeEntry:
+        if (self.probe == "perception") != bool(self.file):
+            raise ValueError(
+                "perception needs a file of judgements: write perception:FILE"
+                if self.probe == "perception"
+                else f"{self.probe} takes no file: options stand behind a question mark, as in {self.probe}?folds=5"
+            )
+        known = PROBE_OPTIONS[self.probe]
+        for name in self.options:
+            if name not in known:
+                hint = did_you_mean(name, known)
+                raise ValueError(f"{self.probe} has no option {name!r}: it has {', '.join(known)}.{hint}")
+        return self
+
+    def placed(self, place: Callable[[str], Path]) -> ProbeEntry:
+        """The entry with its file as `place` gives it, where that is there."""
+        path = place(self.file) if self.file else Path()
+        return self.model_copy(update={"file": str(path)}) if self.file and path.exists() else self
+
+
+PROBE_OPTIONS = {
+    "linear": ("folds", "kind", "strengths", "refit", "allow_leaks"),
+    "classify": ("classifiers", "preset", "folds", "kind", "select", "allow_leaks", "min_class_size"),
+    "perception": ("where", "min_agreement", "min_repeats", "majority", "unit", "ceiling"),
+}
+"""What a run may say of a probe; the rest it knows."""
+
+
 class DtwOptions(Section):
     """DTW re-ranking: how many of the nearest by `distance` are compared again, frame by frame."""
 
@@ -130,7 +189,9 @@ class RunConfig(RunSettings):
 
     SPELLINGS: ClassVar[dict[str, tuple[str, ...]]] = {
         "extractor": ("extractors",), "pool": ("pooling",), "distance": ("distances",), "jobs": ("workers", "threads"),
+        "probe": ("probes",),
     }  # fmt: skip
+    PATHS: ClassVar[tuple[str, ...]] = ("corpus", "probes")
 
     suite: str = Field(
         "full",
@@ -170,6 +231,12 @@ class RunConfig(RunSettings):
     # ablations
     label_noise: Shares = Field([], description="ablation: shares of labels to flip")
     dtw: DtwOptions | None = Field(None, description="ablation: re-rank neighbours frame by frame")
+    # external validation
+    probes: Annotated[list[ProbeEntry], BeforeValidator(_probes)] = Field(
+        [],
+        description="linear, classify, perception:JUDGEMENTS.csv; options as in linear?folds=5",
+        json_schema_extra={"metavar": "LIST"},
+    )
     # results and resources
     into: str = Field("run", description="folder for the results", json_schema_extra={"metavar": "FOLDER"})
     steps: Names = Field(list(STEPS), description=f"of {','.join(STEPS)} (default: all)")
@@ -247,13 +314,13 @@ class RunConfig(RunSettings):
 
     @field_validator("steps")
     @classmethod
-    def _check_steps(cls, given: list[str]) -> list[str]:
+    def _check_steps(cls, given: list[str], info: ValidationInfo) -> list[str]:
         for name in given:
             if name not in STEPS:
                 raise ValueError(
                     f"there is no step {name!r}: choose from {', '.join(STEPS)}.{did_you_mean(name, STEPS)}"
                 )
-        return [name for name in STEPS if name in given]
+        return [name for name in STEPS if name in given and (name != "probe" or info.data.get("probes"))]
 
     @field_validator("executor")
     @classmethod

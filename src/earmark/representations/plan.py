@@ -10,6 +10,7 @@ from earmark.corpora.subsets import PreparedSubset
 from earmark.embedding.hearing import hear
 from earmark.representations import _embed as embed
 from earmark.representations import _evaluate as evaluate
+from earmark.representations import _probe as probing
 from earmark.representations._record import Work
 from earmark.representations._systems import Model, System, parts_by_model
 from earmark.runs.engine import Failure
@@ -36,7 +37,20 @@ def make_plan(work: Work, failures: Sequence[Failure] = (), threads: int = 1) ->
         for subset in work.subsets:
             for system in work.systems:
                 steps += _evaluate_steps(work, subset, system, _failed(failures, subset, system.model), threads)
+    if "probe" in work.config.steps:
+        for subset in work.subsets:
+            for system in work.systems:
+                steps.append(_probe_step(work, subset, system, _failed(failures, subset, system.model)))
     return steps
+
+
+def _probe_step(work: Work, subset: PreparedSubset, system: System, failed: set[str]) -> PlannedStep:
+    """How many probes are to be done; how long classifiers take to learn nobody knows before."""
+    records = work.records_of(system.model, subset)
+    vectors = evaluate.vectors_of(subset, system, records, assume=True, failed=failed)
+    jobs = list(probing.probings_of(vectors, work.config))
+    todo = sum(work.cache.peek(probing.PROBES_KIND, job.key) is None for job in jobs)
+    return PlannedStep("probe", subset.name, system.name, todo, len(jobs), "probes", 0.0 if not todo else None)
 
 
 def _embed_steps(work: Work, model: Model, parts: Sequence[str], failures: Sequence[Failure]) -> Iterator[PlannedStep]:

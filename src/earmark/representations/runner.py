@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from earmark.errors import EarmarkError, InputError
 from earmark.progress import progress_bar
 from earmark.representations import _embed as embed
 from earmark.representations import _evaluate as evaluate
+from earmark.representations import _probe as probing
 from earmark.representations import comparisons
 from earmark.representations._copies import note_on_copies, remark_on_copies, settle_copies
 from earmark.representations._folder import read_finished, vectors_kind
@@ -127,6 +128,11 @@ def _stages(work: Work, path: Path) -> tuple[Scores, Scores]:
             scores.write(path / "scores.csv")
             compared = _compare(work, scores)
             comparisons.write_comparisons(path, compared)
+    if "probe" in wanted:
+        _refuse_gaps(work)
+        with work.timed("probe"):
+            scores = Scores((*scores.rows, *_probe(work)))
+            scores.write(path / "scores.csv")
     write_tables(work, path)
     return scores, compared
 
@@ -241,6 +247,42 @@ def _evaluate(work: Work) -> list[Row]:
         ]
 
 
+def _probe(work: Work) -> list[Row]:
+    """The rows of every probe, in the order of subsets, systems and the config."""
+    rows: dict[tuple[str, ...], Row] = {}
+    count = len(work.subsets) * len(work.systems) * len(work.config.probes)
+    with progress_bar(work.progress, count, "probe", "probe") as tick:
+        for subset in work.subsets:
+            for system in work.systems:
+                for row in _retried(work, subset, system, partial(_probe_system, work, subset, system, tick)):
+                    rows.setdefault(row.key, row)  # how listeners agree is the same whichever system is asked
+    return list(rows.values())
+
+
+def _probe_system(work: Work, subset: PreparedSubset, system: System, tick: Tick) -> list[Row]:
+    records = work.records_of(system.model, subset)
+    vectors = evaluate.vectors_of(subset, system, records)
+    if not vectors.rows:
+        tick(len(work.config.probes))
+        return []  # the step evaluate says why
+    rows: list[Row] = []
+    for job in probing.probings_of(vectors, work.config):
+        entry, computed = work.cache.recall(
+            probing.PROBES_KIND,
+            job.key,
+            lambda job=job: probing.probe(  # type: ignore[misc]
+                job, evaluate.load(work.cache, vectors, records, work.config.threads).entry, work.config
+            ),
+        )
+        if computed:
+            about = subset.suite, subset.name, system.name, job.entry.probe, entry.meta["seconds"]
+            log.info("probe %s/%s %s %s: %.1f s", *about)
+        work.count("probe", computed=int(computed), cached=int(not computed))
+        rows += probing.named_rows(job, entry)
+        tick(1)
+    return rows
+
+
 def _compare(work: Work, scores: Scores) -> Scores:
     """Systems against each other, on the clips they share."""
     rows: list[Row] = []
@@ -261,9 +303,14 @@ def _evaluate_system(
     work: Work, subset: PreparedSubset, system: System, tick: Tick, only: tuple[int, ...] | None = None
 ) -> list[Row]:
     """The rows of a system over a subset, or over some of its clips."""
+    return _retried(work, subset, system, partial(_measure_system, work, subset, system, tick, only))
+
+
+def _retried(work: Work, subset: PreparedSubset, system: System, measure: Callable[[], list[Row]]) -> list[Row]:
+    """What `measure` gives; vectors that the cache has lost are computed again."""
     for attempt in range(3):
         try:
-            return _measure_system(work, subset, system, tick, only)
+            return measure()
         except LostPacks as lost:
             if attempt == 2 or "embed" not in work.config.steps:
                 raise InputError(f"The cache {work.cache.url} keeps losing vectors: check its disk.") from lost

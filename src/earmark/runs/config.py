@@ -7,7 +7,7 @@ that names it; the registered name of a corpus comes before a folder of that nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args, get_origin
@@ -157,7 +157,7 @@ CorpusEntries: TypeAlias = Annotated[
 ]
 
 
-LATER_KEYS = {"device": "auto", "label_column": None, "groups": None}
+LATER_KEYS = {"device": "auto", "label_column": None, "groups": None, "probes": []}
 """Keys that version 0.1.0 does not know, with the value that says nothing."""
 
 OF_EACH_CORPUS = ("subset", "label_column", "groups")
@@ -168,6 +168,8 @@ class RunSettings(Section):
     """A whole config; each kind of run adds its fields."""
 
     EXAMPLE: ClassVar[str] = "corpus: sounds/"
+    PATHS: ClassVar[tuple[str, ...]] = ("corpus",)
+    """Keys whose entries name files."""
 
     if TYPE_CHECKING:  # each kind of run says where these fields stand in its file
         corpus: list[CorpusEntry]
@@ -210,9 +212,9 @@ class RunSettings(Section):
         except ValueError as error:
             raise UsageError(f"{source}: {error}") from None
         config = config.model_copy(update={"cache": config.cache.model_copy(update=cache)})
-        if "corpus" in changes or source.parent.resolve() == Path.cwd():
+        if source.parent.resolve() == Path.cwd():
             return config
-        return config.with_corpora(lambda entry: entry.placed(lambda spec: source.parent / Path(spec).expanduser()))
+        return config.with_files(lambda spec: source.parent / Path(spec).expanduser(), but=changes)
 
     @classmethod
     def resolve(cls, config: Self | Mapping[str, Any] | str | Path) -> Self:
@@ -231,12 +233,12 @@ class RunSettings(Section):
 
     def portable(self) -> Self:
         """The config with corpora by absolute path, so that it does the same from any folder; names stay names."""
-        return self.with_corpora(lambda entry: entry.placed(lambda spec: Path(spec).expanduser().absolute()))
+        return self.with_files(lambda spec: Path(spec).expanduser().absolute())
 
-    def with_corpora(self, change: Callable[[CorpusEntry], CorpusEntry]) -> Self:
-        """The config with each entry of its corpus changed."""
-        changed = [change(entry) for entry in self.corpus]
-        return self.model_copy(update={"corpus": changed})
+    def with_files(self, place: Callable[[str], Path], but: Iterable[str] = ()) -> Self:
+        """The config with every path that it names as `place` gives it, but those of some keys."""
+        named = [name for name in self.PATHS if name not in but]
+        return self.model_copy(update={name: [entry.placed(place) for entry in getattr(self, name)] for name in named})
 
 
 def read_yaml(source: Path, example: str) -> Mapping[str, Any]:

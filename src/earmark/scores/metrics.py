@@ -42,12 +42,16 @@ FAMILIES: dict[str, tuple[str, str]] = {
         "stft_distance mel_distance pesq stoi f0_corr f0_voicing_error si_sdr visqol zimtohrli dnsmos dnsmos_p808",
     ),
     "overall": ("earmark.codecs.overall", "overall overall_unsaturated"),
+    "validation": (
+        "earmark.scores._reported",
+        "accuracy top5_accuracy mean_average_precision choice_accuracy triplet_accuracy choice_spearman "
+        "choice_kendall agreement_between agreement_within agreement_repeats attainable_accuracy",
+    ),
     "reported": (
         "earmark.scores._reported",
-        "wer dwer eer min_dcf speaker_similarity er_accuracy aec_map accuracy top5_accuracy triplet_accuracy "
-        "choice_accuracy choice_spearman choice_kendall mean_average_precision kbps "
-        "header_kbps entropy_kbps bd_rate delay_ms encode_rtf decode_rtf token_usage token_entropy token_perplexity "
-        "parameters_m macs_g peak_memory_gb",
+        "wer dwer eer min_dcf speaker_similarity er_accuracy aec_map kbps header_kbps entropy_kbps bd_rate delay_ms "
+        "encode_rtf decode_rtf token_usage token_entropy token_perplexity parameters_m macs_g peak_memory_gb "
+        "transfer_spearman",
     ),
 }
 """Family: module of its records, and names in the order of reports."""

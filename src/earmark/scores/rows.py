@@ -13,6 +13,9 @@ from typing import Any, NamedTuple, SupportsIndex
 
 from earmark.errors import InputError
 from earmark.scores import spelling
+from earmark.scores.metrics import family
+
+VALIDATION = frozenset(family("validation"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +92,11 @@ class Row:
     def label_noise(self) -> float:
         """The share of labels that were exchanged for others; 0 for labels as they are."""
         return spelling.noise_share(self.ablation)
+
+    @property
+    def probed(self) -> bool:
+        """Whether the row is of a probe of vectors, whose protocol says which; not a result as a paper prints it."""
+        return self.protocol not in ("all", "across_groups") and spelling.split_metric(self.metric)[0] in VALIDATION
 
     @property
     def single(self) -> bool:

@@ -12,6 +12,7 @@ from earmark.report.figures.style import library
 from earmark.report.html import _answer as answer
 from earmark.report.html import _clips as clips
 from earmark.report.html import _method as method
+from earmark.report.html import _probes as probes
 from earmark.report.html import _results as results
 from earmark.report.html import _variants as variants
 from earmark.report.html._shell import footer, whole_page, write_page
@@ -38,6 +39,7 @@ def render(data: ReportData) -> str:
         ("predicted", "", results.predictions(data)),
         ("chance", "Above chance?", results.lift_over_chance(data)),
         ("corrected", "Corrected", variants.before_and_after(index)),
+        ("probes", "Probes", probes.validation(data)),
         ("layers", "Layers", variants.over_layers(index)),
         ("agreement", "Metrics", results.agreement(correlations)),
         ("corpus", "Sounds", results.corpus(data)),

@@ -1,0 +1,285 @@
+"""Logistic regression to its optimum, for one strength of the penalty after the other.
+
+    minimise over W, b:   sum_i loss(W z_i + b, y_i) + ||W||² / (2 C)          the intercept b is not penalised
+
+as scikit-learn's LogisticRegression states it (there times C). `Softmax` couples the columns of W (one for each class);
+`Sigmoids` leaves them apart: one regression for each label, or a single one for two classes.
+
+    vectors -- z-scores --> rows -- rotation --> nearly uncorrelated columns: the Hessian is nearly diagonal
+                                                 |
+    W -> logits -> slope -> gradient (float32, float64 at the end) -> Newton step by conjugate gradients (float32)
+
+A step's direction solves the Newton equations inexactly, preconditioned by the diagonal of the Hessian as it were if
+every clip counted alike; its length comes from the slope along it, which rounding does not blur. What is returned
+holds the last step: how far it moved a logit says how far that logit still is from the optimum, since every step
+leaves a small share of the one before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+Array = NDArray[Any]
+
+ROTATED = 4096
+"""Most rows or columns for which a rotation is computed: its cost grows with their third power."""
+INNER = 200
+"""Most conjugate gradient iterations for one step."""
+
+
+class Slope(NamedTuple):
+    """At some logits: probabilities, derivative of the loss, and the diagonal of its second derivative."""
+
+    probabilities: Array
+    gradient: Array
+    curvature: Array
+
+
+class Link(Protocol):
+    """How logits become a loss. `axis` is that of sums over one regression: None where all columns are one."""
+
+    axis: int | None
+    columns: int
+
+    def slope(self, logits: Array) -> Slope: ...
+
+    def bend(self, slope: Slope, change: Array) -> Array:
+        """The second derivative times a change of the logits."""
+
+    def loss(self, logits: Array) -> float: ...
+
+    def decide(self, logits: Array) -> Array:
+        """Logits whose largest column is the answer."""
+
+
+class Softmax:
+    """Multinomial: one column for each of three or more classes."""
+
+    axis: int | None = None
+
+    def __init__(self, codes: Codes, classes: int) -> None:
+        self.columns = classes
+        self._codes, self._rows = codes, np.arange(len(codes))
+
+    def slope(self, logits: Array) -> Slope:
+        probabilities = np.exp(logits - logits.max(axis=1, keepdims=True))
+        probabilities /= probabilities.sum(axis=1, keepdims=True)
+        own = self._rows, self._codes
+        gradient = probabilities.copy()
+        gradient[own] = 0
+        others = gradient.sum(axis=1)  # 1 - p of the own class, without cancellation where p is near 1
+        gradient[own] = -others
+        remainder = 1 - probabilities
+        remainder[own] = others
+        return Slope(probabilities, gradient, probabilities * remainder)
+
+    def bend(self, slope: Slope, change: Array) -> Array:
+        weighted = slope.probabilities * change
+        weighted -= slope.probabilities * weighted.sum(axis=1, keepdims=True)
+        return weighted
+
+    def loss(self, logits: Array) -> float:
+        top = logits.max(axis=1)
+        spread = np.log(np.exp(logits - top[:, None]).sum(axis=1))
+        return float((spread + top - logits[self._rows, self._codes]).sum(dtype=np.float64))
+
+    def decide(self, logits: Array) -> Array:
+        return logits
+
+
+class Sigmoids:
+    """One logistic regression for each column of `present`, which says where the label applies."""
+
+    axis: int | None = 0
+
+    def __init__(self, present: NDArray[np.bool_]) -> None:
+        self.columns = present.shape[1]
+        self._sign = np.where(present, np.float32(-1), np.float32(1))
+
+    def slope(self, logits: Array) -> Slope:
+        from scipy.special import expit
+
+        wrong = expit(self._sign * logits)  # probability of the other answer
+        curvature = wrong * expit(-self._sign * logits)
+        return Slope(wrong, self._sign * wrong, curvature)
+
+    def bend(self, slope: Slope, change: Array) -> Array:
+        return slope.curvature * change
+
+    def loss(self, logits: Array) -> float:
+        return float(np.logaddexp(0, self._sign * logits).sum(dtype=np.float64))
+
+    def decide(self, logits: Array) -> Array:
+        """For one column: two columns, of the first class and the second."""
+        return np.concatenate([np.zeros_like(logits), logits], axis=1)
+
+
+class Fit(NamedTuple):
+    """Weights [dimensions + 1, columns], the intercept last; the last step that led to them; the work it took."""
+
+    weights: Floats
+    step: Array
+    logits: Array  # of the training rows, float32 unless `exact`
+    products: int = 0  # pairs of products with the training rows
+    exact: bool = False  # whether the gradient of the last step was in float64
+
+
+class Regression:
+    """The training rows of one fold, for which regressions of any strength are fitted.
+
+    Args:
+        rows: [n, dimensions], centred; nearly uncorrelated columns make it fast.
+        link: How logits become a loss.
+    """
+
+    def __init__(self, rows: Floats, link: Link) -> None:
+        self.link = link
+        self.exact = with_ones(rows)
+        self.light = self.exact.astype(np.float32)
+        self._squares = np.einsum("ij,ij->j", self.light, self.light)[:, None]
+
+    def start(self) -> Fit:
+        """Weights of zero."""
+        shape = self.exact.shape[1], self.link.columns
+        zeros = np.zeros(shape)
+        return Fit(zeros, zeros, np.zeros((len(self.exact), shape[1]), np.float32))
+
+    def warm(self, C: float, last: Fit, before: Fit | None) -> Fit:
+        """Where to begin for a larger C: at the last solution, or where the last two point, whichever is lower.
+
+        For data that can be separated the weights grow with log C, and the line through two solutions meets the third.
+        """
+        held = last._replace(step=np.zeros_like(last.weights), logits=last.logits.astype(np.float32), products=0)
+        if before is None:
+            return held
+        ahead = held._replace(
+            weights=2 * last.weights - before.weights, logits=(2 * last.logits - before.logits).astype(np.float32)
+        )
+        return min(held, ahead, key=lambda fit: self._objective(C, fit))
+
+    def improve(self, C: float, fit: Fit, tolerance: float, *, exact: bool = False) -> Fit:
+        """One Newton step, whose equations are solved to this tolerance; with `exact` the gradient is in float64."""
+        if exact:
+            rows, weights, logits = self.exact, fit.weights, self.exact @ fit.weights
+        else:
+            rows, weights, logits = self.light, fit.weights.astype(np.float32), fit.logits
+        penalty = np.full((rows.shape[1], 1), 1 / C, rows.dtype)
+        penalty[-1] = 0
+        slope = self.link.slope(logits)
+        gradient = rows.T @ slope.gradient + penalty * weights
+        direction, change, products = self._direction(slope, gradient, penalty, tolerance)
+        length = self._length(logits, change, slope, weights, direction, penalty)
+        step = length * direction
+        return Fit(fit.weights + step, step, logits + length * change, fit.products + products + 1, exact)
+
+    def _objective(self, C: float, fit: Fit) -> float:
+        return self.link.loss(fit.logits) + float(np.square(fit.weights[:-1]).sum()) / (2 * C)
+
+    def _dot(self, left: Array, right: Array) -> Any:
+        """The product of two directions: a number, or one for each regression."""
+        if self.link.axis is None:
+            return np.vdot(left, right)
+        return np.einsum("ij,ij->j", left, right)
+
+    def _direction(self, slope: Slope, gradient: Array, penalty: Array, tolerance: float) -> tuple[Array, Array, int]:
+        """The Newton direction by preconditioned conjugate gradients in float32, and its change of the logits."""
+        slope = Slope(*(part.astype(np.float32, copy=False) for part in slope))
+        penalty = penalty.astype(np.float32, copy=False)
+        scale = np.sqrt(self._dot(gradient, gradient))
+        left = -_ratio(gradient, scale).astype(np.float32)
+        diagonal = self._squares * slope.curvature.mean(axis=0) + penalty
+        diagonal += np.float32(1e-12) * diagonal.max()
+        direction, change = np.zeros_like(left), np.zeros((len(self.light), left.shape[1]), np.float32)
+        preconditioned = left / diagonal
+        search = preconditioned.copy()
+        size = first = self._dot(left, preconditioned)
+        count = 0
+        while count < INNER:
+            count += 1
+            moved = self.light @ search
+            bent = self.light.T @ self.link.bend(slope, moved) + penalty * search
+            amount = _ratio(size, self._dot(search, bent))
+            direction += amount * search
+            change += amount * moved
+            left -= amount * bent
+            preconditioned = left / diagonal
+            size, former = self._dot(left, preconditioned), size
+            if np.all(size <= tolerance**2 * first):
+                break
+            search *= _ratio(size, former)
+            search += preconditioned
+        scale = np.asarray(scale, gradient.dtype)
+        return scale * direction, scale * change, count
+
+    def _length(
+        self, logits: Array, change: Array, slope: Slope, weights: Array, direction: Array, penalty: Array
+    ) -> Array:
+        """How far to go: the whole step, or less where the slope along it has turned upwards."""
+        along = self._dot(penalty * weights, direction)
+        across = self._dot(penalty * direction, direction)
+        first = -(self._dot(slope.gradient, change) + along)  # positive
+        length = np.ones_like(first)
+        for _ in range(20):
+            rise = self._dot(self.link.slope(logits + length * change).gradient, change) + along + length * across
+            steep = rise > 0.3 * first
+            if not np.any(steep):
+                break
+            length = np.where(steep, length * _ratio(first, first + rise), length).astype(first.dtype)
+        return np.asarray(length)
+
+
+def with_ones(rows: Array) -> Array:
+    """Rows with a last column of ones, for the intercept."""
+    return np.asarray(np.concatenate([rows, np.ones((len(rows), 1), rows.dtype)], axis=1))
+
+
+def _ratio(above: Any, below: Any) -> Any:
+    """The ratio, and 0 where a regression has nothing left to do."""
+    safe = np.where(below > 0, below, 1)
+    return np.where(below > 0, above / safe, 0).astype(np.result_type(above), copy=False)
+
+
+def undecided(logits: Array, change: Array, safety: float) -> NDArray[np.bool_]:
+    """Rows whose largest logit might be another one after `safety` times this change."""
+    rows = np.arange(len(logits))
+    top = logits.argmax(axis=1)
+    lead = logits[rows, top][:, None] - logits
+    moved = np.abs(change[rows, top][:, None] - change)
+    close = lead <= safety * moved
+    close[rows, top] = False
+    return np.asarray(close.any(axis=1))
+
+
+def rotation_of(vectors: Floats) -> Floats | None:
+    """The principal axes of z-scored vectors, or None where there are too many columns to compute them."""
+    if vectors.shape[1] > min(len(vectors), ROTATED):
+        return None
+    spread = vectors.std(axis=0)
+    scores = (vectors - vectors.mean(axis=0)) / np.where(spread > 0, spread, 1)
+    return np.asarray(np.linalg.eigh(scores.T @ scores)[1])
+
+
+def rotate(rows: Floats, rotation: Floats | None) -> Callable[[Floats], Floats]:
+    """The map of rows into coordinates in which the training rows are nearly uncorrelated, and of no more columns.
+
+    A penalty of squares does not change under a rotation, and weights outside the span of the training rows are 0 at
+    the optimum. With fewer rows than columns the span's own axes are taken; `rotation` serves in all other cases.
+    """
+    count, width = rows.shape
+    if rotation is not None and width <= count:
+        return lambda others: others @ rotation
+    if width <= count or count > ROTATED:
+        return lambda others: others
+    values, axes = np.linalg.eigh(rows @ rows.T)
+    kept = values > values[-1] * count * np.finfo(np.float64).eps
+    span = np.linalg.qr(rows.T @ (axes[:, kept] / np.sqrt(values[kept])))[0]  # small values left it a little skewed
+    return lambda others: others @ span
+
+
+__all__ = ["Fit", "Link", "Regression", "Sigmoids", "Softmax", "rotate", "rotation_of", "undecided", "with_ones"]

@@ -1,0 +1,101 @@
+"""Vectors with labels, groups and folds, checked together for a probe; what was left out is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.errors import InputError
+from earmark.evaluation.data import check_vectors, digest_of, kept_for_reading
+from earmark.vectors.texts import as_text, column_texts
+from earmark.wording import counted
+
+
+@dataclass(frozen=True)
+class ProbedRows:
+    """Checked input: rows that have labels and a fold, and what was left out."""
+
+    vectors: NDArray[Any]
+    targets: NDArray[Any]  # codes [n], or with several labels whether each is present [n, labels]
+    names: NDArray[Any]  # of classes or labels, by code
+    groups: NDArray[Any] | None
+    given: NDArray[Any] | None
+    kept: NDArray[np.int64]
+    rows: int
+    notes: tuple[str, ...]
+    digest: str
+
+    @property
+    def several(self) -> bool:
+        return self.targets.ndim == 2
+
+
+def are_several(labels: Any) -> bool:
+    """Whether rows have lists of labels."""
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        return False
+    return any(isinstance(entry, list | tuple | set | frozenset) for entry in labels)
+
+
+def check_rows(vectors: Any, labels: Any, groups: Any, given: Any) -> ProbedRows:
+    values = check_vectors(vectors)
+    n = len(values)
+    several = are_several(labels)
+    listed = labels if several else _texts(labels, n, "label") or ()
+    sets = [_label_set(entry) for entry in listed]
+    if len(sets) != n:
+        raise InputError(f"There are {n} vectors and {len(sets)} labels: they must pair up one to one.")
+    columns = {"group": _texts(groups, n, "group"), "fold": _texts(given, n, "fold")}
+    usable = np.array([entry is not None for entry in sets])
+    if not usable.any():
+        raise InputError("No row has a label: nothing to probe.")
+    notes = [] if usable.all() else [f"{counted(n - int(usable.sum()), 'unlabelled row')} dropped"]
+    for what, texts in columns.items():
+        without = usable & np.array([not text for text in texts]) if texts else np.zeros(n, bool)
+        if without.any():
+            notes.append(f"{counted(int(without.sum()), 'row')} without a {what} dropped")
+        usable &= ~without
+    kept = np.flatnonzero(usable)
+    names = np.array(sorted({name for row in kept for name in sets[row] or ()}), dtype=str)
+    if len(names) < (1 if several else 2):
+        raise InputError(
+            "No row has any label: nothing to probe."
+            if not len(names)
+            else f'All rows have the same label ("{names[0]}"): a probe needs at least two classes.'
+        )
+    code_of = {name: code for code, name in enumerate(names.tolist())}
+    if several:
+        targets: NDArray[Any] = np.zeros((len(kept), len(names)), bool)
+        for place, row in enumerate(kept):
+            targets[place, [code_of[name] for name in sets[row] or ()]] = True
+    else:
+        targets = np.array([code_of[next(iter(sets[row] or ()))] for row in kept], np.int64)
+    other = {what: None if texts is None else np.array(texts)[kept].astype(str) for what, texts in columns.items()}
+    text = "\x1f".join("\x1e".join(sorted(entry or ())) for entry in sets)
+    used = [text, *("\x1f".join(map(str, texts)) for texts in columns.values() if texts is not None)]
+    digest = digest_of(values, *(np.frombuffer(part.encode("utf-8", "surrogatepass"), np.uint8) for part in used))
+    return ProbedRows(values, targets, names, other["group"], other["fold"], kept, n, tuple(notes), digest)
+
+
+def _label_set(entry: Any) -> set[str] | None:
+    if isinstance(entry, list | tuple | set | frozenset):
+        return {text for item in entry if (text := as_text(item))}
+    text = as_text(entry)
+    return {text} if text else None
+
+
+def _texts(given: Any, n: int, what: str) -> list[str | None] | None:
+    """One text for each row, None where it is missing."""
+    if given is None:
+        return None
+    given = kept_for_reading(given)
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InputError(f"The {what}s must be a sequence with one entry per row, not {given!r}.")
+    texts = column_texts(given)
+    if len(texts) != n:
+        raise InputError(f"There are {n} vectors and {len(texts)} {what}s: they must pair up one to one.")
+    return texts

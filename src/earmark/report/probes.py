@@ -1,0 +1,110 @@
+"""External validation for people: tables of probes and of what geometry predicts of them, and the figure behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from earmark.analysis.transfer import Relation
+from earmark.report.figures.style import MUTED, axis_title, class_styles, grid, look, name_of, new_figure, nothing
+from earmark.report.metric_text import heading, interval, number
+from earmark.scores import Row
+from earmark.tables import MISSING, Column, Table
+
+_COLUMNS = 3
+_MOST_PANELS = 9
+_NAMED = 24
+
+
+def probe_table(rows: Iterable[Row]) -> Table:
+    """A line for each subset, system, probe and metric that has a value."""
+    kept = [row for row in rows if row.status == "ok" and row.value is not None]
+    several = len({row.subset for row in kept}) > 1
+    columns = [Column(name, "left") for name in ("subset", "system", "distance", "probe", "metric")]
+    columns += [Column(name) for name in ("value", "95 % interval", "chance", "n")]
+    lines = [
+        [
+            row.subset,
+            row.system,
+            row.distance,
+            row.protocol,
+            heading(row.metric),
+            number(row.value or 0.0, row.metric),
+            interval(row) or MISSING,
+            MISSING if row.baseline is None else number(row.baseline, row.metric),
+            MISSING if row.n is None else str(row.n),
+        ]
+        for row in kept
+    ]
+    first = 0 if several else 1
+    return Table(columns[first:], [line[first:] for line in lines], title="Probes")
+
+
+def relation_table(relations: Sequence[Relation]) -> Table:
+    """A line for each relation: rho with its interval, and how many systems and models it rests on."""
+    columns = [
+        *(Column(name, "left") for name in ("outcome", "predictor", "measured on", "protocol")),
+        *(Column(name) for name in ("systems", "models", "Spearman", "95 % interval", "p", "Kendall")),
+        Column("remark", "left"),
+    ]
+    rows = [
+        [
+            item.target,
+            item.title,
+            item.over,
+            item.protocol,
+            str(len(item.witnesses)),
+            str(item.units),
+            _signed(item.rho),
+            MISSING if item.low is None else f"[{_signed(item.low)}, {_signed(item.high)}]",
+            MISSING if item.p_value is None else "<.001" if item.p_value < 0.001 else f"{item.p_value:.3f}",
+            _signed(item.tau),
+            item.reason,
+        ]
+        for item in relations
+    ]
+    return Table(columns, rows)
+
+
+def _signed(value: float | None) -> str:
+    return MISSING if value is None else f"{value:+.2f}"
+
+
+def transfer_figure(relations: Sequence[Relation]) -> Any:
+    """A panel for each relation: every system by predictor and outcome, a colour and a marker for each model."""
+    drawn = [item for item in relations if item.rho is not None][:_MOST_PANELS]
+    if not drawn:
+        raise nothing("a relation; it takes five systems that have both values")
+    units = list(dict.fromkeys(point.unit for item in drawn for point in item.witnesses))
+    styles = dict(zip(units, class_styles(units), strict=True))
+    columns = min(_COLUMNS, len(drawn))
+    lines = -(-len(drawn) // columns)
+    legend = 0.5 + 0.22 * -(-len(units[:_NAMED]) // 4)
+    with look():
+        figure = new_figure(2.8 * columns + 0.2, 2.7 * lines + legend)
+        panels = figure.subplots(lines, columns, squeeze=False).ravel()
+        for axes, item in zip(panels, drawn, strict=False):
+            _draw(axes, item, styles)
+        for axes in panels[len(drawn) :]:
+            axes.remove()
+        handles = [
+            panels[0].plot([], [], styles[unit][1], color=styles[unit][0], label=name_of(unit, 28))[0]
+            for unit in units[:_NAMED]
+        ]
+        figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)))
+    return figure
+
+
+def _draw(axes: Any, item: Relation, styles: dict[str, tuple[str, str]]) -> None:
+    for point in item.witnesses:
+        colour, marker = styles[point.unit]
+        axes.plot([point.predictor], [point.outcome], marker, color=colour, markersize=5, alpha=0.85)
+    base = item.predictor.removesuffix(" lift")
+    for axis, metric in ((axes.xaxis, base), (axes.yaxis, item.outcome)):
+        axis.set_major_formatter(lambda value, _, metric=metric: number(value, metric).removesuffix(".0"))
+    axes.set_xlabel(f"{item.title}, {item.over}")
+    axes.set_ylabel(f"{axis_title(item.outcome)}\n{name_of(item.subset, 30)}")
+    interval = "" if item.low is None else f" [{_signed(item.low)}, {_signed(item.high)}]"
+    axes.set_title(f"ρ = {_signed(item.rho)}{interval}", loc="left", color=MUTED, fontsize=8)
+    axes.margins(0.1)
+    grid(axes)
