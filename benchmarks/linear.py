@@ -3,9 +3,10 @@
     python benchmarks/linear.py [--clips 2000] [--dimensions 1024] [--classes 50] [--vectors V.npz --folds CLIPS.csv]
 
 The loop is StandardScaler and LogisticRegression(C=C, max_iter=1000) for each of five folds and nine values of C, on
-all cores through its matrix products. It stops at a gradient of 1e-4, which for weak penalties is long before the optimum;
-`--tolerance 1e-8` runs it until it gives the optimum's answers. Without --vectors the data are synthetic: 50 classes,
-principal components that decay as k^-0.8. CLIPS.csv has the columns `label` and `fold`, in the order of the vectors.
+all cores through its matrix products. It stops at a gradient of 1e-4, which for weak penalties is long before the
+optimum; `--tolerance 1e-8` runs it until it gives the optimum's answers. Without --vectors the data are synthetic: 50
+classes, principal components that decay as k^-0.8. CLIPS.csv has the columns `label` and `fold`, in the order of the
+vectors.
 """
 
 from __future__ import annotations

@@ -91,6 +91,13 @@ def _folds(vectors: Vectors) -> list[str | None] | None:
     return folds_of([vectors.subset.clips[row] for row in vectors.rows])
 
 
+def refuse_missing_files(config: RunConfig) -> None:
+    """Say before the work, not after it, that judgements are not there."""
+    for entry in config.probes:
+        if entry.file:
+            _digest(entry.file)
+
+
 def _digest(file: str) -> str:
     try:
         return hashlib.sha256(Path(file).expanduser().read_bytes()).hexdigest()
