@@ -89,7 +89,7 @@ def test_intervals_of_both_kinds(groups: Any) -> None:
         same(*both(CASE.vectors, CASE.labels, distance, groups=groups, correct="none,mp", bootstrap=30))
 
 
-@pytest.mark.parametrize(("number", "name"), enumerate(sorted(set(cases.CASES) - {"random"})))
+@pytest.mark.parametrize(("number", "name"), list(enumerate(sorted(set(cases.CASES) - {"random"}))))
 def test_awkward_data(number: int, name: str) -> None:
     case, distance = cases.CASES[name](), cases.DISTANCES[number % 3]
     matrix = brute.distance_matrix(case.vectors, distance)

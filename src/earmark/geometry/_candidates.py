@@ -250,6 +250,7 @@ def settle(
         raw_a, flat_a, rows, raw_b, flat_b, pairs.form, pairs.scale, lists.places, lists.distances, lists.known,
         lists.counts, lists.floors, weights, k, ordered, found.places, found.distances, certified,
     )  # fmt: skip
+    pairs.rows.release(8 * len(rows) * pairs.columns.n, whole=False)
     return found, certified
 
 

@@ -131,8 +131,8 @@ class Space:
         """The keys of some rows with the points c0 to c1, in `out`; `left` and `columns` are the operands of both."""
         return product(left, columns[c0:c1], out)
 
-    def release(self) -> None:
-        """Let go of what was read from a file, where there is one."""
+    def release(self, mapped: int = 0, *, whole: bool = True) -> None:
+        """Let go of what was read from a file, where there is one; see `GivenSpace.release`."""
 
     def error_bound(self, dtype: type[np.floating[Any]]) -> Floats:
         """How far `product` can be from the true q - |z|^2, per row: the textbook bound n*u*|a||b|.

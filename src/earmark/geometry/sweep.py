@@ -272,6 +272,7 @@ class _Run:
                 self.first, self.last, self.units, self.banned(name, rows), *outputs,
             )  # fmt: skip
             self._store(name, rows, outputs)
+        space.release(8 * len(rows) * layout.n, whole=False)
 
     def _store(self, protocol: str, rows: NDArray[np.int64], outputs: _RowOutputs) -> None:
         places, distances, other, far, unit, second, undecided = outputs
