@@ -279,7 +279,7 @@ def test_calls_that_cannot_be_meant() -> None:
     matrix = scipy_matrix(CASE.vectors, "euclidean")
     with pytest.raises(UsageError, match="Both vectors and distances"):
         evaluate(CASE.vectors, CASE.labels, distances=matrix)
-    with pytest.raises(UsageError, match="nothing to measure"):
+    with pytest.raises(InputError, match="nothing to measure"):
         evaluate(labels=CASE.labels)
     with pytest.raises(UsageError, match="needs the labels"):
         evaluate(distances=matrix)

@@ -93,7 +93,7 @@ def points_of(vectors: Any, distances: Any, distance: str | Sequence[str], name:
         raise UsageError("Both vectors and distances were given: give one of them.")
     if distances is None and not isinstance(vectors, Distances):
         if vectors is None:
-            raise UsageError("There is nothing to measure: give vectors, or distances=…")
+            raise InputError("There is nothing to measure: give vectors as numbers [clips, dimensions], or distances.")
         return vectors, ""
     if distance != "cosine":
         raise UsageError(f"Distances were given, so there are none to compute: leave out distance={distance!r}.")

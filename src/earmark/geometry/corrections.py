@@ -279,10 +279,10 @@ def _normal(space: Space, threads: int, progress: Progress | None) -> Factors:
 
 def _refuse_overflow(factors: Factors, space: Space) -> None:
     """Values near the ends of float64 have no corrected distances; nothing less extreme comes near."""
-    farthest = space.widest
+    farthest = np.float64(space.widest)
     with np.errstate(over="ignore"):
         largest = {"scale": farthest * factors.first.max() ** 2, "square_shift": farthest**2}.get(
             factors.kind, farthest
         )
     if not largest < pair_kernels.LARGEST:
-        raise InputError("Some distances are too large to be corrected in float64: rescale the values first.")
+        raise InputError("The values are too far apart to be corrected in float64: rescale them first.")
