@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from earmark._version import __version__
 from earmark.errors import InputError, UsageError
 from earmark.evaluation.data import check_ids
-from earmark.evaluation.options import whole
+from earmark.evaluation.options import GIVEN, whole
 from earmark.probes._accuracy import estimate
 from earmark.probes._classifiers import (
     TOP,
@@ -83,7 +83,7 @@ def study_classes(
     vectors: Any, labels: Any, *, classifiers: str | Iterable[str] = (), preset: str | None = None, groups: Any = None,
     kind: str | None = None, folds: int = 5, given: Any = None, select: bool = True, allow_leaks: bool = False,
     min_class_size: int = 2, seed: int = 0, ids: Sequence[str] | None = None, threads: int | None = None,
-    distance_name: str = "given", system: str = "", subset: str = "", suite: str = "", progress: bool = False,
+    distance_name: str = GIVEN, system: str = "", subset: str = "", suite: str = "", progress: bool = False,
 ) -> Study:  # fmt: skip
     """`classify` with the answers for each row.
 
