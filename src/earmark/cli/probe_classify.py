@@ -78,7 +78,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--confusion", "FILE", "write how many clips of each class were taken for which: .csv or .parquet"),
     )
     flags.add_distances(parser)
-    parser.set_defaults(dimensions=[], distance=None, system="", subset="", suite="")
+    parser.add_argument("--distance", help=argparse.SUPPRESS)  # else another spelling of --distances; refused
+    parser.set_defaults(dimensions=[], system="", subset="", suite="")
     options.add_output(parser)
 
 
@@ -89,11 +90,13 @@ def run(args: argparse.Namespace) -> int:
     # The same rows, with the column of folds in the place of the groups
     given = _read(args, files, args.fold_column).groups if args.fold_column else None
     shared = {name: value for name, value in flags.given(args, Options).items() if name in _SHARED}
+    points = joined.values if isinstance(joined, vectors.Joined) else joined.distances
     study = study_classes(
-        joined.values if isinstance(joined, vectors.Joined) else joined.distances, joined.labels, groups=joined.groups, given=given, ids=joined.ids, kind=args.kind,
-        folds=args.folds, classifiers=args.classifier or (), preset=args.preset, select=not args.no_selection,
-        allow_leaks=args.allow_leaks, system=args.system or str(files[0] if files else args.vectors),
-        subset=args.subset, suite=args.suite, progress=not args.quiet, distance_name=args.distance_name or GIVEN, **shared,
+        points, joined.labels, groups=joined.groups, given=given, ids=joined.ids, kind=args.kind, folds=args.folds,
+        classifiers=args.classifier or (), preset=args.preset, select=not args.no_selection,
+        allow_leaks=args.allow_leaks, distance_name=args.distance_name or GIVEN,
+        system=args.system or str(files[0] if files else args.vectors), subset=args.subset, suite=args.suite,
+        progress=not args.quiet, **shared,
     )  # fmt: skip
     if args.per_point:
         write_columns(Path(args.per_point), _answers(study, joined), "answers")
@@ -109,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
 def _read(args: argparse.Namespace, files: list[str], groups: str | None) -> vectors.Joined | vectors.LabelledDistances:
     """Vectors or distances with their labels, and one of their columns as groups."""
     if args.distance is not None:
-        raise UsageError("knn compares vectors by Euclidean distance: --distances takes a file of other ones.")
+        raise UsageError("Vectors are compared by Euclidean distance: for others give a file of them with --distances.")
     if args.vectors is None:
         raise UsageError("Distances have no labels: give a file of labels." if files else "Give a file of vectors.")
     if not files:
