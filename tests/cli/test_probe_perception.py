@@ -124,6 +124,7 @@ def test_the_systems_of_a_run_are_judged(command: Command, tmp_path: Path) -> No
     [
         ([], 2, "give --vectors, --distances or --run"),
         (["--vectors", "good.npz", "--run", "x"], 2, "not both"),
+        (["--vectors", "good.npz,good.npz"], 2, "given twice"),
         (["--vectors", "bare.npy"], 1, "nothing says which sound a row is"),
         (["--vectors", "good.npz", "--ceiling", "high"], 2, "no list of shares"),
         (["--vectors", "good.npz", "--ceiling", "80"], 2, "A ceiling is a share"),

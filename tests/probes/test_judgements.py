@@ -104,6 +104,8 @@ def test_parquet_and_frames_are_read_like_csv(tmp_path: Path) -> None:
         ("u,v,w\n1,2,3\n", {}, "name those that hold anchor, positive and negative"),
         ("anchor,positive\n1,2\n", {"anchor": "anchor"}, "say which of them holds negative"),
         ("anchor,positive,negative\n", {}, "holds no judgements"),
+        ("", {}, "is empty"),
+        ("anchor\tpositive\tnegative\n1\t2\t3\n", {}, "by tabs: name it .tsv"),
         ("anchor,positive,negative,Anchor\n1,2,3,4\n", {}, "more than once"),
         ("x,a,b,choice,anchor,positive,negative\n1,2,3,A,1,2,3\n", {}, "may hold 2afc or triplets"),
         ("x,a,b,choice\n1,2,3,A\n", {"a": "bee"}, 'no column "bee"'),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -226,6 +227,11 @@ def test_units_are_what_judgements_share() -> None:
         row = perception(drawn(listeners=9), system, unit=unit).row("choice_accuracy")
         assert (row.unit, row.units) == (unit, units)
     assert perception(drawn(), system).row("choice_accuracy").unit == "pair"
+    some = drawn(listeners=9)
+    some = replace(some, listeners=(None, None, *(some.listeners or ())[2:]))
+    row = perception(some, system).row("choice_accuracy")
+    assert row.units == 11
+    assert "2 judgements of unknown listeners counted as listeners of their own" in row.reason
     few = perception(drawn(listeners=3), system).row("choice_accuracy")
     assert few.low is None
     assert few.p_value is None
@@ -332,14 +338,15 @@ def test_intervals_over_listeners_hold_and_the_binomial_one_does_not(count: int)
         units = np.repeat(np.arange(count), rng.integers(5, 80, count))
         hits = rng.random(len(units)) < rng.beta(8, 8, count)[units]
         without = shares_without(hits, units)
-        found = jackknife.interval(float(hits.mean()), without, (0.0, 1.0), "listener")
+        freedom = jackknife.freedom_of(np.bincount(units).astype(float))
+        found = jackknife.interval(float(hits.mean()), without, (0.0, 1.0), "listener", freedom=freedom)
         assert found.low is not None
         assert found.high is not None
         held += found.low <= 0.5 <= found.high
-        p_value = jackknife.p_value(float(hits.mean()), without, (0.0, 1.0), 0.5)
+        p_value = jackknife.p_value(float(hits.mean()), without, (0.0, 1.0), 0.5, freedom=freedom)
         rejected += p_value is not None and p_value < 0.05
-    assert held / 300 >= 0.89
-    assert rejected / 300 <= 0.11
+    assert held / 300 >= 0.91
+    assert rejected / 300 <= 0.09
 
 
 def test_intervals_of_correlations_hold() -> None:

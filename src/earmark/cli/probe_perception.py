@@ -23,8 +23,7 @@ from earmark import vectors
 from earmark.cli import flags, options
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.evaluation.options import Options
-from earmark.probes._sounds import Sounds
-from earmark.probes.perception import LISTENERS, UNITS, Judgements, perception, read_judgements
+from earmark.probes.perception import LISTENERS, UNITS, Judgements, known_sounds, perception, read_judgements
 from earmark.scores import STATUS_MARKS, Row, Scores
 from earmark.tables import MISSING, Column, NumberFormat, Table
 from earmark.tables.numbers import HYPHEN
@@ -181,6 +180,8 @@ def _sources(args: argparse.Namespace, judgements: Judgements) -> dict[str, Any]
         return _run_vectors(args, judgements)
     if not files:
         raise UsageError("Nothing has distances: give --vectors, --distances or --run.")
+    if len(set(files)) < len(files):
+        raise UsageError("The same file was given twice: give each system once.")
     given = options.names(args.system)
     if given and len(given) != len(files):
         raise UsageError(f"There are {len(files)} files and {len(given)} names of systems: give one for each.")
@@ -234,10 +235,7 @@ def _run_vectors(args: argparse.Namespace, judgements: Judgements) -> dict[str, 
         if not chosen:
             raise UsageError(f"{args.folder} has no subset {args.subset!r}; it has {_subset_names(subsets)}.")
     else:
-        chosen = [
-            place for place, ids in subsets.items()
-            if (Sounds(args.folder, tuple(dict.fromkeys(ids))).rows(judgements.sounds) >= 0).any()
-        ]  # fmt: skip
+        chosen = [place for place, ids in subsets.items() if known_sounds(judgements, ids, args.folder)]
         if not chosen:
             raise InputError(
                 f"{args.folder} holds none of the {counted(len(judgements.sounds), 'sound')} of {judgements.source}, "

@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flags.add_flags(group, RunConfig, ("suite", "corpus"))
     flags.add_flags(group, CorpusEntry, ("subset", "label_column"))
     flags.add_flags(group, flags.VectorFiles, ("system",))
-    flags.add_flags(group, RunConfig, ("extractor", "layers", "pool", "pca", "distance", "correct"))
+    flags.add_flags(group, RunConfig, ("speed", "extractor", "layers", "pool", "pca", "distance", "correct"))
     group = parser.add_argument_group("metrics and calibration")
     flags.add_flags(
         group, RunConfig,

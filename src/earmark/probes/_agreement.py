@@ -76,7 +76,8 @@ def _agreement(metric: str, items: Items, listeners: Ints, *, same: bool) -> Cei
     if metric == "agreement_repeats":
         return Ceiling(metric, value, len(shares), reason="nothing says who judged")
     without = np.array([_without(items, listeners, unit, same=same) for unit in np.unique(owners)], np.float64)
-    interval = jackknife.interval(value, without, (0.0, 1.0), "listener")
+    freedom = jackknife.freedom_of(np.unique(owners, return_counts=True)[1].astype(np.float64))
+    interval = jackknife.interval(value, without, (0.0, 1.0), "listener", freedom=freedom)
     return Ceiling(metric, value, len(shares), interval.low, interval.high, interval.units, interval.reason)
 
 

@@ -184,6 +184,10 @@ def _columns_of(table: Any) -> tuple[str, dict[str, Texts]]:
             kinds = ", ".join((*SUFFIXES, ".jsonl"))
             raise InputError(f'{source}: judgements are read from {kinds} files, not from "{source.suffix}".')
         rows, header = read_rows(source)
+        if not any(header):
+            raise InputError(f"{source} is empty; give a header and a line for each judgement.")
+        if len(header) == 1 and "\t" in header[0]:
+            raise InputError(f"{source} separates its columns by tabs: name it .tsv, or save it with commas.")
         _refuse_double(header, str(source))
         cells = [row.cells for row in rows]
         return str(source), {name: [row.get(name) for row in cells] for name in header if name}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -111,7 +112,8 @@ def _ids(ids: Sequence[str] | None, n: int, name: str) -> tuple[str, ...]:
         raise InputError(f"{name or 'The vectors'}: nothing says which sound a row is; give ids, one for each row.")
     names = check_ids(ids, n)
     assert names is not None
-    repeated = next((text for text in set(names) if names.count(text) > 1), None) if len(set(names)) < n else None
-    if repeated is not None:
-        raise InputError(f"{name}: the id {quoted(repeated)} occurs more than once; ids must be unique.")
+    repeated = [text for text, times in Counter(names).items() if times > 1]
+    if repeated:
+        where = name or "The vectors"
+        raise InputError(f"{where}: the id {quoted(repeated[0])} occurs more than once; ids must be unique.")
     return names

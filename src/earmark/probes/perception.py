@@ -18,11 +18,10 @@ VocSim, both versions, and Zandberg et al. 2024: the protocol and its ceilings.
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,24 +33,22 @@ from earmark.errors import UsageError, did_you_mean
 from earmark.evaluation.data import digest_of
 from earmark.evaluation.options import as_names
 from earmark.geometry import spaces
-from earmark.geometry.listed_pairs import gaps, nearer
 from earmark.probes._agreement import Ceiling, ceilings
+from earmark.probes._answers import UNITS, Answer, JudgementSet, answers_of, filters_of, remarks_of, unit_codes, unit_of
 from earmark.probes._choice_statistics import Correlation, correlations, shares_without
-from earmark.probes._items import Condition, fulfilling, majority_of, parse_where
 from earmark.probes._judgements import Judgements, read_judgements
 from earmark.probes._sounds import GIVEN, Sounds, systems_of
 from earmark.progress import tracked
 from earmark.scores import Row, Scores
 from earmark.scores.spelling import refuse_reserved
-from earmark.wording import counted, first_of
+from earmark.wording import counted
 from earmark.workers import thread_count
 
-__all__ = ["Judgements", "perception", "read_judgements"]
+__all__ = ["UNITS", "Judgements", "known_sounds", "perception", "read_judgements"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-UNITS = ("judgement", "listener", "anchor", "pair")
 ACCURACY = {"2afc": "choice_accuracy", "triplets": "triplet_accuracy"}
 LISTENERS = "listeners"
 """The system column of rows that say how far listeners agree with each other."""
@@ -65,12 +62,12 @@ ALL_PAIRS = 5
 """Up to so many systems are compared with each other unless a reference is named."""
 LEAST_APART = 10
 """Judgements of either choice, and in agreement and in contradiction, that the interval of a correlation needs."""
-_FEW_NAMES = 5
 
 
 def perception(
     judgements: Any, source: Any, *, distance: str | Sequence[str] = "cosine", ids: Sequence[str] | None = None,
-    where: str | Sequence[str] = (), min_agreement: float | None = None, min_repeats: int | None = None,
+    columns: Mapping[str, str] | None = None, where: str | Sequence[str] = (), min_agreement: float | None = None,
+    min_repeats: int | None = None,
     majority: bool = False, unit: str | None = None, ceiling: float | Sequence[float] = (),
     reference: str | None = None, compare: bool | None = None, ties: spaces.Ties = "average",
     threads: int | None = None, system: str = "", subset: str = "", suite: str = "", progress: bool = False,
@@ -88,6 +85,7 @@ def perception(
             an id with or without folder and ending.
         distance: One or several of cosine, euclidean, spearman; for vectors.
         ids: The sounds of the rows, where the source does not name them.
+        columns: Options of `read_judgements`, where the judgements are not read yet: {"listener": "bird"}.
         where: Filters, such as "Margin_Type=high" or "Consistency>=0.8 & Cycle=2". Each gives rows of its own, beside
             those of all judgements.
         min_agreement: Also: only items of which at least this share of presentations made the same choice.
@@ -109,16 +107,16 @@ def perception(
     >>> perception("triplets.csv", read_vectors("wavlm.npz"), where="Margin_Type=high").value("triplet_accuracy")
     """
     refuse_reserved(subset, "subset")
-    known = judgements if isinstance(judgements, Judgements) else read_judgements(judgements)
+    known = judgements if isinstance(judgements, Judgements) else read_judgements(judgements, **(columns or {}))
     systems = systems_of(source, system, ids)
     names = as_names(distance, "distance")
     levels = _levels(ceiling)
-    filters = _filters(where, min_agreement, min_repeats)
-    unit = _unit(unit, known, majority)
+    filters = filters_of(where, min_agreement, min_repeats)
+    unit = unit_of(unit, known, majority)
     pairs = _pairs([one.name for one in systems], reference, compare)
-    sets = [_Set.of(known, conditions, majority, unit) for conditions in ((), *filters)]
+    sets = [JudgementSet.of(known, conditions, majority, unit) for conditions in ((), *filters)]
     answers = [
-        _answers(one, name, ties, thread_count(threads), sets)
+        answers_of(one, name, ties, thread_count(threads), sets)
         for one, name in tracked(
             [(one, name) for one in systems for name in one.measures(names)], "distances", "system", progress=progress
         )
@@ -133,46 +131,15 @@ def perception(
         rows += [_ceiling_row(bound, chosen) for bound in bounds]
         rows += _differences([of_system[place] for of_system in answers], chosen, pairs)
     notes = [*known.notes]
-    notes += list(dict.fromkeys(note for of_system in answers for note in _remarks(of_system)))
+    notes += list(dict.fromkeys(note for of_system in answers for note in remarks_of(of_system)))
     if compare is None and reference is None and len(systems) > ALL_PAIRS:
         notes.append(f"{len(systems)} systems were not compared with each other: name a reference to do so")
     return Scores(tuple(replace(row, suite=suite, subset=subset) for row in rows), notes=tuple(notes))
 
 
-# --- what is asked ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Set:
-    """Judgements of one protocol, with the unit of each."""
-
-    judgements: Judgements
-    protocol: str
-    unit: str
-    units: Ints
-    total: int
-    empty: str = ""
-
-    @classmethod
-    def of(cls, known: Judgements, conditions: Sequence[Condition], majority: bool, unit: str) -> _Set:
-        words = " & ".join(map(str, conditions))
-        chosen = known.take(fulfilling(known, conditions)) if conditions else known
-        empty = "" if len(chosen) else f"no judgement fulfils {words}"
-        if majority and len(chosen):
-            chosen = majority_of(chosen)
-        protocol = " ".join(filter(None, [known.kind, "majority" if majority else "", words]))
-        return cls(chosen, protocol, unit, _unit_codes(chosen, unit), len(chosen), empty)
-
-
-def _filters(
-    where: str | Sequence[str], min_agreement: float | None, min_repeats: int | None
-) -> list[tuple[Condition, ...]]:
-    filters = [parse_where(text) for text in ([where] if isinstance(where, str) else where)]
-    if min_agreement is not None and not 0.0 <= min_agreement <= 1.0:
-        raise UsageError(f"min_agreement is a share between 0 and 1, not {min_agreement}.")
-    least = [("agreement", min_agreement), ("repeats", min_repeats)]
-    repeated = tuple(Condition(name, ">=", f"{value:g}") for name, value in least if value is not None)
-    return [*filters, *([repeated] if repeated else [])]
+def known_sounds(judgements: Judgements, ids: Sequence[str], source: str = "") -> int:
+    """How many of the sounds that were judged are among the ids; one that fits several is refused, naming `source`."""
+    return int((Sounds(source, tuple(dict.fromkeys(ids))).rows(judgements.sounds) >= 0).sum())
 
 
 def _levels(ceiling: float | Sequence[float]) -> list[float]:
@@ -181,43 +148,6 @@ def _levels(ceiling: float | Sequence[float]) -> list[float]:
         if not 0.0 < level <= 1.0:
             raise UsageError(f"A ceiling is a share between 0 and 1, such as 0.8, not {level:g}.")
     return [float(level) for level in levels]
-
-
-def _unit(unit: str | None, known: Judgements, majority: bool) -> str:
-    if unit is None:
-        return _recurring(known) if known.listeners is None or majority else "listener"
-    if unit not in UNITS:
-        raise UsageError(f"Unknown unit {unit!r}: choose {', '.join(UNITS)}.{did_you_mean(unit, UNITS)}")
-    if unit == "listener" and known.listeners is None:
-        raise UsageError("The unit listener needs to know who judged: name the column of listeners.")
-    if unit == "listener" and majority:
-        raise UsageError("The majority of several listeners is nobody's judgement: choose another unit.")
-    return unit
-
-
-def _recurring(known: Judgements) -> str:
-    """The unit where nobody says who judged: pairs, else anchors, that several judgements share; else judgements."""
-    usable = known.take(known.usable)
-    for unit in ("pair", "anchor"):
-        count = int(_unit_codes(usable, unit).max(initial=-1)) + 1
-        if jackknife.LEAST_UNITS <= count < len(usable):
-            return unit
-    return "judgement"
-
-
-def _unit_codes(judgements: Judgements, unit: str) -> Ints:
-    """The number of the unit of each judgement; one of which nobody knows the listener is a unit of its own."""
-    if unit == "listener":
-        names = judgements.listeners or ()
-        keys = np.array([f"\x00alone {row}" if name is None else name for row, name in enumerate(names)])
-    elif unit == "anchor":
-        keys = judgements.x
-    elif unit == "pair":
-        low, high = np.minimum(judgements.a, judgements.b), np.maximum(judgements.a, judgements.b)
-        keys = low * (len(judgements.sounds) + 1) + high
-    else:
-        return np.arange(len(judgements))
-    return np.asarray(np.unique(keys, return_inverse=True)[1], np.int64).ravel()
 
 
 def _pairs(names: list[str], reference: str | None, compare: bool | None) -> list[tuple[str, str]]:
@@ -233,103 +163,10 @@ def _pairs(names: list[str], reference: str | None, compare: bool | None) -> lis
     return list(combinations(names, 2))
 
 
-# --- what a system answers --------------------------------------------------------------------------------------------
-
-
-class _Answer(NamedTuple):
-    """A system's answers to the judgements of one set.
-
-    `rows` are the judgements that it can answer, `differences` d(X, A) - d(X, B) of each, `hits` which it agrees with.
-    """
-
-    system: str
-    distance: str
-    rows: Ints
-    differences: Floats
-    hits: NDArray[np.bool_]
-    all_tied: bool
-    reasons: tuple[str, ...]
-    remarks: tuple[str, ...]
-    incomplete: bool
-    digest: str
-    seconds: float
-
-
-def _answers(sounds: Sounds, distance: str, ties: spaces.Ties, threads: int, sets: Sequence[_Set]) -> list[_Answer]:
-    """The answers of one system under one distance to every set of judgements."""
-    names = sets[0].judgements.sounds
-    row_of = np.append(sounds.rows(names), -1)  # the last one for a cell without a name
-    return [_answer(sounds, distance, ties, threads, chosen, row_of) for chosen in sets]
-
-
-def _answer(sounds: Sounds, distance: str, ties: spaces.Ties, threads: int, chosen: _Set, row_of: Ints) -> _Answer:
-    started = time.perf_counter()
-    judgements = chosen.judgements
-    x, a, b = (row_of[places] for places in (judgements.x, judgements.a, judgements.b))
-    present = (x >= 0) & (a >= 0) & (b >= 0)
-    usable = judgements.usable
-    rows = np.flatnonzero(usable & present)
-    asked = int(usable.sum())
-    reasons, remarks = _left_out(sounds, chosen, row_of, usable, len(rows))
-    notes: list[str] = []
-    to_a = to_b = np.empty(0)
-    if len(rows):
-        to_a, to_b, notes = sounds.distances(distance, (x[rows], a[rows], b[rows]), ties=ties, threads=threads)
-        known = np.isfinite(to_a) & np.isfinite(to_b)
-        if not known.all():
-            reasons.append(f"{counted(int((~known).sum()), 'judgement')} left out for a missing distance")
-            rows, to_a, to_b = rows[known], to_a[known], to_b[known]
-    if 2 * len(rows) < asked:
-        remarks.append(
-            f"WARNING: {sounds.name or 'the system'} can answer only {len(rows)} of {asked} judgements of "
-            f"{chosen.protocol}: its values say little about the others"
-        )
-    choices, answers, differences = judgements.choices[rows], nearer(to_a, to_b), gaps(to_a, to_b)
-    tied = int((answers == 0).sum())
-    if tied and tied < len(rows):
-        reasons.append(f"{counted(tied, 'tie')} count{'s' if tied == 1 else ''} as no agreement")
-    return _Answer(
-        sounds.name, distance, rows, differences, answers == choices, tied == len(rows), (*reasons, *notes),
-        tuple(remarks), 2 * len(rows) < asked, digest_of(answers, differences, choices, chosen.units[rows]),
-        time.perf_counter() - started,
-    )  # fmt: skip
-
-
-def _remarks(answers: Sequence[_Answer]) -> Iterator[str]:
-    """What is missing from all judgements, by name; and of which of their parts most is missing."""
-    for place, answer in enumerate(answers):
-        yield from (note for note in answer.remarks if place == 0 or note.startswith("WARNING"))
-
-
-def _left_out(
-    sounds: Sounds, chosen: _Set, row_of: Ints, usable: NDArray[np.bool_], kept: int
-) -> tuple[list[str], list[str]]:
-    """What was left out of a set, for the reason of a row, and by name for the notes."""
-    judgements = chosen.judgements
-    reasons, remarks = [], []
-    undecided = int((judgements.named & (judgements.choices == 0)).sum())
-    if undecided:
-        reasons.append(f"{counted(undecided, 'judgement')} without a choice left out")
-    nameless = int((~judgements.named).sum())
-    if nameless:
-        reasons.append(f"{counted(nameless, 'judgement')} with an empty name left out")
-    asked = int(usable.sum())
-    if kept < asked:
-        named = np.unique(np.stack([judgements.x, judgements.a, judgements.b])[:, usable])
-        missing = [judgements.sounds[place] for place in named if row_of[place] < 0]
-        lost = counted(asked - kept, "judgement")
-        reasons.append(f"{lost} of {asked} left out for {counted(len(missing), 'missing sound')}")
-        remarks.append(
-            f"{sounds.name or 'the system'} lacks {len(missing)} of the {counted(len(named), 'sound')} that were judged"
-            f": {first_of(missing, _FEW_NAMES)}"
-        )
-    return reasons, remarks
-
-
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
-def _rows(answer: _Answer, chosen: _Set, limits: Sequence[tuple[str, float]]) -> Iterator[Row]:
+def _rows(answer: Answer, chosen: JudgementSet, limits: Sequence[tuple[str, float]]) -> Iterator[Row]:
     """Agreement and correlations of one system."""
     metric = ACCURACY[chosen.judgements.kind]
     cells = _cells(answer, chosen)
@@ -355,21 +192,25 @@ def _rows(answer: _Answer, chosen: _Set, limits: Sequence[tuple[str, float]]) ->
     if nothing:
         yield from (Row(metric=name, status="not_applicable", reason=nothing, **cells) for name in names)
         return
-    units = np.unique(chosen.units[answer.rows], return_inverse=True)[1].ravel()
-    for name, found in zip(names, correlations(answer.differences, choices, np.asarray(units)), strict=True):
+    units, freedom = _units(answer.rows, chosen)
+    for name, found in zip(names, correlations(answer.differences, choices, units), strict=True):
         ends = -found.most, found.most
-        interval = _correlation_interval(answer, choices, found, chosen.unit)
+        interval = _correlation_interval(answer, choices, found, chosen.unit, freedom)
+        p_value = jackknife.p_value(found.value, found.without, ends, 0.0, freedom=freedom)
+        p_value = None if interval.low is None else p_value
         sign = f"{SIGN}; a perfect system has -{found.most:.3f}"
         yield Row(
             metric=name, value=found.value, low=interval.low, high=interval.high, baseline=0.0, lift=found.value,
-            p_value=None if interval.low is None else jackknife.p_value(found.value, found.without, ends, 0.0),
+            p_value=p_value,
             status="incomplete" if answer.incomplete else "ok",
             reason="; ".join(filter(None, [sign, *answer.reasons, interval.reason])),
             **_of_unit(chosen, interval, "jackknife"), **cells,
         )  # fmt: skip
 
 
-def _correlation_interval(answer: _Answer, choices: Ints, found: Correlation, unit: str) -> jackknife.Interval:
+def _correlation_interval(
+    answer: Answer, choices: Ints, found: Correlation, unit: str, freedom: float
+) -> jackknife.Interval:
     """The jackknife interval, where enough judgements stand on either side for it to hold."""
     for few, words in (
         (min((choices > 0).sum(), (choices < 0).sum()), "fewer than {} judgements chose one of the two sides"),
@@ -377,10 +218,10 @@ def _correlation_interval(answer: _Answer, choices: Ints, found: Correlation, un
     ):
         if few < LEAST_APART:
             return jackknife.Interval(None, None, 0, f"no interval: {words.format(LEAST_APART)}")
-    return jackknife.interval(found.value, found.without, (-found.most, found.most), unit)
+    return jackknife.interval(found.value, found.without, (-found.most, found.most), unit, freedom=freedom)
 
 
-def _nothing(answer: _Answer, chosen: _Set) -> str:
+def _nothing(answer: Answer, chosen: JudgementSet) -> str:
     """Why nothing can be measured; empty where something can."""
     if not len(answer.rows):
         return chosen.empty or "; ".join(answer.reasons) or "there is no judgement"
@@ -389,34 +230,38 @@ def _nothing(answer: _Answer, chosen: _Set) -> str:
     return ""
 
 
-def _spread(answer: _Answer, chosen: _Set, value: float) -> tuple[jackknife.Interval, float | None]:
+def _spread(answer: Answer, chosen: JudgementSet, value: float) -> tuple[jackknife.Interval, float | None]:
     """Interval and p-value of the agreement, by the unit that varies."""
     n = len(answer.hits)
     if chosen.unit == "judgement":
         hits = int(answer.hits.sum())
         return jackknife.Interval(*exact_interval(hits, n), n), against_half(hits, n)
-    without = _without(answer, chosen)
-    interval = jackknife.interval(value, without, (0.0, 1.0), chosen.unit)
-    return interval, jackknife.p_value(value, without, (0.0, 1.0), 0.5)
+    units, freedom = _units(answer.rows, chosen)
+    without = shares_without(answer.hits, units)
+    interval = jackknife.interval(value, without, (0.0, 1.0), chosen.unit, freedom=freedom)
+    return interval, jackknife.p_value(value, without, (0.0, 1.0), 0.5, freedom=freedom)
 
 
-def _without(answer: _Answer, chosen: _Set) -> Floats:
-    units = np.unique(chosen.units[answer.rows], return_inverse=True)[1].ravel()
-    return shares_without(answer.hits, np.asarray(units))
+def _units(rows: Ints, chosen: JudgementSet) -> tuple[Ints, float]:
+    """The unit of each judgement, numbered from 0, and the degrees of freedom of so many judgements in each."""
+    units = np.asarray(np.unique(chosen.units[rows], return_inverse=True)[1], np.int64).ravel()
+    return units, jackknife.freedom_of(np.bincount(units).astype(np.float64))
 
 
-def _of_unit(chosen: _Set, interval: jackknife.Interval | jackknife.Difference, kind: str = "") -> dict[str, Any]:
+def _of_unit(
+    chosen: JudgementSet, interval: jackknife.Interval | jackknife.Difference, kind: str = ""
+) -> dict[str, Any]:
     if interval.low is None:
         return {}
     kind = kind or ("binomial" if chosen.unit == "judgement" else "jackknife")
     return {"interval": kind, "unit": chosen.unit, "units": interval.units}
 
 
-def _shared(answer: _Answer, chosen: _Set) -> list[str]:
+def _shared(answer: Answer, chosen: JudgementSet) -> list[str]:
     """A remark where judgements are taken for independent although they are about the same pairs."""
     if chosen.unit != "judgement":
         return []
-    pairs = len(np.unique(_unit_codes(chosen.judgements, "pair")[answer.rows]))
+    pairs = len(np.unique(unit_codes(chosen.judgements, "pair")[answer.rows]))
     return [f"judgements taken as independent, though they share {counted(pairs, 'pair')}"] * (pairs < len(answer.rows))
 
 
@@ -424,7 +269,7 @@ def _above(value: float, limits: Sequence[tuple[str, float]]) -> list[str]:
     return [f"above {what}, {100 * limit:.1f} %" for what, limit in limits if value > limit + jackknife.EQUAL]
 
 
-def _ceiling_row(bound: Ceiling, chosen: _Set) -> Row:
+def _ceiling_row(bound: Ceiling, chosen: JudgementSet) -> Row:
     reason = bound.reason
     if bound.value is not None and "agreement" in chosen.protocol:
         reason = "; ".join(filter(None, ["the items were selected by this very agreement", reason]))
@@ -439,7 +284,7 @@ def _ceiling_row(bound: Ceiling, chosen: _Set) -> Row:
     )  # fmt: skip
 
 
-def _cells(answer: _Answer, chosen: _Set) -> dict[str, Any]:
+def _cells(answer: Answer, chosen: JudgementSet) -> dict[str, Any]:
     settings = f"{answer.digest} {chosen.protocol} {answer.distance} {chosen.unit}"
     return {
         "system": answer.system, "distance": answer.distance, "protocol": chosen.protocol, "n": len(answer.rows),
@@ -450,7 +295,7 @@ def _cells(answer: _Answer, chosen: _Set) -> dict[str, Any]:
 # --- one system against another ---------------------------------------------------------------------------------------
 
 
-def _differences(answers: Sequence[_Answer], chosen: _Set, pairs: Sequence[tuple[str, str]]) -> Iterator[Row]:
+def _differences(answers: Sequence[Answer], chosen: JudgementSet, pairs: Sequence[tuple[str, str]]) -> Iterator[Row]:
     """One system minus another on the judgements that both can answer.
 
     Under one distance; distances that were given are compared with every one.
@@ -470,11 +315,11 @@ def _differences(answers: Sequence[_Answer], chosen: _Set, pairs: Sequence[tuple
         yield _difference(one, other, chosen, counts[_both(one, other)])
 
 
-def _both(one: _Answer, other: _Answer) -> str:
+def _both(one: Answer, other: Answer) -> str:
     return one.distance if one.distance == other.distance else f"{one.distance} - {other.distance}"
 
 
-def _difference(one: _Answer, other: _Answer, chosen: _Set, comparisons: int) -> Row:
+def _difference(one: Answer, other: Answer, chosen: JudgementSet, comparisons: int) -> Row:
     rows, first, second = np.intersect1d(one.rows, other.rows, assume_unique=True, return_indices=True)
     inputs = hashlib.sha256(f"{one.digest} {other.digest} {chosen.unit} {comparisons}".encode()).hexdigest()
     cells: dict[str, Any] = {
@@ -490,10 +335,10 @@ def _difference(one: _Answer, other: _Answer, chosen: _Set, comparisons: int) ->
     if chosen.unit == "judgement":
         outcome = paired_difference(int((a & ~b).sum()), int((b & ~a).sum()), len(rows), comparisons=comparisons)
     else:
-        units = np.asarray(np.unique(chosen.units[rows], return_inverse=True)[1], np.int64).ravel()
+        units, freedom = _units(rows, chosen)
         outcome = jackknife.difference(
             float(a.mean()), float(b.mean()), shares_without(a, units), shares_without(b, units), (0.0, 1.0),
-            unit=chosen.unit, comparisons=comparisons,
+            unit=chosen.unit, comparisons=comparisons, freedom=freedom,
         )  # fmt: skip
     shared = "" if len(rows) == max(len(one.rows), len(other.rows)) else "on the judgements that both can answer"
     made = _of_unit(chosen, outcome)
@@ -506,5 +351,5 @@ def _difference(one: _Answer, other: _Answer, chosen: _Set, comparisons: int) ->
     )  # fmt: skip
 
 
-def _reason_of_incomplete(one: _Answer, other: _Answer) -> list[str]:
+def _reason_of_incomplete(one: Answer, other: Answer) -> list[str]:
     return [f"{of.system} lacks most of the sounds" for of in (one, other) if of.incomplete]

@@ -29,13 +29,15 @@ PROBE = Stage(
     1,
     libraries=("numpy", "scipy", "scikit-learn"),
     modules=(
+        "calibrate/binomial.py",
+        "calibrate/jackknife.py",
         "geometry/**/*.py",
         "representations/_probe.py",
         *(
             f"probes/{name}.py"
             for name in (
-                "_accuracy", "_agreement", "_choice_statistics", "_classifiers", "_items", "_judgements", "_logistic",
-                "_precision", "_sounds", "_strengths", "classify", "folds", "linear", "perception",
+                "_accuracy", "_agreement", "_answers", "_choice_statistics", "_classifiers", "_items", "_judgements",
+                "_logistic", "_precision", "_sounds", "_strengths", "classify", "folds", "linear", "perception",
             )
         ),
     ),
