@@ -50,15 +50,18 @@ def triplets(tmp_path: Path, manifest: Path) -> Path:
     return target
 
 
+def probed(corpus: Path, place: Path, *probes: str, steps: str = "prepare,embed,evaluate,probe") -> dict[str, Any]:
+    return sounds.config(corpus, place, probes=list(probes), steps=steps)
+
+
 def counts(result: Any) -> tuple[float, float]:
     found = result.counts["probe"]
     return found["computed"], found["cached"]
 
 
 def test_probes_are_measured_once_and_stand_in_table_and_report(manifest: Path, triplets: Path, tmp_path: Path) -> None:
-    config = sounds.config(
-        manifest, tmp_path, probes=["linear", "classify?classifiers=knn:k=3", f"perception:{triplets}"]
-    )
+    steps = "prepare,embed,evaluate,probe,report"
+    config = probed(manifest, tmp_path, "linear", "classify?classifiers=knn:k=3", f"perception:{triplets}", steps=steps)
     first = run(config)
     assert counts(first) == (3, 0)
     rows = {(row.protocol, row.metric): row for row in first.scores if row.probed and row.status == "ok"}
@@ -78,7 +81,7 @@ def test_probes_are_measured_once_and_stand_in_table_and_report(manifest: Path, 
 
 
 def test_what_a_probe_depends_on_is_measured_anew(manifest: Path, tmp_path: Path) -> None:
-    config = {**sounds.config(manifest, tmp_path, probes=["linear"]), "steps": ["prepare", "embed", "probe"]}
+    config = probed(manifest, tmp_path, "linear", steps="prepare,embed,probe")
     assert counts(run(config)) == (1, 0)
     manifest.write_text(manifest.read_text().replace(",1\n", ",9\n"))  # another name of a fold
     changed = run(config)
@@ -88,7 +91,7 @@ def test_what_a_probe_depends_on_is_measured_anew(manifest: Path, tmp_path: Path
 
 
 def test_a_plan_counts_probes(manifest: Path, tmp_path: Path) -> None:
-    steps, _ = plan(sounds.config(manifest, tmp_path, probes=["linear", "classify?classifiers=knn:k=3"]))
+    steps, _ = plan(probed(manifest, tmp_path, "linear", "classify?classifiers=knn:k=3"))
     (step,) = [step for step in steps if step.step == "probe"]
     assert (step.todo, step.total) == (2, 2)
 
@@ -99,7 +102,7 @@ def test_a_probe_that_cannot_be_had_is_a_row_with_a_reason(manifest: Path, tmp_p
     manifest.write_text(
         "\n".join([lines[0], *(line.rpartition(",g")[0] + f",same,{n % 3}" for n, line in enumerate(lines[1:]))])
     )
-    result = run(sounds.config(manifest, tmp_path, probes=["linear"]))
+    result = run(probed(manifest, tmp_path, "linear"))
     (row,) = [row for row in result.scores if row.metric == "accuracy"]
     assert (row.status, row.value) == ("not_applicable", None)
     assert "trained on and tested on" in row.reason
