@@ -225,7 +225,7 @@ def test_directions_that_differ(tmp_path: Path) -> None:
 def test_the_diagonal() -> None:
     own = D + 0.1 * np.eye(N)
     found = given_distances(own)
-    assert "7 items of 7 not at distance 0 from itself" in found.notes[0]
+    assert "7 of 7 items are not at distance 0 from themselves" in found.notes[0]
     same(found)
     same(given_distances(np.where(np.eye(N, dtype=bool), np.nan, D)))
     with pytest.raises(InputError, match=r"7 of 7 items have their largest value with themselves.*give 1 - similarity"):
