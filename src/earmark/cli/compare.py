@@ -116,7 +116,8 @@ def _compare_files(args: argparse.Namespace, given: list[str]) -> Scores:
         progress=not args.quiet, distance_name=args.distance_name or GIVEN, **flags.given(args, Options),
     )  # fmt: skip
     options.tell_columns(args, *joined.values())
-    return replace(scores, notes=()) if given else scores  # those of the distances were told with their files
+    told = {note for of in joined.values() for note in of.notes}
+    return replace(scores, notes=tuple(note for note in scores.notes if note not in told))
 
 
 def _split(args: argparse.Namespace, given: list[str]) -> tuple[list[str], str | None]:

@@ -7,7 +7,7 @@ description has the one of the option of `earmark evaluate` with its name: one n
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field
@@ -108,14 +108,20 @@ def add_distances(parser: argparse.ArgumentParser, **texts: str) -> None:
     add_flags(group, DistanceFiles, DistanceFiles.model_fields, texts)
 
 
-def settle_distances(args: argparse.Namespace, *, beside_vectors: bool = False) -> list[str]:
-    """The files of distances that were given; `--distances cosine,euclidean` is another spelling of --distance."""
+def settle_distances(
+    args: argparse.Namespace, *, beside_vectors: bool = False,
+    of_files: Sequence[str] = ("ids", "pair_columns", "symmetrise", "distance_name"),
+) -> list[str]:  # fmt: skip
+    """The files of distances that were given; `--distances cosine,euclidean` is another spelling of --distance.
+
+    `of_files` names the flags that say something of such files alone, and are refused without one.
+    """
     files: list[str] = args.distances or []
     if files and all(word in DISTANCES for word in files):
         if args.distance is not None and args.distance != files:
             raise UsageError("--distance and --distances name different distances: give one of them.")
         args.distance, files = files, []
-    for name in ("ids", "pair_columns", "symmetrise", "distance_name"):
+    for name in of_files:
         if not files and getattr(args, name):
             raise UsageError(f"--{name.replace('_', '-')} is for distances computed elsewhere: give --distances FILE.")
     if beside_vectors:
@@ -127,11 +133,11 @@ def settle_distances(args: argparse.Namespace, *, beside_vectors: bool = False) 
     return files
 
 
-def read_given(args: argparse.Namespace, file: str) -> Distances:
-    """One of the files of --distances."""
+def read_given(args: argparse.Namespace, file: str, *, complete: bool = True) -> Distances:
+    """One of the files of --distances; whether a table of pairs must hold every pair."""
     return read_distances(
         file, ids=args.ids, key=args.key, columns=args.pair_columns or None, symmetrise=args.symmetrise,
-        progress=not args.quiet,
+        complete=complete, progress=not args.quiet,
     )  # fmt: skip
 
 

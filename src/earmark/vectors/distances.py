@@ -221,7 +221,7 @@ def read_distances(
         else:
             if key is not None:
                 raise UsageError(f"{source} is a table; a key chooses an array of an .npz file.")
-            table = _distance_tables.read_table(source, chosen)
+            table = _distance_tables.read_table(source, chosen, progress=progress)
             if isinstance(table, _distance_tables.PairList):
                 names = None if wanted is None else _unique(wanted, len(wanted), source)
                 pairs = condense(table, names, symmetrise, str(source), complete=complete)
