@@ -288,7 +288,7 @@ def _write_tables(scores: Scores, path: Path) -> dict[str, str]:
         rows = scores.select(subset=subset)
         measured, probes = (Scores(tuple(row for row in rows if row.probed == probed)) for probed in (False, True))
         stem = folder.file_stem(subset) or "scores"
-        texts = {}
+        texts: dict[str, str] = {}
         if measured.rows:
             texts |= {f"{stem}.md": to_markdown(measured), f"{stem}.tex": to_latex(measured)}
         if probes.rows:
