@@ -13,6 +13,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{ending}"
 
 
+def counted_units(number: int, unit: str) -> str:
+    """Units by their number: `8 listeners`; of two kinds by the fewer: `listeners and pairs (at least 8 each)`."""
+    kinds = unit.split("+")
+    if len(kinds) == 1:
+        return counted(number, unit)
+    return f"{listed(f'{kind}s' for kind in kinds)} (at least {number} each)"
+
+
 def listed(names: Iterable[str]) -> str:
     """Names as a sentence has them: `a, b and c`."""
     items = list(names)

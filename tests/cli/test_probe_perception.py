@@ -61,7 +61,8 @@ def test_a_table_for_people_and_rows_in_a_file(command: Command, files: dict[str
     )  # fmt: skip
     assert code == 0, err
     assert "choices.csv: 150 judgements (2afc); x: probe; a: left; b: right; choice: decision; listener: bird" in err
-    for words in ("of 80 %", "below 0 agrees with the listeners", "good - poor", "jackknife over 6 listeners",
+    for words in ("of 80 %", "below 0 agrees with the listeners", "good - poor",
+                  "jackknife over listeners and pairs (at least 6 each)",
                   "6 judgements without a choice left out", "2afc session=1", "two listeners agree"):  # fmt: skip
         assert words in shown
     scores = load_scores(out)

@@ -1,4 +1,4 @@
-"""Embeddings whose answers are known: vectors whose distances have any wanted order."""
+"""Judgements drawn at random, and embeddings whose answers are known: distances in any wanted order."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from graphlib import TopologicalSorter
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.probes.perception import Judgements
+from earmark.probes.perception import Judgements, read_judgements
+from earmark.vectors import Vectors
 
 Floats = NDArray[np.float64]
+IDS = tuple(f"calls/s{n:02d}.wav" for n in range(14))
 
 
 def ordered_pairs(judgements: Judgements, rows: Iterable[int]) -> dict[tuple[int, int], int]:
@@ -41,3 +43,20 @@ def embedding(ranks: dict[tuple[int, int], int], n: int) -> Floats:
     largest = float(similarity.sum(axis=1).max())  # no eigenvalue is larger
     vectors: Floats = np.linalg.cholesky(np.eye(n) + 0.5 / largest * similarity)
     return vectors
+
+
+def drawn(n: int = 120, seed: int = 0, listeners: int = 0, **cells: list[str]) -> Judgements:
+    """Random choices between two of 14 sounds, named without folder and ending."""
+    rng = np.random.default_rng(seed)
+    sounds = [rng.choice(14, 3, replace=False) for _ in range(n)]
+    table: dict[str, list[str]] = {
+        "x": [f"s{x:02d}" for x, _, _ in sounds], "a": [f"s{a:02d}" for _, a, _ in sounds],
+        "b": [f"s{b:02d}" for _, _, b in sounds], "choice": rng.choice(["A", "B"], n).tolist(), **cells,
+    }  # fmt: skip
+    if listeners:
+        table["listener"] = [f"L{n}" for n in rng.integers(listeners, size=n)]
+    return read_judgements(table)
+
+
+def sound_vectors(seed: int = 1, n: int = 14) -> Vectors:
+    return Vectors(IDS[:n], np.random.default_rng(seed).normal(size=(n, 6)))

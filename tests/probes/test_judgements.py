@@ -134,6 +134,15 @@ def test_one_sound_under_two_spellings_is_one_sound() -> None:
     assert read.notes == ("2 sounds named with and without an ending: taken for the same",)
 
 
+def test_only_endings_of_files_are_left_out_of_names() -> None:
+    table = {"anchor": ["s1", "s1.noisy"], "positive": ["s1.clean", "q.v2"], "negative": ["q", "r"]}
+    read = read_judgements(table)
+    assert len(read.sounds) == 6
+    assert not read.notes
+    with pytest.raises(InputError, match="neither A nor B nor the name"):
+        read_judgements({"x": ["p"], "a": ["s1.clean"], "b": ["t"], "choice": ["s1.noisy"]})
+
+
 # --- items and filters ------------------------------------------------------------------------------------------------
 
 

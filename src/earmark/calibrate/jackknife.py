@@ -59,16 +59,18 @@ class Difference:
 
 
 def interval(
-    value: float, without: Floats, ends: tuple[float, float], unit: str = "clip", *, freedom: float | None = None
-) -> Interval:
+    value: float, without: Floats, ends: tuple[float, float], unit: str = "clip", *, freedom: float | None = None,
+    error: float | None = None,
+) -> Interval:  # fmt: skip
     """The interval of a metric with range `ends` from its values without each unit.
 
-    `freedom` are the degrees of freedom of the standard error, where units weigh differently; None is U - 1.
+    `freedom` are the degrees of freedom of the standard error, where units weigh differently; None is U - 1. `error` is
+    a standard error that rests on more than these units; None is that of leaving them out.
     """
-    reason = _refusal(without, unit)
+    reason = refusal(without, unit)
     if reason:
         return Interval(None, None, len(without), reason)
-    error = standard_error(without)
+    error = standard_error(without) if error is None else error
     if error == 0.0 and not _at_end(value, ends):
         return Interval(None, None, len(without), f"no interval: no {unit} changes the value")
     low, high = _bounds(value, error, len(without), ends, _quantile(freedom or len(without) - 1, 1))
@@ -77,7 +79,7 @@ def interval(
 
 def difference(
     a: float, b: float, without_a: Floats, without_b: Floats, ends: tuple[float, float],
-    *, unit: str = "clip", comparisons: int = 1, freedom: float | None = None,
+    *, unit: str = "clip", comparisons: int = 1, freedom: float | None = None, error: float | None = None,
 ) -> Difference:  # fmt: skip
     """`a` minus `b`, two systems on the same clips, with interval and p-value corrected for `comparisons`.
 
@@ -86,11 +88,11 @@ def difference(
     """
     value, without = a - b, without_a - without_b
     units = len(without)
-    reason = _refusal(without, unit)
+    reason = refusal(without, unit)
     if reason:
         return Difference(value, None, None, None, units, reason)
     width = ends[1] - ends[0]
-    error = standard_error(without)
+    error = standard_error(without) if error is None else error
     if error == 0.0 and abs(value) <= EQUAL:
         # Two systems at the same end of a range agree in every deletion and may differ elsewhere: that is no interval.
         return Difference(0.0, None, None, 1.0, units, f"no interval: the difference is 0 whichever {unit} is left out")
@@ -105,14 +107,17 @@ def difference(
 
 
 def p_value(
-    value: float, without: Floats, ends: tuple[float, float], expected: float, *, freedom: float | None = None
-) -> float | None:
+    value: float, without: Floats, ends: tuple[float, float], expected: float, *, freedom: float | None = None,
+    error: float | None = None,
+) -> float | None:  # fmt: skip
     """The two-sided p-value of a metric whose value would be `expected`; None where there is no interval.
 
     Read off the curve of `interval`: the interval excludes `expected` exactly when p < 0.05.
     """
-    units, error = len(without), standard_error(without) if len(without) else 0.0
-    if _refusal(without, "unit") or (error == 0.0 and not _at_end(value, ends)):
+    if refusal(without, "unit"):
+        return None
+    units, error = len(without), standard_error(without) if error is None else error
+    if error == 0.0 and not _at_end(value, ends):
         return None
     draws = _draws(value, error, units, ends)
     if draws is None:
@@ -132,7 +137,8 @@ def standard_error(without: Floats) -> float:
     return float(np.sqrt((units - 1) / units * np.square(without - without.mean()).sum()))
 
 
-def _refusal(without: Floats, unit: str) -> str:
+def refusal(without: Floats, unit: str) -> str:
+    """Why there is no interval from the values without each unit; empty where there is."""
     if len(without) < LEAST_UNITS:
         return too_few(len(without), unit)
     lost = int((~np.isfinite(without)).sum())

@@ -2,7 +2,7 @@
 
 JUDGEMENTS: a .csv, .tsv, .jsonl or .parquet table with a line for each judgement. 2AFC has columns X, A, B and the
 choice (is A or B more like X?), triplets have anchor, positive and negative. Columns are known by common names; flags
-name others. Names of sounds fit the ids of vectors, of a run or of a matrix, with or without folder and ending.
+name others. Names of sounds fit the ids of vectors, of a run or of a matrix where one leaves out folders or the ending.
 
 A choice is agreed with when the chosen sound is the nearer one, a triplet when the positive is nearer than the
 negative; a tie agrees with nobody. Rank correlations are those of d(X,A) - d(X,B) with the choice (+1 for A, -1 for
@@ -28,7 +28,7 @@ from earmark.scores import STATUS_MARKS, Row, Scores
 from earmark.tables import MISSING, Column, NumberFormat, Table
 from earmark.tables.numbers import HYPHEN
 from earmark.vectors.distances import read_ids
-from earmark.wording import counted, listed
+from earmark.wording import counted, counted_units, listed
 
 EXAMPLES = """examples:
   earmark probe perception triplets.csv --vectors wavlm.npz --where Margin_Type=high --ceiling 0.8,0.9
@@ -105,8 +105,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("intervals, ceilings and comparisons")
     group.add_argument(
         "--unit", choices=UNITS, default=None,
-        help="what varies: judgement (exact binomial), listener, anchor (X) or pair (A, B) (jackknife); default: "
-        "listener where known, else what several judgements share",
+        help="what varies: judgement (exact binomial), listener, anchor (X), pair (A, B), or two of them at once "
+        "(jackknife); default: listeners where known, together with the pairs, or anchors, that several of them "
+        "judged; else pairs, or anchors, that several judgements share",
     )  # fmt: skip
     options.add(
         group,
@@ -341,7 +342,8 @@ def _units(rows: Sequence[Row]) -> str:
         if row.interval and row.metric.endswith("_accuracy"):
             kinds.setdefault((row.interval, row.unit, row.units or 0), []).append(row.protocol)
     parts = [
-        f"{kind} over {counted(units, unit)}" + (f" ({listed(dict.fromkeys(protocols))})" if len(kinds) > 1 else "")
+        f"{kind} over {counted_units(units, unit)}"
+        + (f" ({listed(dict.fromkeys(protocols))})" if len(kinds) > 1 else "")
         for (kind, unit, units), protocols in kinds.items()
     ]
     return f"intervals: {'; '.join(parts)}; p: two-sided, against 50 %" if parts else ""

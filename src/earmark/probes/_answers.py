@@ -10,20 +10,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.calibrate import jackknife
-from earmark.errors import UsageError, did_you_mean
+from earmark.errors import UsageError
 from earmark.evaluation.data import digest_of
 from earmark.geometry import spaces
 from earmark.geometry.listed_pairs import gaps, nearer
 from earmark.probes._items import Condition, fulfilling, majority_of, parse_where
 from earmark.probes._judgements import Judgements
 from earmark.probes._sounds import Sounds
+from earmark.probes._units import Units, kinds_of, unit_codes, with_listener
 from earmark.wording import counted, first_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-UNITS = ("judgement", "listener", "anchor", "pair")
 _FEW_NAMES = 5
 
 
@@ -34,19 +33,33 @@ class JudgementSet:
     judgements: Judgements
     protocol: str
     unit: str
-    units: Ints
-    total: int
+    codes: tuple[Ints, ...]
+    scope: str = ""
+    unknown: int = 0
     empty: str = ""
 
     @classmethod
-    def of(cls, known: Judgements, conditions: Sequence[Condition], majority: bool, unit: str) -> JudgementSet:
+    def of(
+        cls, known: Judgements, conditions: Sequence[Condition], majority: bool, unit: str, scope: str = ""
+    ) -> JudgementSet:
+        """The judgements that fulfil the conditions; of known listeners alone, where these are the unit."""
         words = " & ".join(map(str, conditions))
         chosen = known.take(fulfilling(known, conditions)) if conditions else known
         empty = "" if len(chosen) else f"no judgement fulfils {words}"
+        unknown = 0
+        if "listener" in kinds_of(unit):
+            there = with_listener(chosen)
+            unknown, chosen = int((chosen.usable & ~there).sum()), chosen.take(there)
+            empty = empty or ("" if len(chosen) else "nobody knows who judged")
         if majority and len(chosen):
             chosen = majority_of(chosen)
         protocol = " ".join(filter(None, [known.kind, "majority" if majority else "", words]))
-        return cls(chosen, protocol, unit, unit_codes(chosen, unit), len(chosen), empty)
+        codes = tuple(unit_codes(chosen, kind) for kind in kinds_of(unit))
+        return cls(chosen, protocol, unit, codes, scope, unknown, empty)
+
+    def units(self, rows: Ints) -> Units:
+        """The units of some of the judgements."""
+        return Units.of(kinds_of(self.unit), [codes[rows] for codes in self.codes])
 
 
 def filters_of(
@@ -58,43 +71,6 @@ def filters_of(
     least = [("agreement", min_agreement), ("repeats", min_repeats)]
     repeated = tuple(Condition(name, ">=", f"{value:g}") for name, value in least if value is not None)
     return [*filters, *([repeated] if repeated else [])]
-
-
-def unit_of(unit: str | None, known: Judgements, majority: bool) -> str:
-    if unit is None:
-        return _recurring(known) if known.listeners is None or majority else "listener"
-    if unit not in UNITS:
-        raise UsageError(f"Unknown unit {unit!r}: choose {', '.join(UNITS)}.{did_you_mean(unit, UNITS)}")
-    if unit == "listener" and known.listeners is None:
-        raise UsageError("The unit listener needs to know who judged: name the column of listeners.")
-    if unit == "listener" and majority:
-        raise UsageError("The majority of several listeners is nobody's judgement: choose another unit.")
-    return unit
-
-
-def _recurring(known: Judgements) -> str:
-    """The unit where nobody says who judged: pairs, else anchors, that several judgements share; else judgements."""
-    usable = known.take(known.usable)
-    for unit in ("pair", "anchor"):
-        count = int(unit_codes(usable, unit).max(initial=-1)) + 1
-        if jackknife.LEAST_UNITS <= count < len(usable):
-            return unit
-    return "judgement"
-
-
-def unit_codes(judgements: Judgements, unit: str) -> Ints:
-    """The number of the unit of each judgement; one of which nobody knows the listener is a unit of its own."""
-    if unit == "listener":
-        names = judgements.listeners or ()
-        keys = np.array([f"\x00alone {row}" if name is None else name for row, name in enumerate(names)])
-    elif unit == "anchor":
-        keys = judgements.x
-    elif unit == "pair":
-        low, high = np.minimum(judgements.a, judgements.b), np.maximum(judgements.a, judgements.b)
-        keys = low * (len(judgements.sounds) + 1) + high
-    else:
-        return np.arange(len(judgements))
-    return np.asarray(np.unique(keys, return_inverse=True)[1], np.int64).ravel()
 
 
 # --- what a system answers --------------------------------------------------------------------------------------------
@@ -125,7 +101,21 @@ def answers_of(
     """The answers of one system under one distance to every set of judgements."""
     names = sets[0].judgements.sounds
     row_of = np.append(sounds.rows(names), -1)  # the last one for a cell without a name
-    return [_answer(sounds, distance, ties, threads, chosen, row_of) for chosen in sets]
+    answers = [_answer(sounds, distance, ties, threads, chosen, row_of) for chosen in sets]
+    answers[0] = answers[0]._replace(remarks=(*answers[0].remarks, *_named_twice(sounds, names, row_of)))
+    return answers
+
+
+def _named_twice(sounds: Sounds, names: Sequence[str], row_of: Ints) -> list[str]:
+    """A remark where two names that were judged are those of one row."""
+    found: dict[int, list[str]] = {}
+    for name, row in zip(names, row_of, strict=False):
+        found.setdefault(int(row), []).append(name)
+    double = [f"{' and '.join(of)} are both {sounds.ids[row]}" for row, of in found.items() if row >= 0 and len(of) > 1]
+    if not double:
+        return []
+    of_system = sounds.name or "the system"
+    return [f"{of_system}: {counted(len(double), 'sound')} judged under several names: {first_of(double, _FEW_NAMES)}"]
 
 
 def _answer(
@@ -136,9 +126,10 @@ def _answer(
     x, a, b = (row_of[places] for places in (judgements.x, judgements.a, judgements.b))
     present = (x >= 0) & (a >= 0) & (b >= 0)
     usable = judgements.usable
-    rows = np.flatnonzero(usable & present)
+    itself = present & ((x == a) | (x == b) | (a == b))  # two names may be those of one row
+    rows = np.flatnonzero(usable & present & ~itself)
     asked = int(usable.sum())
-    reasons, remarks = _left_out(sounds, chosen, row_of, usable, len(rows))
+    reasons, remarks = _left_out(sounds, chosen, row_of, usable & ~present, judgements.with_itself | itself)
     notes: list[str] = []
     to_a = to_b = np.empty(0)
     if len(rows):
@@ -158,7 +149,7 @@ def _answer(
         reasons.append(f"{counted(tied, 'tie')} count{'s' if tied == 1 else ''} as no agreement")
     return Answer(
         sounds.name, distance, rows, differences, answers == choices, tied == len(rows), (*reasons, *notes),
-        tuple(remarks), 2 * len(rows) < asked, digest_of(answers, differences, choices, chosen.units[rows]),
+        tuple(remarks), 2 * len(rows) < asked, digest_of(answers, differences, choices, *chosen.units(rows).codes),
         time.perf_counter() - started,
     )  # fmt: skip
 
@@ -170,26 +161,29 @@ def remarks_of(answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def _left_out(
-    sounds: Sounds, chosen: JudgementSet, row_of: Ints, usable: NDArray[np.bool_], kept: int
+    sounds: Sounds, chosen: JudgementSet, row_of: Ints, lost: NDArray[np.bool_], itself: NDArray[np.bool_]
 ) -> tuple[list[str], list[str]]:
     """What was left out of a set, for the reason of a row, and by name for the notes."""
     judgements = chosen.judgements
     reasons, remarks = [], []
-    undecided = int((judgements.named & (judgements.choices == 0)).sum())
+    if chosen.unknown:
+        reasons.append(f"{counted(chosen.unknown, 'judgement')} of unknown listeners left out")
+    undecided = int((judgements.named & (judgements.choices == 0) & ~itself).sum())
     if undecided:
         reasons.append(f"{counted(undecided, 'judgement')} without a choice left out")
     nameless = int((~judgements.named).sum())
     if nameless:
         reasons.append(f"{counted(nameless, 'judgement')} with an empty name left out")
-    asked = int(usable.sum())
-    unknown = sum(name is None for name in judgements.listeners or ()) if chosen.unit == "listener" else 0
-    if unknown:
-        reasons.append(f"{counted(unknown, 'judgement')} of unknown listeners counted as listeners of their own")
-    if kept < asked:
-        named = np.unique(np.stack([judgements.x, judgements.a, judgements.b])[:, usable])
+    alike = int(itself.sum())
+    if alike:
+        compare = "compares" if alike == 1 else "compare"
+        reasons.append(f"{counted(alike, 'judgement')} left out that {compare} a sound with itself")
+    if lost.any():
+        asked = judgements.usable
+        named = np.unique(np.stack([judgements.x, judgements.a, judgements.b])[:, asked])
         missing = [judgements.sounds[place] for place in named if row_of[place] < 0]
-        lost = counted(asked - kept, "judgement")
-        reasons.append(f"{lost} of {asked} left out for {counted(len(missing), 'missing sound')}")
+        left_out = f"{counted(int(lost.sum()), 'judgement')} of {int(asked.sum())} left out"
+        reasons.append(f"{left_out} for {counted(len(missing), 'missing sound')}")
         remarks.append(
             f"{sounds.name or 'the system'} lacks {len(missing)} of the {counted(len(named), 'sound')} that were judged"
             f": {first_of(missing, _FEW_NAMES)}"

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from earmark.corpora.manifest import SUFFIXES, read_rows
 from earmark.errors import InputError, UsageError, did_you_mean, quoted
+from earmark.probes._names import fit, parts_of, without_ending
 from earmark.vectors.columns import shortened
 from earmark.vectors.texts import column_texts
 from earmark.wording import counted
@@ -50,7 +51,6 @@ NO_CHOICE = frozenset(
     ("", "na", "n/a", "nan", "none", "null", "no choice", "no_choice", "nochoice", "no response", "no_response",
      "neither", "both", "equal", "same", "tie", "timeout", "skip", "skipped", "?", "-")
 )  # fmt: skip
-_EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +78,13 @@ class Judgements:
 
     @property
     def usable(self) -> Mask:
-        """Which judgements name three sounds and made a choice."""
-        return np.asarray((self.choices != 0) & self.named)
+        """Which judgements name three different sounds and made a choice."""
+        return np.asarray((self.choices != 0) & self.named & ~self.with_itself)
+
+    @property
+    def with_itself(self) -> Mask:
+        """Which judgements compare a sound with itself: no distance can be wrong about them, or right."""
+        return np.asarray(self.named & ((self.x == self.a) | (self.x == self.b) | (self.a == self.b)))
 
     @property
     def named(self) -> Mask:
@@ -170,7 +175,7 @@ def _whole_names(names: set[str]) -> dict[str, str]:
     """Names without an ending, with the one name that differs from each by its ending alone: `a` and `a.wav`."""
     endings: dict[str, list[str]] = {}
     for name in names:
-        stem = _EXTENSION.sub("", name)
+        stem = without_ending(name)
         if stem != name and stem in names:
             endings.setdefault(stem, []).append(name)
     return {stem: whole[0] for stem, whole in endings.items() if len(whole) == 1}
@@ -288,12 +293,12 @@ class _Spelling(NamedTuple):
                     f"{where}, row {row + 1} holds {quoted(str(text))}, which is a spelling of one choice and the name "
                     "of the other sound: give --chose-a and --chose-b, or rename the sounds."
                 )
-            if meaning is None and not named:
+            if meaning is None and not named and not (text and first[row] == second[row]):
                 raise InputError(
                     f"{where}, row {row + 1} holds {quoted(str(text))}, which is neither A nor B nor the name of one "
                     "of the two sounds: give --chose-a and --chose-b."
                 )
-            choices[row] = named if meaning is None else meaning
+            choices[row] = named if meaning is None else meaning  # 0 between a sound and itself
         return choices
 
     def _meaning(self, word: str) -> int | None:
@@ -312,12 +317,5 @@ def _named_choice(text: str | None, first: str | None, second: str | None) -> in
         return 0
     if text in (first, second):
         return 1 if text == first else -1
-    stem = without_folder(text, extension=False)
-    same = [name is not None and without_folder(name, extension=False) == stem for name in (first, second)]
+    same = [name is not None and fit(parts_of(text), parts_of(name)) for name in (first, second)]
     return same[0] - same[1]
-
-
-def without_folder(name: str, *, extension: bool = True) -> str:
-    """A sound's name without its folders and, unless asked for, without the ending of a file name."""
-    last = PurePosixPath(name.replace("\\", "/")).name or name
-    return last if extension else _EXTENSION.sub("", last) or last

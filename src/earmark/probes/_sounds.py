@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ from earmark.errors import InputError, UsageError, quoted
 from earmark.evaluation.data import check_ids, check_vectors
 from earmark.geometry import spaces
 from earmark.geometry.listed_pairs import listed_distances
-from earmark.probes._judgements import without_folder
+from earmark.probes._names import common_folders, fit, parts_of
 from earmark.wording import counted, first_of
 
 Floats = NDArray[np.float64]
@@ -33,29 +31,33 @@ class Sounds:
     matrix: Any = None  # with pairs(rows_a, rows_b)
 
     def rows(self, names: Sequence[str]) -> Ints:
-        """The row of each name, -1 where there is none: by id, by file name, by file name without its ending.
+        """The row of each name, -1 where there is none: the row of that id, or the one whose id fits.
 
-        Of several rows that fit in the first of these ways that finds any, the one with the same folders counts, as far
-        as both name them; otherwise the name is refused.
+        Of several rows that fit, the one with the same ending and the most folders in common counts; where that is not
+        a single one the name is refused.
         """
+        row_of = {name: row for row, name in enumerate(self.ids)}
+        parts = [parts_of(name) for name in self.ids]
+        by_stem: dict[str, list[int]] = {}
+        for row, of_row in enumerate(parts):
+            by_stem.setdefault(of_row.stem, []).append(row)
         found = np.full(len(names), -1, np.int64)
-        ways = (str, without_folder, partial(without_folder, extension=False))
-        for way in ways:
-            index: dict[str, list[int]] = {}
-            for row, name in enumerate(self.ids):
-                index.setdefault(way(name), []).append(row)
-            for place, name in enumerate(names):
-                fits = index.get(way(name), []) if found[place] < 0 else []
-                if len(fits) > 1:
-                    fits = [row for row in fits if _same_folders(name, self.ids[row])] or fits
-                if len(fits) > 1:
-                    shown = first_of([self.ids[row] for row in fits], 3)
+        for place, name in enumerate(names):
+            own = parts_of(name)
+            fitting = [row for row in by_stem.get(own.stem, ()) if fit(own, parts[row])]
+            rows = [row_of[name]] if name in row_of else fitting
+            if len(rows) > 1:
+                near = {row: (parts[row].ending == own.ending, common_folders(parts[row], own)) for row in rows}
+                nearest = tuple(map(max, zip(*near.values(), strict=True)))
+                rows = [row for row in rows if near[row] == nearest]
+                if len(rows) != 1:
+                    shown = first_of([self.ids[row] for row in fitting], 3)
                     raise InputError(
                         f"{self.name or 'The vectors'}: the sound {quoted(name)} may be {shown}: name sounds in the "
                         "judgements as the ids do, with their folders."
                     )
-                if fits:
-                    found[place] = fits[0]
+            if rows:
+                found[place] = rows[0]
         return found
 
     def distances(
@@ -72,12 +74,6 @@ class Sounds:
         kind = "zero" if distance == "cosine" else "constant"
         notes = [f"{counted(flat, f'{kind} vector')} without direction, at distance 1 to all"] if flat else []
         return listed_distances(space, first, second), listed_distances(space, first, third), notes
-
-
-def _same_folders(one: str, other: str) -> bool:
-    """Whether two paths name the same folders, as far as both do: `day1/a` and `data/day1/a.wav`."""
-    folders = [PurePosixPath(name.replace("\\", "/")).parts[-2::-1] for name in (one, other)]
-    return all(folders) and all(a == b for a, b in zip(*folders, strict=False))
 
 
 def sounds_of(source: Any, name: str, ids: Sequence[str] | None = None) -> Sounds:

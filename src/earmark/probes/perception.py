@@ -5,12 +5,9 @@
     correlations  of d(X, A) - d(X, B) with the choice, +1 for A and -1 for B. The nearer sound has the smaller
                   distance, so a perfect system has a negative correlation. In triplets the choice is constant: none.
 
-What varies is the unit of intervals and tests:
-
-    judgement     judgements are independent of each other: exact binomial interval, exact two-sided test against 1/2
-    listener      judgements of one listener go together: each listener is left out in turn (jackknife)
-    anchor        judgements about one X go together
-    pair          judgements about one {A, B} go together
+What varies between studies is the unit of intervals and tests (`_units.py`). Judgements that are independent of each
+other have the exact binomial interval and the exact two-sided test against 1/2; of listeners, pairs and anchors, and of
+listeners and pairs together, each is left out in turn (jackknife).
 
 VocSim, both versions, and Zandberg et al. 2024: the protocol and its ceilings.
 """
@@ -34,10 +31,11 @@ from earmark.evaluation.data import digest_of
 from earmark.evaluation.options import GIVEN, as_names
 from earmark.geometry import spaces
 from earmark.probes._agreement import Ceiling, ceilings
-from earmark.probes._answers import UNITS, Answer, JudgementSet, answers_of, filters_of, remarks_of, unit_codes, unit_of
+from earmark.probes._answers import Answer, JudgementSet, answers_of, filters_of, remarks_of
 from earmark.probes._choice_statistics import Correlation, correlations, shares_without
 from earmark.probes._judgements import Judgements, read_judgements
 from earmark.probes._sounds import Sounds, systems_of
+from earmark.probes._units import UNITS, Deletions, deletions, scope_of, unit_codes, unit_of
 from earmark.progress import tracked
 from earmark.scores import Row, Scores
 from earmark.scores.spelling import refuse_reserved
@@ -82,7 +80,7 @@ def perception(
     Args:
         judgements: What `read_judgements` gives, or what it takes: a file, a mapping of columns, a data frame.
         source: Vectors with ids, distances with ids, or a mapping of names to several systems. A name of a sound fits
-            an id with or without folder and ending.
+            an id where one of the two leaves out folders at the front, or the ending.
         distance: One or several of cosine, euclidean, spearman; for vectors.
         distance_name: What distances that were computed elsewhere are called in the column `distance`.
         ids: The sounds of the rows, where the source does not name them.
@@ -92,9 +90,9 @@ def perception(
         min_agreement: Also: only items of which at least this share of presentations made the same choice.
         min_repeats: Also: only items with at least so many presentations.
         majority: One judgement for each item, the more frequent choice, in place of all presentations.
-        unit: What varies: judgement, listener, anchor or pair. None is listener where they are known; else pair, or
-            anchor, where several judgements share them, since no system answers such judgements independently; else
-            judgement.
+        unit: What varies: judgement, listener, anchor, pair, listener+pair or listener+anchor. None is what the
+            judgements share: listeners, where they are known, and pairs, or else anchors, that recur (over listeners),
+            since no system answers such judgements independently; else judgement.
         ceiling: Levels of agreement between listeners that are known from elsewhere, such as (0.8, 0.9).
         reference: The system that every other one is compared with, instead of all pairs.
         compare: Whether systems are compared; None is yes, for up to five of them or with a reference.
@@ -115,7 +113,8 @@ def perception(
     filters = filters_of(where, min_agreement, min_repeats)
     unit = unit_of(unit, known, majority)
     pairs = _pairs([one.name for one in systems], reference, compare)
-    sets = [JudgementSet.of(known, conditions, majority, unit) for conditions in ((), *filters)]
+    scope = scope_of(unit, known, majority)
+    sets = [JudgementSet.of(known, conditions, majority, unit, scope) for conditions in ((), *filters)]
     work = [(one, name) for one in systems for name in (names if one.vectors is not None else [distance_name])]
     answers = [
         answers_of(one, name, ties, thread_count(threads), sets)
@@ -176,7 +175,7 @@ def _rows(answer: Answer, chosen: JudgementSet, limits: Sequence[tuple[str, floa
     else:
         value = float(answer.hits.mean())
         interval, p_value = _spread(answer, chosen, value)
-        reasons = [*answer.reasons, *_above(value, limits), *_shared(answer, chosen), interval.reason]
+        reasons = [*answer.reasons, *_above(value, limits), *_rests_on(answer.rows, chosen, interval)]
         yield Row(
             metric=metric, value=value, low=interval.low, high=interval.high, baseline=0.5, lift=value - 0.5,
             p_value=p_value, status="incomplete" if answer.incomplete else "ok",
@@ -192,25 +191,28 @@ def _rows(answer: Answer, chosen: JudgementSet, limits: Sequence[tuple[str, floa
     if nothing:
         yield from (Row(metric=name, status="not_applicable", reason=nothing, **cells) for name in names)
         return
-    units, freedom = _units(answer.rows, chosen)
-    for name, found in zip(names, correlations(answer.differences, choices, units), strict=True):
+    units = chosen.units(answer.rows)
+    by_kind = [correlations(answer.differences, choices, codes) for codes in units.codes]
+    for place, name in enumerate(names):
+        found, *_ = of_kind = [both[place] for both in by_kind]
+        left_out = deletions(units, [one.without for one in of_kind])
         ends = -found.most, found.most
-        interval = _correlation_interval(answer, choices, found, chosen.unit, freedom)
-        p_value = jackknife.p_value(found.value, found.without, ends, 0.0, freedom=freedom)
+        interval = _correlation_interval(answer, choices, found, left_out)
+        p_value = jackknife.p_value(
+            found.value, left_out.without, ends, 0.0, freedom=left_out.freedom, error=left_out.error
+        )
         p_value = None if interval.low is None else p_value
         sign = f"{SIGN}; a perfect system has -{found.most:.3f}"
         yield Row(
             metric=name, value=found.value, low=interval.low, high=interval.high, baseline=0.0, lift=found.value,
             p_value=p_value,
             status="incomplete" if answer.incomplete else "ok",
-            reason="; ".join(filter(None, [sign, *answer.reasons, interval.reason])),
+            reason="; ".join(filter(None, [sign, *answer.reasons, *_rests_on(answer.rows, chosen, interval)])),
             **_of_unit(chosen, interval, "jackknife"), **cells,
         )  # fmt: skip
 
 
-def _correlation_interval(
-    answer: Answer, choices: Ints, found: Correlation, unit: str, freedom: float
-) -> jackknife.Interval:
+def _correlation_interval(answer: Answer, choices: Ints, found: Correlation, left_out: Deletions) -> jackknife.Interval:
     """The jackknife interval, where enough judgements stand on either side for it to hold."""
     for few, words in (
         (min((choices > 0).sum(), (choices < 0).sum()), "fewer than {} judgements chose one of the two sides"),
@@ -218,7 +220,8 @@ def _correlation_interval(
     ):
         if few < LEAST_APART:
             return jackknife.Interval(None, None, 0, f"no interval: {words.format(LEAST_APART)}")
-    return jackknife.interval(found.value, found.without, (-found.most, found.most), unit, freedom=freedom)
+    unit, without, error, freedom = left_out
+    return jackknife.interval(found.value, without, (-found.most, found.most), unit, freedom=freedom, error=error)
 
 
 def _nothing(answer: Answer, chosen: JudgementSet) -> str:
@@ -236,16 +239,10 @@ def _spread(answer: Answer, chosen: JudgementSet, value: float) -> tuple[jackkni
     if chosen.unit == "judgement":
         hits = int(answer.hits.sum())
         return jackknife.Interval(*exact_interval(hits, n), n), against_half(hits, n)
-    units, freedom = _units(answer.rows, chosen)
-    without = shares_without(answer.hits, units)
-    interval = jackknife.interval(value, without, (0.0, 1.0), chosen.unit, freedom=freedom)
-    return interval, jackknife.p_value(value, without, (0.0, 1.0), 0.5, freedom=freedom)
-
-
-def _units(rows: Ints, chosen: JudgementSet) -> tuple[Ints, float]:
-    """The unit of each judgement, numbered from 0, and the degrees of freedom of so many judgements in each."""
-    units = np.asarray(np.unique(chosen.units[rows], return_inverse=True)[1], np.int64).ravel()
-    return units, jackknife.freedom_of(np.bincount(units).astype(np.float64))
+    units = chosen.units(answer.rows)
+    unit, without, error, freedom = deletions(units, [shares_without(answer.hits, codes) for codes in units.codes])
+    interval = jackknife.interval(value, without, (0.0, 1.0), unit, freedom=freedom, error=error)
+    return interval, jackknife.p_value(value, without, (0.0, 1.0), 0.5, freedom=freedom, error=error)
 
 
 def _of_unit(
@@ -257,12 +254,16 @@ def _of_unit(
     return {"interval": kind, "unit": chosen.unit, "units": interval.units}
 
 
-def _shared(answer: Answer, chosen: JudgementSet) -> list[str]:
-    """A remark where judgements are taken for independent although they are about the same pairs."""
-    if chosen.unit != "judgement":
-        return []
-    pairs = len(np.unique(unit_codes(chosen.judgements, "pair")[answer.rows]))
-    return [f"judgements taken as independent, though they share {counted(pairs, 'pair')}"] * (pairs < len(answer.rows))
+def _rests_on(rows: Ints, chosen: JudgementSet, interval: jackknife.Interval | jackknife.Difference) -> Iterator[str]:
+    """Why there is no interval; or what it holds for, and whether judgements are taken for independent in it."""
+    if interval.reason or interval.low is None:
+        yield interval.reason
+    elif chosen.unit != "judgement":
+        yield chosen.scope or chosen.units(rows).words
+    else:
+        pairs = len(np.unique(unit_codes(chosen.judgements, "pair")[rows]))
+        if pairs < len(rows):
+            yield f"judgements taken as independent, though they share {counted(pairs, 'pair')}"
 
 
 def _above(value: float, limits: Sequence[tuple[str, float]]) -> list[str]:
@@ -335,10 +336,12 @@ def _difference(one: Answer, other: Answer, chosen: JudgementSet, comparisons: i
     if chosen.unit == "judgement":
         outcome = paired_difference(int((a & ~b).sum()), int((b & ~a).sum()), len(rows), comparisons=comparisons)
     else:
-        units, freedom = _units(rows, chosen)
+        units = chosen.units(rows)
+        gains = [shares_without(a, codes) - shares_without(b, codes) for codes in units.codes]
+        unit, without, error, freedom = deletions(units, gains)
         outcome = jackknife.difference(
-            float(a.mean()), float(b.mean()), shares_without(a, units), shares_without(b, units), (0.0, 1.0),
-            unit=chosen.unit, comparisons=comparisons, freedom=freedom,
+            float(a.mean()), float(b.mean()), without, np.zeros(len(without)), (0.0, 1.0), unit=unit,
+            comparisons=comparisons, freedom=freedom, error=error,
         )  # fmt: skip
     shared = "" if len(rows) == max(len(one.rows), len(other.rows)) else "on the judgements that both can answer"
     made = _of_unit(chosen, outcome)
@@ -347,7 +350,8 @@ def _difference(one: Answer, other: Answer, chosen: JudgementSet, comparisons: i
     return Row(
         value=outcome.value, low=outcome.low, high=outcome.high, p_value=outcome.p_value,
         status="incomplete" if one.incomplete or other.incomplete else "ok",
-        reason="; ".join(filter(None, [shared, *_reason_of_incomplete(one, other), outcome.reason])), **made, **cells,
+        reason="; ".join(filter(None, [shared, *_reason_of_incomplete(one, other), *_rests_on(rows, chosen, outcome)])),
+        **made, **cells,
     )  # fmt: skip
 
 

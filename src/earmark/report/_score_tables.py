@@ -27,7 +27,7 @@ from earmark.report.score_index import same_clips
 from earmark.scores import KEY, STATUS_MARKS, WITH_VALUE, Row, Scores
 from earmark.tables import MISSING, Cell, Column, NumberFormat, Table, aligned, one_line
 from earmark.tables.numbers import HYPHEN
-from earmark.wording import counted
+from earmark.wording import counted_units
 
 _INDEX = KEY[:-1]
 _COMPARABLE = ("suite", "subset", "protocol")
@@ -119,7 +119,7 @@ def _rests_on(rows: Sequence[Row]) -> str:
     parts = []
     for kind, unit, units in dict.fromkeys((row.interval, row.unit, row.units) for row in rows if row.interval):
         if kind != "jackknife" or unit != "clip":
-            parts.append(f"intervals: {_INTERVALS.get(kind, kind)}, over {counted(units or 0, unit)}")
+            parts.append(f"intervals: {_INTERVALS.get(kind, kind)}, over {counted_units(units or 0, unit)}")
     for number in sorted({row.comparisons for row in rows if row.comparisons is not None and row.comparisons > 1}):
         level = 100.0 * (1.0 - 0.05 / number)
         parts.append(f"interval and p corrected for {number} comparisons: each interval is at {level:.1f} %")

@@ -26,7 +26,7 @@ from earmark.scores import Row, Scores
 
 PROBE = Stage(
     "probe",
-    1,
+    2,
     libraries=("numpy", "scipy", "scikit-learn"),
     modules=(
         "calibrate/binomial.py",
@@ -37,7 +37,8 @@ PROBE = Stage(
             f"probes/{name}.py"
             for name in (
                 "_accuracy", "_agreement", "_answers", "_choice_statistics", "_classifiers", "_items", "_judgements",
-                "_logistic", "_precision", "_sounds", "_strengths", "classify", "folds", "linear", "perception",
+                "_logistic", "_names", "_precision", "_sounds", "_strengths", "_units", "classify", "folds", "linear",
+                "perception",
             )
         ),
     ),
