@@ -331,7 +331,7 @@ def _detail(error: BaseException) -> str:
 # --- samples ------------------------------------------------------------------------------------------------
 
 
-def resample(samples: ArrayLike, rate: int, to: int) -> Samples:
+def resample(samples: ArrayLike, rate: float, to: int) -> Samples:
     """Resample with soxr HQ. A clip keeps at least one sample; at an equal rate the samples come back unchanged."""
     if rate <= 0 or to <= 0:
         raise UsageError(f"A rate of {min(rate, to)} Hz is not possible; give a positive whole number.")

@@ -33,8 +33,6 @@ from earmark.calibrate.jackknife import standard_error
 from earmark.errors import InputError
 from earmark.published.families import Level
 from earmark.scores import Row, Scores, aggregate, metric_facts
-from earmark.scores.metrics import family
-from earmark.scores.rows import KEY
 from earmark.wording import counted
 
 Floats = NDArray[np.float64]
@@ -42,6 +40,8 @@ Ints = NDArray[np.int64]
 
 PREDICTORS = ("P@1", "P@5", "GSR", "P@1 lift", "GSR lift", "hub_ratio", "hub_skew")
 """What is asked to predict, where a table has it. `lift` is the value above chance."""
+OUTCOMES = ("accuracy", "top5_accuracy", "mean_average_precision", "choice_accuracy", "triplet_accuracy")
+"""What is predicted."""
 FEWEST = 5
 """Systems below which ranks agree or disagree by chance."""
 FEWEST_UNITS = 6
@@ -77,13 +77,13 @@ class Relation:
     outcome: str
     task: str
     witnesses: tuple[Witness, ...]
-    rho: float | None
-    tau: float | None
-    low: float | None
-    high: float | None
-    p_value: float | None
-    interval: str
     units: int
+    rho: float | None = None
+    tau: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p_value: float | None = None
+    interval: str = ""
     reason: str = ""
 
     @property
@@ -147,12 +147,11 @@ def transfer(
 
 def outcomes_of(scores: Scores) -> dict[tuple[str, str, str, str], list[Row]]:
     """The rows that external validation gave, by (suite, subset, metric, protocol)."""
-    validation = set(family("validation"))
-    told: dict[tuple[str, str, str, str], list[Row]] = {}
+    observed: dict[tuple[str, str, str, str], list[Row]] = {}
     for row in scores:
-        if row.metric in validation and row.single and row.status == "ok" and row.value is not None:
-            told.setdefault((row.suite, row.subset, row.metric, row.protocol), []).append(row)
-    return told
+        if row.metric in OUTCOMES and row.single and row.status == "ok" and row.value is not None:
+            observed.setdefault((row.suite, row.subset, row.metric, row.protocol), []).append(row)
+    return observed
 
 
 def relation_rows(relations: Iterable[Relation]) -> Scores:
@@ -238,20 +237,22 @@ class _Column:
 
 def _predictor_columns(geometry: Scores, predictors: Sequence[str]) -> list[_Column]:
     columns: dict[tuple[str, str], list[Row]] = {}
-    validation = set(family("validation"))
     for name in predictors:
         metric = name.removesuffix(" lift")
         for row in geometry:
             value = row.value if name == metric else row.lift
             usable = row.metric == metric and row.status == "ok" and row.single and not row.ablation
-            if usable and value is not None and not row.statistic and row.metric not in validation:
+            if usable and value is not None and not row.statistic:
                 columns.setdefault((name, row.protocol), []).append(_of_key(row, value))
     return [_Column(*key, tuple(rows)) for key, rows in columns.items()]
 
 
 def _of_key(row: Row, value: float) -> Row:
     """The row with nothing but its names and this value."""
-    return Row(**dict(zip(KEY, row.key, strict=True)), value=value)
+    return Row(
+        suite=row.suite, subset=row.subset, system=row.system, distance=row.distance, correction=row.correction,
+        protocol=row.protocol, metric=row.metric, value=value,
+    )  # fmt: skip
 
 
 def _averaged(columns: Sequence[_Column], subset: tuple[str, ...], rule: str) -> Iterator[tuple[_Column, str]]:
@@ -313,16 +314,16 @@ def _relation(
     y = np.round([item.outcome for item in witnesses], _DIGITS)
     labels = np.unique([item.unit for item in witnesses], return_inverse=True)[1]
     units = int(labels.max()) + 1
-    names = column.predictor, distance, column.protocol, where, suite, subset, outcome, task
+    names = column.predictor, distance, column.protocol, where, suite, subset, outcome, task, witnesses, units
     if len(x) < FEWEST:
         reason = f"{counted(len(x), 'system')} with both values, and {FEWEST} are needed"
-        return Relation(*names, witnesses, *[None] * 5, "", units, reason)
+        return Relation(*names, reason=reason)
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         reason = f"the {'predictor' if np.ptp(x) == 0 else 'outcome'} is the same for all systems"
-        return Relation(*names, witnesses, *[None] * 5, "", units, reason)
+        return Relation(*names, reason=reason)
     rho, tau = float(rank_correlations(x[:, None], y[:, None])[0, 0]), float(kendall(x[:, None], y[:, None])[0, 0])
     low, high, p_value, interval, reason = rho_interval(x, y, labels)
-    return Relation(*names, witnesses, rho, tau, low, high, p_value, interval, units, reason)
+    return Relation(*names, rho, tau, low, high, p_value, interval, reason)
 
 
 def rho_interval(x: Floats, y: Floats, units: Ints) -> tuple[float | None, float | None, float | None, str, str]:

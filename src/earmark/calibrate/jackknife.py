@@ -13,12 +13,13 @@ A clip is a query once and a candidate of everybody. Deleting it in both roles s
 Efron-Stein inequality the variance is then not too small on average. A difference of two systems on the same clips is
 one more statistic, and its p-value is read off the same curve as its interval: they cannot contradict each other.
 
-Efron & Stein, Annals of Statistics 9(3), 1981; Wilson, JASA 22(158), 1927.
+Efron & Stein, Annals of Statistics 9(3), 1981; Wilson, JASA 22(158), 1927; Kish, Survey Sampling, 1965.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,7 @@ Floats = NDArray[np.float64]
 LEVEL = 0.95
 LEAST_UNITS = 5
 EQUAL = 1e-12  # values of different deletions this close are the same
+SMALLEST_P = sys.float_info.min  # smaller tails are no numbers in float64: a p-value is never 0
 
 
 @dataclass(frozen=True)
@@ -56,21 +58,26 @@ class Difference:
     reason: str = ""
 
 
-def interval(value: float, without: Floats, ends: tuple[float, float], unit: str = "clip") -> Interval:
-    """The interval of a metric with range `ends` from its values without each unit."""
+def interval(
+    value: float, without: Floats, ends: tuple[float, float], unit: str = "clip", *, freedom: float | None = None
+) -> Interval:
+    """The interval of a metric with range `ends` from its values without each unit.
+
+    `freedom` are the degrees of freedom of the standard error, where units weigh differently; None is U - 1.
+    """
     reason = _refusal(without, unit)
     if reason:
         return Interval(None, None, len(without), reason)
     error = standard_error(without)
     if error == 0.0 and not _at_end(value, ends):
         return Interval(None, None, len(without), f"no interval: no {unit} changes the value")
-    low, high = _bounds(value, error, len(without), ends, _quantile(len(without), 1))
+    low, high = _bounds(value, error, len(without), ends, _quantile(freedom or len(without) - 1, 1))
     return Interval(low, high, len(without))
 
 
 def difference(
     a: float, b: float, without_a: Floats, without_b: Floats, ends: tuple[float, float],
-    *, unit: str = "clip", comparisons: int = 1,
+    *, unit: str = "clip", comparisons: int = 1, freedom: float | None = None,
 ) -> Difference:  # fmt: skip
     """`a` minus `b`, two systems on the same clips, with interval and p-value corrected for `comparisons`.
 
@@ -89,11 +96,32 @@ def difference(
         return Difference(0.0, None, None, 1.0, units, f"no interval: the difference is 0 whichever {unit} is left out")
     if error == 0.0 and not _at_end(value, (-width, width)):
         return Difference(value, None, None, None, units, f"no interval: no {unit} changes the difference")
-    low, high = _bounds(value, error, units, (-width, width), _quantile(units, comparisons))
+    freedom = freedom or units - 1
+    low, high = _bounds(value, error, units, (-width, width), _quantile(freedom, comparisons))
     draws = _draws(value, error, units, (-width, width))
     statistic = abs(value) / width * math.sqrt(draws) if draws is not None else abs(value) / error
-    p_value = min(1.0, comparisons * 2.0 * float(stdtr(units - 1, -statistic)))
+    p_value = max(SMALLEST_P, min(1.0, comparisons * 2.0 * float(stdtr(freedom, -statistic))))
     return Difference(value, low, high, p_value, units)
+
+
+def p_value(
+    value: float, without: Floats, ends: tuple[float, float], expected: float, *, freedom: float | None = None
+) -> float | None:
+    """The two-sided p-value of a metric whose value would be `expected`; None where there is no interval.
+
+    Read off the curve of `interval`: the interval excludes `expected` exactly when p < 0.05.
+    """
+    units, error = len(without), standard_error(without) if len(without) else 0.0
+    if _refusal(without, "unit") or (error == 0.0 and not _at_end(value, ends)):
+        return None
+    draws = _draws(value, error, units, ends)
+    if draws is None:
+        statistic = abs(value - expected) / error
+    else:
+        width = ends[1] - ends[0]
+        share = (expected - ends[0]) / width
+        statistic = abs(value - expected) / width * math.sqrt(draws / (share * (1.0 - share)))
+    return max(SMALLEST_P, float(2.0 * stdtr(freedom or units - 1, -statistic)))
 
 
 def standard_error(without: Floats) -> float:
@@ -119,8 +147,16 @@ def too_few(units: int, unit: str) -> str:
     return f"no interval: {counted(units, unit)} {verb} too few, {LEAST_UNITS} are needed"
 
 
-def _quantile(units: int, comparisons: int) -> float:
-    return float(stdtrit(units - 1, 1.0 - (1.0 - LEVEL) / (2.0 * comparisons)))
+def freedom_of(sizes: Floats) -> float:
+    """Degrees of freedom where units hold different numbers of trials: Kish's effective number of units less 1.
+
+    (sum of sizes)^2 / sum of sizes^2 is U for equal sizes and near 1 where one unit holds nearly everything.
+    """
+    return max(1.0, float(sizes.sum()) ** 2 / float(np.square(sizes).sum()) - 1.0)
+
+
+def _quantile(freedom: float, comparisons: int) -> float:
+    return float(stdtrit(freedom, 1.0 - (1.0 - LEVEL) / (2.0 * comparisons)))
 
 
 def _at_end(value: float, ends: tuple[float, float]) -> bool:

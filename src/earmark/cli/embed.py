@@ -28,6 +28,8 @@ EXAMPLES = """examples:
   earmark embed recordings/ --out vectors.npz
   earmark embed clips.csv --extractor mfcc --out vectors.npz && earmark evaluate vectors.npz
   earmark embed clips.csv --extractor mypackage.mymodule:MyModel --pool MTF --pca 100 --out vectors.npz
+  earmark embed mice/ --extractor whisper --speed 0.1 --out vectors.npz
+  earmark embed mice/ --extractor "logmel?rate=native&fmin=30000" --out vectors.npz
 """
 
 SHOWN = 10  # failures named on stderr
@@ -44,6 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--pca", type=int, metavar="N", help="keep N principal components, fitted on these clips")
     parser.add_argument("--whiten", action="store_true", help="scale each component to variance 1")
+    parser.add_argument(
+        "--speed", type=float, default=1.0, metavar="S",
+        help="play sounds at this speed: 0.1 is ten times as slow and as low, so that ultrasound is heard (default: 1)",
+    )  # fmt: skip
     parser.add_argument("--out", metavar="FILE", required=True, help="where to write the vectors (.npz)")
     parser.add_argument(
         "--batch", type=int, default=16, metavar="N", help="clips given to the extractor at once (default: 16)"
@@ -62,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
     extractor = open_extractor(args.extractor)
     variants = [pooling.parse(text) for text in args.pool or [extractor.card.pooling]]
-    clips = open_corpus(args.audio).clips
+    clips = open_corpus(args.audio).at_speed(args.speed).clips
     found = embed(
         clips,
         extractor,

@@ -19,6 +19,8 @@ ENDINGS = {
     "out": (".csv", ".json"),
     "per_sample": (".csv", ".parquet"),
     "per_real": (".csv", ".parquet"),
+    "per_point": (".csv", ".parquet"),
+    "confusion": (".csv", ".parquet"),
 }
 """How names of files end, of those flags that leave a choice."""
 
@@ -92,7 +94,7 @@ def add_repeats(parser: argparse._ActionsContainer) -> None:
 
 def check_out(args: argparse.Namespace, *endings: str) -> None:
     """Refuse a file that cannot be written before the work, not after it: for its folder, or the ending of its name."""
-    for name in ("per_point", *ENDINGS):
+    for name in ENDINGS:
         target = getattr(args, name, None)
         folder = Path(target or ".").resolve().parent
         if target and not folder.is_dir():

@@ -21,7 +21,7 @@ from earmark.cli.analyze import families_of
 from earmark.errors import InputError
 from earmark.published import load
 from earmark.report.figures import save
-from earmark.report.transfer import relation_table, transfer_figure
+from earmark.report.probes import relation_table, transfer_figure
 from earmark.scores import Scores
 
 EXAMPLES = """examples:

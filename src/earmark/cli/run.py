@@ -20,6 +20,7 @@ from earmark.errors import UsageError
 from earmark.metrics.catalogue import STANDARD
 from earmark.report import to_text
 from earmark.report.points import point_columns
+from earmark.report.probes import probe_table
 from earmark.representations import load_points, load_vectors
 from earmark.representations.config import RunConfig
 from earmark.representations.runner import Run, plan
@@ -56,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flags.add_flags(group, RunConfig, ("suite", "corpus"))
     flags.add_flags(group, CorpusEntry, ("subset", "label_column"))
     flags.add_flags(group, flags.VectorFiles, ("system",))
-    flags.add_flags(group, RunConfig, ("extractor", "layers", "pool", "pca", "distance", "correct"))
+    flags.add_flags(group, RunConfig, ("speed", "extractor", "layers", "pool", "pca", "distance", "correct"))
     group = parser.add_argument_group("metrics and calibration")
     flags.add_flags(
         group, RunConfig,
@@ -116,10 +117,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _table(scores: Scores) -> str:
-    present = {row.metric for row in scores.rows}
-    own = dict.fromkeys(record.name for record in BY_PATH.values())
-    shown = [metric for metric in (*SHOWN, *own) if metric in present]
-    return to_text(scores, metrics=shown or None)
+    measured = Scores(tuple(row for row in scores if not row.probed))
+    probed = [row for row in scores if row.probed and not row.statistic]
+    parts = []
+    if measured.rows:
+        present = {row.metric for row in measured}
+        own = dict.fromkeys(record.name for record in BY_PATH.values())
+        shown = [metric for metric in (*SHOWN, *own) if metric in present]
+        parts.append(to_text(measured, metrics=shown or None))
+    if probed:
+        lost = dict.fromkeys(f"{row.system}, {row.protocol}: {row.reason}" for row in probed if row.status != "ok")
+        parts += [probe_table(probed).to_text(), *(f"not measured: {line}" for line in lost)]
+    return "\n".join(parts)
 
 
 def answer(result: Run) -> list[str]:
@@ -130,7 +139,7 @@ def answer(result: Run) -> list[str]:
 def remarks(result: Run) -> list[str]:
     """What a person should know after a run, beside the table."""
     lines = [*answer(result), *(f"note: {note}" for note in result.notes)]
-    for step in ("embed", "pca", "evaluate"):
+    for step in ("embed", "pca", "evaluate", "probe"):
         if step in result.counts:
             computed, cached = (result.counts[step].get(name, 0) for name in ("computed", "cached"))
             lines.append(f"{step}: {computed:.0f} computed, {cached:.0f} from the cache")

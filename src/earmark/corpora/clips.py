@@ -7,8 +7,9 @@ that makes it) and decodes in the worker that needs it. A corpus is an ordered s
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -49,6 +50,8 @@ class Clip:
 
     `text` is what is spoken, word for word, where that is known and is not the label. `fold` is the part of the data
     that probes test together, as its makers chose it: a fold's name, or train, valid or test.
+    `speed` is how fast the sound is played: at 0.1 a recording of 250 kHz is taken for one of 25 kHz, ten times as long
+    and ten times as low, so that a model of audible sound hears ultrasound. `start` and `end` are in the file's time.
     `make` is a picklable function without arguments returning (samples, rate); `recipe` must then name
     everything the sound depends on, because it stands for the content in cache keys. A `make` that has a method
     `digest()` returning a hash of its content needs no recipe.
@@ -67,8 +70,10 @@ class Clip:
     recipe: str = ""
     text: str | None = None
     fold: str | None = None
+    speed: float = 1.0
 
     def __post_init__(self) -> None:
+        check_speed(self.speed)
         # A table of another library may give 3.0, NaN or pandas.NA: one spelling, and None for what is missing.
         for name in ("label", "group", "fold"):
             given = getattr(self, name)
@@ -80,14 +85,24 @@ class Clip:
         from earmark import audio
 
         if self.path is not None:
-            return audio.read(self.path, rate=rate, start=self.start, end=self.end)
-        if self.make is not None:
+            samples, native = audio.read(self.path, start=self.start, end=self.end)
+        elif self.make is not None:
             samples, native = self.make()
         elif self.samples is not None and self.rate is not None:
             samples, native = self.samples, self.rate
         else:
             raise ValueError(f"clip {self.id!r} has no sound")
-        return audio.resample(samples, native, rate or native), rate or native
+        played = native * self.speed
+        wanted = rate or _whole_rate(played)
+        return audio.resample(samples, played if rate else wanted, wanted), wanted
+
+    def native_rate(self) -> int:
+        """Samples per second as the sound is stored, times its speed: what `read` without a rate returns."""
+        from earmark import audio
+
+        if self.path is not None:
+            return _whole_rate(audio.probe(self.path).rate * self.speed)
+        return _whole_rate(self.rate * self.speed) if self.samples is not None and self.rate else self.read()[1]
 
     def seconds(self) -> float:
         """How long the clip lasts: from the span or the file's header where that is enough, else by decoding."""
@@ -95,7 +110,7 @@ class Clip:
 
         if self.path is not None:
             whole = audio.probe(self.path).duration
-            return min(self.end or whole, whole) - (self.start or 0.0)
+            return (min(self.end or whole, whole) - (self.start or 0.0)) / self.speed
         samples, rate = self.read()
         return len(samples) / rate
 
@@ -118,6 +133,7 @@ class Clip:
             samples, rate = self.read()
             stored = np.ascontiguousarray(samples, dtype="<f4")
             content = f"samples {rate} {hashlib.sha256(stored.tobytes()).hexdigest()}"
+        content += "" if self.speed == 1.0 else f" speed {self.speed!r}"
         return hashlib.sha256(content.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -141,6 +157,11 @@ class Corpus:
     def name(self) -> str:
         return self.card.name
 
+    def at_speed(self, speed: float) -> Corpus:
+        """The corpus with every clip played at this speed: 0.1 is ten times as slow and ten times as low."""
+        check_speed(speed)
+        return self if speed == 1.0 else replace(self, clips=[replace(clip, speed=float(speed)) for clip in self.clips])
+
     def card_of(self, subset: str) -> CorpusCard:
         """The card of a subset: its own, or that of the whole corpus."""
         return self.subset_cards.get(subset, self.card)
@@ -163,6 +184,19 @@ class Corpus:
         for clip in self.clips:
             found.setdefault(clip.subset, []).append(clip)
         return found
+
+
+def check_speed(speed: object) -> None:
+    """Refuse what is no speed."""
+    number = isinstance(speed, int | float | np.integer | np.floating) and not isinstance(speed, bool)
+    if not number or not math.isfinite(speed) or speed <= 0:  # type: ignore[arg-type,operator]
+        raise UsageError(
+            f"A speed of {speed!r} is not possible: give a number above 0, such as 0.1 for ten times as slow."
+        )
+
+
+def _whole_rate(rate: float) -> int:
+    return max(1, round(rate))
 
 
 def labels_of(clips: Sequence[Clip]) -> list[str | None]:
@@ -194,11 +228,11 @@ def folds_of(clips: Sequence[Clip]) -> list[str | None] | None:
 def length_of(clip: Clip) -> float:
     """Seconds of a clip as its header or samples say; 0 where only decoding would tell."""
     if clip.samples is not None and clip.rate:
-        return len(clip.samples) / clip.rate
+        return len(clip.samples) / clip.rate / clip.speed
     if clip.path is None:
         return 0.0
     if clip.start is not None and clip.end is not None:
-        return max(0.0, clip.end - clip.start)
+        return max(0.0, clip.end - clip.start) / clip.speed
     try:
         return clip.seconds()
     except Exception:  # decoding it will tell what is wrong

@@ -87,7 +87,7 @@ def _in_company(rows: Sequence[int], found: Iterable[Hashable]) -> list[int]:
 
 def _opening(clip: Clip, seconds: float) -> str | None:
     """A hash of the first samples; None where the clip is no longer than that, or cannot be decoded."""
-    if clip.path is None or seconds <= _OPENING:
+    if clip.path is None or seconds * clip.speed <= _OPENING:
         return None
     from earmark import audio
 

@@ -9,7 +9,7 @@ clips --> frames (earmark.embedding.hearing) --> every pooling asked for --> vec
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip, Corpus, groups_of
 from earmark.embedding import pooling
-from earmark.embedding.hearing import BATCH_CLIPS, Heard, hear, length_of, windows
+from earmark.embedding.hearing import BATCH_CLIPS, Heard, hear, length_of, settle_rate, windows
 from earmark.embedding.pca import reduce
 from earmark.errors import InputError, UsageError
 from earmark.extractors.catalogue import open_extractor
@@ -84,6 +84,7 @@ def embed_audio(
     pca: int | None = None,
     *,
     whiten: bool = False,
+    speed: float = 1.0,
     threads: int | None = None,
     progress: Progress = False,
 ) -> Embedding:
@@ -97,6 +98,8 @@ def embed_audio(
             extractor's own.
         pca: Number of principal components, fitted on these clips.
         whiten: Whether each component is scaled to variance 1.
+        speed: How fast sounds are played to the model: 0.1 is ten times as slow and as low, and brings ultrasound of
+            60 kHz to 6 kHz. Nothing is lost: a recording of 250 kHz is taken for one of 25 kHz.
         threads: Threads that decode; None is one for each core.
         progress: Whether a bar on stderr shows how far the work is; or a function that is called with (done, total).
     """
@@ -112,6 +115,8 @@ def embed_audio(
     if any(not isinstance(clip, Clip) for clip in clips):
         kind = type(next(clip for clip in clips if not isinstance(clip, Clip))).__name__
         raise UsageError(f"A {kind} is no clip: give a folder, a manifest, one file, a Corpus, or clips.")
+    if speed != 1.0:
+        clips = [replace(clip, speed=speed) for clip in clips]
     found = embed(clips, model, [variant.pooling], threads=threads, progress=progress)
     vectors, notes = found.vectors[variant.pooling], list(found.notes())
     components = pca if pca is not None else variant.pca
@@ -142,6 +147,7 @@ def embed(
     names = list(dict.fromkeys(atom for text in poolings for atom in pooling.atoms(text)))
     if not names:
         raise UsageError("No pooling was asked for.")
+    extractor = settle_rate(extractor, clips)
     fit_extractor(extractor, clips, progress=progress, checkpoint=checkpoint)
     vectors: dict[int, list[pooling.Vector]] = {}
     failed: dict[int, Failure] = {}

@@ -14,19 +14,21 @@ that one bad clip costs only itself; errors of usage (a missing package, a model
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from earmark import audio
 from earmark.corpora.clips import Clip, length_of
 from earmark.errors import InputError, MissingExtra, UsageError
 from earmark.extractors.catalogue import as_frames
 from earmark.extractors.contract import Extractor, Frames, Waveform
+from earmark.wording import counted, listed
 from earmark.workers import thread_count
 
-__all__ = ["BATCH_CLIPS", "Heard", "Sound", "hear", "length_of", "listen", "windows"]
+__all__ = ["BATCH_CLIPS", "Heard", "Sound", "hear", "length_of", "listen", "settle_rate", "windows"]
 
 BATCH_CLIPS = 16
 BATCH_SECONDS = 240.0  # of padded sound given to an extractor at once, if it is more than one clip
@@ -83,6 +85,29 @@ def hear(
         finally:
             model.shutdown(wait=False, cancel_futures=True)
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def settle_rate(extractor: Extractor, clips: Sequence[Clip]) -> Extractor:
+    """An extractor whose card has rate 0 takes the rate that the clips are stored with; others stay as they are.
+
+    Of clips with several rates the same numbers would mean different frequencies, so they are refused.
+    """
+    if extractor.card.rate or not hasattr(extractor, "at_rate"):
+        return extractor
+    rates: Counter[int] = Counter()
+    for clip in clips:
+        with suppress(Exception):  # decoding it will tell what is wrong
+            rates[clip.native_rate()] += 1
+    if len(rates) > 1:
+        shown = listed([f"{rate} Hz ({counted(count, 'clip')})" for rate, count in rates.most_common(3)])
+        name = extractor.card.name
+        raise InputError(
+            f"The clips are stored at several rates: {shown}; at its native rate {name} would compare different "
+            f"frequencies, so name one: {name}?rate={max(rates)}."
+        )
+    if not rates:
+        raise InputError(f"No clip could be opened, so that {extractor.card.name} has no rate to work at.")
+    return cast(Extractor, extractor.at_rate(next(iter(rates))))
 
 
 def windows(seconds: Sequence[float], batch: int = BATCH_CLIPS) -> list[slice]:

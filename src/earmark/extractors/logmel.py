@@ -7,6 +7,9 @@
       10 log10 max(x, 1e-10)  decibels
       floor                   80 dB below the clip's own maximum
 
+Another rate keeps the lengths in samples: at 250 kHz (`logmel?rate=250000`) a frame is 2 ms long, and the bands reach
+to 125 kHz. `rate=native` is the rate of the clips themselves, `fmin` and `fmax` narrow the bands.
+
 Flattened, a clip is band-major (all of band 0, then band 1, ...) and padded with zeros at its end *after* the
 decibels; `earmark.embedding.pooling` does that.
 
@@ -18,24 +21,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.fft
 from numba import njit
 from numpy.typing import NDArray
 
-from earmark.extractors.contract import Frames, Waveform
-from earmark.extractors.mel_front_end import mel_filters
+from earmark.errors import UsageError
+from earmark.extractors.contract import ExtractorCard, Frames, Waveform
+from earmark.extractors.mel_front_end import MelFrontEnd, mel_filters
 from earmark.extractors.model_cards import CARDS
 from earmark.extractors.windows import clip_by_clip
 from earmark.workers import thread_count
 
-RATE = 16000
-WINDOW = 512
-HOP = 256
-BANDS = 128
 SMALLEST_POWER = 1e-10
 RANGE_DB = 80.0
 BLOCK = 128  # frames: 256 KiB of windowed samples
@@ -45,28 +46,87 @@ Floats = NDArray[np.float32]
 compiled = njit(cache=True, nogil=True)
 
 
-class LogMel:
-    """Frames [T, 128] in decibels, 62.5 a second. Every frame is valid."""
+class Recipe(NamedTuple):
+    """Lengths in samples, frequencies in hertz. At another rate all samples count alike, so bands reach to its half."""
+
+    rate: int = 16000
+    window: int = 512
+    hop: int = 256
+    bands: int = 128
+    fmin: float = 0.0
+    fmax: float | None = None  # None: half the rate
+
+    def checked(self) -> Recipe:
+        """The recipe; UsageError where no spectrogram can be made by it."""
+        MelFrontEnd(rate=self.rate, n_fft=self.window, hop=self.hop, mels=self.bands, fmin=self.fmin, fmax=self.fmax)
+        return self
+
+    def describe(self, card: ExtractorCard) -> ExtractorCard:
+        """The card of an extractor of this recipe, from that of the default."""
+        if self == PUBLISHED:
+            return card
+        top = f"{self.fmax or self.rate / 2:g} Hz" if self.fmax or self.rate else "half the rate"
+        words = f"{self.window}-point FFT every {self.hop} samples, {self.bands} HTK bands, {self.fmin:g} Hz to {top}"
+        frames = None if card.frame_rate is None else self.rate / self.hop
+        return replace(card, rate=self.rate, frame_rate=frames, notes=words)
+
+
+PUBLISHED = Recipe()
+RATE, WINDOW, HOP, BANDS = PUBLISHED[:4]
+
+
+class MelBased:
+    """What extractors of mel spectrograms have in common: a recipe, whose rate may be that of the clips themselves.
+
+    `rate="native"` takes the rate that clips are stored with, which all of them must share; the card then says 0, and
+    `at_rate` makes the extractor that works.
+    """
+
+    card: ExtractorCard
+
+    def __init__(
+        self, *, rate: int | str = RATE, window: int = WINDOW, hop: int = HOP, fmin: float = 0.0,
+        fmax: float | None = None, threads: int | None = None,
+    ) -> None:  # fmt: skip
+        native = rate == "native"
+        if not native and (not isinstance(rate, int) or isinstance(rate, bool)):
+            raise UsageError(f"A rate of {rate!r} is not possible: give samples per second, or native.")
+        self.recipe = Recipe(0 if native else int(rate), window, hop, BANDS, fmin, fmax)
+        if not native:
+            self.recipe.checked()
+        self.card = self.recipe.describe(type(self).card)
+        self.threads = thread_count(threads)
+
+    def at_rate(self, rate: int) -> Self:
+        """The same at a rate in samples per second."""
+        of = self.recipe
+        return type(self)(rate=rate, window=of.window, hop=of.hop, fmin=of.fmin, fmax=of.fmax, threads=self.threads)
+
+    def _spectrogram(self, waveform: Waveform) -> Floats:
+        if not self.recipe.rate:
+            raise UsageError(f"{self.card.name} at its native rate needs clips that say it: give a rate in hertz.")
+        return log_mel(waveform, self.recipe)
+
+
+class LogMel(MelBased):
+    """Frames [T, 128] in decibels, 62.5 a second at 16 kHz. Every frame is valid."""
 
     card = CARDS["logmel"]
 
-    def __init__(self, *, threads: int | None = None) -> None:
-        self.threads = thread_count(threads)
-
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
-        return clip_by_clip(log_mel, waveforms, self.threads)
+        return clip_by_clip(self._spectrogram, waveforms, self.threads)
 
 
-def log_mel(waveform: Waveform) -> Floats:
-    """The log-mel spectrogram [T, 128] of one clip at 16 kHz, in decibels."""
+def log_mel(waveform: Waveform, recipe: Recipe = PUBLISHED) -> Floats:
+    """The log-mel spectrogram [T, 128] of one clip at 16 kHz, in decibels; or by another recipe."""
     samples = np.ascontiguousarray(waveform, dtype=np.float32)
-    missing = max(0, WINDOW - len(samples))
+    missing = max(0, recipe.window - len(samples))
     centred = np.pad(samples, (missing // 2, missing - missing // 2))
-    padded = np.pad(centred, WINDOW // 2, mode="reflect")
-    frames = np.lib.stride_tricks.sliding_window_view(padded, WINDOW)[::HOP]
-    window, bank = _window(), _banded()
-    out = np.empty((len(frames), BANDS), np.float32)
-    windowed = np.empty((min(BLOCK, len(frames)), WINDOW), np.float32)
+    padded = np.pad(centred, recipe.window // 2, mode="reflect")
+    frames = np.lib.stride_tricks.sliding_window_view(padded, recipe.window)[:: recipe.hop]
+    window, bank = _window(recipe.window), _banded(recipe)
+    out = np.empty((len(frames), recipe.bands), np.float32)
+    windowed = np.empty((min(BLOCK, len(frames)), recipe.window), np.float32)
     for start in range(0, len(frames), BLOCK):
         block = frames[start : start + BLOCK]
         np.multiply(block, window, out=windowed[: len(block)])
@@ -75,9 +135,9 @@ def log_mel(waveform: Waveform) -> Floats:
     return _decibels(out)
 
 
-def mel_bank() -> NDArray[np.float64]:
+def mel_bank(recipe: Recipe = PUBLISHED) -> NDArray[np.float64]:
     """The bank [128, 257]: triangles of height 1 between neighbouring points, equally spaced in HTK mels."""
-    return mel_filters(RATE, WINDOW, BANDS)
+    return mel_filters(recipe.rate, recipe.window, recipe.bands, recipe.fmin, recipe.fmax)
 
 
 class _Banded(NamedTuple):
@@ -89,8 +149,8 @@ class _Banded(NamedTuple):
 
 
 @cache
-def _banded() -> _Banded:
-    bank = mel_bank().astype(np.float32)
+def _banded(recipe: Recipe) -> _Banded:
+    bank = mel_bank(recipe).astype(np.float32)
     touched = [np.flatnonzero(row) for row in bank]
     first = np.array([bins[0] if len(bins) else 0 for bins in touched])
     offset = np.concatenate([[0], np.cumsum([len(bins) for bins in touched])])
@@ -98,8 +158,8 @@ def _banded() -> _Banded:
 
 
 @cache
-def _window() -> Floats:
-    return (0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(WINDOW) / WINDOW)).astype(np.float32)
+def _window(length: int) -> Floats:
+    return (0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(length) / length)).astype(np.float32)
 
 
 @compiled

@@ -19,10 +19,9 @@ import scipy.fft
 from numpy.typing import NDArray
 
 from earmark.extractors.contract import Frames, Waveform
-from earmark.extractors.logmel import BANDS, log_mel
+from earmark.extractors.logmel import BANDS, MelBased, log_mel
 from earmark.extractors.model_cards import CARDS
 from earmark.extractors.windows import map_clips
-from earmark.workers import thread_count
 
 COEFFICIENTS = 20
 REACH = 2  # frames to each side that a slope looks at
@@ -30,17 +29,17 @@ REACH = 2  # frames to each side that a slope looks at
 Floats = NDArray[np.float64]
 
 
-class MFCC:
+class MFCC(MelBased):
     """One vector of 80 numbers per clip (T = 1)."""
 
     card = CARDS["mfcc"]
 
-    def __init__(self, *, threads: int | None = None) -> None:
-        self.threads = thread_count(threads)
-
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
-        vectors = map_clips(lambda waveform: statistics(mfcc(waveform)), waveforms, self.threads)
+        vectors = map_clips(lambda waveform: statistics(self._coefficients(waveform)), waveforms, self.threads)
         return [Frames(vector[None, :], 1) for vector in vectors]
+
+    def _coefficients(self, waveform: Waveform) -> Floats:
+        return self._spectrogram(waveform).astype(np.float64) @ _cosines()
 
 
 def mfcc(waveform: Waveform) -> Floats:

@@ -30,8 +30,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, ndtr, stdtrit
+from scipy.special import ndtr, stdtrit
 
+from earmark.calibrate.binomial import exact_interval
 from earmark.calibrate.jackknife import wilson
 from earmark.errors import InputError
 from earmark.vectors.texts import column_texts
@@ -183,18 +184,11 @@ def _bounds(value: float, error: float, deal: Deal, ends: tuple[float, float], q
     inside = min(max(share, 1.0 / (units + 2.0)), 1.0 - 1.0 / (units + 2.0))
     draws = inside * (1.0 - inside) / error**2 if error > 0.0 else math.inf
     if _near_end(value, deal, ends):
-        shares = _exact_bounds(share, min(draws, float(units)))
+        trials = min(draws, float(units))
+        shares = exact_interval(share * trials, trials)
         return low + width * shares[0], low + width * shares[1]
     shares = wilson(share, draws, q)
     return low + width * shares[0], low + width * shares[1]
-
-
-def _exact_bounds(share: float, draws: float) -> tuple[float, float]:
-    """Clopper and Pearson's interval of a share of so many draws, which need not be whole numbers."""
-    hits, misses, tail = share * draws, (1.0 - share) * draws, (1.0 - LEVEL) / 2.0
-    low = float(betaincinv(hits, misses + 1.0, tail)) if hits > EQUAL else 0.0
-    high = float(betaincinv(hits + 1.0, misses, 1.0 - tail)) if misses > EQUAL else 1.0
-    return low, high
 
 
 def _bounds_above(value: float, error: float, q: float, low: float) -> tuple[float, float]:

@@ -185,7 +185,7 @@ class Preconditioner:
         """The solution for this right-hand side."""
         plain = left / self._diagonal
         if not self.active:
-            return plain
+            return np.asarray(plain)
         inner = (self._rows @ plain)[self._places] * self._roots
         inner = np.matmul(self._small, inner.T[:, :, None])[:, :, 0].T * self._roots
         spread = np.zeros((len(self._rows), left.shape[1]), np.float32)
@@ -236,7 +236,8 @@ class Regression:
         penalty[-1] = 0
         slope = self.link.slope(logits)
         gradient = rows.T @ slope.gradient + penalty * weights
-        slope32, penalty32 = Slope(*(part.astype(np.float32, copy=False) for part in slope)), np.float32(penalty)
+        slope32 = Slope(*(part.astype(np.float32, copy=False) for part in slope))
+        penalty32 = penalty.astype(np.float32, copy=False)
         shape = fit.shape or Preconditioner(self.light, self._squares, slope32.curvature, penalty32)
         direction, change, count = self._direction(slope32, gradient, penalty32, shape, tolerance)
         length = self._length(logits, change, slope, weights, direction, penalty)

@@ -59,6 +59,8 @@ def check_rows(vectors: Any, labels: Any, groups: Any, given: Any) -> ProbedRows
         if without.any():
             notes.append(f"{counted(int(without.sum()), 'row')} without a {what} dropped")
         usable &= ~without
+        if not usable.any():
+            raise InputError(f"No labelled row has a {what}: nothing to probe.")
     kept = np.flatnonzero(usable)
     names = np.array(sorted({name for row in kept for name in sets[row] or ()}), dtype=str)
     if len(names) < (1 if several else 2):

@@ -109,7 +109,7 @@ def embed(
     cache.check_writable()
 
     def opened() -> Extractor:
-        extractor = model.open()
+        extractor = hearing.settle_rate(model.open(), [clip for clip, _ in subset.readable])
         if model.learns:
             _learn(extractor, subset, model.key(subset), cache, progress)
         return layers.sweep_layers(extractor, todo.parts)

@@ -29,13 +29,15 @@ PROBE = Stage(
     1,
     libraries=("numpy", "scipy", "scikit-learn"),
     modules=(
+        "calibrate/binomial.py",
+        "calibrate/jackknife.py",
         "geometry/**/*.py",
         "representations/_probe.py",
         *(
             f"probes/{name}.py"
             for name in (
-                "_accuracy", "_agreement", "_choice_statistics", "_classifiers", "_items", "_judgements", "_logistic",
-                "_precision", "_sounds", "_strengths", "classify", "folds", "linear", "perception",
+                "_accuracy", "_agreement", "_answers", "_choice_statistics", "_classifiers", "_items", "_judgements",
+                "_logistic", "_precision", "_sounds", "_strengths", "classify", "folds", "linear", "perception",
             )
         ),
     ),
@@ -89,6 +91,13 @@ def named_rows(job: Probing, entry: Entry) -> list[Row]:
 
 def _folds(vectors: Vectors) -> list[str | None] | None:
     return folds_of([vectors.subset.clips[row] for row in vectors.rows])
+
+
+def refuse_missing_files(config: RunConfig) -> None:
+    """Say before the work, not after it, that judgements are not there."""
+    for entry in config.probes:
+        if entry.file:
+            _digest(entry.file)
 
 
 def _digest(file: str) -> str:

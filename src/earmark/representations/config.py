@@ -169,7 +169,7 @@ class ProbeEntry(Section):
 PROBE_OPTIONS = {
     "linear": ("folds", "kind", "strengths", "refit", "allow_leaks"),
     "classify": ("classifiers", "preset", "folds", "kind", "select", "allow_leaks", "min_class_size"),
-    "perception": ("where", "min_agreement", "min_repeats", "majority", "unit", "ceiling"),
+    "perception": ("columns", "where", "min_agreement", "min_repeats", "majority", "unit", "ceiling"),
 }
 """What a run may say of a probe; the rest it knows."""
 
@@ -201,6 +201,13 @@ class RunConfig(RunSettings):
     corpus: CorpusEntries
     extractors: Annotated[list[ExtractorEntry], BeforeValidator(entries), Field(min_length=1)] = Field(
         description="names or import paths"
+    )
+    speed: float = Field(
+        1.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="play sounds at this speed: 0.1 is ten times as slow and as low, which makes ultrasound audible",
+        json_schema_extra={"metavar": "S"},
     )
     # variants of the vectors; an extractor's own lists come first
     layers: Layers = Field(None, description="hidden layers from one pass: all, or 0,6,12 (-1 is the last)")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from earmark.corpora.subsets import PreparedSubset
-from earmark.embedding.hearing import hear
+from earmark.embedding.hearing import hear, settle_rate
 from earmark.representations import _embed as embed
 from earmark.representations import _evaluate as evaluate
 from earmark.representations import _probe as probing
@@ -105,7 +105,7 @@ def _pace_of(model: Model, records: Records, subset: PreparedSubset) -> float | 
     if model.learns or not clips:
         return None
     try:
-        extractor = model.open()
+        extractor = settle_rate(model.open(), clips)
         for tried in (clips[:1], clips):  # the first call compiles and loads
             started = time.perf_counter()
             for heard in hear([tried], extractor):

@@ -139,6 +139,8 @@ def _stages(work: Work, path: Path) -> tuple[Scores, Scores]:
 
 def _prepare(work: Work) -> None:
     """Open models and corpora, hash every clip, and read what the cache holds of their vectors."""
+    probing.refuse_missing_files(work.config)
+    work.corpora = [corpus.at_speed(work.config.speed) for corpus in work.corpora]
     work.systems = systems_of(work.config, work.cache)
     wanted = [entry.subsets for entry in work.config.corpus]
     with progress_bar(work.progress, clip_count(work.corpora, wanted), "prepare", "clip") as tick:

@@ -25,6 +25,10 @@ for _name, _range, _higher, _percent, _unit, _words in (
     ("choice_accuracy", FRACTION, True, True, "", "share of choices between two sounds that are agreed with"),
     ("choice_spearman", (-1.0, 1.0), False, False, "", "rank correlation of d(X, A) - d(X, B) with the choice of A"),
     ("choice_kendall", (-1.0, 1.0), False, False, "", "Kendall's tau-b of d(X, A) - d(X, B) with the choice of A"),
+    ("agreement_between", FRACTION, True, True, "", "how often two listeners give the same answer"),
+    ("agreement_within", FRACTION, True, True, "", "how often a listener gives the same answer again"),
+    ("agreement_repeats", FRACTION, True, True, "", "how often a question asked again gets the same answer"),
+    ("attainable_accuracy", FRACTION, True, True, "", "what one answer to each question can agree with at most"),
     ("mean_average_precision", FRACTION, True, True, "", "average precision of a probe, averaged over labels"),
     ("transfer_spearman", (-1.0, 1.0), True, False, "", "rank correlation of a training-free measure with a probe"),
     # rate, delay, speed and tokens of a codec

@@ -44,7 +44,8 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "overall": ("earmark.codecs.overall", "overall overall_unsaturated"),
     "validation": (
         "earmark.scores._reported",
-        "accuracy top5_accuracy mean_average_precision choice_accuracy triplet_accuracy choice_spearman choice_kendall",
+        "accuracy top5_accuracy mean_average_precision choice_accuracy triplet_accuracy choice_spearman "
+        "choice_kendall agreement_between agreement_within agreement_repeats attainable_accuracy",
     ),
     "reported": (
         "earmark.scores._reported",

@@ -19,7 +19,8 @@ WITH_VALUE = ("ok", "predicted", "repeated", "incomplete")
 STATUS_MARKS = {"predicted": "~", "repeated": "=", "incomplete": "*"}
 """What stands before a value in a table, where it does not count."""
 PROTOCOLS = ("all", "across_groups", "reference", "unaligned", "gain_matched", "clean_enrol", "coded_enrol")
-"""Beside these: `tandem:<passes>` and `loss:<percent>`, and each of all with `@<Hz>` for clips of one sampling rate."""
+"""Beside these: `tandem:<passes>` and `loss:<percent>`, and each of all with `@<Hz>` for clips of one sampling rate.
+Rows of probes say which probe and which folds."""
 _COUNTED_PROTOCOL = re.compile(r"tandem:[1-9][0-9]*|loss:(?:100|[0-9]{1,2}(?:\.[0-9]+)?)")
 _AT_RATE = re.compile(r"@[1-9][0-9]*$")
 
@@ -86,7 +87,7 @@ def _problems(row: Row) -> Iterator[tuple[str, str, str]]:
     if row.status != "ok" and not row.reason.strip():
         yield "no_reason", "reason", f"status is {row.status} without a reason; say why in one sentence."
     protocol = _AT_RATE.sub("", row.protocol)
-    if protocol not in PROTOCOLS and not _COUNTED_PROTOCOL.fullmatch(protocol):
+    if protocol not in PROTOCOLS and not _COUNTED_PROTOCOL.fullmatch(protocol) and not row.probed:
         hint = did_you_mean(row.protocol, PROTOCOLS)
         yield "unknown_protocol", "protocol", f'unknown protocol "{row.protocol}"; use {", ".join(PROTOCOLS)}.{hint}'
     for column, spelled in columns_of(row.subset, row.distance, row.protocol, row.metric)._asdict().items():

@@ -1,4 +1,4 @@
-"""Vectors and labels from files, and the join of the two.
+"""Vectors, labels and distances from files, and the join of vectors and labels.
 
 Vectors: .npy, .npz, .csv, .parquet, .pt. Labels: .csv, .txt, .npy, .npz, .parquet. A file that holds both may
 be given twice. Names with a meaning, in any case, singular or plural: `id`, `label`, `group`. Columns that say what a
@@ -12,5 +12,18 @@ from __future__ import annotations
 
 from earmark.vectors._reading import join, read_labelled, read_labels, read_vectors
 from earmark.vectors._values import Joined, Labels, Matrix, Vectors
+from earmark.vectors.distances import Distances, given_distances, read_distances
 
-__all__ = ["Joined", "Labels", "Matrix", "Vectors", "join", "read_labelled", "read_labels", "read_vectors"]
+__all__ = [
+    "Distances",
+    "Joined",
+    "Labels",
+    "Matrix",
+    "Vectors",
+    "given_distances",
+    "join",
+    "read_distances",
+    "read_labelled",
+    "read_labels",
+    "read_vectors",
+]

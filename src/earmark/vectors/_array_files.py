@@ -91,16 +91,32 @@ def npz_labels(source: Path, column: str | None, groups: str | None) -> Labels:
     return labels_of(texts, source, roles=roles)
 
 
+def map_npy(source: Path) -> NDArray[Any]:
+    """The array of a .npy file, left on disk."""
+    _check_npy(source)
+    with _refusing_objects(str(source)):
+        return np.asanyarray(np.load(source, mmap_mode="r", allow_pickle=False))
+
+
+def npz_arrays(source: Path) -> dict[str, NDArray[Any]]:
+    """All arrays of an .npz file."""
+    with _open_npz(source) as archive:
+        return {name: _npz_array(archive, name, source) for name in archive.files}
+
+
 def _load_npy(source: Path) -> NDArray[Any]:
+    _check_npy(source)
+    with _refusing_objects(str(source)):
+        return np.asarray(np.load(source, allow_pickle=False))
+
+
+def _check_npy(source: Path) -> None:
     with source.open("rb") as stream:
         start = stream.read(6)
         if start != b"\x93NUMPY":
             # np.load would take it for a pickle and advise to allow them, which is never safe.
             kind = "a .npz file" if start[:2] == b"PK" else "not a NumPy array"
             raise InputError(f"{source} is {kind}; save it with numpy.save, or give it its right suffix.")
-        stream.seek(0)
-        with _refusing_objects(str(source)):
-            return np.asarray(np.load(stream, allow_pickle=False))
 
 
 @contextmanager

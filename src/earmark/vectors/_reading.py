@@ -72,8 +72,8 @@ def read_vectors(
         raise UsageError(f"{source} holds one matrix; a key chooses an array of .npz, .parquet or .pt files.")
     patterns = (dimensions,) if isinstance(dimensions, str) else tuple(dimensions)
     asked = Asked(label_column, groups, tuple(apart), patterns)
-    with _readable(source):
-        found = _reader(source, _VECTOR_READERS, "vectors")(source, key, asked)
+    with readable(source):
+        found = reader_for(source, _VECTOR_READERS, "vectors")(source, key, asked)
     beside = {"ids": found.ids, "labels": found.labels, "groups": found.groups}
     _same_length(len(found.values), "vectors", beside, source)
     return found
@@ -92,15 +92,15 @@ def read_labels(path: str | os.PathLike[str], *, column: str | None = None, grou
     are numbers; elsewhere these are words.
     """
     source = Path(path)
-    with _readable(source):
-        labels = _reader(source, _LABEL_READERS, "labels")(source, column, groups)
+    with readable(source):
+        labels = reader_for(source, _LABEL_READERS, "labels")(source, column, groups)
     if not labels.values:
         raise InputError(f"{source} holds no labels; give one for each vector.")
     _same_length(len(labels.values), "labels", {"ids": labels.ids, "groups": labels.groups}, source)
     return labels
 
 
-def _reader(source: Path, readers: Mapping[str, _Reader], kind: str) -> _Reader:
+def reader_for(source: Path, readers: Mapping[str, _Reader], kind: str) -> _Reader:
     if not source.exists():
         raise InputError(f"{source} does not exist; check the path.")
     if source.is_dir():
@@ -114,7 +114,7 @@ def _reader(source: Path, readers: Mapping[str, _Reader], kind: str) -> _Reader:
 
 
 @contextmanager
-def _readable(source: Path) -> Iterator[None]:
+def readable(source: Path) -> Iterator[None]:
     """Turn whatever the system or a parser raises into one sentence about the file."""
     try:
         yield
@@ -250,12 +250,12 @@ def _by_id(ids: Sequence[str], label_ids: Sequence[str], source: str, label_sour
     for names, where in ((ids, source), (label_ids, label_source)):
         repeated = [name for name, count in Counter(names).items() if count > 1]
         if repeated:
-            raise InputError(f"{where} has {_some(repeated, 'id')} more than once; ids must be unique.")
+            raise InputError(f"{where} has {some_names(repeated, 'id')} more than once; ids must be unique.")
     row_of = {name: row for row, name in enumerate(label_ids)}
     missing = [name for name in ids if name not in row_of]
     if missing:
         raise InputError(
-            f"{label_source} lacks {_some(missing, 'id')} of {len(ids)} in {source}; add the rows, "
+            f"{label_source} lacks {some_names(missing, 'id')} of {len(ids)} in {source}; add the rows, "
             "with an empty label where there is none."
         )
     return [row_of[name] for name in ids]
@@ -268,7 +268,7 @@ def _length_mismatch(vectors: Vectors, labels: Labels) -> str:
     return f"{short}; give one label for each vector, or an `id` column on both sides."
 
 
-def _some(names: Sequence[str], noun: str, most: int = 3) -> str:
+def some_names(names: Sequence[str], noun: str, most: int = 3) -> str:
     """'id "a"', '2 ids ("a", "b")', '9 ids ("a", "b", "c", …)'"""
     shown = ", ".join(f'"{name}"' for name in names[:most])
     if len(names) == 1:

@@ -8,8 +8,8 @@ from earmark.report import figures
 from earmark.report.content import ReportData
 from earmark.report.html._results import value_cell
 from earmark.report.metric_text import goodness, heading
+from earmark.report.probes import relation_table, transfer_figure
 from earmark.report.score_index import ScoreIndex, Subset, subset
-from earmark.report.transfer import relation_table, transfer_figure
 from earmark.scores import Row
 from earmark.tables import MISSING
 from earmark.tables.html import Child, Html, drawing, folded, paragraph, section, table

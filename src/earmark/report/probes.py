@@ -1,18 +1,43 @@
-"""What the geometry predicts, for people: a table of relations and the figure behind it."""
+"""External validation for people: tables of probes and of what geometry predicts of them, and the figure behind it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from earmark.analysis.transfer import Relation
 from earmark.report.figures.style import MUTED, axis_title, class_styles, grid, look, name_of, new_figure, nothing
-from earmark.report.metric_text import number
+from earmark.report.metric_text import heading, interval, number
+from earmark.scores import Row
 from earmark.tables import MISSING, Column, Table
 
 _COLUMNS = 3
 _MOST_PANELS = 9
 _NAMED = 24
+
+
+def probe_table(rows: Iterable[Row]) -> Table:
+    """A line for each subset, system, probe and metric that has a value."""
+    kept = [row for row in rows if row.status == "ok" and row.value is not None]
+    several = len({row.subset for row in kept}) > 1
+    columns = [Column(name, "left") for name in ("subset", "system", "distance", "probe", "metric")]
+    columns += [Column(name) for name in ("value", "95 % interval", "chance", "n")]
+    lines = [
+        [
+            row.subset,
+            row.system,
+            row.distance,
+            row.protocol,
+            heading(row.metric),
+            number(row.value or 0.0, row.metric),
+            interval(row) or MISSING,
+            MISSING if row.baseline is None else number(row.baseline, row.metric),
+            MISSING if row.n is None else str(row.n),
+        ]
+        for row in kept
+    ]
+    first = 0 if several else 1
+    return Table(columns[first:], [line[first:] for line in lines], title="Probes")
 
 
 def relation_table(relations: Sequence[Relation]) -> Table:

@@ -1,0 +1,115 @@
+"""Do vectors tell classes apart? Classifiers on folds that keep groups (mice, speakers, recordings) whole.
+
+VECTORS and LABELS are as in `earmark evaluate`. Each setting of a classifier has rows of its own, and each family also
+rows of a setting that is chosen inside the training part of each fold (knn:best). Accuracy is the mean over folds; its
+interval is about a classifier that learns from as many clips, on new clips (new groups, with --groups). Chance is the
+share of the most frequent class. A group that is trained on and tested on is refused: its recordings would give the
+answer away.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from earmark import vectors
+from earmark.cli import flags, options
+from earmark.evaluation.options import Options
+from earmark.probes._classifiers import FAMILIES, PRESETS
+from earmark.probes.classify import Study, study_classes
+from earmark.probes.folds import KINDS
+from earmark.report import to_text
+from earmark.tables import write_columns
+
+EXAMPLES = """examples:
+  earmark probe classify vectors.npz clips.csv --label-column strain --groups mouse
+  earmark probe classify vectors.npy mice.txt --preset identity --per-point answers.csv --confusion confusion.csv
+  earmark probe classify vectors.npz clips.csv --groups session --classifier knn:k=5,mlp:hidden=400,alpha=0.01
+  earmark probe classify vectors.npz clips.csv --fold-column fold --classifier knn,forest --out scores.csv
+"""
+
+_SHARED = ("min_class_size", "seed", "threads")
+"""Options that `evaluate` has too."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("vectors", metavar="VECTORS", help="file of vectors")
+    parser.add_argument("labels", metavar="LABELS", nargs="?", help="file of labels")
+    group = parser.add_argument_group("classifiers")
+    group.add_argument("--preset", choices=[*PRESETS], help="grids and classifiers of that task in the papers (strain)")
+    options.add(
+        group,
+        (
+            "--classifier",
+            "LIST",
+            f"{', '.join(FAMILIES)}, each with its grid, or settings such as knn:k=5 and mlp:hidden=200x200,alpha=0.01 "
+            "(default: those of the preset)",
+        ),
+        ("--no-selection", True, "leave out the rows whose setting is chosen inside each training part: much faster"),
+    )
+    group = parser.add_argument_group("folds, labels and groups")
+    group.add_argument("--folds", type=int, default=5, metavar="N", help="how many folds (default: 5)")
+    group.add_argument(
+        "--kind", choices=KINDS,
+        help="how clips are shared out (default: given with --fold-column, group-stratified with --groups, stratified)",
+    )  # fmt: skip
+    options.add(
+        group,
+        ("--fold-column", "COLUMN", "column whose values are the folds, or train, valid and test"),
+        ("--allow-leaks", True, "measure although groups are trained on and tested on; the rows say so"),
+    )
+    texts = {
+        "groups": "column that holds the mouse, speaker or recording: kept whole, and the unit of intervals",
+        "min_class_size": "drop classes with fewer clips, or groups where these are kept whole (default: 2)",
+        "seed": "seed of folds and classifiers (default: 0)",
+    }
+    flags.add_flags(group, flags.VectorFiles, ("label_column", "groups"), texts)
+    flags.add_flags(group, Options, _SHARED[:2], texts)
+    group = parser.add_argument_group("files, names and resources")
+    flags.add_flags(group, flags.VectorFiles, ("key", "dimensions", "system", "subset", "suite"))
+    flags.add_flags(group, Options, _SHARED[2:])
+    options.add(
+        group,
+        ("--per-point", "FILE", "write every clip's fold and the class it was taken for: .csv or .parquet"),
+        ("--confusion", "FILE", "write how many clips of each class were taken for which: .csv or .parquet"),
+    )
+    parser.set_defaults(dimensions=[], system="", subset="", suite="")
+    options.add_output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    options.check_out(args, "per_point", "confusion")
+    files = {"key": args.key, "label_column": args.label_column, "dimensions": args.dimensions}
+    joined = vectors.read_labelled(args.vectors, args.labels, groups=args.groups, **files)
+    given = None
+    if args.fold_column:  # the same rows, with the column of folds in the place of the groups
+        given = vectors.read_labelled(args.vectors, args.labels, groups=args.fold_column, **files).groups
+    shared = {name: value for name, value in flags.given(args, Options).items() if name in _SHARED}
+    study = study_classes(
+        joined.values, joined.labels, groups=joined.groups, given=given, ids=joined.ids, kind=args.kind,
+        folds=args.folds, classifiers=args.classifier or (), preset=args.preset, select=not args.no_selection,
+        allow_leaks=args.allow_leaks, system=args.system or str(args.vectors), subset=args.subset, suite=args.suite,
+        progress=not args.quiet, **shared,
+    )  # fmt: skip
+    if args.per_point:
+        write_columns(Path(args.per_point), _answers(study, joined), "answers")
+    if args.confusion:
+        names = ("protocol", "label", "answer", "clips")
+        cells: Sequence[Any] = list(zip(*study.confusions(joined.labels), strict=True)) or [()] * 4
+        write_columns(Path(args.confusion), dict(zip(names, map(list, cells), strict=True)), "confusions")
+    options.tell_columns(args, joined)
+    options.deliver(args, study.scores, to_text)
+    return 0 if any(row.status == "ok" for row in study.scores) else 1
+
+
+def _answers(study: Study, joined: vectors.Joined) -> dict[str, list[Any]]:
+    """Row, id, label, group and fold of each clip, and the class that each setting took it for."""
+    columns: dict[str, list[Any]] = {"row": list(range(len(joined.labels)))}
+    if joined.ids is not None:
+        columns["id"] = list(joined.ids)
+    columns["label"] = list(joined.labels)
+    if joined.groups is not None:
+        columns["group"] = list(joined.groups)
+    return columns | {"fold": study.fold_of} | study.answers
