@@ -109,6 +109,12 @@ def test_squares_in_tables(tmp_path: Path) -> None:
     same(read_distances(text(tmp_path / "above.csv", [",".join(NAMES), *(",".join(row) for row in rows)])), names=NAMES)
     numbered = [",".join(["", *map(str, range(N))]), *(",".join([str(i), *row]) for i, row in enumerate(rows))]
     same(read_distances(text(tmp_path / "n.csv", numbered)), names=[str(i) for i in range(N)])
+    for name, half in (("lower", np.tril(D)), ("upper", np.triu(D))):
+        cells = [["" if v == 0 else repr(float(v)) for v in row] for row in half]
+        table = [",".join(["", *NAMES]), *(",".join([n, *row]) for n, row in zip(NAMES, cells, strict=True))]
+        same(read_distances(text(tmp_path / f"{name}.csv", table)), names=NAMES)
+    np.savetxt(tmp_path / "blanks.txt", D, fmt="%.17g")
+    same(read_distances(tmp_path / "blanks.txt"))
     order = [3, 0, 1, 2, 6, 5, 4]
     turned = [",".join([NAMES[i], *(rows[i][j] for j in order)]) for i in range(N)]
     same(read_distances(text(tmp_path / "t.csv", [",".join(["", *(NAMES[j] for j in order)]), *turned])), names=NAMES)
@@ -225,7 +231,7 @@ def test_directions_that_differ(tmp_path: Path) -> None:
 def test_the_diagonal() -> None:
     own = D + 0.1 * np.eye(N)
     found = given_distances(own)
-    assert "7 items of 7 not at distance 0 from itself" in found.notes[0]
+    assert "7 of 7 items are not at distance 0 from themselves" in found.notes[0]
     same(found)
     same(given_distances(np.where(np.eye(N, dtype=bool), np.nan, D)))
     with pytest.raises(InputError, match=r"7 of 7 items have their largest value with themselves.*give 1 - similarity"):

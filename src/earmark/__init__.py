@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from earmark.representations import load_vectors, run
     from earmark.representations.config import RunConfig
     from earmark.scores import Scores, load_scores
-    from earmark.vectors import read_labelled, read_vectors
+    from earmark.vectors import read_distances, read_labelled, read_vectors
 
 _HOME = {
     "Clip": "corpora.clips",
@@ -50,6 +50,7 @@ _HOME = {
     "open_corpus": "corpora.source",
     "open_extractor": "extractors.catalogue",
     "predict": "analysis.predict",
+    "read_distances": "vectors",
     "read_labelled": "vectors",
     "read_vectors": "vectors",
     "run": "representations",
@@ -60,7 +61,8 @@ _HOME = {
 __all__ = [
     "Clip", "CodecConfig", "Corpus", "CorpusCard", "EarmarkError", "RunConfig", "Scores", "__version__", "analyze",
     "codec", "compare", "embed", "evaluate", "fidelity", "hubness", "load_scores", "load_vectors", "open_codec",
-    "open_corpus", "open_extractor", "predict", "read_labelled", "read_vectors", "run", "sanity",
+    "open_corpus", "open_extractor", "predict", "read_distances", "read_labelled", "read_vectors", "run",
+    "sanity",
 ]  # fmt: skip
 
 

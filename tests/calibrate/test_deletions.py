@@ -53,7 +53,17 @@ def expected(distances, labels, groups, kept, across):
 @pytest.mark.parametrize("distance", DISTANCES)
 @pytest.mark.parametrize("name", CASES)
 def test_values_without_each_unit_are_those_of_the_rest(name, distance, grouped):
-    case = CASES[name]()
+    check_every_unit(CASES[name](), distance, grouped, name)
+
+
+@pytest.mark.parametrize("size", [20, 35, 50])
+def test_lists_that_one_group_fills_nearly_alone(size):
+    case = CASES["random"]()
+    groups = np.where(np.arange(len(case.labels)) < size, 0, np.arange(len(case.labels)))
+    check_every_unit(case._replace(groups=groups), "cosine", True)
+
+
+def check_every_unit(case, distance, grouped, name=""):
     values, rows, unit_of = without_each(case, distance, grouped=grouped)
     distances = brute.distance_matrix(np.asarray(case.vectors)[rows], distance)
     labels = np.asarray(case.labels)[rows]

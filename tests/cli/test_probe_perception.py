@@ -85,10 +85,10 @@ def test_vectors_matrix_and_listed_pairs_give_the_same_answers(command: Command,
         values.append([rows[name] for name in ("choice_accuracy", "choice_spearman", "choice_kendall")])
     assert values[1:] == [pytest.approx(values[0], abs=1e-12)] * 3
     words = ["--vectors", files["poor.npz"], "--distances", files["matrix.npy"], "--ids", files["ids.txt"]]
-    code, shown, _ = command(files["choices.csv"], *words, "--json", "--quiet")
+    code, shown, _ = command(files["choices.csv"], *words, "--distance-name", "luscinia", "--json", "--quiet")
     assert code == 0
     (row,) = (row for row in json.loads(shown) if row["statistic"] == "difference")
-    assert row["system"] == "poor - matrix"
+    assert (row["system"], row["distance"]) == ("poor - matrix", "cosine - luscinia")
     assert row["value"] < 0
 
 
@@ -124,6 +124,7 @@ def test_the_systems_of_a_run_are_judged(command: Command, tmp_path: Path) -> No
     [
         ([], 2, "give --vectors, --distances or --run"),
         (["--vectors", "good.npz", "--run", "x"], 2, "not both"),
+        (["--vectors", "good.npz", "--distance-name", "x"], 2, "give --distances FILE"),
         (["--vectors", "good.npz,good.npz"], 2, "given twice"),
         (["--vectors", "bare.npy"], 1, "nothing says which sound a row is"),
         (["--vectors", "good.npz", "--ceiling", "high"], 2, "no list of shares"),

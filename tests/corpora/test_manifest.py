@@ -54,7 +54,8 @@ def test_rows_become_clips(folder: Path) -> None:
     assert corpus.clips[1].group is None
     assert (corpus.clips[1].start, corpus.clips[1].end) == (0.01, 0.05)
     assert [len(clip.read()[0]) for clip in corpus] == [1600, 640, 1280]
-    assert corpus.notes == ("clips.csv: columns ignored: fold.", "clips.csv: 1 of 3 clips have no label.")
+    assert [clip.fold for clip in corpus] == ["1", "2", "1"]
+    assert corpus.notes == ("clips.csv: 1 of 3 clips have no label.",)
 
 
 def test_ids_come_from_path_and_span(folder: Path) -> None:

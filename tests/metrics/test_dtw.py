@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from earmark.errors import InputError, UsageError
-from earmark.evaluation.dtw import dtw_distance, prepare, rerank
+from earmark.evaluation.dtw import all_distances, dtw_distance, prepare, rerank
 
 
 def slow_dtw(a: np.ndarray, b: np.ndarray, radius: float) -> float:
@@ -111,3 +111,11 @@ def test_rerank_refusals() -> None:
         rerank(np.zeros((2, 1), int), sequences)
     with pytest.raises(InputError, match="rows from 0 to 2"):
         rerank(np.full((3, 1), 3), sequences)
+
+
+def test_all_distances_are_those_of_every_pair() -> None:
+    rng = np.random.default_rng(2)
+    frames = [rng.normal(size=(rng.integers(1, 9), 3)) for _ in range(6)]
+    sequences = prepare(frames, components=None, stride=1)
+    wanted = [dtw_distance(sequences[i], sequences[j]) for i in range(6) for j in range(i + 1, 6)]
+    assert all_distances(sequences).tolist() == wanted

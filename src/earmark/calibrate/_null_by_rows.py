@@ -16,11 +16,7 @@ from numpy.typing import NDArray
 from earmark.calibrate import kernels
 from earmark.calibrate._null_job import Floats, Ints, Job, spans
 from earmark.calibrate.closed_forms import CLASS_SUMS, CONTRAST, FARTHEST
-from earmark.geometry import kernels as tiles
-from earmark.geometry import pair_kernels
-from earmark.geometry.factors import order_keys
-from earmark.geometry.spaces import product
-from earmark.geometry.sweep import VALUE_COLUMNS
+from earmark.geometry.sweep import VALUE_COLUMNS, pair_distances
 from earmark.metrics import separation
 from earmark.workers import Workers
 
@@ -279,14 +275,7 @@ def _fill(job: Job, operands: Floats, rows: Ints, block: Floats, workers: Worker
     left = space.operands(np.float64, rows)
 
     def strip(span: tuple[int, int]) -> None:
-        c0 = span[0]
-        tile = product(left, operands[c0 : span[1]], np.empty((len(rows), span[1] - c0)))
-        if factors is None:
-            tiles.distances_from_keys(tile, c0, rows, space.squares, space.raw, space.flat, space.halved, space.scale)
-        else:
-            order_keys(tile, c0, rows, space, factors)
-            pair_kernels.corrected_from_keys(tile, c0, rows, factors.code)
-        block[:, c0 : span[1]] = tile
+        block[:, slice(*span)] = pair_distances(space, factors, rows, left, operands, *span)
 
     for _ in workers.map(strip, list(spans(layout.n, VALUE_COLUMNS))):
         pass

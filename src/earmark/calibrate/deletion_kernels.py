@@ -357,6 +357,7 @@ def occurrence_events(places, k, units, next_units, next_places, next_steps, unr
                     lost -= 1
                 s += 1
             if lost > 0 and s == depth:
+                next_units[me, start:filled] = -1
                 filled = start
                 unresolved[me] = u
 

@@ -316,10 +316,6 @@ class _Work:
         return np.asarray(self.swept["all"].own_mean * self.swept["all"].own_count)
 
     @cached_property
-    def _norms(self) -> Floats:
-        return np.sqrt(self.space.squares)
-
-    @cached_property
     def _runner_up(self) -> tuple[Floats, Ints]:
         """The second lowest mean distance to another class, and the class of the lowest (clips, all pairs)."""
         sums, n = self.swept["all"].class_sums, self.layout.n
@@ -364,14 +360,9 @@ class _Work:
 
     def _reach(self, rows: Ints) -> Floats:
         """No point is farther than this from a row."""
-        space, factors, norms = self.space, self.factors, self._norms
-        reach = norms[rows] + norms.max(initial=0.0)
-        reach = reach**2 / 2 if space.halved else reach * space.scale
-        if space.flat.any():
-            reach = np.maximum(reach, 1.0)
-        reach = reach * (1.0 + 1e-9)
+        factors, reach = self.factors, self.space.reaches(rows)
         if factors is None:
-            return np.asarray(reach)
+            return reach
         if factors.kind == "scale":
             return np.asarray(reach * factors.first[rows] * factors.first.max())
         return np.ones(len(rows))

@@ -24,6 +24,7 @@ import numpy as np
 from numba import njit
 
 from earmark.geometry.kernels import compiled, distance
+from earmark.geometry.pair_kernels import HALF
 
 LANES = 32  # rows whose distances to a unit lie side by side
 COLUMNS = 256  # units at a time, so that their lanes stay in the first cache
@@ -461,6 +462,6 @@ def judge_neighbours(labels, sizes, near_places, near_distances, ks, own, raw, f
         if nearest == np.inf:
             for place in range(labels.shape[0]):
                 if labels[place] != code:
-                    nearest = min(nearest, distance(raw, flat, me, place, True, 1.0))
+                    nearest = min(nearest, distance(raw, flat, me, place, HALF, 1.0))
         gsr += _balance(nearest, own[me], epsilon)
     return valid, gsr

@@ -4,6 +4,7 @@ Give files of vectors and a file of labels, or one run folder, or several. Print
 pair. Interval and two-sided p-value come from leaving out each clip (each group, where there are groups) of both
 systems, as query and as candidate, so the interval excludes 0 exactly when p < 0.05. With several pairs both are
 corrected for their number (column comparisons). Systems of run folders are compared on the clips that all of them have.
+Distances computed elsewhere take part with --distances FILE,FILE; the last INPUT is then the file of labels.
 """
 
 from __future__ import annotations
@@ -11,13 +12,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from earmark import vectors
 from earmark.cli import flags, options
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.evaluation import compare
-from earmark.evaluation.options import Options
+from earmark.evaluation.options import GIVEN, Options, byte_count
 from earmark.metrics.catalogue import COMPARED
 from earmark.report import long_text
 from earmark.representations.comparisons import compare_runs
@@ -27,9 +32,13 @@ EXAMPLES = """examples:
   earmark compare wavlm.npy logmel.npy labels.csv
   earmark compare a.npz b.npz c.npz clips.csv --groups speaker --across-groups --out differences.csv
   earmark compare my-run --metrics P@1,GSR
+  earmark compare --distances dtw.npy,edit.npy labels.csv
+  earmark compare --distances dtw.npy wavlm.npy labels.csv --distance euclidean
   earmark compare last-week this-week --systems last-week/wavlm,this-week/wavlm
 """
 
+DISTANCES = "distances computed elsewhere, as systems beside or in place of files of vectors; several with commas"
+_File = vectors.Joined | vectors.LabelledDistances
 CORRECT = (Options.model_fields["correct"].description or "").replace("several with commas", "one at a time")
 
 
@@ -53,15 +62,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         group.add_argument(flag, type=int, dest="unused", help=argparse.SUPPRESS)
     flags.add_labels(parser, seed=argparse.SUPPRESS)
     flags.add_vectors(parser, correct=CORRECT, system=argparse.SUPPRESS)
+    flags.add_distances(parser, distances=DISTANCES)
     options.add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     options.check_out(args)
-    folders = [Path(given).is_dir() for given in args.inputs]
-    if any(folders) and not all(folders):
+    given = flags.settle_distances(args, beside_vectors=True)
+    folders = [Path(path).is_dir() for path in args.inputs]
+    if any(folders) and (given or not all(folders)):
         raise UsageError("Give run folders alone, or files of vectors and labels: both were given.")
-    scores = _compare_folders(args) if any(folders) else _compare_files(args)
+    scores = _compare_folders(args) if any(folders) else _compare_files(args, given)
     options.deliver(args, scores, long_text)
     if not args.quiet:
         for note in scores.notes:
@@ -80,24 +91,19 @@ def _compare_folders(args: argparse.Namespace) -> Scores:
     )  # fmt: skip
 
 
-def _compare_files(args: argparse.Namespace) -> Scores:
+def _compare_files(args: argparse.Namespace, given: list[str]) -> Scores:
     if args.systems:
         raise UsageError("--systems is for run folders: give the files to be compared.")
-    for path in args.inputs:
+    for path in (*given, *args.inputs):
         if not Path(path).exists():
             raise InputError(f"{path} does not exist; check the path.")
-    if len(args.inputs) < 2:
-        raise UsageError(f"{args.inputs[0]} is one file: give at least two files of vectors, then the labels.")
-    paths, labels = (args.inputs[:-1], args.inputs[-1]) if len(args.inputs) > 2 else (args.inputs, None)
-    # The last file may be one of the embeddings once more, for its labels; else it is one of those to be compared.
-    if labels is not None and labels not in paths and all(_holds_labelled_vectors(args, path) for path in args.inputs):
-        paths, labels = args.inputs, None
+    paths, labels = _split(args, given)
     if len(set(paths)) < len(paths):
         raise UsageError("The same file was given twice: it does not differ from itself.")
-    joined = {path: _read(args, path, labels) for path in paths}
+    joined = {path: _read(args, path, labels, path in given) for path in paths}
     first = joined[paths[0]]
     orders = {path: _order(first, of, paths[0], path) for path, of in joined.items()}
-    values = {path: of.values[orders[path]] for path, of in joined.items()}
+    values = {path: _points(of, orders[path], args) for path, of in joined.items()}
     for path, of in joined.items():
         if [of.labels[row] for row in orders[path]] != first.labels:
             raise InputError(
@@ -107,13 +113,43 @@ def _compare_files(args: argparse.Namespace) -> Scores:
     groups = _groups({path: of for path, of in joined.items() if of.groups is not None}, orders)
     scores = compare(
         values, first.labels, groups=groups, reference=args.reference, subset=args.subset, suite=args.suite,
-        progress=not args.quiet, **flags.given(args, Options),
+        progress=not args.quiet, distance_name=args.distance_name or GIVEN, **flags.given(args, Options),
     )  # fmt: skip
     options.tell_columns(args, *joined.values())
-    return scores
+    told = {note for of in joined.values() for note in of.notes}
+    return replace(scores, notes=tuple(note for note in scores.notes if note not in told))
 
 
-def _read(args: argparse.Namespace, path: str, labels: str | None) -> vectors.Joined:
+def _split(args: argparse.Namespace, given: list[str]) -> tuple[list[str], str | None]:
+    """The files to be compared, and the one of labels, where they need one."""
+    if given:
+        paths, labels = [*given, *args.inputs[:-1]], args.inputs[-1]
+        if len(paths) < 2:
+            raise UsageError(f"{given[0]} is one file of distances: give at least two systems, then the labels.")
+        return paths, labels
+    if len(args.inputs) < 2:
+        raise UsageError(f"{args.inputs[0]} is one file: give at least two files of vectors, then the labels.")
+    paths, labels = (args.inputs[:-1], args.inputs[-1]) if len(args.inputs) > 2 else (args.inputs, None)
+    # The last file may be one of the embeddings once more, for its labels; else it is one of those to be compared.
+    if labels is not None and labels not in paths and all(_holds_labelled_vectors(args, path) for path in args.inputs):
+        return args.inputs, None
+    return paths, labels
+
+
+def _points(of: _File, order: list[int], args: argparse.Namespace) -> Any:
+    """The vectors or the distances of a file, in the order of the first one's clips."""
+    if isinstance(of, vectors.Joined):
+        return of.values[order]
+    if order == list(range(of.distances.n)):
+        return of.distances
+    memory = byte_count(args.memory) if args.memory else Options().memory
+    return of.distances.in_order(np.array(order), memory)
+
+
+def _read(args: argparse.Namespace, path: str, labels: str | None, distances: bool = False) -> _File:
+    if distances:
+        assert labels is not None
+        return flags.read_distances_and_labels(args, path, labels)
     return vectors.read_labelled(
         path, labels, key=args.key, label_column=args.label_column, groups=args.groups, dimensions=args.dimensions
     )
@@ -122,20 +158,21 @@ def _read(args: argparse.Namespace, path: str, labels: str | None) -> vectors.Jo
 def _holds_labelled_vectors(args: argparse.Namespace, path: str) -> bool:
     """Whether a file needs no other one for its labels; one column of numbers beside labels is no embedding."""
     try:
-        return int(_read(args, path, None).values.shape[1]) > 1
+        joined = _read(args, path, None)
+        return isinstance(joined, vectors.Joined) and int(joined.values.shape[1]) > 1
     except EarmarkError:
         return False
 
 
-def _order(first: vectors.Joined, of: vectors.Joined, first_path: str, path: str) -> list[int]:
+def _order(first: _File, of: _File, first_path: str, path: str) -> list[int]:
     """The rows of a file in the order of the first one's clips."""
-    if len(of.values) != len(first.values):
+    if len(of.labels) != len(first.labels):
         raise InputError(
-            f"{first_path} has {len(first.values)} vectors and {path} has {len(of.values)}: compare embeddings of the "
+            f"{first_path} has {len(first.labels)} vectors and {path} has {len(of.labels)}: compare embeddings of the "
             "same clips."
         )
     if first.ids is None or of.ids is None or first.ids == of.ids:
-        return list(range(len(of.values)))
+        return list(range(len(of.labels)))
     if set(first.ids) != set(of.ids):
         raise InputError(f"{first_path} and {path} hold different ids: compare embeddings of the same clips.")
     rows = {name: row for row, name in enumerate(of.ids)}
@@ -144,7 +181,7 @@ def _order(first: vectors.Joined, of: vectors.Joined, first_path: str, path: str
     return [rows[name] for name in first.ids]
 
 
-def _groups(having: Mapping[str, vectors.Joined], orders: Mapping[str, list[int]]) -> list[str | None] | None:
+def _groups(having: Mapping[str, _File], orders: Mapping[str, list[int]]) -> list[str | None] | None:
     """The groups of the clips, from whichever file tells them; files that tell different ones are refused."""
     by_path = {path: [(of.groups or [])[row] for row in orders[path]] for path, of in having.items()}
     for path, groups in by_path.items():

@@ -3,6 +3,9 @@
 VECTORS: .npy, .npz, .parquet, .csv or .pt, one row per clip. LABELS: .csv, .txt, .npy, .npz or .parquet, one per
 clip; joined by id when both files have an id column. Without LABELS, labels inside VECTORS are used. Labels, groups,
 ids and an index are never dimensions of the vectors, in whichever file they lie; stderr says what was used as what.
+
+With --distances FILE there are no VECTORS: the distances were computed elsewhere (DTW, listeners, another tool), and
+LABELS stands alone.
 """
 
 from __future__ import annotations
@@ -11,8 +14,9 @@ import argparse
 
 from earmark import vectors
 from earmark.cli import flags, options
+from earmark.errors import UsageError
 from earmark.evaluation import evaluate
-from earmark.evaluation.options import Options
+from earmark.evaluation.options import GIVEN, Options
 from earmark.report import long_text
 from earmark.report.points import write_points
 
@@ -22,11 +26,13 @@ EXAMPLES = """examples:
   earmark evaluate vectors.npy clips.csv --groups recording --across-groups --per-point points.csv --out scores.csv
   earmark evaluate table.csv --label-column class --groups speaker --dimensions "f*"
   earmark evaluate vectors.npy labels.txt --correct none,icdm --distance euclidean
+  earmark evaluate --distances dtw.npy labels.csv --ids names.txt --distance-name dtw --permutations
+  earmark evaluate --distances pairs.csv labels.csv --pair-columns sound1,sound2,rating
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("vectors", metavar="VECTORS", help="file of vectors")
+    parser.add_argument("vectors", metavar="VECTORS", nargs="?", help="file of vectors; none with --distances")
     parser.add_argument("labels", metavar="LABELS", nargs="?", help="file of labels")
     group = parser.add_argument_group("metrics and calibration")
     flags.add_flags(group, Options, ("metrics", "permutations", "intervals", "bootstrap", "hub_k"))
@@ -37,18 +43,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     flags.add_labels(parser)
     flags.add_vectors(parser)
+    flags.add_distances(parser)
     options.add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     options.check_out(args)
-    joined = vectors.read_labelled(
-        args.vectors, args.labels,
-        key=args.key, label_column=args.label_column, groups=args.groups, dimensions=args.dimensions,
-    )  # fmt: skip
+    files = flags.settle_distances(args)
+    joined = _read_distances(args, files) if files else _read_vectors(args)
+    points = joined.values if isinstance(joined, vectors.Joined) else joined.distances
     scores = evaluate(
-        joined.values, joined.labels, groups=joined.groups, ids=joined.ids, system=args.system or str(args.vectors),
-        subset=args.subset, suite=args.suite, progress=not args.quiet,
+        points, joined.labels, groups=joined.groups, ids=joined.ids,
+        system=args.system or str(files[0] if files else args.vectors), subset=args.subset, suite=args.suite,
+        progress=not args.quiet, distance_name=args.distance_name or GIVEN,
         **{**flags.given(args, Options), "per_point": args.per_point is not None},
     )  # fmt: skip
     if args.per_point:
@@ -56,3 +63,22 @@ def run(args: argparse.Namespace) -> int:
     options.tell_columns(args, joined)
     options.deliver(args, scores, long_text)
     return 0 if any(row.status == "ok" for row in scores) else 1
+
+
+def _read_vectors(args: argparse.Namespace) -> vectors.Joined:
+    if args.vectors is None:
+        raise UsageError("Give a file of vectors, or distances with --distances FILE.")
+    return vectors.read_labelled(
+        args.vectors, args.labels,
+        key=args.key, label_column=args.label_column, groups=args.groups, dimensions=args.dimensions,
+    )  # fmt: skip
+
+
+def _read_distances(args: argparse.Namespace, files: list[str]) -> vectors.LabelledDistances:
+    if len(files) > 1:
+        raise UsageError(f"{', '.join(files)}: one file of distances is evaluated at a time; compare takes several.")
+    if args.labels is not None:
+        raise UsageError(f"--distances stands in for vectors: give the labels alone, not {args.vectors} too.")
+    if args.vectors is None:
+        raise UsageError("Distances have no labels: give a file of labels.")
+    return flags.read_distances_and_labels(args, files[0], args.vectors)

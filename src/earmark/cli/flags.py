@@ -7,7 +7,7 @@ description has the one of the option of `earmark evaluate` with its name: one n
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field
@@ -15,8 +15,11 @@ from pydantic.fields import FieldInfo
 
 from earmark.cli.options import names, whole_numbers
 from earmark.errors import UsageError
-from earmark.evaluation.options import Options
+from earmark.evaluation.options import GIVEN, Options
+from earmark.geometry.spaces import DISTANCES
 from earmark.runs.config import OF_EACH_CORPUS, CacheOptions, RunSettings, kinds_of
+from earmark.vectors import Distances, LabelledDistances, read_distances, read_labelled_distances
+from earmark.vectors._distance_checks import SYMMETRISE
 
 Settings = TypeVar("Settings", bound=RunSettings)
 
@@ -41,6 +44,33 @@ class VectorFiles(BaseModel):
     system: str = Field(default="", description="name of the model, for the system column")
     subset: str = Field(default="", description="name of the data, for the subset column")
     suite: str = Field(default="", description="name of the suite, for the suite column")
+
+
+class DistanceFiles(BaseModel):
+    """Distances that were computed elsewhere: which file holds them, and how it is read."""
+
+    distances: list[str] = Field(
+        default=[],
+        description="distances computed elsewhere, in place of VECTORS: a square or condensed .npy or .npz; or a .csv, "
+        ".tsv or .parquet of pairs (a,b,distance) or of a square with names",
+        json_schema_extra={"metavar": "FILE"},
+    )
+    ids: str | None = Field(
+        default=None,
+        description="file of the names of the items in the order of the matrix: .txt, or a table with a column id",
+        json_schema_extra={"metavar": "FILE"},
+    )
+    pair_columns: list[str] = Field(
+        default=[], description="columns of a table of pairs: two of names and that of distances, as in a,b,distance"
+    )
+    symmetrise: str | None = Field(
+        default=None,
+        description="what counts where the two directions of a pair differ: mean, min or max (default: refused)",
+        json_schema_extra={"choices": [*SYMMETRISE]},
+    )
+    distance_name: str | None = Field(
+        default=None, description=f"what these distances are called in the column distance (default: {GIVEN})"
+    )
 
 
 def add_flags(
@@ -70,6 +100,53 @@ def add_vectors(parser: argparse.ArgumentParser, **texts: str) -> None:
     add_flags(group, Options, ("distance", "ties", "correct", "device", "memory", "threads"), texts)
     add_flags(group, VectorFiles, ("key", "dimensions", "system", "subset", "suite"), texts)
     parser.set_defaults(dimensions=[], system="", subset="", suite="")
+
+
+def add_distances(parser: argparse.ArgumentParser, **texts: str) -> None:
+    """Flags of distances that were computed elsewhere."""
+    group = parser.add_argument_group("distances computed elsewhere")
+    add_flags(group, DistanceFiles, DistanceFiles.model_fields, texts)
+
+
+def settle_distances(
+    args: argparse.Namespace, *, beside_vectors: bool = False,
+    of_files: Sequence[str] = ("ids", "pair_columns", "symmetrise", "distance_name"),
+) -> list[str]:  # fmt: skip
+    """The files of distances that were given; `--distances cosine,euclidean` is another spelling of --distance.
+
+    `of_files` names the flags that say something of such files alone, and are refused without one.
+    """
+    files: list[str] = args.distances or []
+    if files and all(word in DISTANCES for word in files):
+        if args.distance is not None and args.distance != files:
+            raise UsageError("--distance and --distances name different distances: give one of them.")
+        args.distance, files = files, []
+    for name in of_files:
+        if not files and getattr(args, name):
+            raise UsageError(f"--{name.replace('_', '-')} is for distances computed elsewhere: give --distances FILE.")
+    if beside_vectors:
+        return files
+    if files and args.distance is not None:
+        raise UsageError("--distance says what to compute from vectors, and --distances FILE was given: leave one out.")
+    if files and args.dimensions:
+        raise UsageError("--dimensions chooses columns of vectors, and --distances FILE has none: leave it out.")
+    return files
+
+
+def read_given(args: argparse.Namespace, file: str, *, complete: bool = True) -> Distances:
+    """One of the files of --distances; whether a table of pairs must hold every pair."""
+    return read_distances(
+        file, ids=args.ids, key=args.key, columns=args.pair_columns or None, symmetrise=args.symmetrise,
+        complete=complete, progress=not args.quiet,
+    )  # fmt: skip
+
+
+def read_distances_and_labels(args: argparse.Namespace, file: str, labels: str) -> LabelledDistances:
+    """One of the files of --distances, with its labels."""
+    return read_labelled_distances(
+        file, labels, ids=args.ids, key=args.key, pair_columns=args.pair_columns or None, symmetrise=args.symmetrise,
+        label_column=args.label_column, groups=args.groups, progress=not args.quiet,
+    )  # fmt: skip
 
 
 def add_labels(parser: argparse.ArgumentParser, **texts: str) -> None:
@@ -125,7 +202,7 @@ def _flag_of(name: str, field: FieldInfo, text: str | None) -> tuple[str, dict[s
         settings = {"action": "append", "metavar": "C"}
     elif list in kinds or tuple in kinds:
         numbers = int in kinds and type(None) not in kinds and not choices
-        settings = {"type": whole_numbers if numbers else names, "metavar": "LIST"}
+        settings = {"type": whole_numbers if numbers else names, "metavar": extra.get("metavar", "LIST")}
     elif field.default is True:
         return f"--no-{flag[2:]}", {"action": "store_false", "help": f"do not {text}"}
     elif bool in kinds or any(isinstance(kind, type) and issubclass(kind, BaseModel) for kind in kinds):

@@ -2,19 +2,21 @@
 
 VECTORS: .npy, .npz, .parquet, .csv or .pt, one row per clip; labels are not needed. Prints hub_ratio, antihub_rate,
 hub_skew and robin_hood for each correction, how many points are in how many lists, and the busiest points by name.
+With --distances FILE there are no VECTORS: the distances were computed elsewhere.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 
 from earmark import vectors
 from earmark._version import __version__
 from earmark.cli import flags, options
 from earmark.errors import UsageError
 from earmark.evaluation import study_hubness
-from earmark.evaluation.options import Options
+from earmark.evaluation.options import GIVEN, Options
 from earmark.geometry.corrections import CORRECTIONS
 from earmark.report import to_text
 from earmark.report.figures.style import library
@@ -24,13 +26,14 @@ EXAMPLES = """examples:
   earmark hubness vectors.npy
   earmark hubness vectors.npz --distance cosine,euclidean --k 10 --correct none,icdm --out hubness.csv
   earmark hubness vectors.npz --correct none,icdm:k=20,mp --html hubs.html --figure hubs.png
+  earmark hubness --distances dtw.npy --ids names.txt
 """
 
 LABELS = "column of VECTORS that holds the label, named beside hubs (default: label)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("vectors", metavar="VECTORS", help="file of vectors")
+    parser.add_argument("vectors", metavar="VECTORS", nargs="?", help="file of vectors; none with --distances")
     options.add(
         parser,
         ("--k", 5, "length of the neighbour lists"),
@@ -40,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     flags.add_flags(parser, flags.VectorFiles, ("label_column",), {"label_column": LABELS})
     flags.add_vectors(parser, correct=f"{Options.model_fields['correct'].description} (default: each of them)")
+    flags.add_distances(parser)
     parser.set_defaults(correct=list(CORRECTIONS))
     options.add_output(parser)
 
@@ -53,19 +57,19 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--k must be at least 1, not {args.k}.")
     if args.figure or args.html:
         library()  # a missing one is told before the work, not after it
-    loaded = vectors.read_vectors(
-        args.vectors, key=args.key, label_column=args.label_column, dimensions=args.dimensions
-    )
+    files = flags.settle_distances(args)
+    title = args.system or str(files[0] if files else args.vectors)
+    loaded = _read(args, files)
     study = study_hubness(
-        loaded.values, ids=loaded.ids, system=args.system or str(args.vectors), subset=args.subset, suite=args.suite,
-        progress=not args.quiet, **flags.given(args, Options),
+        loaded.values if isinstance(loaded, vectors.Vectors) else loaded, ids=loaded.ids, system=title,
+        subset=args.subset, suite=args.suite, progress=not args.quiet, distance_name=args.distance_name or GIVEN,
+        **flags.given(args, Options),
     )  # fmt: skip
     options.tell_columns(args, loaded)
     options.deliver(args, study.scores, to_text)
-    view = HubView(
-        title=args.system or str(args.vectors), scores=study.scores, lists=study.lists, k=args.k,
-        ids=loaded.ids, labels=loaded.labels, vectors=loaded.values,
-    )  # fmt: skip
+    view = HubView(title=title, scores=study.scores, lists=study.lists, k=args.k, ids=loaded.ids)
+    if isinstance(loaded, vectors.Vectors):
+        view = replace(view, labels=loaded.labels, vectors=loaded.values)
     if not args.json:
         for distance in view.distances:
             sys.stdout.write("\n" + distribution_text(view, distance) + "\n")
@@ -82,3 +86,18 @@ def run(args: argparse.Namespace) -> int:
     }
     written = options.write_files(args, writers)
     return 0 if written and any(row.status == "ok" for row in study.scores) else 1
+
+
+def _read(args: argparse.Namespace, files: list[str]) -> vectors.Vectors | vectors.Distances:
+    if not files:
+        if args.vectors is None:
+            raise UsageError("Give a file of vectors, or distances with --distances FILE.")
+        return vectors.read_vectors(
+            args.vectors, key=args.key, label_column=args.label_column, dimensions=args.dimensions
+        )
+    if len(files) > 1 or args.vectors is not None:
+        more = [*files, *filter(None, [args.vectors])]
+        raise UsageError(f"{', '.join(more)}: one file of distances is measured at a time, without vectors.")
+    if args.label_column:
+        raise UsageError("--label-column is a column of vectors, and --distances FILE has none: leave it out.")
+    return flags.read_given(args, files[0])

@@ -11,7 +11,7 @@ from typing import Any
 
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.scores import Scores
-from earmark.vectors import Joined, Vectors
+from earmark.vectors import Distances, Joined, LabelledDistances, Vectors
 
 ENDINGS = {
     "figure": (".png", ".svg", ".pdf"),
@@ -104,12 +104,12 @@ def check_out(args: argparse.Namespace, *endings: str) -> None:
             raise UsageError(f"{target}: choose a name that ends in {', '.join(most)} or {last}.")
 
 
-def tell_columns(args: argparse.Namespace, *files: Joined | Vectors) -> None:
+def tell_columns(args: argparse.Namespace, *files: Joined | Vectors | LabelledDistances | Distances) -> None:
     """Say on stderr which columns were used as what, and what a reader should know of the files."""
     if args.quiet:
         return
     for file in files:
-        if file.columns is not None or "; " in file.summary:
+        if not isinstance(file, Distances) and (file.columns is not None or "; " in file.summary):
             print(file.summary, file=sys.stderr)
         for note in file.notes:
             print(f"note: {note}", file=sys.stderr)

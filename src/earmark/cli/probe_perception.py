@@ -22,7 +22,7 @@ from typing import Any
 from earmark import vectors
 from earmark.cli import flags, options
 from earmark.errors import InputError, UsageError, did_you_mean
-from earmark.evaluation.options import Options
+from earmark.evaluation.options import GIVEN, Options
 from earmark.probes.perception import LISTENERS, UNITS, Judgements, known_sounds, perception, read_judgements
 from earmark.scores import STATUS_MARKS, Row, Scores
 from earmark.tables import MISSING, Column, NumberFormat, Table
@@ -70,19 +70,16 @@ _SHARE_OF = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("judgements", metavar="JUDGEMENTS", help="table of judgements")
     group = parser.add_argument_group("where distances come from")
-    options.add(
-        group,
-        ("--vectors", list, "files of vectors with ids, separated by commas: a system each"),
-        ("--distances", list, "distances computed elsewhere: .npy (square or condensed), .npz, or pairs in a table"),
-        ("--ids", "FILE", "the sounds of the rows of vectors or distances that name none, one a line"),
-    )
+    options.add(group, ("--vectors", list, "files of vectors with ids, separated by commas: a system each"))
     group.add_argument(
         "--run", dest="folder", metavar="RUN", help="a run folder: all its systems, or those of --system"
     )
-    options.add(
-        group,
-        ("--pair-columns", "LIST", "the columns of a table of pairs: two names and the distance, as in a,b,distance"),
-        ("--symmetrise", "HOW", "where two directions of a distance differ: mean, min or max"),
+    flags.add_distances(
+        parser,
+        distances="distances computed elsewhere, separated by commas: a square or condensed .npy or .npz; or a .csv, "
+        ".tsv or .parquet of pairs (a,b,distance), of which some may be missing, or of a square with names",
+        ids="file of the sounds of the rows, where vectors or a matrix do not name them: .txt, or a table with a "
+        "column id",
     )
     group = parser.add_argument_group("columns of the judgements")
     options.add(group, ("--kind", "KIND", "2afc or triplets (default: what the columns say)"))
@@ -141,7 +138,8 @@ def run(args: argparse.Namespace) -> int:
     scores = perception(
         judgements, sources, where=args.where, min_agreement=args.min_agreement, min_repeats=args.min_repeats,
         majority=args.majority, unit=args.unit, ceiling=levels, reference=args.reference,
-        compare=False if args.no_compare else None, subset=args.subset, suite=args.suite, progress=not args.quiet,
+        compare=False if args.no_compare else None, distance_name=args.distance_name or GIVEN, subset=args.subset,
+        suite=args.suite, progress=not args.quiet,
         **flags.given(argparse.Namespace(distance=args.distance, ties=args.ties, threads=args.threads), Options),
     )  # fmt: skip
     if not args.quiet:
@@ -173,7 +171,10 @@ def _levels(texts: Sequence[str] | None) -> list[float]:
 
 def _sources(args: argparse.Namespace, judgements: Judgements) -> dict[str, Any]:
     """What has distances, by the name of the system."""
-    files = [*(args.vectors or ()), *(args.distances or ())]
+    matrices = flags.settle_distances(
+        args, beside_vectors=True, of_files=("pair_columns", "symmetrise", "distance_name")
+    )
+    files = [*(args.vectors or ()), *matrices]
     if args.folder and files:
         raise UsageError("Give files or a run folder, not both: --run has its own vectors.")
     if args.folder:
@@ -192,19 +193,10 @@ def _sources(args: argparse.Namespace, judgements: Judgements) -> dict[str, Any]
         read = vectors.read_vectors(path, key=args.key, dimensions=args.dimensions)
         options.tell_columns(args, read)
         sources[name] = read if ids is None else replace(read, ids=tuple(ids))
-    for name, path in zip(names[len(args.vectors or ()) :], args.distances or (), strict=True):
-        matrix = vectors.read_distances(
-            path,
-            ids=ids,
-            key=args.key,
-            columns=args.pair_columns,
-            symmetrise=args.symmetrise,
-            complete=False,
-            progress=not args.quiet,
-        )
-        for note in () if args.quiet else matrix.notes:
+    for name, path in zip(names[len(args.vectors or ()) :], matrices, strict=True):
+        sources[name] = flags.read_given(args, path, complete=False)
+        for note in () if args.quiet else sources[name].notes:
             print(f"note: {note}", file=sys.stderr)
-        sources[name] = matrix
     return sources
 
 

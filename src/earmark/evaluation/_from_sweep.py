@@ -72,6 +72,19 @@ def not_under(correction: Correction, names: Iterable[str]) -> dict[str, str]:
     return refused
 
 
+def without_vectors(names: Iterable[str]) -> dict[str, str]:
+    """Which of the metrics mean nothing where distances were given and no vectors, and why."""
+    reasons = {
+        "kmeans": "k-means moves means of vectors", "density": "UMAP projects vectors", "vectors": "it takes vectors",
+    }  # fmt: skip
+    return {
+        name: f"{reasons[need]}, and distances were given without them"
+        for name in names
+        for need in METRICS[name].needs
+        if need in reasons
+    }
+
+
 def quantity(swept: Swept, name: str, k: int) -> Any:
     """What a metric asks of a sweep by the name of an argument: a value for each place, or k."""
     if name == "occurrences":

@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from earmark.evaluation._from_sweep import (
     from_sweep,
     not_applicable,
     not_under,
+    without_vectors,
 )
 from earmark.evaluation._intervals import IntervalPlan, plan_intervals
 from earmark.evaluation._own_metrics import own_metrics
@@ -30,16 +32,20 @@ from earmark.evaluation.options import Options
 from earmark.geometry import spaces
 from earmark.geometry.corrections import Correction, Neighbourhoods, factors_of, on_sphere
 from earmark.geometry.factors import Factors
+from earmark.geometry.given import prepare_given
 from earmark.geometry.spaces import Space
 from earmark.geometry.sweep import Swept, Wanted, sweep
 from earmark.metrics import catalogue
 from earmark.progress import progress_bar
 from earmark.scores import Row, Scores, metric_facts
+from earmark.vectors._arranging import arranged
 
 Floats = NDArray[np.float64]
 
 CLASS_SUMS = frozenset({"own_mean", "other_mean", "class_pairs"})
 """What is made of summed distances to classes."""
+WITH_VECTORS = {"sphere": "moves vectors", "dsl": "takes distances to means of vectors"}
+"""Corrections that distances alone do not suffice for."""
 
 
 @dataclass(frozen=True)
@@ -63,18 +69,21 @@ KeepLists = Callable[[str, str, NDArray[np.int64]], None]  # (distance, correcti
 def measure(
     data: Data, distance: str, options: Options, where: dict[str, str], keep_lists: KeepLists | None = None
 ) -> Iterator[Scores]:
-    """The scores of one distance under each correction; vectors are prepared and neighbours found once for all."""
+    """The scores of one distance under each correction; points are prepared and neighbours found once for all."""
     plain: Space | None = None
     near: Neighbourhoods | None = None
     for correction in options.correct:
         started = time.perf_counter()
-        if correction.too_few(data.layout.n):
-            yield _refused(data, distance, correction, options, where)
+        reason = correction.too_few(data.layout.n)
+        if data.distances is not None and correction.name in WITH_VECTORS:
+            reason = f"{correction.name} {WITH_VECTORS[correction.name]}, and distances were given without vectors"
+        if reason:
+            yield _refused(data, distance, correction, options, where, reason)
             continue
         if correction.name == "sphere":
-            space = _prepare(on_sphere(data.vectors), data, distance, options)
+            space = _prepare(data, distance, options, on_sphere(data.vectors))
         else:
-            space = plain = plain or _prepare(data.vectors, data, distance, options)
+            space = plain = plain or _prepare(data, distance, options, data.vectors)
         factors = None
         if not correction.keeps_points:
             near = near or Neighbourhoods(
@@ -90,7 +99,9 @@ def measure(
         yield _measure(data, setting, options, where, started, keep_lists)
 
 
-def _prepare(vectors: NDArray[Any], data: Data, distance: str, options: Options) -> Space:
+def _prepare(data: Data, distance: str, options: Options, vectors: NDArray[Any]) -> Space:
+    if data.distances is not None:
+        return prepare_given(partial(arranged, data.distances, memory=options.memory), data.order, distance)
     return spaces.prepare(vectors, distance, order=data.order, ties=options.ties, threads=options.threads)
 
 
@@ -106,7 +117,7 @@ def _measure(
 ) -> Scores:  # fmt: skip
     names, ks = catalogue.plan(options.metrics, options.k)
     layout, threads, space = data.layout, options.threads, setting.space
-    refused = not_under(setting.correction, names)
+    refused = not_under(setting.correction, names) | ({} if data.distances is None else without_vectors(names))
     needed = catalogue.needs([*(name for name in names if name not in refused), *(["P@k"] if ks else [])])
     if catalogue.needs(filter(catalogue.is_own, names)) & {"neighbours", "neighbour_distances"}:
         needed |= {"occurrences"}  # lists as deep as theirs
@@ -205,11 +216,12 @@ def _base(
     }  # fmt: skip
 
 
-def _refused(data: Data, distance: str, correction: Correction, options: Options, where: dict[str, str]) -> Scores:
-    """Rows without values: there are too few points for the correction."""
+def _refused(
+    data: Data, distance: str, correction: Correction, options: Options, where: dict[str, str], reason: str
+) -> Scores:
+    """Rows without values: what is there cannot be corrected like this."""
     names, ks = catalogue.plan(options.metrics, options.k)
     base = _base(data, distance, correction, options, where, 0.0)
-    reason = correction.too_few(data.layout.n)
     return Scores(
         tuple(
             _row(not_applicable(metric, reason), protocol, base, {}, (), None)

@@ -1,4 +1,4 @@
-"""Evaluate vectors with labels, and hubness of vectors without."""
+"""Evaluate vectors with labels, and hubness of vectors without; distances may stand in for vectors."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.errors import InputError
+from earmark.errors import InputError, UsageError
 from earmark.evaluation._measure import KeepLists, measure
 from earmark.evaluation.data import Data, check, kept_for_reading, unlabelled
-from earmark.evaluation.options import HUB_K, Options, as_counts, as_names, byte_count, kind_of_intervals, whole
+from earmark.evaluation.options import GIVEN, HUB_K, Options, as_counts, as_names, byte_count, kind_of_intervals, whole
 from earmark.geometry import spaces
 from earmark.geometry.corrections import Correction, parse_all
 from earmark.metrics.catalogue import HUBNESS
 from earmark.scores import Scores
 from earmark.scores.spelling import refuse_reserved
+from earmark.vectors import Distances, given_distances
 from earmark.workers import thread_count
 
 
 def evaluate(
-    vectors: Any, labels: Any, *, distance: str | Sequence[str] = "cosine",
+    vectors: Any = None, labels: Any = None, *, distances: Any = None, distance_name: str = GIVEN,
+    distance: str | Sequence[str] = "cosine",
     metrics: str | Sequence[str] | None = None, k: int | Sequence[int] = (1, 5), permutations: int = 0,
     intervals: str | None = None, bootstrap: int = 0, groups: Any = None, across_groups: bool = False,
     min_class_size: int = 2, ties: spaces.Ties = "average", hub_k: int = HUB_K, seed: int = 0,
@@ -34,6 +36,9 @@ def evaluate(
     Args:
         vectors: One row for each clip.
         labels: One for each row; None, NaN, pandas.NA, a masked entry or "" is unlabelled: dropped and counted.
+        distances: Distances that were computed elsewhere, instead of vectors: a square matrix, condensed distances, or
+            what `earmark.read_distances` returns (which may also stand in the place of the vectors).
+        distance_name: What such distances are called in the column `distance`.
         distance: One or several of cosine, euclidean, spearman.
         metrics: Names, in a list or with commas, or "all"; None is all but clustering (k-means, UMAP + HDBSCAN).
         k: The k of P@k, one or several.
@@ -63,8 +68,12 @@ def evaluate(
         progress: Whether a bar on stderr shows how far the work is.
 
     >>> evaluate(X, labels, distance=["cosine", "euclidean"], permutations=1000).value("P@1", distance="cosine")
+    >>> evaluate(distances=D, labels=labels, distance_name="dtw").value("P@1")
     """
     refuse_reserved(subset, "subset")
+    vectors, given = points_of(vectors, distances, distance, distance_name)
+    if labels is None:
+        raise UsageError("evaluate needs the labels of the clips: evaluate(vectors, labels).")
     kind, resamples = kind_of_intervals(intervals, bootstrap)
     options = Options(
         distance=as_names(distance, "distance"), correct=parse_all(correct), k=as_counts(k, "k"), hub_k=hub_k,
@@ -74,19 +83,35 @@ def evaluate(
         per_unit=per_unit, progress=progress,
     )  # fmt: skip
     data = check(vectors, kept_for_reading(labels), kept_for_reading(groups), options, ids)
-    return _scores(data, options, {"suite": suite, "subset": subset, "system": system}, notes=data.notes)
+    where = {"suite": suite, "subset": subset, "system": system}
+    return _scores(data, options, where, notes=data.notes, given=given)
 
 
-def hubness(vectors: Any, *, k: int = HUB_K, correct: str | Sequence[str] = "none", **options: Any) -> Scores:
+def points_of(vectors: Any, distances: Any, distance: str | Sequence[str], name: str) -> tuple[Any, str]:
+    """What is measured, vectors or `Distances`, and the name of distances that were given ("": none were)."""
+    if distances is not None and vectors is not None:
+        raise UsageError("Both vectors and distances were given: give one of them.")
+    if distances is None and not isinstance(vectors, Distances):
+        if vectors is None:
+            raise InputError("There is nothing to measure: give vectors as numbers [clips, dimensions], or distances.")
+        return vectors, ""
+    if distance != "cosine":
+        raise UsageError(f"Distances were given, so there are none to compute: leave out distance={distance!r}.")
+    if not isinstance(name, str) or not name.strip() or "," in name:
+        raise UsageError(f"distance_name must be a word for the column `distance`, not {name!r}.")
+    return given_distances(vectors if distances is None else distances), name.strip()
+
+
+def hubness(vectors: Any = None, *, k: int = HUB_K, correct: str | Sequence[str] = "none", **options: Any) -> Scores:
     """Measure how unevenly `vectors` [N, D] appear among each other's k nearest neighbours; no labels needed.
 
     Args:
         vectors: One row for each clip.
         k: Length of the lists of neighbours.
         correct: One or several hubness corrections; `("none", "icdm")` gives the measures before and after one.
-        options: Those of `evaluate` that need no labels: distance, ties, ids, device, memory, threads, system, subset,
-            suite, progress; and per_point, which keeps how many lists each point is in, in `Scores.per_point` under the
-            metric "hub_ratio".
+        options: Those of `evaluate` that need no labels: distances, distance_name, distance, ties, ids, device, memory,
+            threads, system, subset, suite, progress; and per_point, which keeps how many lists each point is in, in
+            `Scores.per_point` under the metric "hub_ratio".
     """
     return study_hubness(vectors, k=k, correct=correct, **options).scores
 
@@ -99,12 +124,14 @@ class HubStudy(NamedTuple):
 
 
 def study_hubness(
-    vectors: Any, *, k: int = HUB_K, ids: Sequence[str] | None = None, distance: str | Sequence[str] = "cosine",
+    vectors: Any = None, *, k: int = HUB_K, distances: Any = None, distance_name: str = GIVEN,
+    ids: Sequence[str] | None = None, distance: str | Sequence[str] = "cosine",
     correct: str | Iterable[str | Correction] = "none", device: str = "auto", memory: str | int = "2GB",
     threads: int | None = None, system: str = "", subset: str = "", suite: str = "", **options: Any,
 ) -> HubStudy:  # fmt: skip
     """`hubness` with its neighbour lists: who lists whom, before and after a correction. Arguments as in `evaluate`."""
     refuse_reserved(subset, "subset")
+    vectors, given = points_of(vectors, distances, distance, distance_name)
     k = whole("k", k, 1)  # before Options, which has another name for it
     if unknown := set(options) - {"ties", "per_point", "progress"}:
         raise TypeError(f"hubness has no parameter {', '.join(sorted(unknown))}")
@@ -121,15 +148,18 @@ def study_hubness(
         if rows.shape[1] >= k:  # a set of k points or fewer has no lists of k
             lists[distance, correction] = rows[:, :k].copy()
 
-    return HubStudy(_scores(data, chosen, {"suite": suite, "subset": subset, "system": system}, keep), lists)
+    where = {"suite": suite, "subset": subset, "system": system}
+    return HubStudy(_scores(data, chosen, where, keep, given=given), lists)
 
 
 def _scores(
     data: Data, options: Options, where: dict[str, str], keep_lists: KeepLists | None = None,
-    notes: tuple[str, ...] = (),
+    notes: tuple[str, ...] = (), given: str = "",
 ) -> Scores:  # fmt: skip
     """The tables of all distances and corrections as one."""
-    parts = [part for name in options.distance for part in measure(data, name, options, where, keep_lists)]
+    names = (given,) if given else options.distance
+    parts = [part for name in names for part in measure(data, name, options, where, keep_lists)]
+    notes = (*(data.distances.notes if data.distances is not None else ()), *notes)
     return Scores(
         rows=tuple(row for part in parts for row in part.rows),
         per_point={key: values for part in parts for key, values in part.per_point.items()},

@@ -14,11 +14,13 @@ from earmark.calibrate import jackknife
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.evaluation._verbs import evaluate
 from earmark.evaluation.data import check_vectors, kept_for_reading
+from earmark.evaluation.options import GIVEN, as_names
 from earmark.geometry import spaces
 from earmark.geometry.corrections import parse_all
 from earmark.metrics.catalogue import COMPARED
 from earmark.scores import Row, Scores, metric_facts
 from earmark.scores.spelling import refuse_reserved
+from earmark.vectors import Distances
 
 
 def compare(
@@ -26,8 +28,8 @@ def compare(
     metrics: str | Sequence[str] | None = None, k: int | Sequence[int] = (1, 5), groups: Any = None,
     across_groups: bool = False, reference: str | None = None, min_class_size: int = 2, ties: spaces.Ties = "average",
     correct: str = "none", device: str = "auto", memory: str | int = "2GB", threads: int | None = None,
-    names: tuple[str, str] = ("A", "B"), subset: str = "", suite: str = "", progress: bool = False,
-    bootstrap: int | None = None, permutations: int | None = None, seed: int = 0,
+    names: tuple[str, str] = ("A", "B"), distance_name: str = GIVEN, subset: str = "", suite: str = "",
+    progress: bool = False, bootstrap: int | None = None, permutations: int | None = None, seed: int = 0,
 ) -> Scores:  # fmt: skip
     """Compare embeddings of the same clips: rows "P@1:difference" (the first minus the second) and so on.
 
@@ -36,7 +38,8 @@ def compare(
     an interval excludes 0 exactly when p < 0.05.
 
     Args:
-        a: Vectors of the first system; or a mapping of names to vectors, of which every pair is compared.
+        a: Vectors of the first system; or a mapping of names to vectors, of which every pair is compared. Distances
+            computed elsewhere, as `earmark.read_distances` returns them, may stand in for the vectors of a system.
         b: Vectors of the second system; of a mapping, the labels may stand here.
         labels: One for each row.
         distance: One or several of cosine, euclidean, spearman.
@@ -53,6 +56,7 @@ def compare(
         memory: Budget for tiles and batches, beside the vectors: "2GB", or a number of bytes.
         threads: Threads at work; None is one for each core. No result depends on it.
         names: What the two systems are called, where they are not a mapping.
+        distance_name: What distances that were computed elsewhere are called in the column `distance`.
         subset: Name of the data, for the column `subset`.
         suite: Name of the suite, for the column `suite`.
         progress: Whether a bar on stderr shows how far the work is.
@@ -79,7 +83,13 @@ def compare(
     if len(corrections) > 1:
         raise UsageError(f"compare takes one correction at a time, not {', '.join(map(str, corrections))}.")
     pairs = _pairs(list(systems), reference)
-    checked = {name: check_vectors(vectors, name) for name, vectors in systems.items()}
+    checked = {
+        name: points if isinstance(points, Distances) else check_vectors(points, name)
+        for name, points in systems.items()
+    }
+    given = [name for name, points in checked.items() if isinstance(points, Distances)]
+    if len(given) < len(checked) and given and len(as_names(distance, "distance")) > 1:
+        raise UsageError(f"{given[0]} holds distances: compare it with one distance of the vectors, not with several.")
     first, size = next((name, len(vectors)) for name, vectors in checked.items())
     for name, vectors in checked.items():
         if len(vectors) != size:
@@ -89,7 +99,8 @@ def compare(
     started = time.perf_counter()
     scored = {
         name: evaluate(
-            vectors, labels, distance=distance, metrics=COMPARED if metrics is None else metrics, k=k, groups=groups,
+            vectors, labels, distance="cosine" if name in given else distance, distance_name=distance_name,
+            metrics=COMPARED if metrics is None else metrics, k=k, groups=groups,
             across_groups=across_groups, min_class_size=min_class_size, ties=ties, correct=correct, device=device,
             intervals="jackknife", per_unit=True, memory=memory, threads=threads, progress=progress, system=name,
         )
@@ -113,11 +124,15 @@ def differences(
     has an interval.
     """
     rows = []
+    of_b = dict.fromkeys(row.distance for row in b.rows)
     for row_a in a.rows:
-        row_b = b.row(row_a.metric, distance=row_a.distance, correction=row_a.correction, protocol=row_a.protocol)
+        # Distances that were given have a name of their own: they are compared with the only distance of the other.
+        other = row_a.distance if row_a.distance in of_b else next(iter(of_b))
+        row_b = b.row(row_a.metric, distance=other, correction=row_a.correction, protocol=row_a.protocol)
         inputs = hashlib.sha256(f"{row_a.inputs} {row_b.inputs} {comparisons}".encode()).hexdigest()
         cells: dict[str, Any] = {
-            "system": f"{row_a.system} - {row_b.system}", "distance": row_a.distance, "correction": row_a.correction,
+            "system": f"{row_a.system} - {row_b.system}", "correction": row_a.correction,
+            "distance": row_a.distance if other == row_a.distance else f"{row_a.distance} - {other}",
             "protocol": row_a.protocol, "metric": f"{row_a.metric}:difference", "seconds": seconds,
             "version": __version__, "inputs": inputs,
         }  # fmt: skip
@@ -126,13 +141,14 @@ def differences(
             rows.append(Row(status=worse.status, reason=worse.reason, **cells))
             continue
         key = (row_a.distance, row_a.correction, row_a.protocol, row_a.metric)
-        if key not in a.per_unit or key not in b.per_unit:
+        key_b = (other, *key[1:])
+        if key not in a.per_unit or key_b not in b.per_unit:
             value = row_a.value - row_b.value
             rows.append(Row(value=value, n=_least(row_a.n, row_b.n), reason=row_a.reason or row_b.reason, **cells))
             continue
         left_out = row_a.unit or row_b.unit or unit
         outcome = jackknife.difference(
-            row_a.value, row_b.value, a.per_unit[key], b.per_unit[key], metric_facts(row_a.metric).range,
+            row_a.value, row_b.value, a.per_unit[key], b.per_unit[key_b], metric_facts(row_a.metric).range,
             unit=left_out, comparisons=comparisons,
         )  # fmt: skip
         if outcome.p_value is not None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from earmark.errors import InputError, UsageError
 from earmark.evaluation.options import Options
 from earmark.geometry.layout import Layout, lay_out, one_class
+from earmark.vectors import Distances
 from earmark.vectors.columns import is_index_name, role_of, telling
 from earmark.vectors.texts import as_array, column_texts
 from earmark.wording import counted
@@ -22,7 +23,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Data:
-    """Checked input: vectors as given, the layout of the kept rows, and what was left out."""
+    """Checked input: vectors as given (none where distances were), the layout of the kept rows, what was left out."""
 
     vectors: Array
     layout: Layout
@@ -32,6 +33,7 @@ class Data:
     notes: tuple[str, ...]
     digest: str
     classes: tuple[str, ...] = ()  # by code
+    distances: Distances | None = None
 
     @property
     def order(self) -> NDArray[np.int64]:
@@ -86,13 +88,14 @@ def _refuse_telling_columns(vectors: Any, name: str) -> None:
 
 def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequence[str] | None) -> Data:
     """Check vectors, labels and groups together; drop and count unlabelled rows and small classes."""
-    values = check_vectors(vectors)
+    values, given = _values(vectors)
     n = len(values)
-    names = np.array([text or "" for text in _texts(labels, n, "Labels", "labels")], dtype=str)
+    things = "vectors" if given is None else "items"
+    names = np.array([text or "" for text in _texts(labels, n, "Labels", "labels", things)], dtype=str)
     if options.across_groups and groups is None:
         raise UsageError("across_groups needs groups: give the group (speaker, bird, recording) of each row.")
     numbered = None if groups is None else group_codes(groups, n)
-    notes = []
+    notes = given_notes(given)
     usable = names != ""
     if not usable.any():
         raise InputError("No row has a label: nothing to evaluate.")
@@ -130,9 +133,29 @@ def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequenc
         kept_groups = np.unique(numbered[kept], return_inverse=True)[1]
     layout = lay_out(codes, kept_groups)
     digest = digest_of(
-        values, np.frombuffer("\x1f".join(names.tolist()).encode("utf-8", "surrogatepass"), np.uint8), numbered
+        values if given is None else np.frombuffer(given.digest().encode(), np.uint8),
+        np.frombuffer("\x1f".join(names.tolist()).encode("utf-8", "surrogatepass"), np.uint8),
+        numbered,
     )
-    return Data(values, layout, kept, n, check_ids(ids, n), tuple(notes), digest, classes)
+    return Data(values, layout, kept, n, _names(ids, n, given), tuple(notes), digest, classes, given)
+
+
+def _values(vectors: Any) -> tuple[Array, Distances | None]:
+    """Checked vectors; of distances that were given, vectors without dimensions and the distances."""
+    if isinstance(vectors, Distances):
+        return np.zeros((vectors.n, 0)), vectors
+    return check_vectors(vectors), None
+
+
+def given_notes(given: Distances | None) -> list[str]:
+    """What every row says of the distances that were given."""
+    if given is None or given.symmetrise is None:
+        return []
+    return [f"the {given.symmetrise} of both directions of a pair"]
+
+
+def _names(ids: Sequence[str] | None, n: int, given: Distances | None) -> tuple[str, ...] | None:
+    return check_ids(given.ids if ids is None and given is not None else ids, n)
 
 
 def _with_groups(groups: Any, n: int, usable: NDArray[np.bool_], across: bool) -> tuple[NDArray[np.bool_], list[str]]:
@@ -167,7 +190,7 @@ def kept_for_reading(given: Any) -> Any:
     return list(given) if isinstance(given, Iterator) else given
 
 
-def _texts(given: Any, n: int, what: str, counted_as: str) -> list[str | None]:
+def _texts(given: Any, n: int, what: str, counted_as: str, things: str = "vectors") -> list[str | None]:
     """One text for each row, None where it is missing."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise InputError(f"{what} must be a sequence with one entry per row, not {given!r}.")
@@ -179,7 +202,7 @@ def _texts(given: Any, n: int, what: str, counted_as: str) -> list[str | None]:
         raise InputError(f"{what} have {dimensions} dimensions: give one {counted_as.removesuffix('s')} per row.")
     texts = column_texts(given)
     if len(texts) != n:
-        raise InputError(f"There are {n} vectors and {len(texts)} {counted_as}: they must pair up one to one.")
+        raise InputError(f"There are {n} {things} and {len(texts)} {counted_as}: they must pair up one to one.")
     return texts
 
 
@@ -214,6 +237,8 @@ def digest_of(*arrays: Array | None) -> str:
 
 def unlabelled(vectors: Any, ids: Sequence[str] | None) -> Data:
     """Checked vectors without labels."""
-    values = check_vectors(vectors)
+    values, given = _values(vectors)
     n = len(values)
-    return Data(values, one_class(n), np.arange(n), n, check_ids(ids, n), (), digest_of(values))
+    digest = digest_of(values if given is None else np.frombuffer(given.digest().encode(), np.uint8))
+    notes = tuple(given_notes(given))
+    return Data(values, one_class(n), np.arange(n), n, _names(ids, n, given), notes, digest, distances=given)

@@ -125,6 +125,13 @@ def rerank(candidates: Places, sequences: Sequences, *, radius: float = RADIUS, 
     )
 
 
+def all_distances(sequences: Sequences, *, radius: float = RADIUS, threads: int | None = None) -> NDArray[np.float64]:
+    """The DTW distances of all pairs, condensed: (0,1) (0,2) … (1,2) …, as `earmark.read_distances` takes them."""
+    _check_radius(radius)
+    first, second = np.triu_indices(len(sequences), 1)
+    return _pair_distances(first.astype(np.int64), second.astype(np.int64), sequences, radius, threads)
+
+
 def _pair_distances(
     first: Places, second: Places, sequences: Sequences, radius: float, threads: int | None
 ) -> NDArray[np.float64]:

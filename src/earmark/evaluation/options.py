@@ -15,6 +15,7 @@ from earmark.geometry import spaces
 from earmark.geometry.corrections import Correction
 
 HUB_K = 5
+GIVEN = "given"  # what distances computed elsewhere are called, where nobody names them
 INTERVALS = ("jackknife", "bootstrap", "none")
 RESAMPLES = 300
 LEAST = {"permutations": 0, "bootstrap": 0, "min_class_size": 1, "hub_k": 1, "seed": 0, "threads": 1}

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from earmark.errors import UsageError
 from earmark.geometry import kernels, neighbour_kernels
+from earmark.geometry.pair_kernels import GIVEN, ROOT
 from earmark.geometry.spaces import DEPTH, FLAT_SQUARE, Space
 from earmark.geometry.sweep import Neighbours, Progress
 from earmark.workers import Workers
@@ -59,6 +60,15 @@ class Pairs:
         return self.columns.halved
 
     @property
+    def form(self) -> int:
+        return self.columns.form
+
+    @property
+    def given(self) -> bool:
+        """Whether the distances were given: keys are c_j d_ij / scale with c_j = w_j."""
+        return self.form == GIVEN
+
+    @property
     def scale(self) -> float:
         return self.columns.scale
 
@@ -78,15 +88,20 @@ class Pairs:
 
     def factors(self, weights: Floats) -> Floats:
         """c of each column."""
-        return weights if self.halved else weights * weights
+        return weights * weights if self.form == ROOT else weights
 
     def key_of(self, values: Floats, key_scale: float) -> Floats:
         """The keys of distances times weights."""
+        if self.given:
+            return values / self.scale * key_scale
         return (2.0 * values if self.halved else (values / self.scale) ** 2) * key_scale
 
 
 class Folded(NamedTuple):
-    """Columns with their weights folded in: the right operand, its power-of-two scale, the rounding bound by row."""
+    """Columns with their weights folded in: the right operand, its power-of-two scale, the rounding bound by row.
+
+    Where distances were given the operand is the factor of each column.
+    """
 
     right: Array
     key_scale: float
@@ -160,6 +175,8 @@ def fold(pairs: Pairs, weights: Floats, dtype: Precision, columns: Ints | slice 
     space = pairs.columns
     factors, key_scale = scaled_factors(pairs, weights)
     factors = factors[columns]
+    if pairs.given:
+        return Folded(factors / pairs.scale, key_scale, error_bound(pairs, factors, dtype, columns))
     dims = space.points.shape[1]
     right = np.empty((len(factors), width_of(pairs)), dtype)
     np.multiply(space.points[columns], factors[:, None], out=right[:, :dims], casting="same_kind")
@@ -186,6 +203,10 @@ def error_bound(pairs: Pairs, factors: Floats, dtype: Precision, columns: Ints |
     """
     rows, squares = pairs.rows, pairs.columns.squares[columns]
     largest = float(factors.max())
+    info = np.finfo(dtype)
+    if pairs.given:  # one product with the factor, and its rounding to the type of the tile
+        size = rows.reaches(np.arange(rows.n)) / pairs.scale * largest
+        return np.asarray((4.0 * float(info.eps) + kernels.TIE_SHARE) * size + 8.0 * float(info.tiny), np.float64)
     # max over j of c_j (|z_i| + |z_j|)^2, term by term
     size = largest * rows.squares + 2.0 * np.sqrt(rows.squares) * float((factors * np.sqrt(squares)).max())
     size += float((factors * squares).max())
@@ -193,7 +214,6 @@ def error_bound(pairs: Pairs, factors: Floats, dtype: Precision, columns: Ints |
         size += FLAT_SQUARE * largest
     width = width_of(pairs)
     terms = min(width, DEPTH) + -(-width // DEPTH) + 8
-    info = np.finfo(dtype)
     share = terms * float(info.eps) / 2 + max(rows.rotation_error, pairs.columns.rotation_error) + kernels.TIE_SHARE
     return np.asarray(share * size + terms * float(info.tiny), np.float64)
 
@@ -227,9 +247,10 @@ def settle(
     found = Neighbours(np.full((len(rows), k), -1), np.full((len(rows), k), np.nan))
     certified = np.empty(len(rows), bool)
     neighbour_kernels.settle(
-        raw_a, flat_a, rows, raw_b, flat_b, pairs.halved, pairs.scale, lists.places, lists.distances, lists.known,
+        raw_a, flat_a, rows, raw_b, flat_b, pairs.form, pairs.scale, lists.places, lists.distances, lists.known,
         lists.counts, lists.floors, weights, k, ordered, found.places, found.distances, certified,
     )  # fmt: skip
+    pairs.rows.release(8 * len(rows) * pairs.columns.n, whole=False)
     return found, certified
 
 
@@ -254,7 +275,7 @@ def search(
     rows = np.arange(pairs.rows.n) if rows is None else rows
     factors = pairs.factors(weights)
     fits = float(factors.max()) < WIDEST * float(factors.min())
-    precisions: list[Precision] = [np.float32, np.float64] if fits else [np.float64]
+    precisions: list[Precision] = [np.float32, np.float64] if fits and not pairs.given else [np.float64]
 
     def then(block: Ints, lists: Lists) -> tuple[int, Ints]:
         found, certified = settle(pairs, block, lists, weights, k, ordered=ordered)

@@ -53,11 +53,11 @@ class Cpu:
         room = (len(rows), 2 * length + BLOCK)
         keys, places = np.empty(room, dtype), np.empty(room, np.int32)
         counts, limits = np.zeros(len(rows), np.int64), np.full(len(rows), np.inf, dtype)
-        for c0, tile in _strips(left_operand(pairs, rows, dtype), folded.right, width):
+        for c0, tile in _strips(pairs, rows, folded, dtype, width):
             neighbour_kernels.gather(tile, c0, own, limits, length, keys, places, counts)
         lists = Lists.empty(len(rows), length)._replace(counts=counts)
         neighbour_kernels.close_lists(
-            keys, limits, counts, places, folded.errors[rows], weights, pairs.halved, pairs.scale, folded.key_scale,
+            keys, limits, counts, places, folded.errors[rows], weights, pairs.form, pairs.scale, folded.key_scale,
             lists.distances, lists.known, lists.places, lists.floors,
         )  # fmt: skip
         return lists
@@ -77,7 +77,7 @@ class Cpu:
         def work(block: Ints) -> tuple[Ints, NDArray[np.int8]]:
             part, changed = lists.part(block), np.zeros(len(block), np.int8)
             own = pairs.own(block)
-            for c0, tile in _strips(left_operand(pairs, block, np.float32), folded.right, width):
+            for c0, tile in _strips(pairs, block, folded, np.float32, width, columns):
                 neighbour_kernels.visit(
                     tile, c0, columns, own, limits[block], part.places, part.distances, part.known, part.counts, changed
                 )
@@ -102,9 +102,9 @@ class Cpu:
 
         def work(rows: Ints) -> tuple[Ints, Ints, Ints]:
             per_kept, per_row = np.zeros(len(columns), np.int64), np.zeros(len(rows), np.int64)
-            for c0, tile in _strips(left_operand(pairs, rows, np.float32), folded.right, width):
+            for c0, tile in _strips(pairs, rows, folded, np.float32, width, columns):
                 neighbour_kernels.count_inside(
-                    tile, c0, at[pairs.own(rows)], rows, lows[rows], highs[rows], *pairs.decided_by, pairs.halved,
+                    tile, c0, at[pairs.own(rows)], rows, lows[rows], highs[rows], *pairs.decided_by, pairs.form,
                     pairs.scale, radii[rows], row_weights[rows], columns, kept, strict, per_kept, per_row,
                 )  # fmt: skip
             per_column = np.zeros(pairs.columns.n, np.int64)
@@ -122,10 +122,10 @@ class Cpu:
         def work(block: Ints) -> tuple[Ints, Floats]:
             totals = np.zeros(len(block))
             # Values enter sums here: strips of one fixed width.
-            for c0, tile in _strips(left_operand(pairs, block, np.float64), folded.right, VALUE_COLUMNS):
+            for c0, tile in _strips(pairs, block, folded, np.float64, VALUE_COLUMNS):
                 neighbour_kernels.add_logs(
                     tile, c0, pairs.own(block), block, limits[block], folded.errors[block], pairs.rows.squares[block],
-                    pairs.columns.squares, *pairs.decided_by, pairs.halved, pairs.scale, folded.key_scale,
+                    pairs.columns.squares, *pairs.decided_by, pairs.form, pairs.scale, folded.key_scale,
                     reaches[block], weights, totals,
                 )  # fmt: skip
             return block, totals
@@ -138,11 +138,22 @@ class Cpu:
         return int(np.clip(self.memory // 8 // strip, narrow, wide))
 
 
-def _strips(left: Array, right: Array, width: int) -> Iterator[tuple[int, Array]]:
-    """The product of a block of rows with all columns, a strip of columns at a time; a strip is soon overwritten."""
-    full = np.empty((len(left), min(width, len(right))), left.dtype)
+def _strips(
+    pairs: Pairs, rows: Ints, folded: Folded, dtype: Precision, width: int, columns: Ints | None = None
+) -> Iterator[tuple[int, Array]]:
+    """The keys of a block of rows with some columns or all, a strip at a time; a strip is soon overwritten."""
+    right = folded.right
+    left = rows if pairs.given else left_operand(pairs, rows, dtype)
+    full = np.empty((len(rows), min(width, len(right))), dtype)
     for c0 in range(0, len(right), width):
         part = right[c0 : c0 + width]
         # The last strip is narrower: it needs memory of its own, because kernels want contiguous rows.
-        out = full if len(part) == full.shape[1] else np.empty((len(left), len(part)), left.dtype)
-        yield c0, product(left, part, out)
+        out = full if len(part) == full.shape[1] else np.empty((len(rows), len(part)), dtype)
+        if pairs.given:
+            stop = c0 + len(part)
+            chosen = np.arange(c0, stop) if columns is None else columns[c0:stop]
+            out[:] = pairs.rows.raw[np.ix_(left, chosen)] * part
+        else:
+            product(left, part, out)
+        yield c0, out
+    pairs.rows.release()

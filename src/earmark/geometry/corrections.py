@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ from earmark.geometry.factors import Factors, exact_distances
 from earmark.geometry.icdm import icdm
 from earmark.geometry.layout import Layout
 from earmark.geometry.neighbours import nearest
-from earmark.geometry.spaces import Space, product
+from earmark.geometry.spaces import Space
 from earmark.geometry.sweep import ROWS, VALUE_COLUMNS, Neighbours, Progress
 from earmark.workers import Workers
 
@@ -226,9 +226,7 @@ def _as_given(space: Space, layout: Layout) -> Space:
         return space
     back = np.empty(layout.n, np.int64)
     back[layout.order] = np.arange(layout.n)
-    points = space.points[back]
-    raw = points if space.raw is space.points else space.raw[back]
-    return replace(space, points=points, squares=space.squares[back], raw=raw, flat=space.flat[back])
+    return space.in_order(back)
 
 
 def _positive(radii: Floats) -> Floats:
@@ -243,7 +241,7 @@ def _centroid_squares(space: Space, places: NDArray[np.int64], threads: int) -> 
     def work(start: int) -> None:
         rows = slice(start, start + _SPREAD_ROWS)
         pair_kernels.centroid_squares(
-            np.arange(space.n)[rows], places[rows], space.raw, space.flat, space.halved, space.scale, found[rows]
+            np.arange(space.n)[rows], places[rows], space.raw, space.flat, space.form, space.scale, found[rows]
         )
 
     with Workers(threads) as workers:
@@ -262,11 +260,13 @@ def _normal(space: Space, threads: int, progress: Progress | None) -> Factors:
         left = space.operands(np.float64, rows)
         counts, mean, squares = (np.zeros(len(rows)) for _ in range(3))
         for c0 in range(0, space.n, VALUE_COLUMNS):
-            right = columns[c0 : c0 + VALUE_COLUMNS]
-            tile = product(left, right, np.empty((len(rows), len(right))))
+            c1 = min(c0 + VALUE_COLUMNS, space.n)
+            tile = space.tile(left, columns, c0, c1, np.empty((len(rows), c1 - c0)))
             exact_distances(tile, c0, rows, space)
+            tile /= space.scale  # a power of two: squares of any distances fit, and no digit changes
             pair_kernels.add_moments(tile, c0, rows, counts, mean, squares)
-        means[rows], deviations[rows] = mean, np.sqrt(squares / np.maximum(counts, 1.0))
+        deviation = np.sqrt(squares / np.maximum(counts, 1.0))
+        means[rows], deviations[rows] = mean * space.scale, deviation * space.scale
         return len(rows)
 
     with Workers(threads) as workers:
@@ -279,10 +279,10 @@ def _normal(space: Space, threads: int, progress: Progress | None) -> Factors:
 
 def _refuse_overflow(factors: Factors, space: Space) -> None:
     """Values near the ends of float64 have no corrected distances; nothing less extreme comes near."""
-    farthest = 2.0 * np.sqrt(space.squares.max(initial=0.0)) * space.scale
+    farthest = np.float64(space.widest)
     with np.errstate(over="ignore"):
         largest = {"scale": farthest * factors.first.max() ** 2, "square_shift": farthest**2}.get(
             factors.kind, farthest
         )
     if not largest < pair_kernels.LARGEST:
-        raise InputError("The vectors' values are too far apart to be corrected in float64: rescale them first.")
+        raise InputError("The values are too far apart to be corrected in float64: rescale them first.")

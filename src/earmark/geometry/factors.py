@@ -91,17 +91,17 @@ def exact_distances(tile: Floats, c0: int, rows: NDArray[np.int64], space: Space
 
     Sums forgive what a rotation (`spaces._compact`) adds to a close pair; an order and a tail do not.
     """
-    kernels.distances_from_keys(tile, c0, rows, space.squares, space.raw, space.flat, space.halved, space.scale)
+    kernels.distances_from_keys(tile, c0, rows, space.squares, space.raw, space.flat, space.form, space.scale)
     if space.rotation_error:
         square = space.rotation_error / _ROTATION_SHARE * 4.0 * float(space.squares.max(initial=0.0))
         least = 0.5 * square if space.halved else float(np.sqrt(square)) * space.scale
-        pair_kernels.mend_rotated(tile, c0, rows, space.raw, space.flat, space.halved, space.scale, least)
+        pair_kernels.mend_rotated(tile, c0, rows, space.raw, space.flat, space.form, space.scale, least)
 
 
 def order_keys(tile: Floats, c0: int, rows: NDArray[np.int64], space: Space, factors: Factors) -> None:
     """Turn a float64 tile of products into order keys of corrected distances, in place."""
     exact_distances(tile, c0, rows, space)
-    pair_kernels.keys_from_distances(tile, c0, rows, space.halved, factors.code, factors.first, factors.second)
+    pair_kernels.keys_from_distances(tile, c0, rows, space.form, factors.code, factors.first, factors.second)
 
 
 PLAIN = (pair_kernels.PLAIN, _NOTHING, _NOTHING)

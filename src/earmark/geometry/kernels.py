@@ -27,6 +27,7 @@ Numeric policy
   shape, right to a share of themselves (`doubt`), and candidates are decided by their order keys. Keys that are
   differences are right to a share of what was subtracted, so there the tile holds the least each can be: a point far
   from all others is in doubt itself and puts nobody else there.
+- Distances that were given need no product: a tile is read from them, and its keys are the distances themselves.
 - So no result depends on tile width, threads or memory budget.
 """
 
@@ -34,7 +35,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from earmark.geometry.pair_kernels import PLAIN, SHIFT, corrected, order_key, rank_of_difference, size_of, upper_bound
+from earmark.geometry.pair_kernels import (
+    HALF,
+    PLAIN,
+    ROOT,
+    SHIFT,
+    corrected,
+    order_key,
+    rank_of_difference,
+    size_of,
+    upper_bound,
+)
 from earmark.geometry.pair_kernels import SAME_DIRECTION as SAME_DIRECTION
 from earmark.geometry.pair_kernels import TIE_SHARE as TIE_SHARE
 from earmark.geometry.pair_kernels import compiled as compiled
@@ -204,7 +215,7 @@ def _nearer(nearest, unit, following, value, its_unit):
 
 @compiled
 def decide(
-    raw, flat, halved, scale, kind, first, second, order, rows, bounds, doubt, keys, places, counts, near, need_far, k,
+    raw, flat, form, scale, kind, first, second, order, rows, bounds, doubt, keys, places, counts, near, need_far, k,
     units, need_second, out_places, out_distances, out_other, out_far, out_unit, out_second, out_open, certified,
 ):  # fmt: skip
     """Settle proposed candidates in float64; say which rows are certified.
@@ -266,27 +277,27 @@ def decide(
         for t in range(n_same):
             if np.float64(keys[r, t]) <= reach_same:
                 place = places[r, t]
-                value = distance(raw, flat, me, place, halved, scale)
+                value = distance(raw, flat, me, place, form, scale)
                 if kind != PLAIN:
-                    value = order_key(value, me, place, halved, kind, first, second)
+                    value = order_key(value, me, place, form, kind, first, second)
                 found = _keep(out_distances[r], out_places[r], found, order, value, place, kind, first)
         nearest = following = np.nan
         unit = -1
         for t in range(n_other):
             if np.float64(keys[r, near + t]) <= reach_other:
                 place = places[r, near + t]
-                value = distance(raw, flat, me, place, halved, scale)
+                value = distance(raw, flat, me, place, form, scale)
                 if kind != PLAIN:
-                    value = order_key(value, me, place, halved, kind, first, second)
+                    value = order_key(value, me, place, form, kind, first, second)
                 found = _keep(out_distances[r], out_places[r], found, order, value, place, kind, first)
                 nearest, unit, following = _nearer(nearest, unit, following, value, units[place])
         out_other[r], out_unit[r], out_second[r] = nearest, unit, following
         farthest = np.nan
         for t in range(n_far):
             if np.float64(keys[r, 2 * near + t]) <= reach_far:
-                value = distance(raw, flat, me, places[r, 2 * near + t], halved, scale)
+                value = distance(raw, flat, me, places[r, 2 * near + t], form, scale)
                 if kind != PLAIN:
-                    value = order_key(value, me, places[r, 2 * near + t], halved, kind, first, second)
+                    value = order_key(value, me, places[r, 2 * near + t], form, kind, first, second)
                 if not farthest >= value:
                     farthest = value
         out_far[r] = farthest
@@ -294,7 +305,7 @@ def decide(
 
 @compiled
 def exact_rows(
-    raw, flat, halved, scale, kind, first, second, order, rows, starts, stops, units, banned,
+    raw, flat, form, scale, kind, first, second, order, rows, starts, stops, units, banned,
     out_places, out_distances, out_other, out_far, out_unit, out_second, out_open,
 ):  # fmt: skip
     """The same outputs as `decide` from every pair of the rows, in float64, without a product."""
@@ -307,9 +318,9 @@ def exact_rows(
         for place in range(n):
             if place == me or units[place] == banned[r, 0] or units[place] == banned[r, 1]:
                 continue
-            value = distance(raw, flat, me, place, halved, scale)
+            value = distance(raw, flat, me, place, form, scale)
             if kind != PLAIN:
-                value = order_key(value, me, place, halved, kind, first, second)
+                value = order_key(value, me, place, form, kind, first, second)
             found = _keep(out_distances[r], out_places[r], found, order, value, place, kind, first)
             if starts[me] <= place < stops[me]:
                 if not farthest >= value:
@@ -321,7 +332,7 @@ def exact_rows(
 
 
 @compiled
-def distances_from_keys(tile, c0, rows, squares, raw, flat, halved, scale):
+def distances_from_keys(tile, c0, rows, squares, raw, flat, form, scale):
     """Turn a float64 tile of keys into distances in place; a point's distance to itself is 0."""
     for r in range(tile.shape[0]):
         me = rows[r]
@@ -336,12 +347,12 @@ def distances_from_keys(tile, c0, rows, squares, raw, flat, halved, scale):
             for j in range(row.shape[0]):
                 if row[j] < CLOSE * (mine + squares[c0 + j]) and not flat[c0 + j]:
                     row[j] = square(raw, me, c0 + j, 1.0 / scale)
-        if halved:
+        if form == HALF:
             for j in range(row.shape[0]):
                 row[j] *= 0.5
             if flat[me]:
                 row[:] = 1.0
-        else:
+        elif form == ROOT:
             for j in range(row.shape[0]):
                 row[j] = np.sqrt(row[j]) * scale
         if c0 <= me < c0 + row.shape[0]:
@@ -367,7 +378,7 @@ def add_class_sums(tile, c0, codes, starts, sums):
 
 @compiled
 def mend_collapsed_sums(sums, rows, squares, class_squares, starts, raw, flat):
-    """Recompute from pairs the closed-form sums (halved spaces) that cancellation has eaten.
+    """Recompute from pairs the closed-form sums (spaces of form HALF) that cancellation has eaten.
 
     class_squares: mean squared norm of each class. A sum is suspect where the mean distance is a tiny
     share of the norms it was subtracted from: collapsed classes, duplicates.
@@ -382,13 +393,13 @@ def mend_collapsed_sums(sums, rows, squares, class_squares, starts, raw, flat):
                 total = 0.0
                 for place in range(starts[c], starts[c + 1]):
                     if place != me:
-                        total += distance(raw, flat, me, place, True, 1.0)
+                        total += distance(raw, flat, me, place, HALF, 1.0)
                 sums[r, c] = total
 
 
 @compiled
 def mend_remainders(
-    sums, remainders, counts, rows, starts, groups, raw, flat, halved, scale, kind, first, second
+    sums, remainders, counts, rows, starts, groups, raw, flat, form, scale, kind, first, second
 ):  # fmt: skip
     """Recompute from pairs what is left of a class sum when nearly all of it was subtracted."""
     for r in range(rows.shape[0]):
@@ -398,16 +409,16 @@ def mend_remainders(
                 total = 0.0
                 for place in range(starts[c], starts[c + 1]):
                     if groups[place] != groups[me]:
-                        value = distance(raw, flat, me, place, halved, scale)
+                        value = distance(raw, flat, me, place, form, scale)
                         if kind != PLAIN:
-                            value = corrected(value, me, place, halved, kind, first, second)
+                            value = corrected(value, me, place, form, kind, first, second)
                         total += value
                 remainders[r, c] = total
 
 
 @compiled
 def same_group_sums(
-    rows, groups, group_starts, group_members, codes, raw, flat, halved, scale, kind, first, second, sums, counts
+    rows, groups, group_starts, group_members, codes, raw, flat, form, scale, kind, first, second, sums, counts
 ):  # fmt: skip
     """Per row and class, the sum and number of distances to the *other* points of the row's group."""
     for r in range(rows.shape[0]):
@@ -415,9 +426,9 @@ def same_group_sums(
         for t in range(group_starts[groups[me]], group_starts[groups[me] + 1]):
             place = group_members[t]
             if place != me:
-                value = distance(raw, flat, me, place, halved, scale)
+                value = distance(raw, flat, me, place, form, scale)
                 if kind != PLAIN:
-                    value = corrected(value, me, place, halved, kind, first, second)
+                    value = corrected(value, me, place, form, kind, first, second)
                 sums[r, codes[place]] += value
                 counts[r, codes[place]] += 1.0
 

@@ -22,16 +22,18 @@ from __future__ import annotations
 import numpy as np
 
 from earmark.geometry.kernels import BLOCK, CLOSE, SAME_DIRECTION, TIE_SHARE, compiled, rank_of
-from earmark.geometry.pair_kernels import pair_square
+from earmark.geometry.pair_kernels import GIVEN, HALF, ROOT, pair_square
 
 FAINT = 1e-290  # a key under this may have lost digits to underflow
 AHEAD = 1e-4  # distances this much (as a share) beyond the last one needed are looked up with it
 
 
 @compiled
-def pair_distance(raw_a, flat_a, a, raw_b, flat_b, b, halved, scale):
+def pair_distance(raw_a, flat_a, a, raw_b, flat_b, b, form, scale):
     """The distance of row a of one space and row b of another, as reported."""
-    if halved:
+    if form == GIVEN:
+        return np.float64(raw_a[a, b])
+    if form == HALF:
         if flat_a[a] or flat_b[b]:
             return 1.0
         q = pair_square(raw_a[a], raw_b[b], 1.0)
@@ -124,14 +126,16 @@ def gather(tile, c0, own, limits, length, keys, places, counts):
 
 
 @compiled
-def value_of_key(key, halved, scale, key_scale):
-    """The d * weight that a key stands for; keys are c_j q times `key_scale`."""
+def value_of_key(key, form, scale, key_scale):
+    """The d * weight that a key stands for; keys are c_j q (given: c_j d / scale) times `key_scale`."""
     share = max(key, 0.0) / key_scale
-    return 0.5 * share if halved else np.sqrt(share) * scale
+    if form == GIVEN:
+        return share * scale
+    return 0.5 * share if form == HALF else np.sqrt(share) * scale
 
 
 @compiled
-def close_lists(keys, limits, counts, places, errors, weights, halved, scale, key_scale, dist, known, listed, floors):
+def close_lists(keys, limits, counts, places, errors, weights, form, scale, key_scale, dist, known, listed, floors):
     """Turn buffers into lists: at most `dist.shape[1]` places, a lower bound of each distance, and the row's floor."""
     length = dist.shape[1]
     for r in range(keys.shape[0]):
@@ -143,18 +147,18 @@ def close_lists(keys, limits, counts, places, errors, weights, halved, scale, ke
         error = errors[r]
         floors[r] = np.inf
         if limit < np.inf:
-            floors[r] = value_of_key(np.float64(limit) - error, halved, scale, key_scale)
+            floors[r] = value_of_key(np.float64(limit) - error, form, scale, key_scale)
         for t in range(count):
             place = places[r, t]
             listed[r, t] = place
-            value = value_of_key(np.float64(keys[r, t]) - error, halved, scale, key_scale)
+            value = value_of_key(np.float64(keys[r, t]) - error, form, scale, key_scale)
             dist[r, t] = value / weights[place]
             known[r, t] = False
 
 
 @compiled
 def settle(
-    raw_a, flat_a, rows, raw_b, flat_b, halved, scale, listed, dist, known, counts, floors,
+    raw_a, flat_a, rows, raw_b, flat_b, form, scale, listed, dist, known, counts, floors,
     weights, k, ordered, out_places, out_values, certified,
 ):  # fmt: skip
     """The k smallest values d * weight of each row's list, in float64, ordered by (value, row).
@@ -186,7 +190,7 @@ def settle(
                 for t in range(count):
                     if not known[r, t] and values[t] <= kth * (1.0 + AHEAD):
                         place = listed[r, t]
-                        dist[r, t] = pair_distance(raw_a, flat_a, rows[r], raw_b, flat_b, place, halved, scale)
+                        dist[r, t] = pair_distance(raw_a, flat_a, rows[r], raw_b, flat_b, place, form, scale)
                         known[r, t] = True
                         values[t] = dist[r, t] * weights[place]
         reach = kth * (1.0 + TIE_SHARE)
@@ -269,7 +273,7 @@ def _sort_picked(picked, count, values, places):
 
 @compiled
 def count_inside(
-    tile, c0, own, rows, lows, highs, raw_a, flat_a, raw_b, flat_b, halved, scale,
+    tile, c0, own, rows, lows, highs, raw_a, flat_a, raw_b, flat_b, form, scale,
     radii, row_weights, columns, weights, strict, per_column, per_row,
 ):  # fmt: skip
     """Count the pairs of a tile with d * weight * row weight <= radius (< when `strict`).
@@ -289,7 +293,7 @@ def count_inside(
                     continue
                 if not key < lows[r]:
                     at = columns[c0 + j]
-                    value = pair_distance(raw_a, flat_a, rows[r], raw_b, flat_b, at, halved, scale) * weights[c0 + j]
+                    value = pair_distance(raw_a, flat_a, rows[r], raw_b, flat_b, at, form, scale) * weights[c0 + j]
                     rank = rank_of(value * row_weights[r])
                     if rank > radius or (strict and rank == radius):
                         continue
@@ -299,7 +303,7 @@ def count_inside(
 
 @compiled
 def add_logs(
-    tile, c0, own, rows, limits, errors, row_squares, column_squares, raw_a, flat_a, raw_b, flat_b, halved, scale,
+    tile, c0, own, rows, limits, errors, row_squares, column_squares, raw_a, flat_a, raw_b, flat_b, form, scale,
     key_scale, reaches, weights, totals,
 ):  # fmt: skip
     """totals[r] += sum over the tile's columns of log(min(d * weight / reaches[r], 1)), -inf for a distance of 0.
@@ -308,7 +312,8 @@ def add_logs(
     for the sum: one logarithm for many pairs. Where a key has lost digits to cancellation the pair's own distance takes
     its place, also in the question whether it is within reach: a reach may be smaller than the error of a key.
     """
-    power = 1.0 if halved else 0.5
+    linear = form != ROOT
+    power = 1.0 if linear else 0.5
     for r in range(tile.shape[0]):
         row, limit, me, reach = tile[r], limits[r], own[r] - c0, reaches[r]
         bound = limit + errors[r]
@@ -318,14 +323,14 @@ def add_logs(
             if not row[j] < bound or j == me:
                 continue
             place = c0 + j
-            factor = weights[place] if halved else weights[place] * weights[place]
+            factor = weights[place] if linear else weights[place] * weights[place]
             lost = max(CLOSE * (row_squares[r] + column_squares[place]) * factor * key_scale, FAINT)
             if usable and not row[j] < lost:
                 if not row[j] < limit:
                     continue
                 share = row[j] / limit
             else:
-                value = pair_distance(raw_a, flat_a, rows[r], raw_b, flat_b, place, halved, scale) * weights[place]
+                value = pair_distance(raw_a, flat_a, rows[r], raw_b, flat_b, place, form, scale) * weights[place]
                 if value == 0.0:
                     total = -np.inf
                     continue
@@ -335,7 +340,7 @@ def add_logs(
                 if part < 1e-50:
                     total += np.log(part)
                     continue
-                share = part if halved else part * part
+                share = part if linear else part * part
             running *= share
             if running < 1e-100:
                 total += power * np.log(running)

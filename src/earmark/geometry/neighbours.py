@@ -150,7 +150,7 @@ def backend_for(device: str, pairs: Pairs, threads: int, memory: int) -> Backend
     if device == "auto":
         work = pairs.rows.n * pairs.columns.n * pairs.columns.points.shape[1]
         device = "cuda" if work >= WORTH_A_GPU and _sees_cuda() else "cpu"
-    if device == "cpu":
+    if device == "cpu" or pairs.given:  # given distances are read, and no product is made of them
         return Cpu(pairs, threads, memory)
     kind, _, number = device.removeprefix("torch:").partition(":")
     if kind not in ("cpu", "cuda") or (number and not number.isdecimal()):

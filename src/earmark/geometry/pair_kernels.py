@@ -15,6 +15,9 @@ Keys of kinds that do not shift are at least 0 and keep their relative precision
 exponentials that round to 1 are no tie. Those that shift are differences of either sign: such a key is known to a share
 of its *size*, the sum of what was subtracted, 2 d + a_j or |x_i - x_j|^2 + a_j. So a tie is as wide as the two points
 make it, and a point far from all others blurs no other pair.
+
+The distance itself has one of three forms: sqrt(q) or q / 2 of the squared Euclidean distance q of two rows of `raw`
+(ROOT, HALF), or it is given, raw[a, b] (GIVEN).
 """
 # mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
 
@@ -31,6 +34,7 @@ TIE_SHARE = 5e-12  # no less than the share of q by which `rank_of` may call two
 LARGEST = 1e300  # of an order key: products with it stay finite
 
 PLAIN, SCALE, LOCAL, NORMAL, SHIFT, SQUARE_SHIFT = range(6)
+ROOT, HALF, GIVEN = range(3)
 
 _ROOT_HALF = math.sqrt(0.5)
 _LOG_ROOT_TAU = 0.5 * math.log(2.0 * math.pi)
@@ -77,9 +81,11 @@ def square(raw, a, b, inverse_scale):
 
 
 @compiled
-def distance(raw, flat, a, b, halved, scale):
+def distance(raw, flat, a, b, form, scale):
     """The distance of rows a and b, as reported."""
-    if halved:
+    if form == GIVEN:
+        return np.float64(raw[a, b])
+    if form == HALF:
         if flat[a] or flat[b]:
             return 1.0
         q = square(raw, a, b, 1.0)
@@ -123,7 +129,7 @@ def surprise(z):
 
 
 @compiled
-def order_key(value, a, b, halved, kind, first, second):
+def order_key(value, a, b, form, kind, first, second):
     """What row a ranks candidate b by, from their distance."""
     if kind == PLAIN:
         return value
@@ -135,15 +141,15 @@ def order_key(value, a, b, halved, kind, first, second):
     if kind == NORMAL:
         key = surprise((value - first[a]) / second[a]) + surprise((value - first[b]) / second[b])
         return min(key, LARGEST)
-    if kind == SHIFT or halved:
+    if kind == SHIFT or form == HALF:
         return 2.0 * value - first[b]  # where d = q / 2, the squared distance is 2 d
     return value * value - first[b]
 
 
 @compiled
-def corrected(value, a, b, halved, kind, first, second):
+def corrected(value, a, b, form, kind, first, second):
     """The corrected distance of rows a and b from their distance (kinds that do not shift)."""
-    key = order_key(value, a, b, halved, kind, first, second)
+    key = order_key(value, a, b, form, kind, first, second)
     return -math.expm1(-key) if kind in (LOCAL, NORMAL) else key
 
 
@@ -151,7 +157,7 @@ def corrected(value, a, b, halved, kind, first, second):
 
 
 @compiled
-def mend_rotated(tile, c0, rows, raw, flat, halved, scale, least):
+def mend_rotated(tile, c0, rows, raw, flat, form, scale, least):
     """Compute distances under `least` from their pair, in place: what a rotation added to them is no longer small."""
     for r in range(tile.shape[0]):
         me = rows[r]
@@ -159,16 +165,16 @@ def mend_rotated(tile, c0, rows, raw, flat, halved, scale, least):
         if not flat[me]:
             for j in range(row.shape[0]):
                 if row[j] < least and not flat[c0 + j] and c0 + j != me:
-                    row[j] = distance(raw, flat, me, c0 + j, halved, scale)
+                    row[j] = distance(raw, flat, me, c0 + j, form, scale)
 
 
 @compiled
-def keys_from_distances(tile, c0, rows, halved, kind, first, second):
+def keys_from_distances(tile, c0, rows, form, kind, first, second):
     """Turn a tile of distances into order keys in place."""
     for r in range(tile.shape[0]):
         me = rows[r]
         row = tile[r]
-        if halved:
+        if form == HALF:
             for j in range(row.shape[0]):
                 if row[j] <= 0.5 * SAME_DIRECTION:
                     row[j] = 0.0
@@ -180,7 +186,7 @@ def keys_from_distances(tile, c0, rows, halved, kind, first, second):
             for j in range(row.shape[0]):
                 x = row[j] * (first[me] * first[c0 + j])
                 row[j] = min(x * x, LARGEST)
-        elif kind == SHIFT or (kind == SQUARE_SHIFT and halved):
+        elif kind == SHIFT or (kind == SQUARE_SHIFT and form == HALF):
             for j in range(row.shape[0]):
                 row[j] = 2.0 * row[j] - first[c0 + j]
         elif kind == SQUARE_SHIFT:
@@ -188,7 +194,7 @@ def keys_from_distances(tile, c0, rows, halved, kind, first, second):
                 row[j] = row[j] * row[j] - first[c0 + j]
         else:
             for j in range(row.shape[0]):
-                row[j] = order_key(row[j], me, c0 + j, halved, kind, first, second)
+                row[j] = order_key(row[j], me, c0 + j, form, kind, first, second)
 
 
 @compiled
@@ -246,7 +252,7 @@ def add_moments(tile, c0, rows, counts, means, squares):
 
 
 @compiled
-def centroid_squares(points, places, raw, flat, halved, scale, out):
+def centroid_squares(points, places, raw, flat, form, scale, out):
     """Squared distance of each point to the mean of its listed neighbours, from squared distances of pairs alone.
 
     |x - c|^2 = mean_k |x - y_k|^2 - (1 / K^2) sum_{k < l} |y_k - y_l|^2, so a vector without direction (at distance 1
@@ -257,9 +263,9 @@ def centroid_squares(points, places, raw, flat, halved, scale, out):
         to_all = 0.0
         among = 0.0
         for k in range(count):
-            d = distance(raw, flat, points[i], places[i, k], halved, scale)
-            to_all += 2.0 * d if halved else d * d
+            d = distance(raw, flat, points[i], places[i, k], form, scale)
+            to_all += 2.0 * d if form == HALF else d * d
             for m in range(k):
-                d = distance(raw, flat, places[i, m], places[i, k], halved, scale)
-                among += 2.0 * d if halved else d * d
+                d = distance(raw, flat, places[i, m], places[i, k], form, scale)
+                among += 2.0 * d if form == HALF else d * d
         out[i] = max(to_all / count - among / (count * count), 0.0)

@@ -14,19 +14,23 @@ are points (`_compact`): no distance changes, and every product afterwards is th
 
 A vector with no direction (zero under cosine, constant under spearman) is *flat*: its similarity to anything
 is 0, its distance 1. Flat vectors are counted and reported, never dropped in silence.
+
+Everything that sweeps pairs asks a space for tiles of keys (`tile`), so a space may also hold distances that were
+given: see `given.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import InputError, UsageError
-from earmark.geometry import kernels
+from earmark.geometry import kernels, pair_kernels
 from earmark.workers import Workers
 
 Array = NDArray[Any]
@@ -67,6 +71,39 @@ class Space:
     def n(self) -> int:
         return int(self.points.shape[0])
 
+    @property
+    def form(self) -> int:
+        """What makes a distance of a pair, for the kernels."""
+        return pair_kernels.HALF if self.halved else pair_kernels.ROOT
+
+    @property
+    def doubt(self) -> float:
+        """The share of a key by which it may lie above the needed one and still have to be decided."""
+        return 0.0
+
+    @property
+    def widest(self) -> float:
+        """A distance that no pair exceeds."""
+        return float(2.0 * np.sqrt(self.squares.max(initial=0.0)) * self.scale)
+
+    @cached_property
+    def _lengths(self) -> Floats:
+        return np.sqrt(self.squares)
+
+    def reaches(self, rows: NDArray[np.int64]) -> Floats:
+        """No point is farther than this from each of `rows`."""
+        reach = self._lengths[rows] + self._lengths.max(initial=0.0)
+        reach = reach**2 / 2 if self.halved else reach * self.scale
+        if self.flat.any():
+            reach = np.maximum(reach, 1.0)
+        return np.asarray(reach * (1.0 + 1e-9))
+
+    def in_order(self, order: NDArray[np.int64]) -> Space:
+        """The same points in another order."""
+        points = self.points[order]
+        raw = points if self.raw is self.points else self.raw[order]
+        return replace(self, points=points, squares=self.squares[order], raw=raw, flat=self.flat[order])
+
     def operands(self, dtype: type[np.floating[Any]], rows: Array | slice) -> Array:
         """Left operand of the product: with `columns`, row @ column.T = q - |z_row|^2."""
         z, squares = self.points[rows], self.squares[rows]
@@ -89,6 +126,13 @@ class Space:
             right[self.flat] = 0.0
             right[self.flat, -1] = 1.0
         return right
+
+    def tile(self, left: Array, columns: Array, c0: int, c1: int, out: Array) -> Array:
+        """The keys of some rows with the points c0 to c1, in `out`; `left` and `columns` are the operands of both."""
+        return product(left, columns[c0:c1], out)
+
+    def release(self, mapped: int = 0, *, whole: bool = True) -> None:
+        """Let go of what was read from a file, where there is one; see `GivenSpace.release`."""
 
     def error_bound(self, dtype: type[np.floating[Any]]) -> Floats:
         """How far `product` can be from the true q - |z|^2, per row: the textbook bound n*u*|a||b|.
@@ -302,7 +346,12 @@ def _mean(points: Floats, keep: NDArray[np.bool_], order: NDArray[np.int64] | No
 
 
 def _power_of_two(points: Floats) -> float:
-    peak = float(np.abs(points).max(initial=0.0)) * points.shape[1] ** 0.5
+    return power_of_two(np.abs(points).max(initial=0.0) * points.shape[1] ** 0.5)
+
+
+def power_of_two(sizes: Any) -> float:
+    """The power of two that is no less than any of some sizes; 1 where all are 0."""
+    peak = float(np.max(sizes, initial=0.0))
     if peak == 0.0 or not np.isfinite(peak):
         return 1.0
     return float(2.0 ** np.clip(np.ceil(np.log2(peak)), -1000, 1000))

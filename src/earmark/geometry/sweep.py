@@ -25,7 +25,8 @@ from earmark.errors import UsageError
 from earmark.geometry import kernels, pair_kernels
 from earmark.geometry.factors import Factors, order_keys, spelled_out
 from earmark.geometry.layout import Layout
-from earmark.geometry.spaces import Space, product
+from earmark.geometry.pair_kernels import GIVEN
+from earmark.geometry.spaces import Space
 from earmark.workers import Workers
 
 Array = NDArray[Any]
@@ -176,7 +177,7 @@ class _Run:
     ) -> None:
         self.space, self.layout, self.wanted, self.factors = space, layout, wanted, factors
         self.fix = spelled_out(factors)
-        self.doubt = 0.0 if factors is None else factors.doubt(space)
+        self.doubt = space.doubt if factors is None else factors.doubt(space)
         self.threads, self.memory = threads, memory
         self.k = max(1, min(wanted.neighbours, layout.n - 1))
         self.near, self.far = self.k + SPARE, FAR if wanted.farthest else 1
@@ -196,8 +197,9 @@ class _Run:
     def search(self, rows: NDArray[np.int64], progress: Progress | None) -> None:
         """Find everything wanted of `rows`."""
         space, wanted = self.space, self.wanted
-        # Sums of square roots have no closed form: euclidean values come from a float64 product. Corrected ones too.
-        wide = self.factors is not None or (wanted.class_sums and not space.halved)
+        # Sums of square roots have no closed form: euclidean values come from a float64 product, and so do corrected
+        # ones; given ones are what they are.
+        wide = self.factors is not None or space.form == GIVEN or (wanted.class_sums and not space.halved)
         precisions: list[type[np.floating[Any]]] = [np.float64] if wide else [np.float32, np.float64]
         with Workers(self.threads) as workers:
             for step, dtype in enumerate(precisions):
@@ -266,10 +268,11 @@ class _Run:
         for name in self.protocols:
             outputs = _RowOutputs.empty(len(rows), self.k)
             kernels.exact_rows(
-                space.raw, space.flat, space.halved, space.scale, *self.fix, layout.order, rows,
+                space.raw, space.flat, space.form, space.scale, *self.fix, layout.order, rows,
                 self.first, self.last, self.units, self.banned(name, rows), *outputs,
             )  # fmt: skip
             self._store(name, rows, outputs)
+        space.release(8 * len(rows) * layout.n, whole=False)
 
     def _store(self, protocol: str, rows: NDArray[np.int64], outputs: _RowOutputs) -> None:
         places, distances, other, far, unit, second, undecided = outputs
@@ -307,11 +310,10 @@ class _Run:
         class_sums = np.zeros((len(rows), layout.classes if values else 0))
         strip = np.empty((len(rows), min(width, n)), dtype)
         for c0 in range(0, n, width):
-            right = columns[c0 : c0 + width]
+            c1 = min(c0 + width, n)
             # The last strip is narrower: it needs memory of its own, because kernels want contiguous rows.
-            tile = product(
-                left, right, strip if len(right) == strip.shape[1] else np.empty((len(rows), len(right)), dtype)
-            )
+            out = strip if c1 - c0 == strip.shape[1] else np.empty((len(rows), c1 - c0), dtype)
+            tile = space.tile(left, columns, c0, c1, out)
             if self.factors is not None:
                 order_keys(tile, c0, rows, space, self.factors)
                 if self.factors.signed:
@@ -326,7 +328,7 @@ class _Run:
                     pair_kernels.corrected_from_keys(tile, c0, rows, self.factors.code)
                 else:
                     kernels.distances_from_keys(
-                        tile, c0, rows, space.squares, space.raw, space.flat, space.halved, space.scale
+                        tile, c0, rows, space.squares, space.raw, space.flat, space.form, space.scale
                     )
                 kernels.add_class_sums(tile, c0, layout.codes, layout.starts, class_sums)
         certified = np.ones(len(rows), bool)
@@ -334,7 +336,7 @@ class _Run:
             sure = np.empty(len(rows), bool)
             outputs = _RowOutputs.empty(len(rows), self.k)
             kernels.decide(
-                space.raw, space.flat, space.halved, space.scale, *self.fix, layout.order, rows, bounds, self.doubt,
+                space.raw, space.flat, space.form, space.scale, *self.fix, layout.order, rows, bounds, self.doubt,
                 found.keys, found.places, found.counts, found.near, self.wanted.farthest, self.k,
                 self.units, self.seconds, *outputs, sure,
             )  # fmt: skip
@@ -371,14 +373,14 @@ class _Run:
         excluded, shared = np.zeros_like(sums), np.zeros_like(sums)
         kernels.same_group_sums(
             rows, self.groups, layout.group_starts, layout.group_members, layout.codes,
-            space.raw, space.flat, space.halved, space.scale, *self.fix, excluded, shared,
+            space.raw, space.flat, space.form, space.scale, *self.fix, excluded, shared,
         )  # fmt: skip
         counts = self.sizes - shared
         counts[np.arange(len(rows)), layout.codes[rows]] -= 1.0
         left = np.where(counts > 0, np.maximum(sums - excluded, 0.0), 0.0)
         kernels.mend_remainders(
             sums, left, counts, rows, layout.starts, self.groups,
-            space.raw, space.flat, space.halved, space.scale, *self.fix,
+            space.raw, space.flat, space.form, space.scale, *self.fix,
         )  # fmt: skip
         return left, counts
 
@@ -494,9 +496,9 @@ def pair_distances(
     `left` and `columns` are the float64 operands of the space. One block is one product: its last digits are the same
     whenever rows and bounds are.
     """
-    tile = product(left, columns[c0:c1], np.empty((len(rows), c1 - c0)))
+    tile = space.tile(left, columns, c0, c1, np.empty((len(rows), c1 - c0)))
     if factors is None:
-        kernels.distances_from_keys(tile, c0, rows, space.squares, space.raw, space.flat, space.halved, space.scale)
+        kernels.distances_from_keys(tile, c0, rows, space.squares, space.raw, space.flat, space.form, space.scale)
     else:
         order_keys(tile, c0, rows, space, factors)
         pair_kernels.corrected_from_keys(tile, c0, rows, factors.code)

@@ -22,9 +22,6 @@ from earmark.wording import counted, first_of
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-GIVEN = "given"
-"""The distance column of rows whose distances were computed elsewhere."""
-
 
 @dataclass(frozen=True, eq=False)
 class Sounds:
@@ -34,10 +31,6 @@ class Sounds:
     ids: tuple[str, ...]
     vectors: NDArray[Any] | None = None
     matrix: Any = None  # with pairs(rows_a, rows_b)
-
-    def measures(self, distances: Sequence[str]) -> tuple[str, ...]:
-        """The distances that can be taken: those asked for, or the one that was given."""
-        return tuple(distances) if self.vectors is not None else (GIVEN,)
 
     def rows(self, names: Sequence[str]) -> Ints:
         """The row of each name, -1 where there is none: by id, by file name, by file name without its ending.

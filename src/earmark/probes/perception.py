@@ -31,13 +31,13 @@ from earmark.calibrate import jackknife
 from earmark.calibrate.binomial import against_half, exact_interval, paired_difference
 from earmark.errors import UsageError, did_you_mean
 from earmark.evaluation.data import digest_of
-from earmark.evaluation.options import as_names
+from earmark.evaluation.options import GIVEN, as_names
 from earmark.geometry import spaces
 from earmark.probes._agreement import Ceiling, ceilings
 from earmark.probes._answers import UNITS, Answer, JudgementSet, answers_of, filters_of, remarks_of, unit_codes, unit_of
 from earmark.probes._choice_statistics import Correlation, correlations, shares_without
 from earmark.probes._judgements import Judgements, read_judgements
-from earmark.probes._sounds import GIVEN, Sounds, systems_of
+from earmark.probes._sounds import Sounds, systems_of
 from earmark.progress import tracked
 from earmark.scores import Row, Scores
 from earmark.scores.spelling import refuse_reserved
@@ -65,12 +65,12 @@ LEAST_APART = 10
 
 
 def perception(
-    judgements: Any, source: Any, *, distance: str | Sequence[str] = "cosine", ids: Sequence[str] | None = None,
-    columns: Mapping[str, str] | None = None, where: str | Sequence[str] = (), min_agreement: float | None = None,
-    min_repeats: int | None = None,
-    majority: bool = False, unit: str | None = None, ceiling: float | Sequence[float] = (),
-    reference: str | None = None, compare: bool | None = None, ties: spaces.Ties = "average",
-    threads: int | None = None, system: str = "", subset: str = "", suite: str = "", progress: bool = False,
+    judgements: Any, source: Any, *, distance: str | Sequence[str] = "cosine", distance_name: str = GIVEN,
+    ids: Sequence[str] | None = None, columns: Mapping[str, str] | None = None, where: str | Sequence[str] = (),
+    min_agreement: float | None = None, min_repeats: int | None = None, majority: bool = False,
+    unit: str | None = None, ceiling: float | Sequence[float] = (), reference: str | None = None,
+    compare: bool | None = None, ties: spaces.Ties = "average", threads: int | None = None, system: str = "",
+    subset: str = "", suite: str = "", progress: bool = False,
 ) -> Scores:  # fmt: skip
     """Measure how far distances agree with judgements of listeners; returns Scores.
 
@@ -84,6 +84,7 @@ def perception(
         source: Vectors with ids, distances with ids, or a mapping of names to several systems. A name of a sound fits
             an id with or without folder and ending.
         distance: One or several of cosine, euclidean, spearman; for vectors.
+        distance_name: What distances that were computed elsewhere are called in the column `distance`.
         ids: The sounds of the rows, where the source does not name them.
         columns: Options of `read_judgements`, where the judgements are not read yet: {"listener": "bird"}.
         where: Filters, such as "Margin_Type=high" or "Consistency>=0.8 & Cycle=2". Each gives rows of its own, beside
@@ -115,11 +116,10 @@ def perception(
     unit = unit_of(unit, known, majority)
     pairs = _pairs([one.name for one in systems], reference, compare)
     sets = [JudgementSet.of(known, conditions, majority, unit) for conditions in ((), *filters)]
+    work = [(one, name) for one in systems for name in (names if one.vectors is not None else [distance_name])]
     answers = [
         answers_of(one, name, ties, thread_count(threads), sets)
-        for one, name in tracked(
-            [(one, name) for one in systems for name in one.measures(names)], "distances", "system", progress=progress
-        )
+        for one, name in tracked(work, "distances", "system", progress=progress)
     ]
     rows: list[Row] = []
     for place, chosen in enumerate(sets):
@@ -306,7 +306,7 @@ def _differences(answers: Sequence[Answer], chosen: JudgementSet, pairs: Sequenc
         for one in answers
         for other in answers
         if (one.system, other.system) == (first, second)
-        and (one.distance == other.distance or GIVEN in (one.distance, other.distance))
+        and (one.distance == other.distance or not {one.distance, other.distance} <= set(spaces.DISTANCES))
     ]
     counts: dict[str, int] = {}
     for one, other in couples:

@@ -40,7 +40,7 @@ PCA = Stage(
 )
 EVALUATE = Stage(
     "evaluate",
-    3,
+    4,
     libraries=("numpy", "scipy", "scikit-learn", "numba", "umap-learn"),
     modules=(
         "calibrate/**/*.py",

@@ -18,6 +18,7 @@ from earmark.report import to_latex, to_markdown
 from earmark.report.content import CloseUp, CopyNote, Durations, FileNote, OverlapNote, ReportData, SubsetFacts, Timing
 from earmark.report.correlations import metric_correlations
 from earmark.report.html import write_report
+from earmark.report.probes import probe_table
 from earmark.report.score_index import ScoreIndex
 from earmark.representations import _sequences as sequences
 from earmark.representations import comparisons
@@ -282,10 +283,18 @@ def _write_tables(scores: Scores, path: Path) -> dict[str, str]:
     tables |= {"every clip and what happened to it (CSV)": "clips.csv"}
     for subset in dict.fromkeys(row.subset for row in scores):
         rows = scores.select(subset=subset)
+        measured, probes = (Scores(tuple(row for row in rows if row.probed == probed)) for probed in (False, True))
         stem = folder.file_stem(subset) or "scores"
-        for suffix, name, render in ((".md", "Markdown", to_markdown), (".tex", "LaTeX", to_latex)):
-            folder.write_text(path / f"{stem}{suffix}", render(rows))
-            tables[f"{subset or 'scores'} ({name})"] = f"tables/{stem}{suffix}"
+        texts = {}
+        if measured.rows:
+            texts |= {f"{stem}.md": to_markdown(measured), f"{stem}.tex": to_latex(measured)}
+        if probes.rows:
+            table = probe_table(probes)
+            texts |= {f"{stem}-probes.md": table.to_markdown(), f"{stem}-probes.tex": table.to_latex()}
+        for name, text in texts.items():
+            folder.write_text(path / name, text)
+            kind = "Markdown" if name.endswith(".md") else "LaTeX"
+            tables[f"{subset or 'scores'}{', probes' * ('-probes.' in name)} ({kind})"] = f"tables/{name}"
     return tables | _write_correlations(scores, path)
 
 

@@ -10,6 +10,7 @@ looked at here: the evaluation does, and can then say which clips are affected.
 
 from __future__ import annotations
 
+from earmark.vectors._labelled_distances import LabelledDistances, read_labelled_distances
 from earmark.vectors._reading import join, read_labelled, read_labels, read_vectors
 from earmark.vectors._values import Joined, Labels, Matrix, Vectors
 from earmark.vectors.distances import Distances, given_distances, read_distances
@@ -17,6 +18,7 @@ from earmark.vectors.distances import Distances, given_distances, read_distances
 __all__ = [
     "Distances",
     "Joined",
+    "LabelledDistances",
     "Labels",
     "Matrix",
     "Vectors",
@@ -24,6 +26,7 @@ __all__ = [
     "join",
     "read_distances",
     "read_labelled",
+    "read_labelled_distances",
     "read_labels",
     "read_vectors",
 ]

@@ -92,10 +92,10 @@ def npz_labels(source: Path, column: str | None, groups: str | None) -> Labels:
 
 
 def map_npy(source: Path) -> NDArray[Any]:
-    """The array of a .npy file, left on disk."""
+    """The array of a .npy file, left on disk; what is written to it does not reach the file."""
     _check_npy(source)
     with _refusing_objects(str(source)):
-        return np.asanyarray(np.load(source, mmap_mode="r", allow_pickle=False))
+        return np.asanyarray(np.load(source, mmap_mode="c", allow_pickle=False))
 
 
 def npz_arrays(source: Path) -> dict[str, NDArray[Any]]:

@@ -37,9 +37,11 @@ SYMMETRISE: dict[str, Callable[[Floats, Floats], Floats]] = {
 
 @dataclass(frozen=True)
 class Checked:
-    """How two directions become one (None: they are the same), and what a reader should know."""
+    """How two directions become one (None: they are the same), whether some values are below 0 by rounding, and what a
+    reader should know."""
 
     symmetrise: str | None
+    rounded: bool
     notes: tuple[str, ...]
 
 
@@ -84,8 +86,7 @@ def check_square(
 ) -> Checked:
     """Check a square matrix in tiles, each beside its mirror image; `release` lets go of what was read."""
     n = len(values)
-    scale = _scales(values)
-    release()
+    scale = _scales(values, release)
     diagonal = np.empty(n)
     largest = np.full(n, -np.inf)
     faults = _Faults()
@@ -120,10 +121,8 @@ def check_square(
             f"{source}: the two directions of {counted(faults.nearly.count, 'pair')} differ by rounding (at most "
             f"{faults.nearly.most:.2g}); their {how} is taken"
         )
-    own = int((diagonal != 0).sum())
-    if own:
-        notes.append(f"{source}: {counted(own, 'item')} of {n} not at distance 0 from itself; that is never used")
-    return Checked(how, tuple(notes))
+    notes += own_notes(diagonal, scale, source)
+    return Checked(how, bool(faults.rounded.count), tuple(notes))
 
 
 def check_condensed(values: Array, name: PairName, source: str, *, complete: bool, progress: bool) -> Checked:
@@ -149,7 +148,16 @@ def check_condensed(values: Array, name: PairName, source: str, *, complete: boo
                 faults.negative.add(below & ~rounding & np.isfinite(part), -part, place)
                 faults.rounded.add(below & rounding, -part, place)
             tick(len(part))
-    return Checked(None, tuple(_refusals(faults, name, source)))
+    return Checked(None, bool(faults.rounded.count), tuple(_refusals(faults, name, source)))
+
+
+def own_notes(own: Floats, scale: Floats | float, source: str) -> list[str]:
+    """What is said where items are not at distance 0 from themselves by more than rounding."""
+    with np.errstate(invalid="ignore"):
+        apart = int((~(np.abs(own) <= ROUNDING * scale)).sum())
+    if not apart:
+        return []
+    return [f"{source}: {apart} of {len(own)} items are not at distance 0 from themselves, which is never used"]
 
 
 def refuse_similarities(own: Floats, largest: Floats, source: str) -> None:
@@ -231,12 +239,17 @@ def _check_tile(
     faults.nearly.add(uneven & rounding, gap, place)
 
 
-def _scales(values: Array) -> Floats:
+def _scales(values: Array, release: Callable[[], None]) -> Floats:
     """The median distance of each item to a sample of the others."""
     n = len(values)
     rows = np.unique(np.linspace(0, n - 1, min(n, SAMPLED)).astype(np.int64))
-    sample = np.abs(np.asarray(values[rows], np.float64))
-    sample[np.arange(len(rows)), rows] = np.nan
+    sample = np.empty((len(rows), n))
+    for place, row in enumerate(rows):
+        sample[place] = np.abs(np.asarray(values[row], np.float64))
+        sample[place, row] = np.nan
+        if place % 16 == 0:
+            release()
+    release()
     return _median(sample)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import InputError, quoted
+from earmark.progress import progress_bar
 from earmark.tables import CsvLine, read_csv
 from earmark.vectors._array_files import npz_arrays
 from earmark.vectors._distance_checks import SIMILARITIES
@@ -22,6 +23,7 @@ from earmark.vectors.texts import as_text, is_number
 
 Floats = NDArray[np.float64]
 
+STEP = 1 << 20  # characters of a table between two signs of progress
 _DISTANCE_NAMES = frozenset("distance distances dist d dissimilarity dissim dtw divergence".split())
 _SIMILARITY_NAMES = frozenset("similarity similarities sim simil correlation corr cosinesimilarity".split())
 _ENDINGS = (("1", "2"), ("0", "1"), ("a", "b"), ("i", "j"), ("x", "y"), ("left", "right"), ("first", "second"))
@@ -44,20 +46,44 @@ class Square(NamedTuple):
     names: list[str] | None
 
 
-def read_table(source: Path, columns: tuple[str, str, str] | None) -> PairList | Square:
+def read_table(source: Path, columns: tuple[str, str, str] | None, *, progress: bool = False) -> PairList | Square:
     """Read a table of pairs or a square table; `columns` names those of the pairs."""
     if source.suffix.lower() == ".parquet":
         return _from_lines(*_parquet_lines(source), columns, source)
-    with source.open(encoding="utf-8-sig", newline="") as stream:
-        lines = read_csv(stream, source, delimiter="," if source.suffix.lower() == ".csv" else "\t")
+    with (
+        source.open(encoding="utf-8-sig", newline="") as stream,
+        progress_bar(progress, source.stat().st_size, f"{source.name}: lines", "byte") as tick,
+    ):
+        mark = _separator(stream.readline(), source)
+        stream.seek(0)
+        lines = read_csv(_ticking(stream, tick), source, delimiter=mark)
         first = next(lines, None)
         if first is None:
             raise InputError(f"{source} is empty; write it again.")
-        if source.suffix.lower() == ".csv":
+        if mark == ",":
             refuse_other_separators(first.cells, source)
         elif len(first.cells) == 1:
             raise InputError(f"{source} is not separated by tabs; save it so, or as a .csv file.")
         return _from_lines(first, lines, columns, source)
+
+
+def _ticking(lines: Iterable[str], tick: Callable[[int], None]) -> Iterator[str]:
+    """The lines, and how far they are."""
+    read = 0
+    for line in lines:
+        read += len(line)
+        if read > STEP:
+            tick(read)
+            read = 0
+        yield line
+    tick(read)
+
+
+def _separator(line: str, source: Path) -> str:
+    """What separates the cells of a table: commas in .csv; tabs elsewhere, or in .txt also blanks, as NumPy writes."""
+    if source.suffix.lower() == ".csv":
+        return ","
+    return " " if source.suffix.lower() == ".txt" and "\t" not in line else "\t"
 
 
 def column_names(source: Path) -> list[str]:
@@ -167,11 +193,14 @@ def _pairs(places: Sequence[int], width: int, body: Iterator[CsvLine], source: P
     second: list[str] = []
     values: list[float] = []
     a, b, d = places
+    texts: dict[str, str | None] = {}  # of cells: few names stand in many lines
     for line, cells in body:
         if len(cells) != width:
             raise InputError(f"{source}, line {line} has {len(cells)} cells, not {width}; check its commas.")
-        for place, names in ((a, first), (b, second)):
-            name = as_text(cells[place])
+        for cell, names in ((cells[a], first), (cells[b], second)):
+            if cell not in texts:
+                texts[cell] = as_text(cell)
+            name = texts[cell]
             if name is None:
                 raise InputError(
                     f"{source}, line {line} lacks one of its two names; fill it in, or leave the line out."
@@ -215,15 +244,25 @@ def _square(first: CsvLine, heading: list[str], body: Iterator[CsvLine], source:
         rows = [np.append(own[row], cells) for row, cells in enumerate(rows)]
         if width == len(rows):
             counting = heading == [str(place) for place in range(width)]
-            return Square(np.vstack(rows), None if counting else heading)
-        return Square(np.vstack([_numbers(heading, source, first.number), *rows]), None)
+            return Square(_whole(np.vstack(rows)), None if counting else heading)
+        return Square(_whole(np.vstack([_numbers(heading, source, first.number), *rows])), None)
     if len(heading) == width == len(rows) and all(map(_is_value, beside)):
         own = _numbers(beside, source, 2)
-        return Square(np.column_stack([own, np.vstack(rows)]), heading)
+        return Square(_whole(np.column_stack([own, np.vstack(rows)])), heading)
     raise InputError(
         f"{source} has {len(rows)} rows under its first line and {width} columns: neither pairs (a,b,distance; name "
         "their columns with --pair-columns) nor a square table with names above and beside it."
     )
+
+
+def _whole(values: Floats) -> Floats:
+    """A square of which one triangle is blank, with that one filled from the other; any other as it is."""
+    upper = np.triu_indices(len(values), 1)
+    for half in (values, values.T):
+        if len(upper[0]) and np.isnan(half[upper]).all() and not np.isnan(half.T[upper]).any():
+            half[upper] = half.T[upper]
+            break
+    return values
 
 
 def _named_square(values: Floats, beside: list[str], above: list[str], source: Path) -> Square:
@@ -236,7 +275,7 @@ def _named_square(values: Floats, beside: list[str], above: list[str], source: P
             )
         place = {name: number for number, name in enumerate(above)}
         values = values[:, [place[name] for name in beside]]
-    return Square(values, beside)
+    return Square(_whole(values), beside)
 
 
 def _as_in_r(name: str) -> str:
@@ -247,6 +286,6 @@ def _as_in_r(name: str) -> str:
 
 def _numbers(cells: Sequence[str], source: Path, line: int) -> Floats:
     try:
-        return np.array(cells, dtype=np.float64)
+        return np.array([float(cell) for cell in cells])
     except ValueError:
         return np.array([_number(cell, source, line) for cell in cells])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from earmark.errors import InputError
 from earmark.vectors._condensed import condensed_places, pair_at
-from earmark.vectors._distance_checks import ROUNDING, SYMMETRISE, Tally, names_of_pairs, refuse_similarities
+from earmark.vectors._distance_checks import ROUNDING, SYMMETRISE, Tally, names_of_pairs, own_notes, refuse_similarities
 from earmark.vectors._distance_tables import PairList
 from earmark.vectors._reading import some_names
 from earmark.wording import counted
@@ -20,10 +20,11 @@ Ints = NDArray[np.int64]
 
 
 class Condensed(NamedTuple):
-    """Condensed distances, the names of the items, and what a reader should know."""
+    """Condensed distances, the names of the items, how two directions became one, and what a reader should know."""
 
     values: Floats
     names: tuple[str, ...]
+    symmetrise: str | None
     notes: tuple[str, ...]
 
 
@@ -67,7 +68,7 @@ def condense(
             f"{source} lacks {counted(int(missing.sum()), 'pair')} of the {len(merged)} of its {len(names)} items "
             f"({'; '.join(examples)}{more}); every pair needs a distance."
         )
-    return Condensed(merged, names, (*notes, *remarks))
+    return Condensed(merged, names, (symmetrise or "mean") if remarks else None, (*notes, *remarks))
 
 
 def _check_own(a: Ints, values: Floats, own: NDArray[np.bool_], n: int, source: str) -> list[str]:
@@ -78,10 +79,7 @@ def _check_own(a: Ints, values: Floats, own: NDArray[np.bool_], n: int, source: 
     diagonal[a[own]] = values[own]
     np.maximum.at(largest, a[~own], values[~own])
     refuse_similarities(diagonal, largest, source)
-    nonzero = int((values[own] != 0).sum())
-    if not nonzero:
-        return []
-    return [f"{source}: {counted(nonzero, 'item')} of {n} not at distance 0 from itself; that is never used"]
+    return own_notes(values[own], float(np.median(np.abs(values))), source)
 
 
 def _one_direction(a: Ints, b: Ints, values: Floats, names: Sequence[str], source: str, *, upward: bool) -> Floats:

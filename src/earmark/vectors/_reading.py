@@ -204,19 +204,8 @@ def join(vectors: Vectors, labels: Labels | None = None) -> Joined:
     notes = list(vectors.notes)
     if vectors.labels is not None and not _same_file(labels.source, vectors.source):
         notes.append(f"Labels come from {labels.source}; those in {vectors.source} are not used.")
-    if vectors.ids is not None and labels.ids is not None:
-        order = _by_id(vectors.ids, labels.ids, vectors.source, labels.source)
-        spare = len(labels.values) - len(order)
-        if spare:
-            rows = "1 row has" if spare == 1 else f"{spare} rows have"
-            notes.append(f"{labels.source}: {rows} no vector and {'was' if spare == 1 else 'were'} left out.")
-    else:
-        if len(vectors.values) != len(labels.values):
-            raise InputError(_length_mismatch(vectors, labels))
-        if (vectors.ids is None) != (labels.ids is None):
-            without = vectors.source if vectors.ids is None else labels.source
-            notes.append(f"{without} has no ids; vectors and labels were joined by position.")
-        order = list(range(len(labels.values)))
+    order, remarks = match_rows(vectors.ids, len(vectors.values), vectors.source, labels, "vector")
+    notes += remarks
     chosen = [labels.values[row] for row in order]
     found: Sequence[str | None] | None = vectors.groups
     if labels.groups is not None:
@@ -227,6 +216,26 @@ def join(vectors: Vectors, labels: Labels | None = None) -> Joined:
     where = "" if _same_file(labels.source, vectors.source) else labels.source
     summary = vectors.summary_with(labels.roles, where)
     return Joined(vectors.values, chosen, groups, ids, tuple(notes), vectors.columns, summary)
+
+
+def match_rows(
+    ids: Sequence[str] | None, count: int, source: str, labels: Labels, thing: str
+) -> tuple[list[int], list[str]]:
+    """The row of the labels that belongs to each of `count` things, and what a reader should know of the join."""
+    if ids is not None and labels.ids is not None:
+        order = _by_id(ids, labels.ids, source, labels.source)
+        spare = len(labels.values) - len(order)
+        if not spare:
+            return order, []
+        rows = "1 row has" if spare == 1 else f"{spare} rows have"
+        return order, [f"{labels.source}: {rows} no {thing} and {'was' if spare == 1 else 'were'} left out."]
+    if count != len(labels.values):
+        raise InputError(_length_mismatch(count, source, labels, thing))
+    notes = []
+    if (ids is None) != (labels.ids is None):
+        without = source if ids is None else labels.source
+        notes.append(f"{without} has no ids; {thing}s and labels were joined by position.")
+    return list(range(count)), notes
 
 
 def _refuse_leaks(vectors: Vectors, labels: Sequence[str | None], groups: Sequence[str | None] | None) -> None:
@@ -261,11 +270,11 @@ def _by_id(ids: Sequence[str], label_ids: Sequence[str], source: str, label_sour
     return [row_of[name] for name in ids]
 
 
-def _length_mismatch(vectors: Vectors, labels: Labels) -> str:
-    short = f"{vectors.source} has {len(vectors.values)} rows but {labels.source} has {len(labels.values)} labels"
-    if labels.header is not None and len(labels.values) + 1 == len(vectors.values):
+def _length_mismatch(count: int, source: str, labels: Labels, thing: str) -> str:
+    short = f"{source} has {count} rows but {labels.source} has {len(labels.values)} labels"
+    if labels.header is not None and len(labels.values) + 1 == count:
         return f'{short}; its first line "{labels.header}" was read as the heading: put `label` above it.'
-    return f"{short}; give one label for each vector, or an `id` column on both sides."
+    return f"{short}; give one label for each {thing}, or an `id` column on both sides."
 
 
 def some_names(names: Sequence[str], noun: str, most: int = 3) -> str:

@@ -50,7 +50,7 @@ class Distances:
     """Distances of n items, square or condensed, as they were given; `pairs` and `block` say what they mean.
 
     `values` stays where it is, on disk where it is memory-mapped. `symmetrise` says how the two directions of a pair
-    become one: mean, min or max, or None where they are the same. `notes` says what a reader should know.
+    became or become one: mean, min or max, or None where they are the same. `notes` says what a reader should know.
     """
 
     values: Array
@@ -58,6 +58,7 @@ class Distances:
     source: str = "The distances"
     notes: tuple[str, ...] = ()
     symmetrise: str | None = None
+    rounded: bool = False  # whether some values lie below 0 by rounding
 
     @property
     def n(self) -> int:
@@ -66,6 +67,13 @@ class Distances:
 
     def __len__(self) -> int:
         return self.n
+
+    @property
+    def ready(self) -> bool:
+        """Whether the values are the distances as they are: a matrix, nothing to make even, nothing below 0."""
+        values, plain = self.values, self.symmetrise is None and not self.rounded
+        native = values.dtype in (np.float32, np.float64) and values.dtype.isnative
+        return plain and native and values.ndim == 2 and values.flags.c_contiguous and values.flags.writeable
 
     def pairs(self, rows_a: Any, rows_b: Any) -> Floats:
         """The distance of each of `rows_a` to the item at the same place of `rows_b`; an item's to itself is 0."""
@@ -87,10 +95,18 @@ class Distances:
             return self.pairs(a[:, None], b[None, :])
         found = np.asarray(_submatrix(self.values, rows, columns), np.float64)
         if self.symmetrise is not None:
-            found = SYMMETRISE[self.symmetrise](found, np.asarray(_submatrix(self.values, columns, rows).T, np.float64))
+            mirrored = self.values[b[:, None], a[None, :]].T
+            found = SYMMETRISE[self.symmetrise](found, np.asarray(mirrored, np.float64))
         found = np.maximum(found, 0.0)
         found[a[:, None] == b[None, :]] = 0.0
         return found
+
+    def in_order(self, order: Ints, memory: int) -> Distances:
+        """The same distances with the items in another order, in a temporary file where memory (bytes) is short."""
+        from earmark.vectors._arranging import arranged
+
+        names = None if self.ids is None else tuple(self.ids[row] for row in order)
+        return replace(self, values=arranged(self, order, memory)[0], ids=names, symmetrise=None, rounded=False)
 
     def digest(self) -> str:
         """A hash of the distances as they are used, whatever form and type they were given in."""
@@ -147,8 +163,13 @@ def given_distances(
         return values if ids is None else replace(values, ids=_unique(ids, values.n, source))
     _check_symmetrise(symmetrise)
     array = as_array(values)
-    if hasattr(array, "to_numpy"):  # a frame
+    if hasattr(array, "columns") and hasattr(array, "to_numpy"):  # a frame, whose index may have names
+        above, beside = list(array.columns), list(getattr(array, "index", ()))
+        if ids is None and above == beside and above != list(range(len(above))):
+            ids = above
         array = array.to_numpy()
+    if np.ma.isMaskedArray(array):
+        array = np.ma.filled(array.astype(np.float64), np.nan)
     if not isinstance(array, np.ndarray):  # which np.asarray would read into memory where it is mapped
         array = np.asarray(array)
     n = _size(array, source)
@@ -157,7 +178,7 @@ def given_distances(
         array = array.astype(np.float32 if array.dtype.itemsize < 4 else np.float64)
     checked = _checks(array, names, source, symmetrise, progress=progress)
     release_pages(array)
-    return Distances(array, names, source, checked.notes, checked.symmetrise)
+    return Distances(array, names, source, checked.notes, checked.symmetrise, checked.rounded)
 
 
 def read_distances(
@@ -200,14 +221,15 @@ def read_distances(
         else:
             if key is not None:
                 raise UsageError(f"{source} is a table; a key chooses an array of an .npz file.")
-            table = _distance_tables.read_table(source, chosen)
+            table = _distance_tables.read_table(source, chosen, progress=progress)
             if isinstance(table, _distance_tables.PairList):
                 names = None if wanted is None else _unique(wanted, len(wanted), source)
                 pairs = condense(table, names, symmetrise, str(source), complete=complete)
                 checked = _checks(
                     pairs.values, pairs.names, str(source), symmetrise, complete=complete, progress=progress
                 )
-                return Distances(pairs.values, pairs.names, str(source), (*pairs.notes, *checked.notes))
+                notes = (*pairs.notes, *checked.notes)
+                return Distances(pairs.values, pairs.names, str(source), notes, pairs.symmetrise, checked.rounded)
             values, inside = table.values, table.names
     n = _size(values, str(source))
     given = inside if inside is not None else wanted

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from earmark.analysis.transfer import SAME, Relation, transfer, verdict
 from earmark.errors import InputError
 from earmark.report import figures
@@ -12,7 +14,7 @@ from earmark.report.probes import relation_table, transfer_figure
 from earmark.report.score_index import ScoreIndex, Subset, subset
 from earmark.scores import Row
 from earmark.tables import MISSING
-from earmark.tables.html import Child, Html, drawing, folded, paragraph, section, table
+from earmark.tables.html import Child, Html, drawing, folded, join, paragraph, section, table, tag
 from earmark.wording import counted
 
 _OPEN_COLUMNS = 6
@@ -36,49 +38,50 @@ def validation(data: ReportData) -> Html | None:
     return section("probes", "Probes", parts)
 
 
+class _Probe(NamedTuple):
+    """What a column of the table is about."""
+
+    protocol: str
+    distance: str
+    metric: str
+
+
+def _probe_of(row: Row) -> _Probe:
+    return _Probe(row.protocol, row.distance, row.metric)
+
+
 def _tables(index: ScoreIndex, place: Subset) -> list[Child]:
     rows = [row for row in index.probes if subset(row) == place]
-    failed = [row for row in rows if row.status != "ok"]
-    columns = list(dict.fromkeys((row.protocol, row.metric) for row in rows if row.status == "ok"))
+    measured = [row for row in rows if row.status == "ok" and row.value is not None]
+    columns = list(dict.fromkeys(map(_probe_of, measured)))
     parts: list[Child] = []
     if columns:
         shown, rest = columns[:_OPEN_COLUMNS], columns[_OPEN_COLUMNS:]
-        parts.append(_table(rows, shown, f"{place.label}: probes of each system"))
+        parts.append(_table(measured, shown, f"{place.label}: probes of each system"))
         if rest:
-            parts.append(folded(f"{place.label}: {counted(len(rest), 'more column')}", _table(rows, rest, place.label)))
-    reasons = dict.fromkeys(f"{row.system}, {row.protocol}: {row.reason}" for row in failed)
+            more = f"{place.label}: {counted(len(rest), 'more column')}"
+            parts.append(folded(more, _table(measured, rest, place.label)))
+    reasons = dict.fromkeys(
+        f"{row.system}, {row.protocol}, {row.metric}: {row.reason}" for row in rows if not row.value
+    )
     if reasons:
-        parts.append(
-            folded(f"{place.label}: {counted(len(reasons), 'probe')} without a value", *map(paragraph, reasons))
-        )
+        parts.append(folded(f"{place.label}: {counted(len(reasons), 'value')} not measured", *map(paragraph, reasons)))
     return parts
 
 
-def _table(rows: list[Row], columns: list[tuple[str, str]], caption: str) -> Html:
-    cells = {
-        (_line(row), row.protocol, row.metric): row for row in rows if row.status == "ok" and row.value is not None
-    }
-    best = {
-        column: max((goodness(row) for key, row in cells.items() if key[1:] == column), default=None)
-        for column in columns
-    }
+def _table(rows: list[Row], columns: list[_Probe], caption: str) -> Html:
+    cells = {(row.system, _probe_of(row)): row for row in rows}
+    best = {probe: max(goodness(row) for row in rows if _probe_of(row) == probe) for probe in columns}
     body = []
-    for line in dict.fromkeys(key[0] for key in cells):
-        found = [cells.get((line, *column)) for column in columns]
+    for system in dict.fromkeys(row.system for row in rows):
+        found = [cells.get((system, probe)) for probe in columns]
         if any(found):
-            body.append(
-                [line]
-                + [
-                    value_cell(row, best=goodness(row) == best[column]) if row else MISSING
-                    for column, row in zip(columns, found, strict=True)
-                ]
-            )
-    heads = ["system", *(f"{protocol}: {heading(metric)}" for protocol, metric in columns)]
+            line: list[Html | str] = [system]
+            line += [value_cell(row, best=goodness(row) == best[_probe_of(row)]) if row else MISSING for row in found]
+            body.append(line)
+    names = [(" ".join(filter(None, probe[:2])), tag("small", heading(probe.metric))) for probe in columns]
+    heads: list[Child] = ["system", *(join(name, " ", small) for name, small in names)]
     return table(heads, body, caption=f"{caption}; intervals of 95 %, bold is the best of a column.")
-
-
-def _line(row: Row) -> str:
-    return " · ".join(filter(None, [row.system, row.distance]))
 
 
 def _transferred(data: ReportData) -> list[Child]:
