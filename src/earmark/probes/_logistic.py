@@ -226,8 +226,11 @@ class Regression:
         lowest = min(starts, key=lambda fit: self._objective(C, fit))
         return lowest._replace(logits=lowest.logits.astype(np.float32))
 
-    def improve(self, C: float, fit: Fit, tolerance: float, *, exact: bool = False) -> Fit:
-        """One Newton step, whose equations are solved to this tolerance; with `exact` the gradient is in float64."""
+    def improve(self, C: float, fit: Fit, tolerance: float, *, exact: bool = False, enough: float = 0.0) -> Fit:
+        """One Newton step, whose equations are solved to this tolerance; with `exact` the gradient is in float64.
+
+        No step is taken where the largest entry of the gradient of the mean loss is at most `enough`.
+        """
         if exact:
             rows, weights, logits = self.exact, fit.weights, self.exact @ fit.weights
         else:
@@ -236,6 +239,9 @@ class Regression:
         penalty[-1] = 0
         slope = self.link.slope(logits)
         gradient = rows.T @ slope.gradient + penalty * weights
+        steepest = float(np.abs(gradient).max()) / len(rows)
+        if steepest <= enough:
+            return fit._replace(slope=steepest, products=fit.products + 1)
         slope32 = Slope(*(part.astype(np.float32, copy=False) for part in slope))
         penalty32 = penalty.astype(np.float32, copy=False)
         shape = fit.shape or Preconditioner(self.light, self._squares, slope32.curvature, penalty32)
@@ -245,7 +251,6 @@ class Regression:
         if count > PATIENCE:
             fit = fit._replace(shape=Preconditioner(self.light, self._squares, slope32.curvature, penalty32, ACTIVE))
         products = fit.products + 1 + count * (2 if shape.active else 1)
-        steepest = float(np.abs(gradient).max()) / len(rows)
         falling = steepest <= max(0.5 * fit.slope, NOISE)
         return Fit(
             fit.weights + step, step, logits + length * change, products, fit.exact_steps + exact, fit.shape, steepest,

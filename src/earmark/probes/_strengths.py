@@ -19,7 +19,7 @@ import numpy as np
 
 from earmark.probes._logistic import Array, Codes, Fit, Floats, Regression, undecided
 
-ROUGH, FINE = 0.1, 0.03
+ROUGH, FINE = 0.25, 0.03
 """To which share of the gradient the equations of a step are solved: on the way, and at the end."""
 SAFETY = 10.0
 ROUGH_STEPS, FINE_STEPS, TOLERANT_STEPS = 12, 30, 50
@@ -173,7 +173,7 @@ def converge(regression: Regression, C: float, fit: Fit) -> Fit:
 def stop_at(regression: Regression, C: float, fit: Fit, tolerance: float) -> Fit:
     """Improve until no entry of the gradient of the mean loss is larger, as scikit-learn stops."""
     for _ in range(TOLERANT_STEPS):
-        fit = regression.improve(C, fit, ROUGH)
+        fit = regression.improve(C, fit, ROUGH, enough=tolerance)
         if fit.slope <= tolerance:
             break
     return fit
