@@ -3,7 +3,7 @@
 SCORES: a run folder or score table with geometry (P@1, GSR, hubness ...) and, unless --outcomes names other tables,
 rows of probes; or published:vocsim, the papers' printed tables, with their avian, mouse and HEAR results. Every
 predictor is correlated by rank with every outcome over the systems that have both. Versions of one model are one unit
-of the interval. Only what is above chance after a correction for the number of relations is called a relation.
+of the interval. What stands out counts only after a correction for the number of relations that were looked at.
 """
 
 from __future__ import annotations
