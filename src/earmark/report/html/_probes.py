@@ -17,7 +17,7 @@ from earmark.tables import MISSING
 from earmark.tables.html import Child, Html, drawing, folded, join, paragraph, section, table, tag
 from earmark.wording import counted
 
-_OPEN_COLUMNS = 6
+_OPEN_COLUMNS = 5
 
 
 def validation(data: ReportData) -> Html | None:
