@@ -75,6 +75,20 @@ def test_a_column_of_folds_is_used_and_refused_where_it_leaks(call: Call, files:
     assert "leaks: 10 of 10 groups" in json.loads(printed)[0]["reason"]
 
 
+def test_distances_stand_in_for_vectors(call: Call, files: tuple[str, str], tmp_path: Path) -> None:
+    vectors = np.load(files[0])
+    np.save(tmp_path / "d.npy", np.sqrt(np.square(vectors[:, None] - vectors).sum(-1)))
+    asked = ("classify", "--distances", str(tmp_path / "d.npy"), files[1], "--label-column", "strain", "--json")
+    code, printed, _ = call(*asked, "--groups", "mouse", "--distance-name", "apart", "--folds", "3")
+    rows = json.loads(printed)
+    assert (code, rows[0]["distance"], rows[0]["protocol"]) == (0, "apart", "knn:k=3 group-stratified:3")
+    code, printed, _ = call(*asked, "--groups", "mouse", "--fold-column", "halves", "--classifier", "knn:k=1")
+    assert (code, json.loads(printed)[0]["protocol"]) == (0, "knn:k=1 given:2")
+    assert "forest needs vectors" in call(*asked, "--classifier", "forest")[2]
+    assert "Euclidean" in call("classify", *files, "--distances", "cosine")[2]
+    assert "one file of distances" in call("classify", *files, "--distances", str(tmp_path / "d.npy"))[2]
+
+
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [

@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from earmark.errors import InputError, UsageError
 from earmark.probes._classifiers import among_first, parse_classifiers
 from earmark.probes.classify import classify, study_classes
+from earmark.vectors import given_distances
 
 RNG = np.random.default_rng(11)
 GROUPS = np.array([f"mouse {number}" for number in np.repeat(np.arange(12), 10)])
@@ -268,3 +269,25 @@ def test_too_few_groups_for_an_inner_choice_leave_the_other_rows() -> None:
     assert plain.status == "ok"
     assert plain.low is None
     assert "4 groups are too few" in plain.reason
+
+
+def test_neighbours_learn_from_distances_that_come_from_elsewhere() -> None:
+    scaled = StandardScaler().fit_transform(VECTORS.astype(float))
+    square = np.sqrt(np.square(scaled[:, None] - scaled).sum(-1))
+    labels = [None, *CALLS[1:]]
+    given = study_classes(
+        given_distances(square), labels, groups=GROUPS, classifiers="knn:k=3,knn:k=10", folds=3, distance_name="dtw"
+    )
+    right = []
+    for train, test in StratifiedGroupKFold(3, shuffle=True, random_state=0).split(VECTORS[1:], CALLS[1:], GROUPS[1:]):
+        model = KNeighborsClassifier(3, metric="precomputed").fit(
+            square[1:, 1:][np.ix_(train, train)], CALLS[1:][train]
+        )
+        right.append(model.score(square[1:, 1:][np.ix_(test, train)], CALLS[1:][test]))
+    row = given.scores.row("accuracy", protocol="knn:k=3 group-stratified:3")
+    assert (row.value, row.distance, row.n) == (np.mean(right), "dtw", 119)
+    assert given.scores.row("accuracy", protocol="knn:best group-stratified:3").status == "ok"
+    condensed = classify(given_distances(square[np.triu_indices(120, 1)]), labels, groups=GROUPS, folds=3)
+    assert condensed.value("accuracy", protocol="knn:k=3 group-stratified:3") == row.value
+    with pytest.raises(UsageError, match="forest needs vectors"):
+        classify(given_distances(square), labels, classifiers="knn,forest")

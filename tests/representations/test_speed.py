@@ -10,7 +10,11 @@ import pytest
 import soundfile
 
 import earmark
-from earmark.errors import UsageError
+from earmark.errors import InputError, UsageError
+from earmark.representations import open_clips
+from earmark.representations.report import gather
+from earmark.runs.folder import read_record
+from earmark.scores import Scores
 
 
 @pytest.fixture
@@ -41,8 +45,27 @@ def test_sixteen_kilohertz_tell_calls_apart_that_are_played_slowly(settings: dic
     again = earmark.run({**settings, "speed": 0.1})
     assert again.counts["embed"]["computed"] == 0
     assert [row.value for row in again.scores] == [row.value for row in slow.scores]
+    files = gather(again.folder, read_record(again.folder), again.scores, Scores(), {}).files
+    assert files[0].outcome == "heard as one channel at 16000 Hz, at 0.1 of their speed"
+    (clips,) = open_clips(settings["into"]).values()
+    assert next(iter(clips.values())).seconds() == pytest.approx(0.2)  # 20 ms, ten times as slow
     native = earmark.run({**settings, "extractors": [{"spec": "logmel?rate=native", "pooling": "mean_time"}]})
     assert native.scores.value("P@1") == 1.0
+
+
+def test_sounds_of_two_rates_have_no_native_one_even_where_their_vectors_are_cached(
+    settings: dict[str, Any], tmp_path: Path
+) -> None:
+    settings = {**settings, "extractors": [{"spec": "logmel?rate=native", "pooling": "mean_time"}]}
+    earmark.run(settings)
+    soundfile.write(tmp_path / "low.wav", np.random.default_rng(1).standard_normal(4800) / 9, 48_000, subtype="FLOAT")
+    other = [f"low.wav,{0.01 * number:.2f},{0.01 * (number + 1):.2f},{'ab'[number % 2]}" for number in range(8)]
+    (tmp_path / "low.csv").write_text("\n".join(["path,start,end,label", *other]))
+    earmark.run({**settings, "corpus": str(tmp_path / "low.csv")})
+    both = (tmp_path / "clips.csv").read_text() + "\n" + "\n".join(other)
+    (tmp_path / "both.csv").write_text(both)
+    with pytest.raises(InputError, match=r"250000 Hz \(12 clips\) and 48000 Hz \(8 clips\)"):
+        earmark.run({**settings, "corpus": str(tmp_path / "both.csv")})
 
 
 @pytest.mark.parametrize("speed", [0, -0.1, "slow", True])

@@ -16,7 +16,8 @@ from typing import Any
 
 from earmark import vectors
 from earmark.cli import flags, options
-from earmark.evaluation.options import Options
+from earmark.errors import UsageError
+from earmark.evaluation.options import GIVEN, Options
 from earmark.probes._classifiers import FAMILIES, PRESETS
 from earmark.probes.classify import Study, study_classes
 from earmark.probes.folds import KINDS
@@ -28,6 +29,7 @@ EXAMPLES = """examples:
   earmark probe classify vectors.npy mice.txt --preset identity --per-point answers.csv --confusion confusion.csv
   earmark probe classify vectors.npz clips.csv --groups session --classifier knn:k=5,mlp:hidden=400,alpha=0.01
   earmark probe classify vectors.npz clips.csv --fold-column fold --classifier knn,forest --out scores.csv
+  earmark probe classify --distances dtw.npy clips.csv --distance-name dtw --groups mouse
 """
 
 _SHARED = ("min_class_size", "seed", "threads")
@@ -35,7 +37,7 @@ _SHARED = ("min_class_size", "seed", "threads")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("vectors", metavar="VECTORS", help="file of vectors")
+    parser.add_argument("vectors", metavar="VECTORS", nargs="?", help="file of vectors; none with --distances")
     parser.add_argument("labels", metavar="LABELS", nargs="?", help="file of labels")
     group = parser.add_argument_group("classifiers")
     group.add_argument("--preset", choices=[*PRESETS], help="grids and classifiers of that task in the papers (strain)")
@@ -75,22 +77,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--per-point", "FILE", "write every clip's fold and the class it was taken for: .csv or .parquet"),
         ("--confusion", "FILE", "write how many clips of each class were taken for which: .csv or .parquet"),
     )
+    flags.add_distances(parser)
+    parser.add_argument("--distance", help=argparse.SUPPRESS)  # else another spelling of --distances; refused
     parser.set_defaults(dimensions=[], system="", subset="", suite="")
     options.add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     options.check_out(args, "per_point", "confusion")
-    files = {"key": args.key, "label_column": args.label_column, "dimensions": args.dimensions}
-    joined = vectors.read_labelled(args.vectors, args.labels, groups=args.groups, **files)
-    given = None
-    if args.fold_column:  # the same rows, with the column of folds in the place of the groups
-        given = vectors.read_labelled(args.vectors, args.labels, groups=args.fold_column, **files).groups
+    files = flags.settle_distances(args)
+    joined = _read(args, files, args.groups)
+    # The same rows, with the column of folds in the place of the groups
+    given = _read(args, files, args.fold_column).groups if args.fold_column else None
     shared = {name: value for name, value in flags.given(args, Options).items() if name in _SHARED}
+    points = joined.values if isinstance(joined, vectors.Joined) else joined.distances
     study = study_classes(
-        joined.values, joined.labels, groups=joined.groups, given=given, ids=joined.ids, kind=args.kind,
-        folds=args.folds, classifiers=args.classifier or (), preset=args.preset, select=not args.no_selection,
-        allow_leaks=args.allow_leaks, system=args.system or str(args.vectors), subset=args.subset, suite=args.suite,
+        points, joined.labels, groups=joined.groups, given=given, ids=joined.ids, kind=args.kind, folds=args.folds,
+        classifiers=args.classifier or (), preset=args.preset, select=not args.no_selection,
+        allow_leaks=args.allow_leaks, distance_name=args.distance_name or GIVEN,
+        system=args.system or str(files[0] if files else args.vectors), subset=args.subset, suite=args.suite,
         progress=not args.quiet, **shared,
     )  # fmt: skip
     if args.per_point:
@@ -104,7 +109,25 @@ def run(args: argparse.Namespace) -> int:
     return 0 if any(row.status == "ok" for row in study.scores) else 1
 
 
-def _answers(study: Study, joined: vectors.Joined) -> dict[str, list[Any]]:
+def _read(args: argparse.Namespace, files: list[str], groups: str | None) -> vectors.Joined | vectors.LabelledDistances:
+    """Vectors or distances with their labels, and one of their columns as groups."""
+    if args.distance is not None:
+        raise UsageError("Vectors are compared by Euclidean distance: for others give a file of them with --distances.")
+    if args.vectors is None:
+        raise UsageError("Distances have no labels: give a file of labels." if files else "Give a file of vectors.")
+    if not files:
+        return vectors.read_labelled(
+            args.vectors, args.labels,
+            key=args.key, label_column=args.label_column, groups=groups, dimensions=args.dimensions,
+        )  # fmt: skip
+    if len(files) > 1 or args.labels is not None:
+        raise UsageError("--distances stands in for vectors: give one file of distances, and the labels alone.")
+    return flags.read_distances_and_labels(
+        argparse.Namespace(**vars(args) | {"groups": groups}), files[0], args.vectors
+    )
+
+
+def _answers(study: Study, joined: vectors.Joined | vectors.LabelledDistances) -> dict[str, list[Any]]:
     """Row, id, label, group and fold of each clip, and the class that each setting took it for."""
     columns: dict[str, list[Any]] = {"row": list(range(len(joined.labels)))}
     if joined.ids is not None:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import UsageError, did_you_mean
+from earmark.vectors import Distances
 
 Indices = NDArray[np.int64]
 
@@ -139,6 +140,16 @@ def _spelled(value: Any) -> str:
     return "x".join(map(str, value)) if isinstance(value, tuple) else f"{value:g}"
 
 
+class Elsewhere(NamedTuple):
+    """Distances that were computed elsewhere, of the rows that stay: neighbours alone can learn from them."""
+
+    distances: Distances
+    rows: Indices
+
+    def block(self, rows: Indices, columns: Indices) -> NDArray[np.float64]:
+        return self.distances.block(self.rows[rows], self.rows[columns])
+
+
 def make_pipeline(setting: Setting, seed: int) -> Any:
     """The scaler and the classifier, not fitted."""
     from sklearn import pipeline
@@ -147,12 +158,12 @@ def make_pipeline(setting: Setting, seed: int) -> Any:
     return pipeline.make_pipeline(StandardScaler(), _classifier(setting, seed))
 
 
-def _classifier(setting: Setting, seed: int) -> Any:
+def _classifier(setting: Setting, seed: int, metric: str = "minkowski") -> Any:
     of = dict(setting.parameters)
     if setting.family == "knn":
         from sklearn.neighbors import KNeighborsClassifier
 
-        return KNeighborsClassifier(n_neighbors=of["k"])
+        return KNeighborsClassifier(n_neighbors=of["k"], metric=metric)
     if setting.family == "forest":
         from sklearn.ensemble import RandomForestClassifier
 
@@ -178,21 +189,28 @@ def seconds_of(setting: Setting, train: int, test: int, dims: int, classes: int)
     return float(of.get("iterations", 200) * -(-train // 200) * (5e-4 + 5e-8 * weights))
 
 
-def fit(setting: Setting, vectors: NDArray[Any], codes: Indices, train: Indices, test: Indices, seed: int) -> Fit:
+def fit(
+    setting: Setting, points: NDArray[Any] | Elsewhere, codes: Indices, train: Indices, test: Indices, seed: int
+) -> Fit:
     """Learn from `train`, answer for `test`. BLAS keeps to one thread, so that no digit depends on the machine."""
     from threadpoolctl import threadpool_limits
 
     started = time.perf_counter()
     if setting.family == "knn" and (k := dict(setting.parameters)["k"]) > len(train):
         return _failed(f"k = {k} is more than the {len(train)} clips to learn from")
-    model = make_pipeline(setting, seed)
+    if isinstance(points, Elsewhere):
+        model = _classifier(setting, seed, "precomputed")
+        learnt, asked = points.block(train, train), points.block(test, train)
+    else:
+        model = make_pipeline(setting, seed)
+        learnt, asked = points[train], points[test]
     with threadpool_limits(limits=1):
         try:
-            model.fit(vectors[train], codes[train])
-            chances = model.predict_proba(vectors[test])
+            model.fit(learnt, codes[train])
+            chances = model.predict_proba(asked)
             # A forest's `predict` is the most probable class, and would ask all trees again.
             certain = setting.family == "forest"
-            answers = model.classes_[chances.argmax(axis=1)] if certain else model.predict(vectors[test])
+            answers = model.classes_[chances.argmax(axis=1)] if certain else model.predict(asked)
         except ValueError as error:
             return _failed(f"scikit-learn cannot fit it: {' '.join(str(error).split()).partition('. ')[0].rstrip('.')}")
     unfinished = setting.family == "mlp" and model[-1].n_iter_ >= model[-1].max_iter

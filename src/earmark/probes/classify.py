@@ -20,16 +20,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark._version import __version__
-from earmark.errors import InputError
+from earmark.errors import InputError, UsageError
 from earmark.evaluation.data import check_ids
-from earmark.evaluation.options import whole
+from earmark.evaluation.options import GIVEN, whole
 from earmark.probes._accuracy import estimate
-from earmark.probes._classifiers import TOP, Fit, Setting, fit, fit_quietly, parse_classifiers, quiet, seconds_of
+from earmark.probes._classifiers import (
+    TOP,
+    Elsewhere,
+    Fit,
+    Setting,
+    fit,
+    fit_quietly,
+    parse_classifiers,
+    quiet,
+    seconds_of,
+)
 from earmark.probes._probed_rows import ProbedRows, are_several, check_rows
 from earmark.probes.folds import WHOLE_GROUPS, Fold, default_kind, fold_remarks, make_folds, refuse_leaks, spell_folds
 from earmark.progress import progress_bar
 from earmark.scores import Row, Scores
 from earmark.scores.spelling import refuse_reserved
+from earmark.vectors import Distances
 from earmark.wording import counted, first_of
 from earmark.workers import Workers, thread_count
 
@@ -72,12 +83,12 @@ def study_classes(
     vectors: Any, labels: Any, *, classifiers: str | Iterable[str] = (), preset: str | None = None, groups: Any = None,
     kind: str | None = None, folds: int = 5, given: Any = None, select: bool = True, allow_leaks: bool = False,
     min_class_size: int = 2, seed: int = 0, ids: Sequence[str] | None = None, threads: int | None = None,
-    system: str = "", subset: str = "", suite: str = "", progress: bool = False,
+    distance_name: str = GIVEN, system: str = "", subset: str = "", suite: str = "", progress: bool = False,
 ) -> Study:  # fmt: skip
     """`classify` with the answers for each row.
 
     Args:
-        vectors: One row for each clip.
+        vectors: One row for each clip; or `Distances` that were computed elsewhere, from which knn alone can learn.
         labels: One for each row; rows without one are dropped and counted.
         classifiers: knn, forest, mlp, each with its grid; or settings: `knn:k=5`, `mlp:hidden=400,alpha=0.01`.
         preset: `strain` or `identity`: the grids, and the classifiers where none are named, of that task of the papers.
@@ -91,17 +102,22 @@ def study_classes(
         seed: Seed of folds and classifiers.
         ids: Names of the rows.
         threads: Processes or threads at work; None is one for each core. No result depends on it.
+        distance_name: What distances that were computed elsewhere are called, for the column `distance`.
         system: Name of the model, for the column `system`.
         subset: Name of the data, for the column `subset`.
         suite: Name of the suite, for the column `suite`.
         progress: Whether a bar on stderr shows how far the work is.
     """
     refuse_reserved(subset, "subset")
-    families = parse_classifiers(classifiers, preset)
+    elsewhere = vectors if isinstance(vectors, Distances) else None
+    families = parse_classifiers(classifiers or ("knn" if elsewhere is not None else ()), preset)
+    if elsewhere is not None and set(families) != {"knn"}:
+        other = next(family for family in families if family != "knn")
+        raise UsageError(f"{other} needs vectors: from distances alone only knn can learn.")
     kind = kind or default_kind(groups=groups is not None, given=given is not None)
     seed, least = whole("seed", seed, 0), whole("min_class_size", min_class_size, 1)
     data = _checked(vectors, labels, groups, given, kind, least)
-    points = check_ids(ids, data.rows)
+    names = check_ids(ids if elsewhere is None else ids or elsewhere.ids, data.rows)
     labelled = data.names[data.targets]
     outer = make_folds(
         labelled, kind=kind, count=whole("folds", folds, 1), groups=data.groups, given=data.given, seed=seed
@@ -115,8 +131,14 @@ def study_classes(
         if select and len(chosen) > 1:
             trials[family] = [_trials(fold, chosen, data, kind, folds, seed) for fold in outer]
             jobs += [job for trial in trials[family] if not isinstance(trial, str) for job in trial.jobs]
-    done = iter(_run(jobs, data, seed, thread_count(threads), progress))
+    points: NDArray[Any] | Elsewhere = data.vectors
+    if elsewhere is not None:
+        points = Elsewhere(elsewhere, data.kept)
+    elif len(data.kept) < data.rows:
+        points = data.vectors[data.kept]
+    done = iter(_run(jobs, points, data, seed, thread_count(threads), progress))
     base = {"suite": suite, "subset": subset, "system": system, "version": __version__}
+    base["distance"] = "" if elsewhere is None else distance_name
     table = _Table(data, outer, spell_folds(kind, outer), (*data.notes, *filter(None, remarks)), base, seed)
     fits = {setting: [next(done) for _ in outer] for setting in settings}
     for family, chosen in families.items():
@@ -124,7 +146,7 @@ def study_classes(
             table.add(str(setting), fits[setting])
         if family in trials:
             table.add_best(family, chosen, fits, [_chosen(trial, done) for trial in trials[family]])
-    return table.study(points)
+    return table.study(names)
 
 
 # --- what goes in ---------------------------------------------------------------------------------------------------
@@ -136,7 +158,11 @@ def _checked(vectors: Any, labels: Any, groups: Any, given: Any, kind: str, leas
         raise InputError(
             "Rows have lists of labels, and a classifier gives one: take `probe linear`, or one label each."
         )
-    data = check_rows(vectors, labels, groups, given)
+    if isinstance(vectors, Distances):
+        data = check_rows(np.zeros((vectors.n, 1)), labels, groups, given)
+        data = replace(data, digest=f"{vectors.digest()} {data.digest}")
+    else:
+        data = check_rows(vectors, labels, groups, given)
     if float(np.abs(data.vectors).max()) > LARGEST:
         raise InputError(f"The vectors hold numbers above {LARGEST:g}, whose squares have no value: divide them all.")
     unit, units = "clip", data.kept
@@ -250,14 +276,16 @@ class _Outcome(NamedTuple):
     right: NDArray[np.bool_]
 
 
-def _run(jobs: Sequence[_Job], data: ProbedRows, seed: int, threads: int, progress: bool) -> list[_Outcome]:
+def _run(
+    jobs: Sequence[_Job], points: NDArray[Any] | Elsewhere, data: ProbedRows, seed: int, threads: int, progress: bool
+) -> list[_Outcome]:
     """Every job, over processes where that pays, else over threads; in order."""
-    vectors = data.vectors if len(data.kept) == data.rows else data.vectors[data.kept]
-    shape = vectors.shape[1], len(data.names)
+    shape = data.vectors.shape[1], len(data.names)
     work = sum(seconds_of(job.setting, len(job.train), len(job.test), *shape) for job in jobs)
     with progress_bar(progress, len(jobs), "classify", "fit") as tick:
         fits = []
-        for done in _fits(jobs, vectors, data.targets, seed, min(threads, len(jobs)), apart=work > PROCESSES_FROM):
+        apart = work > PROCESSES_FROM and not isinstance(points, Elsewhere)
+        for done in _fits(jobs, points, data.targets, seed, min(threads, len(jobs)), apart=apart):
             fits.append(done)
             tick()
     pairs = zip(fits, jobs, strict=True)
@@ -268,17 +296,17 @@ def _run(jobs: Sequence[_Job], data: ProbedRows, seed: int, threads: int, progre
 
 
 def _fits(
-    jobs: Sequence[_Job], vectors: NDArray[Any], codes: Indices, seed: int, threads: int, *, apart: bool
+    jobs: Sequence[_Job], points: NDArray[Any] | Elsewhere, codes: Indices, seed: int, threads: int, *, apart: bool
 ) -> Iterator[Fit]:
     if threads > 1 and apart:
         from joblib import Parallel, delayed
 
         work = delayed(fit_quietly)
-        tasks = (work(job.setting, vectors, codes, job.train, job.test, seed) for job in jobs)
+        tasks = (work(job.setting, points, codes, job.train, job.test, seed) for job in jobs)
         yield from Parallel(n_jobs=threads, return_as="generator")(tasks)
         return
     with quiet(), Workers(threads) as workers:
-        yield from workers.map(lambda job: fit(job.setting, vectors, codes, job.train, job.test, seed), jobs)
+        yield from workers.map(lambda job: fit(job.setting, points, codes, job.train, job.test, seed), jobs)
 
 
 # --- what comes out -------------------------------------------------------------------------------------------------
@@ -360,7 +388,7 @@ class _Table:
         points = np.full(self.data.rows, np.nan)
         for fold in self.folds:
             points[self.data.kept[fold.test]] = values[fold.test]
-        self.points["", "none", base["protocol"], metric] = points
+        self.points[base["distance"], "none", base["protocol"], metric] = points
 
     @property
     def _few_classes(self) -> str:

@@ -36,7 +36,7 @@ CONVERTED = 100
 
 SETTINGS = (
     "distances", "correct", "ties", "permutations", "intervals", "bootstrap", "across_groups", "min_class_size",
-    "copies", "k", "seed",
+    "copies", "speed", "k", "seed",
 )  # fmt: skip
 
 Clips = Mapping[tuple[str, str], Mapping[str, Clip]]
@@ -85,7 +85,7 @@ def gather(
         version=record["earmark"],
         cards=[_from_record(CorpusCard, corpus) for corpus in record["corpora"]],
         subsets=[_facts(subset) for subset in record["subsets"]],
-        files=[*_file_notes(path, lines), *_converted(lines, record)],
+        files=[*_file_notes(path, lines), *_converted(lines, record, config.speed)],
         notes=[*(note for corpus in record["corpora"] for note in corpus["remarks"]), *missing],
         timings=[
             Timing(stage=name, seconds=float(counts.get("seconds", 0.0)), detail=_detail(counts))
@@ -176,14 +176,15 @@ def _file_notes(path: Path, lines: list[dict[str, str]]) -> Iterator[FileNote]:
             yield _file_note(line, "truncated" if outcome.startswith("truncated") else "dropped", outcome, "")
 
 
-def _converted(lines: list[dict[str, str]], record: Mapping[str, Any]) -> list[FileNote]:
+def _converted(lines: list[dict[str, str]], record: Mapping[str, Any], speed: float) -> list[FileNote]:
     """Clips that were mixed down or resampled before a model heard them; where they are many, nobody wants a list."""
     rates = sorted({system["card"]["rate"] for system in record["systems"]})
-    outcome = f"heard as one channel at {' and '.join(f'{rate} Hz' for rate in rates)}"
+    at_rates = " and ".join(f"{rate} Hz" if rate else "their own rate" for rate in rates)
+    outcome = f"heard as one channel at {at_rates}{'' if speed == 1.0 else f', at {speed:g} of their speed'}"
     notes = []
     for line in lines:
         rate, channels = int(line["rate"] or 0), int(line["channels"] or 1)
-        if line["outcome"] == "used" and rate and (channels > 1 or rates != [rate]):
+        if line["outcome"] == "used" and rate and (channels > 1 or speed != 1.0 or rates not in ([rate], [0])):
             reason = f"{channels} channel{'s' * (channels > 1)} at {rate} Hz"
             notes.append(_file_note(line, "converted", reason, outcome))
     return notes if len(notes) <= CONVERTED else []
@@ -198,6 +199,8 @@ def _settings(config: RunConfig) -> dict[str, str]:
     settings["intervals"], settings["bootstrap"] = kind_of_intervals(config.intervals, config.bootstrap)
     if not settings["bootstrap"]:
         del settings["bootstrap"]
+    if config.speed == 1.0:
+        del settings["speed"]
     return {
         name.replace("_", " "): _in_words(settings[name]) for name in SETTINGS if settings.get(name) is not None
     }  # fmt: skip
@@ -285,7 +288,7 @@ def _write_tables(scores: Scores, path: Path) -> dict[str, str]:
         rows = scores.select(subset=subset)
         measured, probes = (Scores(tuple(row for row in rows if row.probed == probed)) for probed in (False, True))
         stem = folder.file_stem(subset) or "scores"
-        texts = {}
+        texts: dict[str, str] = {}
         if measured.rows:
             texts |= {f"{stem}.md": to_markdown(measured), f"{stem}.tex": to_latex(measured)}
         if probes.rows:

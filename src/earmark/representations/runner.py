@@ -13,6 +13,7 @@ from earmark._version import __version__
 from earmark.atomic import write_whole
 from earmark.corpora.clips import Corpus, groups_of
 from earmark.corpora.subsets import PreparedSubset, clip_count, open_corpora, prepare
+from earmark.embedding.hearing import settle_rate
 from earmark.errors import EarmarkError, InputError
 from earmark.progress import progress_bar
 from earmark.representations import _embed as embed
@@ -153,6 +154,8 @@ def _prepare(work: Work) -> None:
     by_key: dict[str, Records] = {}
     for model in {system.model.identity: system.model for system in work.systems}.values():
         for subset in work.subsets:
+            if not model.card.rate:  # clips of several rates are refused, also where all their vectors are cached
+                settle_rate(model.open(), [clip for clip, _ in subset.readable])
             key = model.key(subset)
             if key not in by_key:
                 by_key[key] = read_records(work.cache, vectors_kind(key))
@@ -280,7 +283,7 @@ def _probe_system(work: Work, subset: PreparedSubset, system: System, tick: Tick
             about = subset.suite, subset.name, system.name, job.entry.probe, entry.meta["seconds"]
             log.info("probe %s/%s %s %s: %.1f s", *about)
         work.count("probe", computed=int(computed), cached=int(not computed))
-        rows += probing.named_rows(job, entry)
+        rows += probing.named_rows(job, entry, records)
         tick(1)
     return rows
 
