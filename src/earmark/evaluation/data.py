@@ -15,7 +15,7 @@ from earmark.evaluation.options import Options
 from earmark.geometry.layout import Layout, lay_out, one_class
 from earmark.vectors import Distances
 from earmark.vectors.columns import is_index_name, role_of, telling
-from earmark.vectors.texts import as_array, column_texts
+from earmark.vectors.texts import as_array, column_texts, composed
 from earmark.wording import counted
 
 Array = NDArray[Any]
@@ -219,7 +219,7 @@ def check_ids(ids: Sequence[str] | None, n: int, which: str = "") -> tuple[str, 
         return None
     if isinstance(ids, str) or not isinstance(ids, Iterable):
         raise InputError(f"Ids must be a sequence with one entry per row, not {ids!r}.")
-    names = tuple(str(name) for name in ids)
+    names = tuple(composed(str(name)) for name in ids)
     if len(names) != n:
         raise InputError(f"There are {n} {which}vectors and {len(names)} ids: they must pair up one to one.")
     return names

@@ -26,18 +26,22 @@ from earmark.scores import Row, Scores
 
 PROBE = Stage(
     "probe",
-    1,
+    2,
     libraries=("numpy", "scipy", "scikit-learn"),
     modules=(
         "calibrate/binomial.py",
         "calibrate/jackknife.py",
+        "corpora/manifest.py",
+        "evaluation/data.py",
         "geometry/**/*.py",
         "representations/_probe.py",
+        "vectors/texts.py",
         *(
             f"probes/{name}.py"
             for name in (
-                "_accuracy", "_agreement", "_answers", "_choice_statistics", "_classifiers", "_items", "_judgements",
-                "_logistic", "_precision", "_sounds", "_strengths", "classify", "folds", "linear", "perception",
+                "_accuracy", "_agreement", "_answers", "_choice_statistics", "_classifiers", "_fold_probe", "_items",
+                "_judgements", "_logistic", "_precision", "_probed_rows", "_sounds", "_strengths", "classify", "folds",
+                "linear", "perception",
             )
         ),
     ),
