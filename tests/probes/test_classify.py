@@ -204,7 +204,11 @@ def test_rows_without_label_group_or_fold_and_small_classes_are_dropped_and_coun
         (STRAINS, {"groups": ["g"] * 120}, "every class is inside one group"),
         (STRAINS, {"groups": [None] * 120}, "No labelled row has a group"),
         ([["a", "b"]] * 120, {}, "lists of labels"),
-        (STRAINS, {"ids": [f"clip {row % 119}" for row in range(120)]}, r"1 id \(clip 0\) stands for more than one row"),
+        (
+            STRAINS,
+            {"ids": [f"clip {row % 119}" for row in range(120)]},
+            r"1 id \(clip 0\) stands for more than one row",
+        ),
     ],
 )
 def test_tables_that_cannot_be_classified_are_refused(labels: Any, change: dict[str, Any], sentence: str) -> None:

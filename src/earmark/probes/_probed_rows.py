@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import InputError
-from earmark.evaluation.data import check_ids, check_vectors, digest_of, kept_for_reading
+from earmark.evaluation.data import alike_groups, check_ids, check_vectors, digest_of, kept_for_reading
 from earmark.vectors.texts import as_text, column_texts
 from earmark.wording import counted, first_of
 
@@ -74,7 +74,7 @@ def check_rows(vectors: Any, labels: Any, groups: Any, given: Any) -> ProbedRows
             raise InputError(f"No labelled row has a {what}: nothing to probe.")
     kept = np.flatnonzero(usable)
     if columns["group"] is not None:
-        notes += _alike([text for text in np.array(columns["group"], object)[kept] if text])
+        notes += alike_groups([text for text in np.array(columns["group"], object)[kept] if text])
     names = np.array(sorted({name for row in kept for name in sets[row] or ()}), dtype=str)
     if len(names) < (1 if several else 2):
         raise InputError(
@@ -104,17 +104,6 @@ def check_names(ids: Sequence[str] | None, data: ProbedRows) -> tuple[str, ...] 
         there = f"{counted(len(twice), 'id')} ({first_of(twice, 3)}) {'stands' if len(twice) == 1 else 'stand'}"
         raise InputError(f"{there} for more than one row: give each clip once, or clips of their own ids.")
     return names
-
-
-def _alike(groups: Sequence[str]) -> list[str]:
-    """A remark where groups differ only in case or in spaces: one mouse under two names is trained on and tested on."""
-    spellings: dict[str, list[str]] = {}
-    for name in sorted(set(groups)):
-        spellings.setdefault("".join(name.casefold().split()), []).append(name)
-    several = [" and ".join(names) for names in spellings.values() if len(names) > 1]
-    if not several:
-        return []
-    return [f"groups that differ only in case or spaces are taken for different ones ({first_of(several, 3)})"]
 
 
 def _label_set(entry: Any) -> set[str] | None:
