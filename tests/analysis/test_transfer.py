@@ -133,3 +133,55 @@ def test_a_constant_outcome_has_no_rank() -> None:
     (relation, *_) = transfer(Scores(tuple(rows)), predictors=["P@1"])
     assert relation.rho is None
     assert "outcome is the same" in relation.reason
+
+
+def test_means_are_over_the_same_subsets() -> None:
+    """Half of the systems also have a hard subset: their means are not put beside those of the others."""
+    easy = table(8, 0.1)
+    hard = [
+        Row(suite="s", subset="hard", system=row.system, distance="cosine", metric="P@1", value=0.1)
+        for row in easy
+        if row.metric == "P@1"
+    ][:6]
+    outcomes = Scores(tuple(Row(**{**row.as_dict(), "subset": "else"}) for row in easy if row.metric == "accuracy"))
+    (relation,) = transfer(Scores((*easy.rows, *hard)), outcomes, predictors=["P@1"])
+    assert relation.over == "mean of 2 subsets"
+    assert len(relation.witnesses) == 6
+    assert "2 systems without a value on every subset left out" in relation.reason
+
+
+def test_the_verdict_keeps_to_its_correction() -> None:
+    """One of several predictors is nominally significant: no sentence calls that a relation."""
+    relations = [item for seed in range(12) for item in transfer(table(8, 0.35, seed=seed))]
+    nominal = [item for item in relations if 0.05 / len(relations) < (item.p_value or 1.0) < 0.05]
+    assert nominal
+    said = " ".join(verdict(relations))
+    assert "not beyond what so many relations give by chance" in said or "says nothing certain" in said
+    assert "goes with" not in said.replace("goes closely with", "")
+
+
+def test_families_of_ones_own_meet_every_spelling_and_every_system() -> None:
+    rows = [
+        Row(suite="s", subset="one", system=f"Z{i // 2} (D={100 if i % 2 else 30})", distance="cosine", metric="P@1",
+            value=0.1 + 0.05 * i)
+        for i in range(12)
+    ]  # fmt: skip
+    rows += [
+        Row(
+            suite="s",
+            subset="one",
+            system=row.system,
+            metric="accuracy",
+            protocol="linear given:5",
+            value=0.5 + 0.02 * i,
+        )
+        for i, row in enumerate(rows)
+    ]
+    named = {row.system: row.system.split()[0] for row in rows}
+    (relation,) = transfer(Scores(tuple(rows)), families=named)
+    assert (relation.units, relation.interval) == (6, "jackknife")
+    named.pop("Z0 (D=30)")
+    with pytest.raises(InputError, match="do not name 1 system"):
+        transfer(Scores(tuple(rows)), families=named)
+    with pytest.raises(InputError, match="two values of accuracy"):
+        transfer(Scores((*rows, rows[-1])))

@@ -324,6 +324,13 @@ def test_separable_clips_and_copies_with_different_labels_are_answered():
     assert row.value > 0.95
 
 
+def test_copies_with_as_many_clips_of_each_class_have_an_optimum_at_zero_and_end():
+    points = np.repeat(np.random.default_rng(19).standard_normal((5, 3)), 6, axis=0)
+    row = linear(points, np.tile(["a", "b"], 15), given=np.arange(30) % 3).row("accuracy")
+    assert row.value == 0.5
+    assert "on the border of two classes" in row.reason
+
+
 def test_intervals_cover_the_accuracy_of_such_a_probe():
     """Short form of the simulation in docs/linear-probes.md: 95 % intervals of 40 data sets, truth from the rest."""
     rows = []

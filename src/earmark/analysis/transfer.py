@@ -119,7 +119,7 @@ def transfer(
         predictors: Metrics, and `<metric> lift`.
         over: Rules that average a predictor over subsets, such as public or domain:birdsong; none: the subset that the
             outcome was measured on, or the mean of all where that subset has no predictor.
-        families: The model of each system; None: read from their names.
+        families: The model of each system; None: read from their names; an empty one: each system by itself.
         level: Of names of the papers: whether poolings of one model are one unit ("model") or not ("method").
 
     Raises InputError where there is nothing to predict, or nothing to predict it by.
@@ -133,12 +133,13 @@ def transfer(
     columns = _predictor_columns(geometry, predictors)
     if not columns:
         raise InputError(f"The table has none of {', '.join(predictors)}: there is nothing to predict by.")
+    units = _units_of((row for rows in observed.values() for row in rows), families, level)
     relations = [
-        _relation(column, where, key, witnesses)
+        _relation(column, where, remark, key, witnesses)
         for key, rows in observed.items()
         for rule in over or ("",)
-        for column, where in _averaged(columns, key[:2], rule)
-        for witnesses in _witnesses(column, rows, families, level)
+        for column, where, remark in _averaged(columns, key[:2], rule)
+        for witnesses in _witnesses(column, rows, units)
     ]
     if not relations:
         raise InputError("No system has both a predictor and an outcome: check that systems are named alike.")
@@ -175,8 +176,8 @@ def verdict(relations: Sequence[Relation]) -> list[str]:
     """What the numbers say about the claim that geometry predicts usefulness, a plain sentence each."""
     known = [item for item in relations if item.p_value is not None]
     sentences = []
+    level = 0.05 / max(len(known), 1)
     if known:
-        level = 0.05 / len(known)
         beyond = [(item.rho or 0.0) * item.expected > 0 for item in known if (item.p_value or 0.0) < level]
         against = f", {beyond.count(False)} the other way" if False in beyond else ""
         sentences.append(
@@ -186,7 +187,7 @@ def verdict(relations: Sequence[Relation]) -> list[str]:
     for target in dict.fromkeys(item.target for item in known):
         own = [item for item in known if item.target == target]
         lead = next((item for item in own if item.predictor == "P@1"), own[0])
-        sentences.append(_sentence(lead))
+        sentences.append(_sentence(lead, level))
         best = max(own, key=lambda item: (item.rho or 0.0) * item.expected)
         if best is not lead:
             sentences.append(
@@ -210,12 +211,14 @@ def _open_sentence(suite: str, relations: Sequence[Relation]) -> str:
     return f"Nothing certain can be said of {targets} of {suite or 'the table'}: {most.reason}{values}."
 
 
-def _sentence(item: Relation) -> str:
+def _sentence(item: Relation, level: float) -> str:
     rho = (item.rho or 0.0) * item.expected
     seen = f"Spearman {item.rho:+.2f} [{item.low:+.2f}, {item.high:+.2f}]"
     among = f"{counted(len(item.witnesses), 'system')} of {counted(item.units, 'model')}"
-    if not (item.p_value or 0.0) < 0.05:
+    if not (item.p_value or 0.0) < level:
         strength = "says nothing certain about"
+        if (item.p_value or 0.0) < 0.05:
+            among += ", not beyond what so many relations give by chance"
     elif rho < 0:
         strength = "runs against"
     else:
@@ -255,16 +258,30 @@ def _of_key(row: Row, value: float) -> Row:
     )  # fmt: skip
 
 
-def _averaged(columns: Sequence[_Column], subset: tuple[str, ...], rule: str) -> Iterator[tuple[_Column, str]]:
-    """Each predictor on the subset of the outcome, or averaged by a rule, and what it was measured on."""
-    own = [[row for row in column.rows if (row.suite, row.subset) == subset] for column in columns]
-    same = not rule and any(own)
-    for column, rows in zip(columns, own, strict=True):
-        where = SAME
-        if not same:
-            rows = list(aggregate(Scores(column.rows), rule or "mean"))
-            where = f"mean of {rule or counted(len({row.subset for row in column.rows}), 'subset')}"
-        yield replace(column, rows=tuple(rows)), where
+def _averaged(columns: Sequence[_Column], subset: tuple[str, ...], rule: str) -> Iterator[tuple[_Column, str, str]]:
+    """Each predictor on the subset of the outcome, or averaged; what it was measured on, and who is left out."""
+    for column in columns:
+        own = tuple(row for row in column.rows if (row.suite, row.subset) == subset)
+        if own and not rule:
+            yield replace(column, rows=own), SAME, ""
+            continue
+        rows, remark = list(column.rows), ""
+        if not rule:
+            rows, remark = _on_all_subsets(rows)
+        means = tuple(aggregate(Scores(tuple(rows)), rule or "mean"))
+        where = f"mean of {rule or counted(len({row.subset for row in rows}), 'subset')}"
+        yield replace(column, rows=means), where, remark
+
+
+def _on_all_subsets(rows: Sequence[Row]) -> tuple[list[Row], str]:
+    """The rows of the systems that have every subset: means over different subsets say nothing of systems."""
+    subsets = {(row.suite, row.subset) for row in rows}
+    owned: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for row in rows:
+        owned.setdefault((row.system, _measure(row)), set()).add((row.suite, row.subset))
+    short = {key for key, own in owned.items() if own != subsets}
+    remark = f"{counted(len(short), 'system')} without a value on every subset left out" if short else ""
+    return [row for row in rows if (row.system, _measure(row)) not in short], remark
 
 
 def spelled(system: str) -> str:
@@ -279,34 +296,57 @@ def _measure(row: Row) -> str:
 
 
 def _witnesses(
-    column: _Column, outcomes: Sequence[Row], families: Mapping[str, str] | None, level: Level
+    column: _Column, outcomes: Sequence[Row], units: Mapping[str, str]
 ) -> Iterator[tuple[str, tuple[Witness, ...]]]:
     """The distance and the systems that have both values: an outcome that has a distance meets the predictor under
     that distance; one without, the predictor under each distance in turn."""
-    known = {(spelled(row.system), _measure(row)): row.value for row in column.rows if row.value is not None}
-    systems = [spelled(row.system) for row in outcomes]
-    units = (
-        families_of("vocsim", systems, level)
-        if families is None
-        else {name: families.get(name, name) for name in systems}
-    )
+    known = _by_system(column.rows, column.predictor)
+    observed = _by_system(outcomes, outcomes[0].metric)
     distances = [""] if any(row.distance for row in outcomes) else dict.fromkeys(distance for _, distance in known)
     for distance in distances:
-        pairs = [(row, name, distance or _measure(row)) for row, name in zip(outcomes, systems, strict=True)]
         found = tuple(
-            Witness(name, way, units[name], known[name, way], row.value)
-            for row, name, way in pairs
-            if (name, way) in known and row.value is not None
+            Witness(system, distance or way, units[system], known[system, distance or way], value)
+            for (system, way), value in observed.items()
+            if (system, distance or way) in known
         )
         if found:
             yield distance, found
+
+
+def _by_system(rows: Iterable[Row], what: str) -> dict[tuple[str, str], float]:
+    """Values by system and distance; two for one of them are refused."""
+    values: dict[tuple[str, str], float] = {}
+    for row in rows:
+        key = spelled(row.system), _measure(row)
+        if row.value is None:
+            continue
+        if key in values:
+            raise InputError(f"{' '.join(key).strip()} has two values of {what}: merge the tables first.")
+        values[key] = row.value
+    return values
+
+
+def _units_of(rows: Iterable[Row], families: Mapping[str, str] | None, level: Level) -> dict[str, str]:
+    """The model of each system; every system of a given mapping must be named, unless it is empty: each by itself."""
+    systems = list(dict.fromkeys(spelled(row.system) for row in rows))
+    if families is None:
+        return families_of("vocsim", systems, level)
+    if not families:
+        return {name: name for name in systems}
+    given = {spelled(name): family for name, family in families.items()}
+    unknown = [name for name in systems if name not in given]
+    if unknown:
+        raise InputError(
+            f"The families do not name {counted(len(unknown), 'system')} (first: {unknown[0]}): give each one a family."
+        )
+    return {name: given[name] for name in systems}
 
 
 # --- one relation ----------------------------------------------------------------------------------------------------
 
 
 def _relation(
-    column: _Column, where: str, key: tuple[str, str, str, str], found: tuple[str, tuple[Witness, ...]]
+    column: _Column, where: str, remark: str, key: tuple[str, str, str, str], found: tuple[str, tuple[Witness, ...]]
 ) -> Relation:
     distance, witnesses = found
     suite, subset, outcome, task = key
@@ -317,13 +357,13 @@ def _relation(
     names = column.predictor, distance, column.protocol, where, suite, subset, outcome, task, witnesses, units
     if len(x) < FEWEST:
         reason = f"{counted(len(x), 'system')} with both values, and {FEWEST} are needed"
-        return Relation(*names, reason=reason)
+        return Relation(*names, reason="; ".join(filter(None, [reason, remark])))
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         reason = f"the {'predictor' if np.ptp(x) == 0 else 'outcome'} is the same for all systems"
         return Relation(*names, reason=reason)
     rho, tau = float(rank_correlations(x[:, None], y[:, None])[0, 0]), float(kendall(x[:, None], y[:, None])[0, 0])
     low, high, p_value, interval, reason = rho_interval(x, y, labels)
-    return Relation(*names, rho, tau, low, high, p_value, interval, reason)
+    return Relation(*names, rho, tau, low, high, p_value, interval, "; ".join(filter(None, [reason, remark])))
 
 
 def rho_interval(x: Floats, y: Floats, units: Ints) -> tuple[float | None, float | None, float | None, str, str]:

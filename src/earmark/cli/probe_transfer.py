@@ -3,7 +3,7 @@
 SCORES: a run folder or score table with geometry (P@1, GSR, hubness ...) and, unless --outcomes names other tables,
 rows of probes; or published:vocsim, the papers' printed tables, with their avian, mouse and HEAR results. Every
 predictor is correlated by rank with every outcome over the systems that have both. Versions of one model are one unit
-of the interval. Only what is above chance after a correction for the number of relations is called a relation.
+of the interval. What stands out counts only after a correction for the number of relations that were looked at.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--predictors", list, f"metrics, and 'METRIC lift' (default: {', '.join(PREDICTORS)})"),
         ("--over", list, "average predictors over subsets by these rules, such as public or domain:birdsong "
          "(default: the subset of the outcome)"),
-        ("--families", "FILE", "which systems are versions of one model: CSV with columns system,family; auto or none"),
+        ("--families", "FILE", "which systems are versions of one model: CSV with columns model,family; auto or none"),
     )  # fmt: skip
     options.add_repeats(what)
     options.add(parser, ("--figure", "FILE", "draw the relations: .png, .svg or .pdf"))
@@ -71,10 +71,10 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps([{**asdict(item), "expected": item.expected} for item in relations], ensure_ascii=False))
     else:
+        print(*verdict(relations), sep="\n")
         measured = [item for item in relations if item.rho is not None]
         if measured:
-            print(relation_table(measured).to_text())
-        print(*verdict(relations), sep="\n")
+            print(f"\n{relation_table(measured).to_text()}", end="")
     if args.out and not args.quiet:
         print(f"relations written to {args.out}", file=sys.stderr)
     return 0 if options.write_files(args, {"figure": lambda path: save(transfer_figure(relations), path)}) else 1

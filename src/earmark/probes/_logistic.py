@@ -226,10 +226,11 @@ class Regression:
         lowest = min(starts, key=lambda fit: self._objective(C, fit))
         return lowest._replace(logits=lowest.logits.astype(np.float32))
 
-    def improve(self, C: float, fit: Fit, tolerance: float, *, exact: bool = False, enough: float = 0.0) -> Fit:
+    def improve(self, C: float, fit: Fit, tolerance: float, *, exact: bool = False, enough: float = -1.0) -> Fit:
         """One Newton step, whose equations are solved to this tolerance; with `exact` the gradient is in float64.
 
-        No step is taken where the largest entry of the gradient of the mean loss is at most `enough`.
+        No step is taken where the largest entry of the gradient of the mean loss is at most `enough`; by default one is
+        always taken, also from an optimum.
         """
         if exact:
             rows, weights, logits = self.exact, fit.weights, self.exact @ fit.weights

@@ -289,7 +289,7 @@ def named_rows(job: Measurement, entry: Entry, records: Records, *, shared: bool
 
     `shared` says that the clips were chosen because several systems have them.
     """
-    remarks = [*_remarks_on(job.vectors, records, shared=shared), *filter(None, [entry.meta["note"]])]
+    remarks = [*remarks_on(job.vectors, records, shared=shared), *filter(None, [entry.meta["note"]])]
     if job.noise:
         remarks.append(f"label noise {job.noise:.3g}")
     subset, system = job.vectors.subset, job.vectors.system
@@ -300,7 +300,7 @@ def named_rows(job: Measurement, entry: Entry, records: Records, *, shared: bool
     ]
 
 
-def _remarks_on(vectors: Vectors, records: Records, *, shared: bool) -> list[str]:
+def remarks_on(vectors: Vectors, records: Records, *, shared: bool) -> list[str]:
     """What was noticed of the model, copies, clips that failed and clips that the model does not hear to their end."""
     remarks = [*filter(None, [remark_on_model(records), remark_on_copies(vectors.subset)])]
     clips, scored = len(vectors.subset.clips), len(vectors.rows)

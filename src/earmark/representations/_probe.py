@@ -18,9 +18,10 @@ import numpy as np
 from earmark._version import __version__
 from earmark.corpora.clips import folds_of
 from earmark.errors import InputError, UsageError
-from earmark.representations._evaluate import Vectors
+from earmark.representations._evaluate import Vectors, remarks_on
 from earmark.representations.config import ProbeEntry, RunConfig
 from earmark.runs.identity import Stage
+from earmark.runs.packs import Records
 from earmark.runs.store import Entry
 from earmark.scores import Row, Scores
 
@@ -84,13 +85,19 @@ def probe(job: Probing, loaded: Entry, config: RunConfig) -> Entry:
     return Entry({"rows": [row.as_dict() for row in rows], "seconds": time.perf_counter() - started})
 
 
-def named_rows(job: Probing, entry: Entry) -> list[Row]:
-    """The rows as they stand in the score table."""
-    subset = job.vectors.subset
+def named_rows(job: Probing, entry: Entry, records: Records) -> list[Row]:
+    """The rows as they stand in the score table, with everything a reader should know of n."""
+    subset, system = job.vectors.subset, job.vectors.system
     names = {"suite": subset.suite, "subset": subset.name}
-    return [
-        Row(**{**cells, **names, "system": cells["system"] or job.vectors.system.name}) for cells in entry.meta["rows"]
-    ]
+    remarks = remarks_on(job.vectors, records, shared=False)
+    if system.pca is not None and job.entry.probe != "perception":
+        remarks.append("PCA was fitted on all clips, those to be tested too")
+    rows = []
+    for cells in entry.meta["rows"]:
+        own = [] if cells["system"] else remarks  # how listeners agree rests on no system
+        reason = "; ".join(filter(None, [*own, cells["reason"]]))
+        rows.append(Row(**{**cells, **names, "system": cells["system"] or system.name, "reason": reason}))
+    return rows
 
 
 def _folds(vectors: Vectors) -> list[str | None] | None:

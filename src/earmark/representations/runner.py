@@ -283,7 +283,7 @@ def _probe_system(work: Work, subset: PreparedSubset, system: System, tick: Tick
             about = subset.suite, subset.name, system.name, job.entry.probe, entry.meta["seconds"]
             log.info("probe %s/%s %s %s: %.1f s", *about)
         work.count("probe", computed=int(computed), cached=int(not computed))
-        rows += probing.named_rows(job, entry)
+        rows += probing.named_rows(job, entry, records)
         tick(1)
     return rows
 
