@@ -269,7 +269,7 @@ def _precision_interval(
         by_fold = [
             without_each_group(*part, own, len(units)) for part, own in zip(parts, np.split(codes, ends), strict=True)
         ]
-        without, shares = np.mean(by_fold, axis=0), np.bincount(codes, shares)
+        without, shares = np.mean(by_fold, axis=0), np.bincount(codes, shares).astype(np.float64)
     outcome = interval(value, without, folds, shares, unit=unit)
     return Estimate(value, tuple(values), tested, unit, len(without), outcome.low, outcome.high, outcome.reason)
 
