@@ -98,7 +98,7 @@ def _nearest_three(
 
 
 def _two_large_groups(rng: np.random.Generator) -> Data:
-    groups = np.repeat(np.arange(8), [60, 60, 2, 2, 2, 2, 2, 2])
+    groups = np.repeat(np.arange(8), [100, 100, 2, 2, 2, 2, 2, 2])
     labels = rng.permutation(np.arange(8) % 2)[groups]
     vectors = rng.standard_normal((len(groups), 4)) + rng.standard_normal((8, 4))[groups]
     vectors[:, 0] += labels
@@ -115,6 +115,8 @@ def test_intervals_hold_the_expected_accuracy_of_new_data(
         vectors, labels, groups = draw(np.random.default_rng([3, repeat]))
         kind = "stratified" if groups is None else "group-stratified"
         folds = make_folds(labels, kind=kind, count=count, groups=groups, seed=repeat)
+        if any(len(np.unique(labels[fold.train])) < 2 for fold in folds):
+            continue  # the probes refuse such folds
         right = np.zeros(len(labels))
         for fold in folds:
             answers = _nearest_three(vectors[fold.train], labels[fold.train], vectors[fold.test])

@@ -87,7 +87,7 @@ def estimate(
     unit, of = "clip", np.arange(len(tested))
     if groups is not None:
         unit, of = "group", np.unique(np.asarray(groups)[tested].astype(str), return_inverse=True)[1]
-    shares, sums = np.bincount(of, weights), np.bincount(of, weights * values[tested])
+    shares, sums = (np.bincount(of, each).astype(np.float64) for each in (weights, weights * values[tested]))
     units = len(shares)
     outcome = jackknife.Interval(None, None, units, jackknife.too_few(units, unit))
     if units >= jackknife.LEAST_UNITS:
