@@ -23,6 +23,13 @@ from earmark.probes.folds import make_folds
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 DIMENSIONS = 8
+UNEQUAL = (
+    ((100, 100, 2, 2, 2, 2, 2, 2), 2),
+    ((200, 100, 50, 25, 12, 6, 3, 2), 2),
+    ((150, 5, 5, 5, 5, 5, 5, 5, 5, 5), 5),
+    ((60, 60, 60, 60, 3, 3, 3, 3, 3, 3, 3, 3), 3),
+    ((100,) * 4 + (2,) * 16, 2),
+)
 
 
 class Design(NamedTuple):
@@ -36,6 +43,7 @@ class Design(NamedTuple):
     separation: float
     shift: float  # deviation of what the clips of a group have in common
     folds: int
+    sizes: tuple[int, ...] = ()  # clips of each group, where they are far from equal
 
 
 def designs() -> list[Design]:
@@ -49,6 +57,10 @@ def designs() -> list[Design]:
     for groups, folds in ((6, 5), (10, 5), (30, 5)):
         for separation in (1.5, 3.5, 6.0):
             found.append(Design(f"{groups} groups of all labels", groups, 3, 4, False, separation, 0.7, folds))
+    for sizes, folds in UNEQUAL:
+        for separation, shift in ((1.5, 0.7), (2.0, 1.5), (5.0, 0.5)):
+            name = f"{len(sizes)} unequal groups"
+            found.append(Design(name, len(sizes), 0, 2, True, separation, shift, folds, sizes))
     return found
 
 
@@ -58,9 +70,12 @@ def draw(design: Design, rng: np.random.Generator) -> tuple[Floats, Ints, Ints |
         groups, common = None, np.zeros((len(labels), DIMENSIONS))
     else:
         each = 1 if design.one_label else design.classes
-        sizes = rng.integers(2, 2 * design.clips, design.groups) if design.one_label else design.clips * each
+        drawn = rng.integers(2, 2 * design.clips, design.groups) if design.one_label and not design.sizes else None
+        sizes = design.sizes or (design.clips * each if drawn is None else drawn)
         groups = np.repeat(np.arange(design.groups), sizes)
         labels = groups % design.classes if design.one_label else np.arange(len(groups)) % design.classes
+        if design.sizes:  # any of the large groups may be of any class
+            labels = rng.permutation(np.arange(design.groups) % design.classes)[groups]
         common = design.shift * rng.standard_normal((design.groups, DIMENSIONS))[groups]
         common += design.shift * rng.standard_normal((design.groups, design.classes, DIMENSIONS))[groups, labels]
     vectors = rng.standard_normal((len(labels), DIMENSIONS)) + common
@@ -92,6 +107,14 @@ def measure(design: Design, answer: Callable[[Floats, Ints, Floats, int], Ints],
     return estimate(right, folds, groups)
 
 
+def has_two_classes(design: Design, repeat: int) -> bool:
+    """Whether every fold of a data set learns from two classes, as the probes demand."""
+    _, labels, groups = draw(design, np.random.default_rng([17, repeat]))
+    kind = "stratified" if groups is None else "group-stratified"
+    folds = make_folds(labels, kind=kind, count=design.folds, groups=groups, seed=repeat)
+    return all(len(np.unique(labels[fold.train])) > 1 for fold in folds)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", type=int, default=400)
@@ -101,7 +124,7 @@ def main() -> None:
     print(f"{'design':28} folds classifier accuracy coverage width")
     for design in [design for design in designs() if args.only in design.name]:
         for answer in (neighbours, ridge):
-            found = [measure(design, answer, repeat) for repeat in range(sets)]
+            found = [measure(design, answer, repeat) for repeat in range(sets) if has_two_classes(design, repeat)]
             low, high = (np.array([getattr(item, end) for item in found], float) for end in ("low", "high"))
             truth = float(np.mean([item.value for item in found]))
             covered = float(np.mean((low <= truth) & (truth <= high)))

@@ -134,6 +134,7 @@ def test_labels_of_two_dimensions_are_refused(vectors: Any) -> None:
         (["None", "dog", "nan"], ["None", "dog", "nan"]),
         ([True, False, None], ["True", "False", None]),
         ([b"dog", " cat ", ""], ["dog", "cat", None]),
+        (["u\u0308ber", "\u00fcber", "e\u0301".encode()], ["\u00fcber", "\u00fcber", "\u00e9"]),
         ([float("inf"), 1e20], ["inf", "100000000000000000000"]),
     ],
 )
@@ -155,6 +156,20 @@ def test_the_word_nan_is_remarked(vectors: Any) -> None:
     row = earmark.evaluate(vectors, texts.astype(str), metrics="P@1").row("P@1")
     assert row.n == N
     assert "12 rows with the word nan or None for a label" in row.reason
+
+
+def test_accents_have_one_spelling_in_labels_and_groups(vectors: Any) -> None:
+    spelled = ["\u00e9", "e\u0301"]
+    labels = [f"{'cat' if code else 'dog'} {spelled[row % 2]}" for row, code in enumerate(CODES)]
+    groups = [spelled[row % 2] + str(row // 2 % 3) for row in range(N)]
+    table = earmark.evaluate(vectors, labels, groups=groups, metrics="P@1")
+    plain = earmark.evaluate(vectors, CODES != 0, groups=[str(row // 2 % 3) for row in range(N)], metrics="P@1")
+    assert (table.row("P@1").value, table.row("P@1").n) == (plain.row("P@1").value, plain.row("P@1").n)
+    assert "case" not in table.row("P@1").reason
+    alike = earmark.evaluate(vectors, labels, groups=["Owl", "owl", "jay"] * (N // 3), metrics="P@1")
+    assert "groups that differ only in case or spaces are taken for different ones (Owl and owl)" in (
+        alike.row("P@1").reason
+    )
 
 
 def write_frame(frame: pandas.DataFrame, target: Path) -> Path:
@@ -196,3 +211,6 @@ def test_clips_made_from_a_table() -> None:
     clips = [Clip(id="a", label=label, group=label, path="a.wav") for label in (pandas.NA, np.nan, 3.0, "owl")]
     assert [clip.label for clip in clips] == [None, None, "3", "owl"]
     assert [clip.group for clip in clips] == [None, None, "3", "owl"]
+    spelled = Clip(id="a", label="e\u0301", group="e\u0301", fold="e\u0301", path="e\u0301.wav")
+    assert (spelled.label, spelled.group, spelled.fold) == ("\u00e9",) * 3
+    assert spelled.path == "e\u0301.wav"  # the name of a file stays as it is

@@ -95,6 +95,7 @@ def test_distances_stand_in_for_vectors(call: Call, files: tuple[str, str], tmp_
         (["--per-point", "answers.txt"], "choose a name that ends in .csv or .parquet"),
         (["--fold-column", "nowhere"], 'no column "nowhere"'),
         (["--kind", "grouped"], "need groups"),
+        (["--fold-column", "halves", "--kind", "stratified"], "Folds are given, and stratified ones are to be made"),
         (["--folds", "1"], "at least 2 are needed"),
         (["--classifier", "knn:k=x"], "k=x is no value"),
         (["--groups", "mouse", "--label-column", "mouse"], "the labels are the groups"),

@@ -112,6 +112,7 @@ def test_a_task_of_hear_with_vectors_and_with_an_extractor(capsys: pytest.Captur
         ("vectors.npz clips.csv --hear task", "--hear brings labels and folds of its own"),
         ("vectors.npz clips.csv --folds 2", "2 folds leave no clips to learn from"),
         ("vectors.npz clips.csv --per-point p.txt", "csv"),
+        ("vectors.npz clips.csv --split part --kind stratified", "Folds are given, and stratified ones are to be made"),
     ],
 )
 def test_errors_are_a_sentence(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:

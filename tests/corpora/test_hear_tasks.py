@@ -51,6 +51,10 @@ def test_parts_several_labels_and_names_that_occur_twice(tmp_path: Path) -> None
 def test_vectors_are_joined_by_file_name(tmp_path: Path) -> None:
     task = read_task(write_task(tmp_path / "task", FOLDS))
     assert task.rows_of(["48000/fold02/d.wav", "a", "fold00/b.wav"], "v.npz") == ([2, 1, -1, 0], ["c.wav"])
+    accents = read_task(
+        write_task(tmp_path / "accents", {"fold00": {"u\u0308.wav": "drum"}, "fold01": {"b.wav": "gong"}})
+    )
+    assert accents.rows_of(["b", "\u00fc.wav"], "v.npz") == ([1, 0], [])
     with pytest.raises(InputError, match=r"v\.npz holds no vector of the 4 clips of opera \(first: b\.wav\)"):
         task.rows_of(["x", "y"], "v.npz")
 

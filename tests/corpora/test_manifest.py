@@ -128,6 +128,12 @@ def test_parquet(folder: Path) -> None:
     corpus = read_manifest(folder / "m.parquet")
     assert [(clip.label, clip.group, clip.start) for clip in corpus] == [("3", "7", None), ("4", None, 0.01)]
     assert corpus.notes == ("m.parquet: columns ignored: embedding.",)
+    (folder / "e\u0301.wav").write_bytes((folder / "a.wav").read_bytes())
+    columns["path"][1], columns["label"] = "e\u0301.wav", ["e\u0301", "\u00e9"]
+    parquet.write_table(pyarrow.table(columns), folder / "m.parquet")
+    accents = read_manifest(folder / "m.parquet")
+    assert {clip.label for clip in accents} == {"\u00e9"}
+    assert accents.clips[1].read()[1] == 16_000
     columns["path"][1] = None
     parquet.write_table(pyarrow.table(columns), folder / "m.parquet")
     assert "row 2: the path is empty" in refusal(folder / "m.parquet")

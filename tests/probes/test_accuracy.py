@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from earmark.calibrate import jackknife
 from earmark.calibrate.jackknife import standard_error
 from earmark.errors import InputError
 from earmark.probes._accuracy import estimate, interval, widening
@@ -26,7 +27,7 @@ def test_value_and_deviation_are_over_folds_and_clips_are_left_out_of_the_mean()
     assert found.deviation == pytest.approx(np.std(means))
     weights = np.array([1 / 6] * 2 + [1 / 12] * 4 + [1 / 9] * 3)
     without = [(weights * right)[np.arange(9) != row].sum() / weights[np.arange(9) != row].sum() for row in range(9)]
-    expected = interval(found.value, np.array(without), folds)
+    expected = interval(found.value, np.array(without), folds, weights)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert found.cells == {
         "value": found.value, "n": 9, "low": found.low, "high": found.high,
@@ -41,7 +42,7 @@ def test_training_clips_widen_the_error_like_a_second_sample() -> None:
     one = make_folds(np.zeros(50), kind="given", given=["train"] * 25 + ["valid"] * 15 + ["test"] * 10)
     assert widening(one) == pytest.approx(1 + 10 / 40)
     without = np.linspace(-1.0, 1.0, 41)
-    found = interval(0.0, without, folds, ends=(-np.inf, np.inf))
+    found = interval(0.0, without, folds, np.ones(41), ends=(-np.inf, np.inf))
     assert found.high is not None
     assert found.high == pytest.approx(2.0210753903 * standard_error(without) * np.sqrt(1 + 50 / 40))
 
@@ -96,14 +97,26 @@ def _nearest_three(
     return np.asarray(labels[nearest].sum(axis=1) >= 2)
 
 
-@pytest.mark.parametrize("draw", [_independent, _one_label_each])
-def test_intervals_hold_the_expected_accuracy_of_new_data(draw: Callable[[np.random.Generator], Data]) -> None:
+def _two_large_groups(rng: np.random.Generator) -> Data:
+    groups = np.repeat(np.arange(8), [100, 100, 2, 2, 2, 2, 2, 2])
+    labels = rng.permutation(np.arange(8) % 2)[groups]
+    vectors = rng.standard_normal((len(groups), 4)) + rng.standard_normal((8, 4))[groups]
+    vectors[:, 0] += labels
+    return vectors, labels, groups
+
+
+@pytest.mark.parametrize(("draw", "count"), [(_independent, 5), (_one_label_each, 5), (_two_large_groups, 2)])
+def test_intervals_hold_the_expected_accuracy_of_new_data(
+    draw: Callable[[np.random.Generator], Data], count: int
+) -> None:
     """A short form of the simulation of docs/individuals.md, with wide limits."""
     found = []
     for repeat in range(150):
         vectors, labels, groups = draw(np.random.default_rng([3, repeat]))
         kind = "stratified" if groups is None else "group-stratified"
-        folds = make_folds(labels, kind=kind, count=5, groups=groups, seed=repeat)
+        folds = make_folds(labels, kind=kind, count=count, groups=groups, seed=repeat)
+        if any(len(np.unique(labels[fold.train])) < 2 for fold in folds):
+            continue  # the probes refuse such folds
         right = np.zeros(len(labels))
         for fold in folds:
             answers = _nearest_three(vectors[fold.train], labels[fold.train], vectors[fold.test])
@@ -114,3 +127,17 @@ def test_intervals_hold_the_expected_accuracy_of_new_data(draw: Callable[[np.ran
     assert 0.91 <= covered <= 1.0
     widths = [item.high - item.low for item in found if item.low is not None and item.high]
     assert np.mean(widths) < 7 * np.std([item.value for item in found])
+
+
+def test_groups_of_unequal_size_leave_fewer_degrees_of_freedom() -> None:
+    """Kish's effective number of groups less 1, by hand; equal groups keep their number less 1."""
+    right = np.random.default_rng(0).integers(0, 2, 60).astype(float)
+    for sizes in ([10] * 6, [40, 8, 3, 3, 3, 3]):
+        groups = np.repeat(np.arange(6), sizes)
+        fold = Fold("test", np.arange(60), np.zeros(0, np.int64), np.arange(60))
+        found = estimate(right, [fold], groups)
+        without = np.array([right[groups != group].mean() for group in range(6)])
+        wider = without.mean() + (without - without.mean()) * np.sqrt(2)
+        freedom = 60**2 / np.square(sizes).sum() - 1
+        expected = jackknife.interval(right.mean(), wider, (0.0, 1.0), "group", freedom=freedom)
+        assert (found.low, found.high) == pytest.approx((expected.low, expected.high))

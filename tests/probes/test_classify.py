@@ -204,6 +204,11 @@ def test_rows_without_label_group_or_fold_and_small_classes_are_dropped_and_coun
         (STRAINS, {"groups": ["g"] * 120}, "every class is inside one group"),
         (STRAINS, {"groups": [None] * 120}, "No labelled row has a group"),
         ([["a", "b"]] * 120, {}, "lists of labels"),
+        (
+            STRAINS,
+            {"ids": [f"clip {row % 119}" for row in range(120)]},
+            r"1 id \(clip 0\) stands for more than one row",
+        ),
     ],
 )
 def test_tables_that_cannot_be_classified_are_refused(labels: Any, change: dict[str, Any], sentence: str) -> None:
@@ -291,3 +296,49 @@ def test_neighbours_learn_from_distances_that_come_from_elsewhere() -> None:
     assert condensed.value("accuracy", protocol="knn:k=3 group-stratified:3") == row.value
     with pytest.raises(UsageError, match="forest needs vectors"):
         classify(given_distances(square), labels, classifiers="knn,forest")
+
+
+def test_copies_of_clips_that_are_learnt_and_tested_are_counted_in_every_row() -> None:
+    rng = np.random.default_rng(1)
+    vectors, labels = rng.standard_normal((40, 5)), rng.integers(0, 2, 40)
+    twice, folds = np.tile(vectors, (2, 1)), ["1"] * 40 + ["2"] * 40
+    twice[45, 2] += 1e-9
+    twice[50], twice[10] = 0.0, -0.0  # silent clips are no copies of each other
+    table = classify(twice, np.tile(labels, 2), given=folds, classifiers="knn:k=1,knn:k=3")
+    remark = "leaks: 76 of 80 tested clips have the vector of a clip that was learnt from"
+    assert all(remark in row.reason for row in table if row.metric == "accuracy")
+    half = classify(twice, np.tile(labels, 2), given=folds, groups=np.tile(np.arange(40), 2), allow_leaks=True,
+                    classifiers="knn:k=1")  # fmt: skip
+    assert remark in half.row("accuracy").reason
+    whole = classify(twice, np.tile(labels, 2), groups=np.tile(np.arange(40), 2), classifiers="knn:k=1")
+    assert "leaks" not in whole.row("accuracy").reason
+    assert "leaks" not in classify(vectors, labels, classifiers="knn:k=1").row("accuracy").reason
+    with pytest.raises(InputError, match=r"40 ids \(c0, c1, c2 and 37 more\) stand for more than one row"):
+        classify(twice, np.tile(labels, 2), given=folds, ids=[f"c{row}" for row in range(40)] * 2)
+
+
+def test_a_number_has_no_copies() -> None:
+    numbers = (np.arange(40) % 4).astype(float)[:, None]
+    assert "leaks" not in classify(numbers, ["a", "b"] * 20, classifiers="knn:k=1").row("accuracy").reason
+
+
+def test_given_folds_and_another_kind_are_refused() -> None:
+    with pytest.raises(UsageError, match="Folds are given, and stratified ones are to be made"):
+        classify(VECTORS, STRAINS, given=np.arange(120) % 3, kind="stratified", classifiers="knn:k=3")
+
+
+def test_letters_with_accents_have_one_spelling_and_groups_that_look_alike_are_named() -> None:
+    labels = ["\u00fc", "u\u0308", "v", "v"] * 30
+    assert len(set(labels)) == 3
+    study = study_classes(VECTORS, labels, classifiers="knn:k=3")
+    assert {answer for answers in study.answers.values() for answer in answers} == {"\u00fc", "v"}
+    names = [("e\u0301" if row < 60 else "\u00e9") + str(row % 6) for row in range(120)]
+    row = classify(VECTORS, STRAINS, groups=names, classifiers="knn:k=3").row("accuracy")
+    assert row.units == 6
+    with pytest.raises(InputError, match="6 of 6 groups"):
+        classify(VECTORS, STRAINS, groups=names, given=["1"] * 60 + ["2"] * 60, classifiers="knn:k=3")
+    cases = [f"{'Mouse' if row < 60 else 'mouse'} {row % 6}" for row in range(120)]
+    row = classify(VECTORS, STRAINS, groups=cases, classifiers="knn:k=3").row("accuracy")
+    alike = "groups that differ only in case or spaces are taken for different ones (Mouse 0 and mouse 0"
+    assert row.units == 12
+    assert alike in row.reason

@@ -284,6 +284,35 @@ def test_what_cannot_be_probed_is_refused_in_a_sentence():
     broken[3, 1] = np.nan
     with pytest.raises(InputError, match="NaN"):
         linear(broken, labels, given=folds)
+    with pytest.raises(InputError, match=r"numbers above 1e\+150"):
+        linear(vectors * 1e300, labels, given=folds)
+    with pytest.raises(InputError, match=r"numbers above 1e\+150"):
+        linear(-np.abs(vectors) * 1e300, labels, given=folds)
+    with pytest.raises(UsageError, match="Folds are given, and grouped ones are to be made"):
+        linear(vectors, labels, given=folds, groups=folds, kind="grouped")
+    with pytest.raises(InputError, match="20 ids"):
+        linear(vectors, labels, given=folds, ids=[f"c{row % 20}" for row in range(40)])
+
+
+def test_copies_that_are_learnt_chosen_by_and_tested_are_counted():
+    vectors, labels = clips(18, 40, 4, 2)
+    vectors[1] = vectors[0]  # in folds 0 and 1
+    reason = linear(vectors, labels, given=np.arange(40) % 4).rows[0].reason
+    assert "leaks: 2 of 40 tested clips have the vector of a clip that was learnt from" in reason
+    several = linear(vectors, [[label] for label in labels], given=np.arange(40) % 4).rows[0].reason
+    assert "leaks: 2 of 40 tested clips" in several
+
+
+def test_large_groups_widen_the_interval_of_a_mean_average_precision():
+    vectors, labels = clips(19, 120, 4, 3)
+    listed, folds = [[label] for label in labels], np.arange(120) % 4
+    rows = [
+        linear(vectors, listed, given=folds, groups=groups, allow_leaks=True, strengths=(1.0,)).rows[0]
+        for groups in (np.arange(120) % 10, np.where(np.arange(120) < 100, 0, np.arange(120) % 10))
+    ]
+    assert all(row.units == 10 for row in rows)
+    equal, unequal = (row.high - row.low for row in rows)
+    assert unequal > 2 * equal
 
 
 def test_separable_clips_and_copies_with_different_labels_are_answered():

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from earmark.cards import Card
 from earmark.errors import UsageError
 from earmark.scores.spelling import refuse_reserved
-from earmark.vectors.texts import as_text
+from earmark.vectors.texts import as_text, composed
 
 Samples = NDArray[np.float32]
 Status = Literal["public", "blind", "synthetic", "local"]
@@ -77,8 +77,8 @@ class Clip:
         # A table of another library may give 3.0, NaN or pandas.NA: one spelling, and None for what is missing.
         for name in ("label", "group", "fold"):
             given = getattr(self, name)
-            if given is not None and not isinstance(given, str):
-                object.__setattr__(self, name, as_text(given))
+            if given is not None:
+                object.__setattr__(self, name, composed(given) if isinstance(given, str) else as_text(given))
 
     def read(self, rate: int | None = None) -> tuple[Samples, int]:
         """Mono float32 samples and their rate, resampled to `rate` when given; not peak-normalised."""

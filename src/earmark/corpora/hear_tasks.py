@@ -25,6 +25,7 @@ from typing import Any
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.errors import InputError
 from earmark.tables import read_text
+from earmark.vectors.texts import composed
 from earmark.wording import counted, first_of
 
 METADATA, VOCABULARY = "task_metadata.json", "labelvocabulary.csv"
@@ -70,7 +71,7 @@ class HearTask:
         """
         row_of: dict[str, int] = {}
         for spell in (lambda name: name, _file_name, _stem):
-            spelled = [spell(name.replace("\\", "/")) for name in ids]
+            spelled = [spell(composed(name).replace("\\", "/")) for name in ids]
             counts = Counter(spelled)
             for row, name in enumerate(spelled):
                 if counts[name] == 1:
@@ -78,7 +79,7 @@ class HearTask:
         rows = []
         for clip in self.clips:
             names = (clip.id, f"{clip.part}/{_file_name(clip.id)}", _file_name(clip.id), _stem(clip.id))
-            rows.append(next((row_of[name] for name in names if name in row_of), -1))
+            rows.append(next((row_of[name] for name in map(composed, names) if name in row_of), -1))
         missing = [clip.id for clip, row in zip(self.clips, rows, strict=True) if row < 0]
         if len(missing) == len(self.clips):
             raise InputError(

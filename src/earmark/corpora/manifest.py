@@ -21,7 +21,7 @@ from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.errors import InputError, did_you_mean
 from earmark.tables import read_csv, read_text, write_csv
 from earmark.vectors.table_files import read_parquet
-from earmark.vectors.texts import as_text, settled
+from earmark.vectors.texts import as_written, settled
 
 COLUMNS = ("path", "label", "subset", "group", "start", "end", "id", "text", "fold")
 SUFFIXES = (".csv", ".tsv", ".parquet")
@@ -99,7 +99,7 @@ def read_rows(source: Path) -> tuple[Iterator[TextRow], list[str]]:
 
 def _rows_of_columns(columns: dict[str, list[Any]], count: int, source: Path) -> Iterator[TextRow]:
     for index in range(count):
-        cells = {name: as_text(values[index]) for name, values in columns.items()}
+        cells = {name: as_written(values[index]) for name, values in columns.items()}
         yield TextRow(f"{source}, row {index + 1}", cells)
 
 
@@ -128,7 +128,7 @@ def _rows_of_objects(text: str, source: Path) -> tuple[Iterator[TextRow], list[s
         if not isinstance(held, dict):
             raise InputError(f"{source}, line {number} is no object: write one for each clip.")
         cells = {
-            str(key).strip().lower(): as_text(value)
+            str(key).strip().lower(): as_written(value)
             for key, value in held.items()
             if not isinstance(value, list | dict)
         }

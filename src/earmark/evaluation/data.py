@@ -15,8 +15,8 @@ from earmark.evaluation.options import Options
 from earmark.geometry.layout import Layout, lay_out, one_class
 from earmark.vectors import Distances
 from earmark.vectors.columns import is_index_name, role_of, telling
-from earmark.vectors.texts import as_array, column_texts
-from earmark.wording import counted
+from earmark.vectors.texts import as_array, column_texts, composed
+from earmark.wording import counted, first_of
 
 Array = NDArray[Any]
 
@@ -166,7 +166,8 @@ def _with_groups(groups: Any, n: int, usable: NDArray[np.bool_], across: bool) -
     """
     texts = _texts(groups, n, "Groups", "groups")
     without = np.array([text is None for text in texts], dtype=bool) & usable
-    remarks = _doubtful_words(np.array([text or "" for text in texts])[usable], "group")
+    known = [text for text, stays in zip(texts, usable, strict=True) if text and stays]
+    remarks = _doubtful_words(np.array(known, dtype=str), "group") + alike_groups(known)
     if not without.any():
         return usable, remarks
     rows = counted(int(without.sum()), "row")
@@ -183,6 +184,17 @@ def _doubtful_words(names: NDArray[Any], what: str) -> list[str]:
     if not count:
         return []
     return [f"{counted(count, 'row')} with the word nan or None for a {what}: give None where that means missing"]
+
+
+def alike_groups(groups: Sequence[str]) -> list[str]:
+    """A remark where groups differ only in case or in spaces: probably one under two names."""
+    spellings: dict[str, list[str]] = {}
+    for name in sorted(set(groups)):
+        spellings.setdefault("".join(name.casefold().split()), []).append(name)
+    several = [" and ".join(names) for names in spellings.values() if len(names) > 1]
+    if not several:
+        return []
+    return [f"groups that differ only in case or spaces are taken for different ones ({first_of(several, 3)})"]
 
 
 def kept_for_reading(given: Any) -> Any:
@@ -219,7 +231,7 @@ def check_ids(ids: Sequence[str] | None, n: int, which: str = "") -> tuple[str, 
         return None
     if isinstance(ids, str) or not isinstance(ids, Iterable):
         raise InputError(f"Ids must be a sequence with one entry per row, not {ids!r}.")
-    names = tuple(str(name) for name in ids)
+    names = tuple(composed(str(name)) for name in ids)
     if len(names) != n:
         raise InputError(f"There are {n} {which}vectors and {len(names)} ids: they must pair up one to one.")
     return names

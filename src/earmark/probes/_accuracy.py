@@ -11,8 +11,9 @@ second is not: training clips are taken for one more sample of the same kind, so
     se^2 = jackknife se^2 * (1 + tested clips / clips that a fold learns from)
 
 which is Nadeau and Bengio's correction (Machine Learning 52, 2003) of a variance over units in place of a variance over
-five folds. The interval bends at 0 and 1 (`calibrate.jackknife`). Coverage of 95 % intervals by simulation: see
-`docs/individuals.md`.
+five folds. Where units weigh differently in the value, the error rests on fewer of them: the degrees of freedom are
+those of Kish's effective number of units. The interval bends at 0 and 1 (`calibrate.jackknife`). Coverage of 95 %
+intervals by simulation: see `docs/individuals.md`.
 """
 
 from __future__ import annotations
@@ -82,29 +83,36 @@ def estimate(
         raise InputError("Folds test some clips twice: each clip may be in the test part of one fold.")
     by_fold = tuple(float(values[fold.test].mean()) for fold in folds)
     value = float(np.mean(by_fold))
-    weights = np.concatenate([np.full(len(fold.test), 1.0 / (len(folds) * len(fold.test))) for fold in folds])
+    weights = weights_of(folds)
     unit, of = "clip", np.arange(len(tested))
     if groups is not None:
         unit, of = "group", np.unique(np.asarray(groups)[tested].astype(str), return_inverse=True)[1]
-    shares, sums = np.bincount(of, weights), np.bincount(of, weights * values[tested])
+    shares, sums = (np.bincount(of, each).astype(np.float64) for each in (weights, weights * values[tested]))
     units = len(shares)
     outcome = jackknife.Interval(None, None, units, jackknife.too_few(units, unit))
     if units >= jackknife.LEAST_UNITS:
         without = (value - sums) / (1.0 - shares)
-        outcome = interval(value, without, folds, ends=ends, unit=unit)
+        outcome = interval(value, without, folds, shares, ends=ends, unit=unit)
     return Estimate(value, by_fold, len(tested), unit, units, outcome.low, outcome.high, outcome.reason)
 
 
 def interval(
-    value: float, without: Floats, folds: Sequence[Fold], *, ends: tuple[float, float] = FRACTION, unit: str = "clip"
-) -> jackknife.Interval:
+    value: float, without: Floats, folds: Sequence[Fold], shares: Floats,
+    *, ends: tuple[float, float] = FRACTION, unit: str = "clip",
+) -> jackknife.Interval:  # fmt: skip
     """The interval from a score's values without each unit, made wider for the clips that folds learn from.
 
-    For scores that are no mean over clips, whose values without each unit the caller has.
+    For scores that are no mean over clips, whose values without each unit the caller has. `shares` is how much each
+    unit weighs in the score: the sum of `weights_of` over its clips.
     """
     if np.isfinite(without).all():
         without = without.mean() + (without - without.mean()) * np.sqrt(widening(folds))
-    return jackknife.interval(value, without, ends, unit)
+    return jackknife.interval(value, without, ends, unit, freedom=jackknife.freedom_of(shares))
+
+
+def weights_of(folds: Sequence[Fold]) -> Floats:
+    """How much each tested clip weighs in a mean over folds, in the order of the folds' test parts."""
+    return np.concatenate([np.full(len(fold.test), 1.0 / (len(folds) * len(fold.test))) for fold in folds])
 
 
 def widening(folds: Sequence[Fold]) -> float:

@@ -22,7 +22,7 @@ from earmark.corpora.manifest import SUFFIXES, read_rows
 from earmark.errors import InputError, UsageError, did_you_mean, quoted
 from earmark.probes._names import fit, parts_of, without_ending
 from earmark.vectors.columns import shortened
-from earmark.vectors.texts import column_texts
+from earmark.vectors.texts import as_text, column_texts
 from earmark.wording import counted
 
 Ints = NDArray[np.int64]
@@ -195,7 +195,7 @@ def _columns_of(table: Any) -> tuple[str, dict[str, Texts]]:
             raise InputError(f"{source} separates its columns by tabs: name it .tsv, or save it with commas.")
         _refuse_double(header, str(source))
         cells = [row.cells for row in rows]
-        return str(source), {name: [row.get(name) for row in cells] for name in header if name}
+        return str(source), {name: [as_text(row.get(name)) for row in cells] for name in header if name}
     source_name = "The table of judgements"
     names = list(getattr(table, "columns", table))
     if not hasattr(table, "__getitem__") or not names:

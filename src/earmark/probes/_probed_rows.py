@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import InputError
-from earmark.evaluation.data import check_vectors, digest_of, kept_for_reading
+from earmark.evaluation.data import alike_groups, check_ids, check_vectors, digest_of, kept_for_reading
 from earmark.vectors.texts import as_text, column_texts
-from earmark.wording import counted
+from earmark.wording import counted, first_of
+
+LARGEST = 1e150
+"""Vectors are scaled by their deviation, a root of squares."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,11 @@ class ProbedRows:
     def several(self) -> bool:
         return self.targets.ndim == 2
 
+    @property
+    def points(self) -> NDArray[Any]:
+        """The vectors of the kept rows."""
+        return self.vectors if len(self.kept) == self.rows else self.vectors[self.kept]
+
 
 def are_several(labels: Any) -> bool:
     """Whether rows have lists of labels."""
@@ -43,6 +52,8 @@ def are_several(labels: Any) -> bool:
 
 def check_rows(vectors: Any, labels: Any, groups: Any, given: Any) -> ProbedRows:
     values = check_vectors(vectors)
+    if max(float(values.max()), -float(values.min())) > LARGEST:
+        raise InputError(f"The vectors hold numbers above {LARGEST:g}, whose squares have no value: divide them all.")
     n = len(values)
     several = are_several(labels)
     listed = labels if several else _texts(labels, n, "label") or ()
@@ -62,6 +73,8 @@ def check_rows(vectors: Any, labels: Any, groups: Any, given: Any) -> ProbedRows
         if not usable.any():
             raise InputError(f"No labelled row has a {what}: nothing to probe.")
     kept = np.flatnonzero(usable)
+    if columns["group"] is not None:
+        notes += alike_groups([text for text in np.array(columns["group"], object)[kept] if text])
     names = np.array(sorted({name for row in kept for name in sets[row] or ()}), dtype=str)
     if len(names) < (1 if several else 2):
         raise InputError(
@@ -81,6 +94,16 @@ def check_rows(vectors: Any, labels: Any, groups: Any, given: Any) -> ProbedRows
     used = [text, *("\x1f".join(map(str, texts)) for texts in columns.values() if texts is not None)]
     digest = digest_of(values, *(np.frombuffer(part.encode("utf-8", "surrogatepass"), np.uint8) for part in used))
     return ProbedRows(values, targets, names, other["group"], other["fold"], kept, n, tuple(notes), digest)
+
+
+def check_names(ids: Sequence[str] | None, data: ProbedRows) -> tuple[str, ...] | None:
+    """Ids of all rows; a clip that is there twice is refused, since one copy would be learnt and the other tested."""
+    names = check_ids(ids, data.rows)
+    times = Counter(name for row in data.kept if names is not None and (name := names[row]))
+    if twice := [name for name, count in times.items() if count > 1]:
+        there = f"{counted(len(twice), 'id')} ({first_of(twice, 3)}) {'stands' if len(twice) == 1 else 'stand'}"
+        raise InputError(f"{there} for more than one row: give each clip once, or clips of their own ids.")
+    return names
 
 
 def _label_set(entry: Any) -> set[str] | None:

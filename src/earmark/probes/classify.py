@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from earmark._version import __version__
 from earmark.errors import InputError, UsageError
-from earmark.evaluation.data import check_ids
 from earmark.evaluation.options import GIVEN, whole
 from earmark.probes._accuracy import estimate
 from earmark.probes._classifiers import (
@@ -35,8 +34,17 @@ from earmark.probes._classifiers import (
     quiet,
     seconds_of,
 )
-from earmark.probes._probed_rows import ProbedRows, are_several, check_rows
-from earmark.probes.folds import WHOLE_GROUPS, Fold, default_kind, fold_remarks, make_folds, refuse_leaks, spell_folds
+from earmark.probes._probed_rows import ProbedRows, are_several, check_names, check_rows
+from earmark.probes.folds import (
+    WHOLE_GROUPS,
+    Fold,
+    copy_remark,
+    default_kind,
+    fold_remarks,
+    make_folds,
+    refuse_leaks,
+    spell_folds,
+)
 from earmark.progress import progress_bar
 from earmark.scores import Row, Scores
 from earmark.scores.spelling import refuse_reserved
@@ -46,9 +54,6 @@ from earmark.workers import Workers, thread_count
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
-
-LARGEST = 1e150
-"""The scaler squares."""
 
 PROCESSES_FROM = 5.0
 """Seconds of work from which processes, which take a second to start, are faster than threads."""
@@ -117,12 +122,15 @@ def study_classes(
     kind = kind or default_kind(groups=groups is not None, given=given is not None)
     seed, least = whole("seed", seed, 0), whole("min_class_size", min_class_size, 1)
     data = _checked(vectors, labels, groups, given, kind, least)
-    names = check_ids(ids if elsewhere is None else ids or elsewhere.ids, data.rows)
+    names = check_names(ids if elsewhere is None else ids or elsewhere.ids, data)
     labelled = data.names[data.targets]
     outer = make_folds(
         labelled, kind=kind, count=whole("folds", folds, 1), groups=data.groups, given=data.given, seed=seed
     )
+    points = Elsewhere(elsewhere, data.kept) if elsewhere is not None else data.points
     remarks = [refuse_leaks(outer, data.groups, allow_leaks), *fold_remarks(outer, labelled, data.groups)]
+    if elsewhere is None:
+        remarks.append(copy_remark(outer, data.points))
     _refuse_single_classes(outer, data)
     settings = [setting for chosen in families.values() for setting in chosen]
     jobs = [_Job(setting, fold.train, fold.test) for setting in settings for fold in outer]
@@ -131,11 +139,6 @@ def study_classes(
         if select and len(chosen) > 1:
             trials[family] = [_trials(fold, chosen, data, kind, folds, seed) for fold in outer]
             jobs += [job for trial in trials[family] if not isinstance(trial, str) for job in trial.jobs]
-    points: NDArray[Any] | Elsewhere = data.vectors
-    if elsewhere is not None:
-        points = Elsewhere(elsewhere, data.kept)
-    elif len(data.kept) < data.rows:
-        points = data.vectors[data.kept]
     done = iter(_run(jobs, points, data, seed, thread_count(threads), progress))
     base = {"suite": suite, "subset": subset, "system": system, "version": __version__}
     base["distance"] = "" if elsewhere is None else distance_name
@@ -163,8 +166,6 @@ def _checked(vectors: Any, labels: Any, groups: Any, given: Any, kind: str, leas
         data = replace(data, digest=f"{vectors.digest()} {data.digest}")
     else:
         data = check_rows(vectors, labels, groups, given)
-    if float(np.abs(data.vectors).max()) > LARGEST:
-        raise InputError(f"The vectors hold numbers above {LARGEST:g}, whose squares have no value: divide them all.")
     unit, units = "clip", data.kept
     if data.groups is not None and kind in WHOLE_GROUPS:
         unit, units = "group", data.groups

@@ -8,10 +8,12 @@
 
 A group (mouse, speaker, recording) that is trained on and tested on lets a classifier recognise the group in place of
 the label. `refuse_leaks` looks at the folds themselves, so a column of folds that leaks is refused like any other.
+A clip that is there twice gives its own label away; `copy_remark` counts vectors that are trained on and tested on.
 """
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -72,6 +74,8 @@ def make_folds(
     rows = len(labels)
     if kind not in KINDS:
         raise UsageError(f'Unknown kind of folds "{kind}": choose {", ".join(KINDS)}.{did_you_mean(kind, KINDS)}')
+    if given is not None and kind != "given":
+        raise UsageError(f"Folds are given, and {kind} ones are to be made: leave out the given folds or the kind.")
     if kind == "given":
         if given is None:
             raise UsageError("Given folds need the fold of each row: name the column that holds it.")
@@ -115,6 +119,27 @@ def refuse_leaks(folds: Sequence[Fold], groups: Sequence[Any] | NDArray[Any] | N
         f"{there} {has} trained on and tested on in the same fold: take group-stratified or grouped folds, or allow "
         "leaks if classes of known groups are what you want to measure."
     )
+
+
+def copy_remark(folds: Sequence[Fold], vectors: NDArray[Any]) -> str:
+    """How many tested clips have exactly the vector of a clip that their fold learns from; empty where none has.
+
+    Equal vectors are copies of a sound, or features too coarse to tell sounds apart, so they are no error. A vector of
+    one value throughout, as silence has, is no sign of a copy and not counted.
+    """
+    codes: dict[bytes, int] = {}
+    of = np.array([codes.setdefault(hashlib.sha256(row + 0.0).digest(), len(codes)) for row in vectors])  # -0 is 0
+    if len(codes) == len(of):
+        return ""
+    telling = vectors.min(axis=1) < vectors.max(axis=1)
+    copied = 0
+    for fold in folds:
+        learnt = np.concatenate([fold.train, fold.valid])
+        copied += int((np.isin(of[fold.test], of[learnt]) & telling[fold.test]).sum())
+    if not copied:
+        return ""
+    tested = counted(sum(len(fold.test) for fold in folds), "tested clip")
+    return f"leaks: {copied} of {tested} {'has' if copied == 1 else 'have'} the vector of a clip that was learnt from"
 
 
 def spell_folds(kind: str, folds: Sequence[Fold]) -> str:

@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 
 from earmark._version import __version__
 from earmark.errors import InputError, UsageError
-from earmark.evaluation.data import check_ids
 from earmark.evaluation.options import whole
-from earmark.probes._accuracy import Estimate, estimate, interval
+from earmark.probes._accuracy import Estimate, estimate, interval, weights_of
 from earmark.probes._fold_probe import Outcome, Probe
 from earmark.probes._precision import average_precisions, without_each_clip, without_each_group
-from earmark.probes._probed_rows import ProbedRows, are_several, check_rows
-from earmark.probes.folds import Fold, default_kind, fold_remarks, make_folds, refuse_leaks, spell_folds
+from earmark.probes._probed_rows import ProbedRows, are_several, check_names, check_rows
+from earmark.probes.folds import Fold, copy_remark, default_kind, fold_remarks, make_folds, refuse_leaks, spell_folds
 from earmark.progress import Progress, progress_bar
 from earmark.scores import Row, Scores
 from earmark.scores.spelling import refuse_reserved
@@ -113,14 +112,14 @@ def study_linear(
     if kind == "stratified" and are_several(labels):
         raise UsageError("Clips with several labels cannot be stratified: give folds, or groups to keep whole.")
     data = check_rows(vectors, labels, groups, given)
-    check_ids(ids, data.rows)
+    ids = check_names(ids, data)
     names = data.targets if data.several else data.names[data.targets]
     parts = make_folds(
         names, kind=kind, count=whole("folds", folds, 2), groups=data.groups, given=data.given,
         seed=whole("seed", seed, 0),
     )  # fmt: skip
     parts = with_validation(parts, len(grid))
-    remarks = [refuse_leaks(parts, data.groups, allow_leaks)]
+    remarks = [refuse_leaks(parts, data.groups, allow_leaks), copy_remark(parts, data.points)]
     if not data.several:
         remarks += fold_remarks(parts, names, data.groups)
     _refuse_single_classes(parts, data)
@@ -257,6 +256,7 @@ def _precision_interval(
 ) -> Estimate:
     value, tested = float(np.mean(values)), sum(len(fold.test) for fold in folds)
     parts = [(outcome.answers, data.targets[fold.test]) for fold, outcome in zip(folds, outcomes, strict=True)]
+    shares = weights_of(folds)
     if data.groups is None:
         unit = "clip"
         changes = [without_each_clip(*part) - own for part, own in zip(parts, values, strict=True)]
@@ -269,8 +269,8 @@ def _precision_interval(
         by_fold = [
             without_each_group(*part, own, len(units)) for part, own in zip(parts, np.split(codes, ends), strict=True)
         ]
-        without = np.mean(by_fold, axis=0)
-    outcome = interval(value, without, folds, unit=unit)
+        without, shares = np.mean(by_fold, axis=0), np.bincount(codes, shares).astype(np.float64)
+    outcome = interval(value, without, folds, shares, unit=unit)
     return Estimate(value, tuple(values), tested, unit, len(without), outcome.low, outcome.high, outcome.reason)
 
 

@@ -32,8 +32,11 @@ PROBE = Stage(
     modules=(
         "calibrate/binomial.py",
         "calibrate/jackknife.py",
+        "corpora/manifest.py",
+        "evaluation/data.py",
         "geometry/**/*.py",
         "representations/_probe.py",
+        "vectors/texts.py",
         *(
             f"probes/{name}.py"
             for name in (

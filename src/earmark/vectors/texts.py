@@ -4,12 +4,14 @@
     3 · 3.0 · numpy.float32(3) · Decimal("3.0") · tensor(3.) · "3.0" in a column of numbers           the text 3
 
 In text, `NaN`, `NaT` and `<NA>` are how libraries print a missing value. `nan`, `None`, `null` and `NA` are words that
-may be labels, and mean missing only where every other entry is a number.
+may be labels, and mean missing only where every other entry is a number. An accented letter may be spelt as one
+character or as letter and accent, and looks the same: texts have the first spelling (Unicode's NFC).
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -38,6 +40,12 @@ def is_missing(item: object) -> bool:
 
 def as_text(item: object) -> str | None:
     """A label, group or id as text; None when it is missing or says nothing."""
+    text = as_written(item)
+    return None if text is None else composed(text)
+
+
+def as_written(item: object) -> str | None:
+    """`as_text` with every character as it is, for names of files."""
     if hasattr(item, "detach"):  # a tensor of one number
         item = item.tolist()  # type: ignore[attr-defined]
     if hasattr(item, "as_py"):  # a scalar of Arrow
@@ -49,6 +57,11 @@ def as_text(item: object) -> str | None:
     if isinstance(item, float | np.floating | Decimal) and float(item).is_integer():
         item = int(item)
     return str(item).strip() or None
+
+
+def composed(text: str) -> str:
+    """A text with accented letters as single characters."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def column_texts(given: Any) -> Texts:
