@@ -87,8 +87,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add(group, ("--allow-leaks", True, "measure although groups are trained on and tested on; the rows say so"))
     texts = {
         "label_column": 'column that holds the label, or several separated by ";" (default: label)',
-        "groups": "column that holds the speaker or recording: kept whole in folds, and the unit of intervals; none leaves "
-        "out those that the files hold",
+        "groups": "column that holds the speaker or recording: kept whole in folds, and the unit of intervals; none "
+        "leaves out those that the files hold",
         "seed": "seed of folds that are made (default: 0)",
         "threads": "folds at work at a time (default: one for each core)",
     }

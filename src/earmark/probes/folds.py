@@ -248,8 +248,8 @@ def _refuse_lone_groups(labels: NDArray[Any], groups: NDArray[Any]) -> None:
         )
         raise InputError(
             f"Folds of whole groups are impossible: {same}, so no class is trained on where it is tested; take "
-            "stratified folds without groups (identity of known individuals: --groups none), or sessions or recordings as "
-            "groups."
+            "stratified folds without groups (identity of known individuals: --groups none), or sessions or "
+            "recordings as groups."
         )
     raise InputError(
         f"{counted(lone.size, 'class')} inside one group ({first_of(lone.tolist(), MOST_NAMED)}) cannot be learnt and "

@@ -51,9 +51,8 @@ def read_labelled_distances(
         groups: The column that holds the groups.
         progress: Whether a bar on stderr shows how far the checks are.
     """
-    truth = read_labels_and_groups(
-        labels, column=label_column, groups=groups
-    )  # the quick file first: its faults come at once
+    # The quick file first: its faults come at once.
+    truth = read_labels_and_groups(labels, column=label_column, groups=groups)
     given = read_distances(distances, ids=ids, key=key, columns=pair_columns, symmetrise=symmetrise, progress=progress)
     match = match_rows(given.ids, given.n, given.source, truth, "item", ordered=given.ordered)
     summary = f"{given.source}: distances of {given.n} items"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.vectors._array_files import npy_labels, npy_vectors, npz_labels, npz_vectors, pt_vectors
@@ -162,14 +162,15 @@ def read_labelled(
 
     Args:
         vectors: A file of vectors, as `read_vectors` reads it.
-        labels: A file of labels; joined by id, or by a column that holds the ids (`path`, `file`, …). None takes those in the file of the vectors.
+        labels: A file of labels; joined by id, or by a column that holds the ids (`path`, `file`, …). None takes
+            those in the file of the vectors.
         key: The array, list column or dictionary entry to take.
         label_column: The column or array that holds the labels.
         groups: The column or array that holds the groups, looked for in the file of the labels and then in the other
             one; "none", where no column is called so, leaves out those that the files hold.
         dimensions: Columns of a table that are the vectors, by name or pattern (`f*`).
     """
-    asked = {"key": key, "label_column": label_column, "dimensions": dimensions}
+    asked: dict[str, Any] = {"key": key, "label_column": label_column, "dimensions": dimensions}
     try:
         return join(*_read_both(vectors, labels, groups=groups, **asked))
     except (MissingColumn, NamelessColumns) as error:

@@ -155,15 +155,23 @@ def given_distances(
     """Distances from an array, square [n, n] or condensed, checked as those of a file are.
 
     Args:
-        values: The array; `Distances` are returned as they are.
+        values: The array. Of `Distances` the two directions are made one anew where `symmetrise` asks for another way.
         ids: A name for each item.
         symmetrise: What counts where the two directions of a pair differ: mean, min or max.
         source: What the distances are called in messages.
         progress: Whether a bar on stderr shows how far the checks are.
     """
-    if isinstance(values, Distances):
-        return values if ids is None else replace(values, ids=_unique(ids, values.n, source))
     _check_symmetrise(symmetrise)
+    if isinstance(values, Distances):
+        again = symmetrise is not None and values.symmetrise not in (None, symmetrise)
+        if again and values.values.ndim == 1:
+            raise UsageError(
+                f"{values.source}: the two directions of each pair are one already, by their {values.symmetrise}; read "
+                f"the file with symmetrise={symmetrise!r}."
+            )
+        if not again:
+            return values if ids is None else replace(values, ids=_unique(ids, values.n, source))
+        ids, source, values = values.ids if ids is None else ids, values.source, values.values
     array = as_array(values)
     if hasattr(array, "columns") and hasattr(array, "to_numpy"):  # a frame, whose index may have names
         above, beside = list(array.columns), list(getattr(array, "index", ()))
@@ -230,7 +238,7 @@ def read_distances(
                 checked = _checks(
                     pairs.values, pairs.names, str(source), symmetrise, complete=complete, progress=progress
                 )
-                notes = (*pairs.notes, *checked.notes)
+                notes = (*table.notes, *pairs.notes, *checked.notes)
                 return Distances(
                     pairs.values, pairs.names, str(source), notes, pairs.symmetrise, checked.rounded,
                     ordered=wanted is not None,
