@@ -27,8 +27,8 @@ STEP = 1 << 20  # characters of a table between two signs of progress
 _DISTANCE_NAMES = frozenset("distance distances dist d dissimilarity dissim dtw divergence".split())
 _SIMILARITY_NAMES = frozenset("similarity similarities sim simil correlation corr cosinesimilarity".split())
 _DOUBTFUL_NAMES = frozenset(
-    "score scores likeness resemblance affinity proximity closeness match agreement overlap confidence probability "
-    "trial trials count counts n number rank order index session repeat repetition block time listener subject judge".split()
+    "score scores likeness resemblance affinity proximity closeness match agreement overlap confidence trial trials "
+    "count counts n number rank order index session repeat repetition block time listener subject judge".split()
 )
 _ENDINGS = (("1", "2"), ("0", "1"), ("a", "b"), ("i", "j"), ("x", "y"), ("left", "right"), ("first", "second"))
 _TWINS = (("from", "to"), ("source", "target"), ("row", "column"), ("row", "col"), ("query", "reference"))
