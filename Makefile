@@ -47,6 +47,7 @@ bench: $(VENV)/.for-bench
 	$(BIN)/python benchmarks/logmel.py
 	$(BIN)/python benchmarks/dtw.py
 	$(BIN)/python benchmarks/icdm.py
+	$(BIN)/python benchmarks/linear.py
 	$(BIN)/python benchmarks/analysis.py --quick
 	$(BIN)/python benchmarks/board.py
 

@@ -12,14 +12,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from earmark.errors import InputError, UsageError
-from earmark.probes._logistic import Regression, Sigmoids, Softmax, with_ones
+from earmark.probes._logistic import Preconditioner, Regression, Sigmoids, Softmax, with_ones
 from earmark.probes._precision import (
     average_precisions,
     mean_average_precision,
     without_each_clip,
     without_each_group,
 )
-from earmark.probes._strengths import converge
+from earmark.probes._strengths import converge, stop_at
 from earmark.probes.linear import STRENGTHS, linear, study_linear
 
 
@@ -56,7 +56,7 @@ def by_scikit_learn(vectors, labels, folds, *, refit=False):
 
 @pytest.mark.parametrize(
     ("seed", "n", "dimensions", "classes", "apart"),
-    [(0, 90, 8, 2, 0.4), (1, 120, 20, 4, 0.4), (2, 60, 100, 3, 0.3), (3, 150, 5, 6, 0.8)],
+    [(0, 90, 8, 2, 0.4), (1, 120, 20, 4, 0.4), (2, 60, 100, 3, 0.3), (3, 160, 40, 6, 0.3)],
 )
 def test_choices_and_answers_are_those_of_scikit_learn(seed, n, dimensions, classes, apart):
     vectors, labels = clips(seed, n, dimensions, classes, apart)
@@ -108,6 +108,41 @@ def test_weights_are_those_of_scikit_learn(C):
         assert ours <= theirs * (1 + 1e-9)  # an optimum is no higher than where another solver stopped
 
 
+def test_the_preconditioner_is_the_inverse_of_a_diagonal_with_some_rows():
+    random = np.random.default_rng(11)
+    rows = with_ones(random.standard_normal((50, 7)).astype(np.float32))
+    squares = np.square(rows).sum(axis=0)[:, None]
+    curvature = np.square(random.standard_normal((50, 3))).astype(np.float32)
+    penalty = np.full((8, 1), 0.3, np.float32)
+    penalty[-1] = 0
+    shape = Preconditioner(rows, squares, curvature, penalty, active=10)
+    right = random.standard_normal((8, 3)).astype(np.float32)
+    for column in range(3):
+        chosen = np.argsort(-curvature[:, column])[:10]
+        mean = np.delete(curvature[:, column], chosen).mean()
+        extra = rows[chosen].T @ np.diag(curvature[chosen, column] - mean) @ rows[chosen]
+        matrix = np.diag(squares[:, 0] * mean + penalty[:, 0]) + extra
+        solution = np.linalg.solve(matrix.astype(np.float64), right[:, column])
+        np.testing.assert_allclose(shape.solve(right)[:, column], solution, rtol=1e-3, atol=1e-4)
+
+
+def test_a_tolerance_stops_before_the_optimum_and_says_so():
+    vectors, labels = clips(18, 90, 30, 3, apart=0.3)
+    folds = np.arange(90) % 3
+    row = linear(vectors, labels, given=folds, tolerance=1e-4).row("accuracy")
+    assert "stopped at a gradient of 0.0001, not at the optimum" in row.reason
+    assert row.inputs != linear(vectors, labels, given=folds).row("accuracy").inputs
+    with pytest.raises(UsageError, match="tolerance must be a positive number"):
+        linear(vectors, labels, given=folds, tolerance=0.0)
+    rows = StandardScaler().fit_transform(vectors)
+    codes = np.unique(labels, return_inverse=True)[1]
+    regression = Regression(rows, Softmax(codes, 3))
+    fit = stop_at(regression, 1.0, regression.start(), 1e-3)
+    slope = regression.link.slope(regression.exact @ fit.weights)
+    gradient = regression.exact.T @ slope.gradient + np.r_[fit.weights[:-1], 0 * fit.weights[-1:]]
+    assert np.abs(gradient).max() / len(rows) <= 1e-3
+
+
 def test_train_valid_and_test_as_given():
     vectors, labels = clips(8, 120, 12, 3)
     parts = np.array(["train", "train", "valid", "test"])[np.arange(120) % 4]
@@ -138,17 +173,14 @@ def test_several_labels_are_those_of_scikit_learn():
         train = ~test & ~valid
         best = None
         for C in STRENGTHS:
+            logits = np.zeros((90, 5))
+            for k in range(5):
+                if 0 < present[train, k].sum() < train.sum():
+                    logits[:, k] = optimum(C).fit(vectors[train], present[train, k]).decision_function(vectors)
             scores = {}
-            for part in ("valid", "test"):
-                rows = valid if part == "valid" else test
-                logits = np.zeros((30, 5))
-                for k in range(5):
-                    if 0 < present[train, k].sum() < train.sum():
-                        logits[:, k] = (
-                            optimum(C).fit(vectors[train], present[train, k]).decision_function(vectors[rows])
-                        )
+            for part, rows in (("valid", valid), ("test", test)):
                 tested = [k for k in range(5) if present[rows, k].any()]
-                scores[part] = np.mean([average_precision_score(present[rows, k], logits[:, k]) for k in tested])
+                scores[part] = np.mean([average_precision_score(present[rows, k], logits[rows, k]) for k in tested])
             if best is None or scores["valid"] > best[1] + 1e-12:
                 best = C, scores["valid"], scores["test"]
         assert best[0] == choice.C
@@ -261,6 +293,13 @@ def test_separable_clips_and_copies_with_different_labels_are_answered():
         warnings.simplefilter("error")
         row = linear(vectors, labels, given=np.arange(60) % 3).row("accuracy")
     assert row.value > 0.95
+
+
+def test_copies_with_as_many_clips_of_each_class_have_an_optimum_at_zero_and_end():
+    points = np.repeat(np.random.default_rng(19).standard_normal((5, 3)), 6, axis=0)
+    row = linear(points, np.tile(["a", "b"], 15), given=np.arange(30) % 3).row("accuracy")
+    assert row.value == 0.5
+    assert "on the border of two classes" in row.reason
 
 
 def test_intervals_cover_the_accuracy_of_such_a_probe():

@@ -98,6 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add(
         group,
         ("--C", list, f"strengths to choose from (default: {', '.join(f'{C:g}' for C in STRENGTHS)})"),
+        ("--tolerance", float, "stop at this gradient, as scikit-learn does at 1e-4 (default: solve to the optimum)"),
         ("--refit", True, "learn again from training and validation clips together once C is chosen"),
     )
     group = parser.add_argument_group("files, names and resources")
@@ -118,6 +119,7 @@ def run(args: argparse.Namespace) -> int:
     study = study_linear(
         clips.values, clips.labels, given=clips.given, groups=clips.groups, ids=clips.ids, kind=args.kind,
         folds=int(args.folds) if args.folds.isdecimal() else 5, strengths=args.C or STRENGTHS, refit=args.refit,
+        tolerance=args.tolerance,
         allow_leaks=args.allow_leaks, seed=args.seed or 0, threads=args.threads, suite=args.suite, subset=args.subset,
         system=args.system or str(args.extractor or args.vectors), progress=not args.quiet,
     )  # fmt: skip

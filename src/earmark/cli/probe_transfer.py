@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--predictors", list, f"metrics, and 'METRIC lift' (default: {', '.join(PREDICTORS)})"),
         ("--over", list, "average predictors over subsets by these rules, such as public or domain:birdsong "
          "(default: the subset of the outcome)"),
-        ("--families", "FILE", "which systems are versions of one model: CSV with columns system,family; auto or none"),
+        ("--families", "FILE", "which systems are versions of one model: CSV with columns model,family; auto or none"),
     )  # fmt: skip
     options.add_repeats(what)
     options.add(parser, ("--figure", "FILE", "draw the relations: .png, .svg or .pdf"))
@@ -71,10 +71,10 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps([{**asdict(item), "expected": item.expected} for item in relations], ensure_ascii=False))
     else:
+        print(*verdict(relations), sep="\n")
         measured = [item for item in relations if item.rho is not None]
         if measured:
-            print(relation_table(measured).to_text())
-        print(*verdict(relations), sep="\n")
+            print(f"\n{relation_table(measured).to_text()}", end="")
     if args.out and not args.quiet:
         print(f"relations written to {args.out}", file=sys.stderr)
     return 0 if options.write_files(args, {"figure": lambda path: save(transfer_figure(relations), path)}) else 1

@@ -31,7 +31,7 @@ from earmark.runs.plan import plan_text
 from earmark.scores import Scores
 from earmark.scores.metrics import BY_PATH
 from earmark.tables import write_columns
-from earmark.wording import counted
+from earmark.wording import counted, first_of
 
 EXAMPLES = """examples:
   earmark run --corpus sounds/ --extractor logmel,mfcc --distance cosine,spearman --permutations --into run
@@ -39,7 +39,7 @@ EXAMPLES = """examples:
   earmark run --corpus sounds/ --extractor logmel --distance cosine,euclidean --correct none,icdm --into run
   earmark run --suite lite --extractor mypackage.mymodule:MyModel --into lite
   earmark run --corpus sounds/ --extractor wavlm --layers all --into layers
-  earmark run --corpus clips.csv --extractor logmel,mfcc --probe linear,classify?classifiers=knn --into run
+  earmark run --corpus clips.csv --extractor logmel,mfcc --probe "linear,classify?classifiers=knn" --into run
   earmark run config.yaml --plan
   earmark run config.yaml --cache-dir s3://bucket/earmark --steps prepare,embed
 """
@@ -126,8 +126,13 @@ def _table(scores: Scores) -> str:
         shown = [metric for metric in (*SHOWN, *own) if metric in present]
         parts.append(to_text(measured, metrics=shown or None))
     if probed:
-        lost = dict.fromkeys(f"{row.system}, {row.protocol}: {row.reason}" for row in probed if row.status != "ok")
-        parts += [probe_table(probed).to_text(), *(f"not measured: {line}" for line in lost)]
+        measured_probes = {(row.system, row.protocol) for row in probed if row.status == "ok"}
+        lost: dict[str, list[str]] = {}
+        for row in probed:
+            if row.status != "ok" and (row.system, row.protocol) not in measured_probes:
+                lost.setdefault(f"{row.protocol}: {row.reason}", []).append(row.system)
+        parts.append(probe_table(probed).to_text())
+        parts += [f"not measured, {what} ({first_of(systems, 3)})" for what, systems in lost.items()]
     return "\n".join(parts)
 
 

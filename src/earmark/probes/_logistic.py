@@ -31,6 +31,12 @@ ROTATED = 4096
 """Most rows or columns for which a rotation is computed: its cost grows with their third power."""
 INNER = 200
 """Most conjugate gradient iterations for one step."""
+PATIENCE = 12
+"""Iterations of a step after which a better preconditioner pays for the next ones."""
+NOISE = 1e-14
+"""A gradient of the mean loss that is rounding."""
+ACTIVE = 128
+"""Rows of each column that it takes with their own weights."""
 
 
 class Slope(NamedTuple):
@@ -56,6 +62,9 @@ class Link(Protocol):
 
     def decide(self, logits: Array) -> Array:
         """Logits whose largest column is the answer."""
+
+    def project(self, direction: Array) -> Array:
+        """The part of a direction that the loss sees."""
 
 
 class Softmax:
@@ -92,6 +101,10 @@ class Softmax:
     def decide(self, logits: Array) -> Array:
         return logits
 
+    def project(self, direction: Array) -> Array:
+        """Without what all classes share: at the optimum it is 0, and rounding must not blow it up."""
+        return np.asarray(direction - direction.mean(axis=1, keepdims=True))
+
 
 class Sigmoids:
     """One logistic regression for each column of `present`, which says where the label applies."""
@@ -119,15 +132,65 @@ class Sigmoids:
         """For one column: two columns, of the first class and the second."""
         return np.concatenate([np.zeros_like(logits), logits], axis=1)
 
+    def project(self, direction: Array) -> Array:
+        return direction
+
 
 class Fit(NamedTuple):
     """Weights [dimensions + 1, columns], the intercept last; the last step that led to them; the work it took."""
 
     weights: Floats
     step: Array
-    logits: Array  # of the training rows, float32 unless `exact`
+    logits: Array  # of the training rows, in the precision of the last gradient
     products: int = 0  # pairs of products with the training rows
-    exact: bool = False  # whether the gradient of the last step was in float64
+    exact_steps: int = 0  # how many of the steps had a gradient in float64
+    shape: Preconditioner | None = None  # of the Hessian, for the steps to come
+    slope: float = np.inf  # largest entry of the gradient of the mean loss before the last step
+    falling: bool = False  # whether it was at most half of that before the step before
+
+
+class Preconditioner:
+    """What is easily solved and near the Hessian of each column: a diagonal, and `active` rows with their own weights.
+
+    With weak penalties a column's curvature lies on few clips: those near the border of its class. The others count as
+    one, by their mean. By Woodbury's identity the rows add a small system for each column,
+
+        (diagonal + E E')^-1 = diagonal^-1 - diagonal^-1 E (1 + E' diagonal^-1 E)^-1 E' diagonal^-1
+
+    where E holds the active rows, each times the root of its weight above that mean.
+    """
+
+    def __init__(self, rows: Array, squares: Array, curvature: Array, penalty: Array, active: int = 0) -> None:
+        count, columns = curvature.shape
+        self.active = active = min(active, count // 2)
+        self._rows = rows
+        overall = curvature.mean(axis=0)
+        chosen = np.argpartition(-curvature, active, axis=0)[:active] if active else np.zeros((0, columns), np.int64)
+        weights = np.take_along_axis(curvature, chosen, axis=0)
+        others = (count * overall - weights.sum(axis=0)) / (count - active)
+        mean = np.maximum(others, np.float32(0.01) * overall)
+        self._diagonal = squares * mean + penalty
+        self._diagonal[-1] = squares[-1] * np.maximum(mean, np.float32(0.1) * overall)  # no penalty holds the intercept
+        self._diagonal += np.float32(1e-12) * self._diagonal.max()
+        self._places = chosen, np.arange(columns)[None]
+        self._roots = np.sqrt(np.maximum(weights - mean, 0))
+        self._small = np.zeros((columns, active, active), np.float32)
+        for column in range(columns if active else 0):
+            scaled = rows[chosen[:, column]] * self._roots[:, column, None]
+            system = (scaled / self._diagonal[:, column]) @ scaled.T
+            system[np.diag_indices(active)] += 1
+            self._small[column] = np.linalg.inv(system)
+
+    def solve(self, left: Array) -> Array:
+        """The solution for this right-hand side."""
+        plain = left / self._diagonal
+        if not self.active:
+            return np.asarray(plain)
+        inner = (self._rows @ plain)[self._places] * self._roots
+        inner = np.matmul(self._small, inner.T[:, :, None])[:, :, 0].T * self._roots
+        spread = np.zeros((len(self._rows), left.shape[1]), np.float32)
+        spread[self._places] = inner
+        return np.asarray(plain - (self._rows.T @ spread) / self._diagonal)
 
 
 class Regression:
@@ -150,21 +213,25 @@ class Regression:
         zeros = np.zeros(shape)
         return Fit(zeros, zeros, np.zeros((len(self.exact), shape[1]), np.float32))
 
-    def warm(self, C: float, last: Fit, before: Fit | None) -> Fit:
-        """Where to begin for a larger C: at the last solution, or where the last two point, whichever is lower.
+    def warm(self, C: float, last: Fit, before: Fit) -> Fit:
+        """Where to begin for a larger C: on the line through the last two solutions, where it is lowest.
 
-        For data that can be separated the weights grow with log C, and the line through two solutions meets the third.
+        For data that can be separated the weights grow with log C, and the line goes on to the next solution.
         """
-        held = last._replace(step=np.zeros_like(last.weights), logits=last.logits.astype(np.float32), products=0)
-        if before is None:
-            return held
-        ahead = held._replace(
-            weights=2 * last.weights - before.weights, logits=(2 * last.logits - before.logits).astype(np.float32)
-        )
-        return min(held, ahead, key=lambda fit: self._objective(C, fit))
+        weights, logits = last.weights - before.weights, (last.logits - before.logits).astype(np.float32)
+        starts = [
+            Fit(last.weights + ahead * weights, 0 * weights, last.logits + np.float32(ahead) * logits, shape=last.shape)
+            for ahead in (0, 1, 2, 4)
+        ]
+        lowest = min(starts, key=lambda fit: self._objective(C, fit))
+        return lowest._replace(logits=lowest.logits.astype(np.float32))
 
-    def improve(self, C: float, fit: Fit, tolerance: float, *, exact: bool = False) -> Fit:
-        """One Newton step, whose equations are solved to this tolerance; with `exact` the gradient is in float64."""
+    def improve(self, C: float, fit: Fit, tolerance: float, *, exact: bool = False, enough: float = -1.0) -> Fit:
+        """One Newton step, whose equations are solved to this tolerance; with `exact` the gradient is in float64.
+
+        No step is taken where the largest entry of the gradient of the mean loss is at most `enough`; by default one is
+        always taken, also from an optimum.
+        """
         if exact:
             rows, weights, logits = self.exact, fit.weights, self.exact @ fit.weights
         else:
@@ -173,10 +240,23 @@ class Regression:
         penalty[-1] = 0
         slope = self.link.slope(logits)
         gradient = rows.T @ slope.gradient + penalty * weights
-        direction, change, products = self._direction(slope, gradient, penalty, tolerance)
+        steepest = float(np.abs(gradient).max()) / len(rows)
+        if steepest <= enough:
+            return fit._replace(slope=steepest, products=fit.products + 1)
+        slope32 = Slope(*(part.astype(np.float32, copy=False) for part in slope))
+        penalty32 = penalty.astype(np.float32, copy=False)
+        shape = fit.shape or Preconditioner(self.light, self._squares, slope32.curvature, penalty32)
+        direction, change, count = self._direction(slope32, gradient, penalty32, shape, tolerance)
         length = self._length(logits, change, slope, weights, direction, penalty)
         step = length * direction
-        return Fit(fit.weights + step, step, logits + length * change, fit.products + products + 1, exact)
+        if count > PATIENCE:
+            fit = fit._replace(shape=Preconditioner(self.light, self._squares, slope32.curvature, penalty32, ACTIVE))
+        products = fit.products + 1 + count * (2 if shape.active else 1)
+        falling = steepest <= max(0.5 * fit.slope, NOISE)
+        return Fit(
+            fit.weights + step, step, logits + length * change, products, fit.exact_steps + exact, fit.shape, steepest,
+            falling,
+        )  # fmt: skip
 
     def _objective(self, C: float, fit: Fit) -> float:
         return self.link.loss(fit.logits) + float(np.square(fit.weights[:-1]).sum()) / (2 * C)
@@ -187,19 +267,23 @@ class Regression:
             return np.vdot(left, right)
         return np.einsum("ij,ij->j", left, right)
 
-    def _direction(self, slope: Slope, gradient: Array, penalty: Array, tolerance: float) -> tuple[Array, Array, int]:
-        """The Newton direction by preconditioned conjugate gradients in float32, and its change of the logits."""
-        slope = Slope(*(part.astype(np.float32, copy=False) for part in slope))
-        penalty = penalty.astype(np.float32, copy=False)
+    def _direction(
+        self, slope: Slope, gradient: Array, penalty: Array, shape: Preconditioner, tolerance: float
+    ) -> tuple[Array, Array, int]:
+        """The Newton direction by conjugate gradients in float32, its change of the logits, and how many it took.
+
+        They end when the residual is small and, whatever the preconditioner makes of it, so is what an iteration adds
+        (times their number, as Nash has it).
+        """
+        project = self.link.project
+        gradient = project(gradient)
         scale = np.sqrt(self._dot(gradient, gradient))
         left = -_ratio(gradient, scale).astype(np.float32)
-        diagonal = self._squares * slope.curvature.mean(axis=0) + penalty
-        diagonal += np.float32(1e-12) * diagonal.max()
         direction, change = np.zeros_like(left), np.zeros((len(self.light), left.shape[1]), np.float32)
-        preconditioned = left / diagonal
+        preconditioned = project(shape.solve(left))
         search = preconditioned.copy()
         size = first = self._dot(left, preconditioned)
-        count = 0
+        count, total = 0, 0 * size
         while count < INNER:
             count += 1
             moved = self.light @ search
@@ -207,10 +291,12 @@ class Regression:
             amount = _ratio(size, self._dot(search, bent))
             direction += amount * search
             change += amount * moved
-            left -= amount * bent
-            preconditioned = left / diagonal
+            left -= amount * project(bent)
+            gain = amount * size
+            total += gain
+            preconditioned = project(shape.solve(left))
             size, former = self._dot(left, preconditioned), size
-            if np.all(size <= tolerance**2 * first):
+            if np.all((size <= tolerance**2 * first) & (count * gain <= tolerance * total)):
                 break
             search *= _ratio(size, former)
             search += preconditioned

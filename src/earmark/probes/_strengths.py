@@ -4,9 +4,10 @@
                                │
                                └── of those that may still be the best: solved until no validation answer can change
 
-An answer is settled when ten times the last Newton step would not change it; the steps at the end, with a float64
-gradient and equations solved to 3 %, each leave far less than a tenth of the one before. So the choice and the answers
-are those of the optimum. Of strengths with equally many right answers the strongest penalty (smallest C) is taken.
+An answer is settled when ten times the last Newton step would not change it and the gradient is falling; the steps at
+the end, with a float64 gradient and equations solved to 3 %, each leave far less than a tenth of the one before. So the
+choice and the answers are those of the optimum. Of strengths with equally many right answers the strongest penalty
+(smallest C) is taken.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ import numpy as np
 
 from earmark.probes._logistic import Array, Codes, Fit, Floats, Regression, undecided
 
-ROUGH, FINE = 0.1, 0.03
+ROUGH, FINE = 0.25, 0.03
 """To which share of the gradient the equations of a step are solved: on the way, and at the end."""
 SAFETY = 10.0
-ROUGH_STEPS, FINE_STEPS = 12, 30
+ROUGH_STEPS, FINE_STEPS, TOLERANT_STEPS = 12, 30, 50
 DOUBTFUL = 0.01
 """Share of validation answers that may be open where a strength is solved roughly."""
 SMALLEST = 1e-9
@@ -43,36 +44,54 @@ class _Trial:
 
     def __init__(self, regression: Regression, C: float, fit: Fit, valid: Floats, codes: Codes) -> None:
         self.regression, self.C, self.fit = regression, C, fit
-        self._valid, self._codes = valid, codes
+        self._valid, self._light, self._codes = valid, valid.astype(np.float32), codes
         self.finished = False
-        self.least, self.most = 0, len(codes)
+        self.right, self.least, self.most = 0, 0, len(codes)
 
-    def solve_roughly(self) -> None:
-        rows = self._valid.astype(np.float32)
+    def solve_roughly(self, tolerance: float | None) -> None:
+        """Until few answers are open, or to a tolerance of the gradient."""
+        if tolerance is not None:
+            self.fit = stop_at(self.regression, self.C, self.fit, tolerance)
+            self._count()
+            self._settle()
+            return
         for count in range(ROUGH_STEPS):
             self.fit = self.regression.improve(self.C, self.fit, ROUGH)
-            if count and self._count(rows) <= DOUBTFUL * len(self._codes):
+            if count and self._count() <= DOUBTFUL * len(self._codes):
                 break
 
-    def finish(self) -> None:
-        self.fit = finish(self.regression, self.C, self.fit, self._valid)
+    def go_on(self) -> None:
+        """One exact step, after which no answer may be open any more."""
+        self.fit = self.regression.improve(self.C, self.fit, FINE, exact=True)
+        unsettled = self._count()
+        if (self.fit.falling and (not unsettled or self._still)) or self.fit.exact_steps >= FINE_STEPS:
+            self._settle()
+
+    def may_beat(self, other: _Trial) -> bool:
+        """Whether it would be chosen, if all of its open answers were right and those of the other one wrong."""
+        return self.most > other.least or (self.most == other.least and self.C < other.C)
+
+    def _settle(self) -> None:
         self.finished = True
-        self._count(self._valid)
         self.most = self.least = self.right
 
-    def _count(self, rows: Array) -> int:
+    def _count(self) -> int:
         """Count answers that are right, and those that are open, which it returns."""
-        logits, change = (self.regression.link.decide(rows @ part.astype(rows.dtype)) for part in self.fit[:2])
-        right = logits.argmax(axis=1) == self._codes
-        unsettled = undecided(logits, change, SAFETY)
+        rows = self._valid if self.fit.exact_steps else self._light
+        logits, change = (rows @ part.astype(rows.dtype) for part in self.fit[:2])
+        self._still = is_still(logits, change)
+        decide = self.regression.link.decide
+        right = decide(logits).argmax(axis=1) == self._codes
+        unsettled = undecided(decide(logits), decide(change), SAFETY)
         self.right, self.least = int(right.sum()), int((right & ~unsettled).sum())
         self.most = self.least + int(unsettled.sum())
         return int(unsettled.sum())
 
 
 def choose_by_accuracy(
-    regression: Regression, strengths: Sequence[float], valid: Floats, codes: Codes, test: Floats
-) -> Choice:
+    regression: Regression, strengths: Sequence[float], valid: Floats, codes: Codes, test: Floats,
+    tolerance: float | None = None,
+) -> Choice:  # fmt: skip
     """The strength whose optimum answers most validation rows correctly, and its logits for the test rows.
 
     Args:
@@ -81,39 +100,42 @@ def choose_by_accuracy(
         valid: Validation rows, with a column of ones.
         codes: Their right answers; -1 is a class that was not learnt.
         test: Test rows, with a column of ones.
+        tolerance: Stop at a gradient of the mean loss without a larger entry, in place of the optimum.
     """
     trials: list[_Trial] = []
-    last, before = regression.start(), None
+    last = before = regression.start()
     for C in strengths:
         trial = _Trial(regression, C, regression.warm(C, last, before), valid, codes)
-        trial.solve_roughly()
+        trial.solve_roughly(tolerance)
         trials.append(trial)
-        before, last = (last if len(trials) > 1 else None), trial.fit
+        before, last = last, trial.fit
     while True:
-        bar = max(trial.least for trial in trials)
-        rivals = [trial for trial in trials if trial.most >= bar and not trial.finished]
+        best = max(trials, key=lambda trial: (trial.least, trial.finished, -trial.C))
+        rivals = [trial for trial in trials if not trial.finished and (trial is best or trial.may_beat(best))]
         if not rivals:
             break
-        max(rivals, key=lambda trial: trial.most).finish()
-    best = max(trials, key=lambda trial: (trial.finished, trial.least, -trial.C))
-    fit = finish(regression, best.C, best.fit, np.concatenate([valid, test]))
-    logits, change = (regression.link.decide(test @ part) for part in fit[:2])
-    unsettled = undecided(logits, change, 1.0)
+        max(rivals, key=lambda trial: trial.most).go_on()
     score = best.right / len(codes) if len(codes) else 0.0
-    return Choice(best.C, score, logits, int(unsettled.sum()), sum(trial.fit.products for trial in trials))
+    products = sum(trial.fit.products for trial in trials)
+    fit = best.fit if tolerance is not None else finish(regression, best.C, best.fit, np.concatenate([valid, test]))
+    logits, change = (regression.link.decide(test @ part) for part in fit[:2])
+    unsettled = 0 if tolerance is not None else int(undecided(logits, change, 1.0).sum()) if fit.falling else len(test)
+    return Choice(best.C, score, logits, unsettled, products)
 
 
 def choose_by_score(
-    regression: Regression, strengths: Sequence[float], valid: Floats, score: Callable[[Floats], float], test: Floats
-) -> Choice:
+    regression: Regression, strengths: Sequence[float], valid: Floats, score: Callable[[Floats], float], test: Floats,
+    tolerance: float | None = None,
+) -> Choice:  # fmt: skip
     """The strength with the highest score of its validation logits; every strength is solved to the end."""
     best: Choice | None = None
-    last, before = regression.start(), None
+    last = before = regression.start()
     products = 0
-    for place, C in enumerate(strengths):
-        fit = converge(regression, C, regression.warm(C, last, before))
+    for C in strengths:
+        start = regression.warm(C, last, before)
+        fit = converge(regression, C, start) if tolerance is None else stop_at(regression, C, start, tolerance)
         products += fit.products
-        before, last = (last if place else None), fit
+        before, last = last, fit
         value = score(valid @ fit.weights) if len(strengths) > 1 else 0.0
         if best is None or value > best.score:
             best = Choice(C, value, test @ fit.weights)
@@ -125,10 +147,10 @@ def choose_by_score(
 def finish(regression: Regression, C: float, fit: Fit, rows: Floats) -> Fit:
     """Improve until no answer for these rows can change, or until steps change nothing more."""
     decide = regression.link.decide
-    for _ in range(FINE_STEPS):
-        if fit.exact:
+    while fit.exact_steps < FINE_STEPS:
+        if fit.exact_steps and fit.falling:
             logits, change = rows @ fit.weights, rows @ fit.step.astype(np.float64)
-            if _still(logits, change) or not undecided(decide(logits), decide(change), SAFETY).any():
+            if is_still(logits, change) or not undecided(decide(logits), decide(change), SAFETY).any():
                 break
         fit = regression.improve(C, fit, FINE, exact=True)
     return fit
@@ -141,12 +163,22 @@ def converge(regression: Regression, C: float, fit: Fit) -> Fit:
         fit = regression.improve(C, fit, ROUGH)
         if np.abs(fit.logits - former).max() <= 1e-3 * (1 + np.abs(former).max()):
             break
-    for _ in range(FINE_STEPS):
+    while fit.exact_steps < FINE_STEPS:
         fit = regression.improve(C, fit, FINE, exact=True)
-        if _still(fit.logits, regression.exact @ fit.step.astype(np.float64)):
+        if fit.falling and is_still(fit.logits, regression.exact @ fit.step.astype(np.float64)):
             break
     return fit
 
 
-def _still(logits: Array, change: Array) -> bool:
+def stop_at(regression: Regression, C: float, fit: Fit, tolerance: float) -> Fit:
+    """Improve until no entry of the gradient of the mean loss is larger, as scikit-learn stops."""
+    for _ in range(TOLERANT_STEPS):
+        fit = regression.improve(C, fit, ROUGH, enough=tolerance)
+        if fit.slope <= tolerance:
+            break
+    return fit
+
+
+def is_still(logits: Array, change: Array) -> bool:
+    """Whether a step was too small to change anything."""
     return bool(np.abs(change).max(initial=0) <= SMALLEST * (1 + np.abs(logits).max(initial=0)))

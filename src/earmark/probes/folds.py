@@ -32,7 +32,7 @@ _RARE = "The least populated class"  # scikit-learn warns of what `fold_remarks`
 _PARTS = {
     "train": "train", "training": "train",
     "valid": "valid", "validation": "valid", "val": "valid", "dev": "valid",
-    "test": "test", "testing": "test",
+    "test": "test", "testing": "test", "eval": "test", "evaluation": "test",
 }  # fmt: skip
 
 
@@ -201,9 +201,13 @@ def _given_folds(names: NDArray[Any]) -> tuple[Fold, ...]:
     parts = [_PARTS.get(value.lower()) for value in values]
     if all(parts):
         return _given_parts(np.array([_PARTS[name.lower()] for name in names.tolist()]))
-    if "train" in parts and "test" in parts:
+    if any(parts):
         odd = next(value for value, part in zip(values, parts, strict=True) if part is None)
-        raise InputError(f'Given folds hold train and test, and also "{odd}": use train, valid and test alone.')
+        part = next(value for value, part in zip(values, parts, strict=True) if part is not None)
+        raise InputError(
+            f'Given folds hold "{part}", a part of a split, and also "{odd}": use train, valid and test alone, or '
+            "other names for folds."
+        )
     if len(values) < 2:
         raise InputError(f'All rows are in one fold ("{values[0]}"): there is nothing left to learn from.')
     none = np.zeros(0, np.int64)

@@ -23,18 +23,9 @@ from earmark.errors import InputError, UsageError
 from earmark.evaluation.data import check_ids
 from earmark.evaluation.options import whole
 from earmark.probes._accuracy import Estimate, estimate, interval
-from earmark.probes._logistic import (
-    Link,
-    Regression,
-    Sigmoids,
-    Softmax,
-    rotate,
-    rotation_of,
-    with_ones,
-)
-from earmark.probes._precision import average_precisions, mean_average_precision, without_each_clip, without_each_group
+from earmark.probes._fold_probe import Outcome, Probe
+from earmark.probes._precision import average_precisions, without_each_clip, without_each_group
 from earmark.probes._probed_rows import ProbedRows, are_several, check_rows
-from earmark.probes._strengths import Choice, choose_by_accuracy, choose_by_score
 from earmark.probes.folds import Fold, default_kind, fold_remarks, make_folds, refuse_leaks, spell_folds
 from earmark.progress import Progress, progress_bar
 from earmark.scores import Row, Scores
@@ -85,7 +76,8 @@ def linear(vectors: Any, labels: Any, **options: Any) -> Scores:
 
 def study_linear(
     vectors: Any, labels: Any, *, given: Any = None, folds: int = 5, kind: str | None = None, groups: Any = None,
-    strengths: Iterable[float] = STRENGTHS, refit: bool = False, allow_leaks: bool = False, seed: int = 0,
+    strengths: Iterable[float] = STRENGTHS, tolerance: float | None = None, refit: bool = False,
+    allow_leaks: bool = False, seed: int = 0,
     ids: Sequence[str] | None = None, threads: int | None = None, system: str = "", subset: str = "", suite: str = "",
     progress: Progress = False,
 ) -> Study:  # fmt: skip
@@ -100,6 +92,8 @@ def study_linear(
         kind: stratified, grouped or group-stratified; None: whole groups where there are groups.
         groups: The speaker or recording of each row: kept whole in folds that are made, and the unit of intervals.
         strengths: Values of C to choose from; with a single one validation clips are not needed and are trained on.
+        tolerance: Stop where no entry of the gradient of the mean loss is larger; 1e-4 is scikit-learn's default, with
+            which weak penalties are far from solved. None: solve to the optimum.
         refit: Learn again from training and validation clips together once C is chosen.
         allow_leaks: Measure although groups are trained on and tested on; the rows say so.
         seed: Seed of folds that are made.
@@ -113,6 +107,8 @@ def study_linear(
     started = time.perf_counter()
     refuse_reserved(subset, "subset")
     grid = check_strengths(strengths)
+    if tolerance is not None and not tolerance > 0:
+        raise UsageError(f"tolerance must be a positive number such as 1e-4, not {tolerance!r}.")
     kind = kind or default_kind(groups=groups is not None, given=given is not None)
     if kind == "stratified" and are_several(labels):
         raise UsageError("Clips with several labels cannot be stratified: give folds, or groups to keep whole.")
@@ -128,14 +124,16 @@ def study_linear(
     if not data.several:
         remarks += fold_remarks(parts, names, data.groups)
     _refuse_single_classes(parts, data)
-    outcomes = _run(parts, data, grid, refit, threads, progress)
+    probe = Probe(data, grid, tolerance, refit=refit)
+    outcomes = _run(probe, parts, threads, progress)
     protocol = f"linear{' refit' if refit else ''} {spell_folds(kind, parts)}"
-    known = f"{data.digest} {protocol} {grid} {seed} {__version__} {[fold.name for fold in parts]}"
+    known = f"{data.digest} {protocol} {grid} {tolerance} {seed} {__version__} {[fold.name for fold in parts]}"
     base = {
         "suite": suite, "subset": subset, "system": system, "protocol": protocol, "version": __version__,
         "seconds": time.perf_counter() - started, "inputs": hashlib.sha256(known.encode()).hexdigest(),
     }  # fmt: skip
-    notes = [*data.notes, *filter(None, remarks)]
+    stopped = "" if tolerance is None else f"stopped at a gradient of {tolerance:g}, not at the optimum"
+    notes = [*filter(None, [stopped]), *data.notes, *filter(None, remarks)]
     return (_table_of_labels if data.several else _table_of_classes)(data, parts, outcomes, base, notes, ids)
 
 
@@ -185,132 +183,26 @@ def _refuse_single_classes(folds: Sequence[Fold], data: ProbedRows) -> None:
             )
 
 
-class _Outcome(NamedTuple):
-    choice: Choice
-    answers: NDArray[Any]  # codes of the test rows, or the logit of every label
-    seconds: float
-    unlearnt: int = 0  # labels that all training clips have, or none
-
-
-def _run(
-    folds: Sequence[Fold], data: ProbedRows, strengths: tuple[float, ...], refit: bool, threads: int | None,
-    progress: Progress,
-) -> list[_Outcome]:  # fmt: skip
+def _run(probe: Probe, folds: Sequence[Fold], threads: int | None, progress: Progress) -> list[Outcome]:
     """Every fold, several at a time."""
-    vectors = data.vectors[data.kept].astype(np.float64)
-    work = _several if data.several else _single
-    count = min(thread_count(threads), len(folds))
+    cores = thread_count(threads)
+    count = min(cores, len(folds))
     outcomes = []
-    with progress_bar(progress, len(folds), "linear probe", "fold") as tick:
-        rotation = rotation_of(vectors)
-        with Workers(count, blas=max(1, thread_count(threads) // count)) as workers:
-            for outcome in workers.map(lambda fold: work(fold, vectors, data, rotation, strengths, refit), folds):
-                outcomes.append(outcome)
-                tick()
+    with (
+        progress_bar(progress, len(folds), "linear probe", "fold") as tick,
+        Workers(count, blas=max(1, cores // count)) as workers,
+    ):
+        for outcome in workers.map(probe.test, folds):
+            outcomes.append(outcome)
+            tick()
     return outcomes
-
-
-class _Parts(NamedTuple):
-    """Rows of a fold as the regression sees them: z-scored by the training part and rotated."""
-
-    train: Floats
-    valid: Floats
-    test: Floats
-
-
-def _parts(vectors: Floats, rotation: Floats | None, fold: Fold) -> _Parts:
-    mean, scale = _moments(vectors[fold.train])
-    rows = (vectors[fold.train] - mean) / scale
-    turn = rotate(rows, rotation)
-    return _Parts(turn(rows), *(with_ones(turn((vectors[part] - mean) / scale)) for part in (fold.valid, fold.test)))
-
-
-def _moments(rows: Floats) -> tuple[Floats, Floats]:
-    """Mean and deviation of each column as scikit-learn's StandardScaler has them: a constant one is divided by 1."""
-    mean = rows.mean(axis=0)
-    variance = np.square(rows - mean).mean(axis=0)
-    smallest = len(rows) * np.finfo(np.float64).eps
-    constant = variance <= smallest * variance + np.square(smallest * mean)
-    return mean, np.where(constant, 1.0, np.sqrt(variance))
-
-
-def _single(
-    fold: Fold, vectors: Floats, data: ProbedRows, rotation: Floats | None, strengths: tuple[float, ...], refit: bool
-) -> _Outcome:
-    """A fold of clips with one label each."""
-    started = time.perf_counter()
-    train, valid = fold.train, fold.valid
-    if len(strengths) == 1:
-        train, valid = np.concatenate([train, valid]), valid[:0]
-    choice, learnt = _choose(vectors, data, rotation, strengths, Fold(fold.name, train, valid, fold.test))
-    if refit and len(valid):
-        again = Fold(fold.name, np.concatenate([train, valid]), valid[:0], fold.test)
-        other, learnt = _choose(vectors, data, rotation, (choice.C,), again)
-        choice = other._replace(score=choice.score)
-    return _Outcome(choice, learnt[choice.logits.argmax(axis=1)], time.perf_counter() - started)
-
-
-def _choose(
-    vectors: Floats, data: ProbedRows, rotation: Floats | None, strengths: tuple[float, ...], fold: Fold
-) -> tuple[Choice, Codes]:
-    """The choice of C, and the classes that the columns of its logits stand for."""
-    parts = _parts(vectors, rotation, fold)
-    learnt, codes = np.unique(data.targets[fold.train], return_inverse=True)
-    link: Link = Softmax(codes, len(learnt)) if len(learnt) > 2 else Sigmoids(codes[:, None] == 1)
-    place = np.full(len(data.names), -1)
-    place[learnt] = np.arange(len(learnt))
-    wanted = place[data.targets[fold.valid]]
-    return choose_by_accuracy(Regression(parts.train, link), strengths, parts.valid, wanted, parts.test), learnt
-
-
-def _several(
-    fold: Fold, vectors: Floats, data: ProbedRows, rotation: Floats | None, strengths: tuple[float, ...], refit: bool
-) -> _Outcome:
-    """A fold of clips with several labels each: a regression for every label that some training clips have."""
-    started = time.perf_counter()
-    train, valid = fold.train, fold.valid
-    if len(strengths) == 1:
-        train, valid = np.concatenate([train, valid]), valid[:0]
-    choice = _choose_for_labels(vectors, data, rotation, strengths, Fold(fold.name, train, valid, fold.test))
-    if refit and len(valid):
-        train = np.concatenate([train, valid])
-        again = _choose_for_labels(vectors, data, rotation, (choice.C,), Fold(fold.name, train, valid[:0], fold.test))
-        choice = again._replace(score=choice.score)
-    unlearnt = int((~_learnable(data.targets[train])).sum())
-    return _Outcome(choice, choice.logits, time.perf_counter() - started, unlearnt)
-
-
-def _learnable(present: Bools) -> Bools:
-    return np.asarray(present.any(axis=0) & ~present.all(axis=0))
-
-
-def _choose_for_labels(
-    vectors: Floats, data: ProbedRows, rotation: Floats | None, strengths: tuple[float, ...], fold: Fold
-) -> Choice:
-    parts = _parts(vectors, rotation, fold)
-    learnt = _learnable(data.targets[fold.train])
-    if not learnt.any():
-        raise InputError(f'Fold "{fold.name}": every label is on all of the training clips, or on none; give others.')
-    wanted = data.targets[fold.valid]
-
-    def spread(logits: Floats) -> Floats:
-        """Logits of all labels: one value for every clip where a label could not be learnt."""
-        whole = np.zeros((len(logits), len(learnt)))
-        whole[:, learnt] = logits
-        return whole
-
-    regression = Regression(parts.train, Sigmoids(data.targets[fold.train][:, learnt]))
-    choice = choose_by_score(
-        regression, strengths, parts.valid, lambda logits: mean_average_precision(spread(logits), wanted), parts.test
-    )
-    return choice._replace(logits=spread(choice.logits))
 
 
 # --- what comes out -------------------------------------------------------------------------------------------------
 
 
 def _table_of_classes(
-    data: ProbedRows, folds: Sequence[Fold], outcomes: Sequence[_Outcome], base: dict[str, Any], notes: list[str],
+    data: ProbedRows, folds: Sequence[Fold], outcomes: Sequence[Outcome], base: dict[str, Any], notes: list[str],
     ids: Sequence[str] | None,
 ) -> Study:  # fmt: skip
     right = np.zeros(len(data.kept))
@@ -326,7 +218,7 @@ def _table_of_classes(
 
 
 def _table_of_labels(
-    data: ProbedRows, folds: Sequence[Fold], outcomes: Sequence[_Outcome], base: dict[str, Any], notes: list[str],
+    data: ProbedRows, folds: Sequence[Fold], outcomes: Sequence[Outcome], base: dict[str, Any], notes: list[str],
     ids: Sequence[str] | None,
 ) -> Study:  # fmt: skip
     by_clip = np.full(len(data.kept), np.nan)
@@ -361,7 +253,7 @@ def _precisions_of_clips(logits: Floats, wanted: Bools) -> Floats:
 
 
 def _precision_interval(
-    values: Sequence[float], data: ProbedRows, folds: Sequence[Fold], outcomes: Sequence[_Outcome]
+    values: Sequence[float], data: ProbedRows, folds: Sequence[Fold], outcomes: Sequence[Outcome]
 ) -> Estimate:
     value, tested = float(np.mean(values)), sum(len(fold.test) for fold in folds)
     parts = [(outcome.answers, data.targets[fold.test]) for fold, outcome in zip(folds, outcomes, strict=True)]
@@ -384,7 +276,7 @@ def _precision_interval(
 
 def _study(
     metric: str, found: Estimate, by_clip: Floats, chance: float, answers: list[str | None], data: ProbedRows,
-    folds: Sequence[Fold], outcomes: Sequence[_Outcome], base: dict[str, Any], notes: Sequence[str],
+    folds: Sequence[Fold], outcomes: Sequence[Outcome], base: dict[str, Any], notes: Sequence[str],
     ids: Sequence[str] | None,
 ) -> Study:  # fmt: skip
     choices = tuple(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from earmark.analysis.transfer import Relation
 from earmark.report.figures.style import MUTED, axis_title, class_styles, grid, look, name_of, new_figure, nothing
 from earmark.report.metric_text import heading, interval, number
 from earmark.scores import Row
-from earmark.tables import MISSING, Column, Table
+from earmark.tables import MISSING, Cell, Column, Table
 
 _COLUMNS = 3
 _MOST_PANELS = 9
@@ -17,11 +18,12 @@ _NAMED = 24
 
 
 def probe_table(rows: Iterable[Row]) -> Table:
-    """A line for each subset, system, probe and metric that has a value."""
+    """A line for each subset, system, probe and metric that has a value; what is to be known of them stands below."""
     kept = [row for row in rows if row.status == "ok" and row.value is not None]
     several = len({row.subset for row in kept}) > 1
     columns = [Column(name, "left") for name in ("subset", "system", "distance", "probe", "metric")]
     columns += [Column(name) for name in ("value", "95 % interval", "chance", "n")]
+    notes = {note: number for number, note in enumerate(dict.fromkeys(filter(None, map(note_of, kept))), start=1)}
     lines = [
         [
             row.subset,
@@ -29,7 +31,7 @@ def probe_table(rows: Iterable[Row]) -> Table:
             row.distance,
             row.protocol,
             heading(row.metric),
-            number(row.value or 0.0, row.metric),
+            Cell(number(row.value or 0.0, row.metric), note=notes.get(note_of(row))),
             interval(row) or MISSING,
             MISSING if row.baseline is None else number(row.baseline, row.metric),
             MISSING if row.n is None else str(row.n),
@@ -37,17 +39,24 @@ def probe_table(rows: Iterable[Row]) -> Table:
         for row in kept
     ]
     first = 0 if several else 1
-    return Table(columns[first:], [line[first:] for line in lines], title="Probes")
+    return Table(columns[first:], [line[first:] for line in lines], title="Probes", footnotes=list(notes))
+
+
+def note_of(row: Row) -> str:
+    """What a reader must know of a value: its reason without what varies from fold to fold."""
+    silent = ("sd over folds", "C ", "chosen by fold")
+    return "; ".join(part for part in row.reason.split("; ") if not part.startswith(silent))
 
 
 def relation_table(relations: Sequence[Relation]) -> Table:
-    """A line for each relation: rho with its interval, and how many systems and models it rests on."""
-    columns = [
-        *(Column(name, "left") for name in ("outcome", "predictor", "measured on", "protocol")),
-        *(Column(name) for name in ("systems", "models", "Spearman", "95 % interval", "p", "Kendall")),
-        Column("remark", "left"),
-    ]
-    rows = [
+    """A line for each relation: rho with its interval, and how many systems and models it rests on.
+
+    Columns that are the same in every line are left out.
+    """
+    names = ["outcome", "predictor", "measured on", "protocol", "systems", "models", "Spearman", "95 % interval", "p"]
+    names += ["Kendall"]
+    notes = {note: number for number, note in enumerate(dict.fromkeys(filter(None, map(_remark, relations))), start=1)}
+    rows: list[list[Any]] = [
         [
             item.target,
             item.title,
@@ -55,15 +64,28 @@ def relation_table(relations: Sequence[Relation]) -> Table:
             item.protocol,
             str(len(item.witnesses)),
             str(item.units),
-            _signed(item.rho),
+            Cell(_signed(item.rho), note=notes.get(_remark(item))),
             MISSING if item.low is None else f"[{_signed(item.low)}, {_signed(item.high)}]",
             MISSING if item.p_value is None else "<.001" if item.p_value < 0.001 else f"{item.p_value:.3f}",
             _signed(item.tau),
-            item.reason,
         ]
         for item in relations
     ]
-    return Table(columns, rows)
+    plain = {names.index(name) for name in ("outcome", "measured on", "protocol", "95 % interval", "p")}
+    shown = [at for at in range(len(names)) if at not in plain or len({row[at] for row in rows}) > 1]
+    title = "; ".join(
+        f"{names[at]}: {rows[0][at]}" for at in range(4) if rows and at not in shown and rows[0][at] not in ("", "all")
+    )
+    columns = [Column(names[at], "left") if at < 4 else Column(names[at]) for at in shown]
+    return Table(columns, [[row[at] for at in shown] for row in rows], title=title, footnotes=list(notes))
+
+
+def _remark(item: Relation) -> str:
+    """The reason, and how many systems share a value: ranks of ties rest on the few others."""
+    values = Counter(point.predictor for point in item.witnesses)
+    most = max(values.values(), default=0)
+    tied = f"{most} of {len(item.witnesses)} systems have the same {item.predictor}" if most > 2 else ""
+    return "; ".join(filter(None, [item.reason, tied]))
 
 
 def _signed(value: float | None) -> str:
@@ -102,8 +124,10 @@ def _draw(axes: Any, item: Relation, styles: dict[str, tuple[str, str]]) -> None
     base = item.predictor.removesuffix(" lift")
     for axis, metric in ((axes.xaxis, base), (axes.yaxis, item.outcome)):
         axis.set_major_formatter(lambda value, _, metric=metric: number(value, metric).removesuffix(".0"))
-    axes.set_xlabel(f"{item.title}, {item.over}")
-    axes.set_ylabel(f"{axis_title(item.outcome)}\n{name_of(item.subset, 30)}")
+    protocol = "" if item.protocol == "all" else f", {item.protocol.replace('_', ' ')}"
+    axes.set_xlabel(f"{item.title}{protocol}\n{item.over}")
+    task = "" if item.task == "all" else f", {item.task}"
+    axes.set_ylabel(f"{axis_title(item.outcome)}\n{name_of(f'{item.subset}{task}', 34)}")
     interval = "" if item.low is None else f" [{_signed(item.low)}, {_signed(item.high)}]"
     axes.set_title(f"ρ = {_signed(item.rho)}{interval}", loc="left", color=MUTED, fontsize=8)
     axes.margins(0.1)

@@ -37,8 +37,9 @@ PROBE = Stage(
         *(
             f"probes/{name}.py"
             for name in (
-                "_accuracy", "_agreement", "_answers", "_choice_statistics", "_classifiers", "_items", "_judgements",
-                "_logistic", "_precision", "_sounds", "_strengths", "classify", "folds", "linear", "perception",
+                "_accuracy", "_agreement", "_answers", "_choice_statistics", "_classifiers", "_fold_probe", "_items",
+                "_judgements", "_logistic", "_precision", "_probed_rows", "_sounds", "_strengths", "classify", "folds",
+                "linear", "perception",
             )
         ),
     ),

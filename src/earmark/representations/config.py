@@ -167,7 +167,7 @@ class ProbeEntry(Section):
 
 
 PROBE_OPTIONS = {
-    "linear": ("folds", "kind", "strengths", "refit", "allow_leaks"),
+    "linear": ("folds", "kind", "strengths", "tolerance", "refit", "allow_leaks"),
     "classify": ("classifiers", "preset", "folds", "kind", "select", "allow_leaks", "min_class_size"),
     "perception": ("columns", "where", "min_agreement", "min_repeats", "majority", "unit", "ceiling"),
 }

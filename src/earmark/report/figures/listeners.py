@@ -25,7 +25,7 @@ def agreement(scores: Scores, ceilings: Sequence[float] = ()) -> Any:
     lines = list(dict.fromkeys((row.system, row.distance) for row in rows))
     distances = list(dict.fromkeys(distance for _, distance in lines))
     with style.look():
-        figure = style.new_figure(2.2 + 2.9 * len(protocols), 1.1 + 0.26 * len(lines))
+        figure = style.new_figure(2.2 + 2.9 * len(protocols), 1.3 + 0.26 * len(lines))
         panels = figure.subplots(1, len(protocols), sharex=True, sharey=True, squeeze=False)[0]
         for axes, protocol in zip(panels, protocols, strict=True):
             levels = list(ceilings) or [
@@ -40,9 +40,10 @@ def agreement(scores: Scores, ceilings: Sequence[float] = ()) -> Any:
                 if row.protocol == protocol:
                     _draw(axes, lines.index((row.system, row.distance)), row, distances.index(row.distance))
             axes.set_title(style.name_of(protocol, 40), loc="left")
-            axes.set_xlabel("agreement (%)")
+            grey = ["dashed: chance", *([] if not levels else ["grey: listeners' ceiling" + "s" * (len(levels) > 1)])]
+            axes.set_xlabel(f"agreement (%)\n{', '.join(grey)}")
             style.grid(axes, "x")
-        names = [f"{system} · {distance}" if len(distances) > 1 else system for system, distance in lines]
+        names = [f"{system} · {distance}" if distance else system for system, distance in lines]
         style.name_lines(panels[0], [style.name_of(name, 36) for name in names])
     return figure
 

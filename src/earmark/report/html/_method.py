@@ -125,7 +125,8 @@ def how(data: ReportData) -> Html:
         "method",
         "How it was measured",
         paragraph(
-            "Vectors come from frozen models; nothing was trained on the labels. Every clip is a query once, and its"
+            "Vectors come from frozen models; the scores trained nothing on the labels, and only probes, which have a"
+            " section of their own, learn from them. Every clip is a query once, and its"
             " neighbours are all other clips of its subset (across groups: of other groups). Means over subsets count"
             " each subset once."
         ),

@@ -18,6 +18,7 @@ from earmark.tables.html import Child, Html, drawing, folded, join, paragraph, s
 from earmark.wording import counted
 
 _OPEN_COLUMNS = 5
+CEILINGS = ("agreement_between", "agreement_within", "agreement_repeats", "attainable_accuracy")
 
 
 def validation(data: ReportData) -> Html | None:
@@ -51,7 +52,8 @@ def _probe_of(row: Row) -> _Probe:
 
 
 def _tables(index: ScoreIndex, place: Subset) -> list[Child]:
-    rows = [row for row in index.probes if subset(row) == place]
+    every = [row for row in index.probes if subset(row) == place]
+    rows = [row for row in every if row.metric not in CEILINGS]
     measured = [row for row in rows if row.status == "ok" and row.value is not None]
     columns = list(dict.fromkeys(map(_probe_of, measured)))
     parts: list[Child] = []
@@ -71,7 +73,8 @@ def _tables(index: ScoreIndex, place: Subset) -> list[Child]:
 
 def _table(rows: list[Row], columns: list[_Probe], caption: str) -> Html:
     cells = {(row.system, _probe_of(row)): row for row in rows}
-    best = {probe: max(goodness(row) for row in rows if _probe_of(row) == probe) for probe in columns}
+    honest = [row for row in rows if "leaks:" not in row.reason]
+    best = {probe: max((goodness(row) for row in honest if _probe_of(row) == probe), default=None) for probe in columns}
     body = []
     for system in dict.fromkeys(row.system for row in rows):
         found = [cells.get((system, probe)) for probe in columns]
