@@ -163,9 +163,11 @@ def _pair_columns(heading: Sequence[str], opening: Sequence[CsvLine], source: Pa
         likenesses.append(useful[-1])
     if likenesses and not offered and (twins or len(useful) == 3):
         name = heading[likenesses[0]]
+        pair = twins[0] if twins else [place for place in useful if place not in likenesses][:2]
+        columns = ",".join([*(heading[place] for place in pair), name])
         raise InputError(
             f'{source} has the column "{name}" and none of distances; {SIMILARITIES}, or, if they are distances, name '
-            f'the columns with --pair-columns "a,b,{name}".'
+            f'the columns with --pair-columns "{columns}".'
         )
     if len(useful) == 3 and len(heading) <= 4:
         last = useful[-1]
