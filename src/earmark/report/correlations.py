@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.analysis.similarities import rank_correlations
 from earmark.errors import InputError
 from earmark.report.metric_text import facts
 from earmark.report.score_index import Representation, ScoreIndex, as_index, mean_over_subsets
@@ -80,7 +81,9 @@ def metric_correlations(scores: Scores | ScoreIndex, protocol: str = "all") -> C
     if varies.sum() < 2:
         raise InputError("Fewer than two metrics differ between configurations: there is nothing to correlate.")
     kept = tuple(name for name, good in zip(metrics, varies, strict=True) if good)
-    return Correlations(kept, _spearman(table[:, varies]), tuple(lines))
+    matrix = rank_correlations(table[:, varies], table[:, varies])
+    np.fill_diagonal(matrix, 1.0)
+    return Correlations(kept, matrix, tuple(lines))
 
 
 def _whole(
@@ -98,14 +101,3 @@ def _whole(
 
     best = max(dict.fromkeys(owned.values()), key=size, default=frozenset())
     return [name for name in means if name in best], having(best) if best else []
-
-
-def _spearman(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    from scipy.stats import rankdata
-
-    ranks = rankdata(table, axis=0)
-    centred = ranks - ranks.mean(axis=0)
-    scaled = centred / np.sqrt((centred**2).sum(axis=0))
-    found: NDArray[np.float64] = np.clip(scaled.T @ scaled, -1.0, 1.0)
-    np.fill_diagonal(found, 1.0)
-    return found

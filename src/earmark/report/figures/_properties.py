@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from earmark.analysis.similarities import rank_correlations
 from earmark.report.content import SubsetFacts
 from earmark.report.figures.style import COLOURS, INK, MUTED, axis_title, grid, look, name_of, new_figure, nothing
 from earmark.report.metric_text import number
@@ -102,12 +103,10 @@ def _name_points(axes: Any, at: list[float], values: list[float], places: list[s
 
 
 def _rank_correlation(one: Sequence[float], other: Sequence[float]) -> str:
-    from scipy.stats import rankdata
-
-    ranks = rankdata(one), rankdata(other)
-    if min(np.ptp(ranks[0]), np.ptp(ranks[1])) == 0:
+    if min(np.ptp(one), np.ptp(other)) == 0:
         return MISSING
-    return f"{np.corrcoef(*ranks)[0, 1]:+.2f}".replace("-", MINUS)
+    rho = rank_correlations(np.array(one)[:, None], np.array(other)[:, None])[0, 0]
+    return f"{rho:+.2f}".replace("-", MINUS)
 
 
 def _draw_domains(
