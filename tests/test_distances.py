@@ -240,6 +240,50 @@ def test_the_diagonal() -> None:
         given_distances(np.corrcoef(POINTS))
 
 
+def test_similarities_with_copies() -> None:
+    points = np.vstack([POINTS, POINTS])  # every item has an exact copy
+    likeness = np.exp(-np.abs(points[:, None] - points[None]).sum(axis=2))
+    with pytest.raises(InputError, match=r"14 of 14 items have their largest value with themselves.*give 1 - similar"):
+        given_distances(likeness)
+    given_distances(1 - likeness)
+    given_distances(np.zeros((3, 3)))  # copies alone
+
+
+def test_what_the_third_column_says(tmp_path: Path) -> None:
+    lines = pair_lines(D)
+    for name in ("score", "cosine similarity", "trial", "count", "Match"):
+        path = text(tmp_path / "p.csv", [f"a,b,{name}", *lines])
+        with pytest.raises(InputError, match=f'the column "{name}" and none of distances.*--pair-columns "a,b,{name}"'):
+            read_distances(path)
+        same(read_distances(path, columns=["a", "b", name]), names=NAMES)
+    beside = [f"{first},{second},7,{value}" for first, second, value in (line.split(",") for line in lines)]
+    assert read_distances(text(tmp_path / "s.csv", ["a,b,score,distance", *beside])).notes == ()
+    found = read_distances(text(tmp_path / "v.csv", ["a,b,value", *lines]))
+    assert found.notes == (f'{tmp_path / "v.csv"}: the column "value" is taken as the distance',)
+    assert read_distances(text(tmp_path / "d.csv", ["a,b,Dissimilarity", *lines])).notes == ()
+
+
+def test_distances_are_made_even_anew_or_refused(tmp_path: Path) -> None:
+    uneven = changed((1, 3), value=9.0, mirrored=False)
+    first = given_distances(uneven, symmetrise="mean", ids=NAMES)
+    same(given_distances(first, symmetrise="max"), changed((1, 3), value=9.0), NAMES)
+    assert given_distances(first, symmetrise="mean") is first
+    assert given_distances(first) is first
+    pairs = read_distances(
+        text(tmp_path / "p.csv", ["a,b,distance", *pair_lines(uneven, both=True)]), symmetrise="mean"
+    )
+    with pytest.raises(UsageError, match=r"one already, by their mean; read the file with symmetrise='max'"):
+        given_distances(pairs, symmetrise="max")
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+def test_distances_out_of_range_are_refused(factor: float) -> None:
+    with pytest.raises(InputError, match=r"too (small|large) to compute with"):
+        given_distances(D * factor)
+    with pytest.raises(InputError, match=r"too (small|large) to compute with"):
+        given_distances(CONDENSED * factor)
+
+
 def test_pairs_that_contradict_each_other_or_are_missing(tmp_path: Path) -> None:
     lines = pair_lines(D)
     again = text(tmp_path / "a.csv", ["a,b,distance", *lines, "clip 1,clip 3,9"])

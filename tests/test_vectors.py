@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from earmark.errors import InputError, MissingExtra, UsageError
-from earmark.vectors import Labels, Vectors, join, read_labels, read_vectors
+from earmark.vectors import Labels, Vectors, join, read_labelled, read_labels, read_vectors
 
 X = np.array([[1.5, -2.0, 3.25], [0.1, 1e-300, 1e300]])
 
@@ -601,6 +601,84 @@ def test_join_by_position() -> None:
     other_side = join(Vectors(None, X, source="x.npy"), Labels(["dog", "cat"], ("a", "b")))
     assert other_side.ids == ("a", "b")
     assert other_side.notes == ("x.npy has no ids; vectors and labels were joined by position.",)
+
+
+PATHS = ("wav/a.wav", "wav/b.wav")
+
+
+@pytest.mark.parametrize(
+    ("names", "exactly"),
+    [
+        (["wav/b.wav", "wav/a.wav"], True),
+        (["/data/wav/b.wav", "/data/wav/a.wav"], False),
+        (["C:\\data\\b.wav", "C:\\data\\a.wav"], False),
+        (["b", "a"], False),
+        (["mp3/b.mp3", "mp3/a.mp3"], False),
+    ],
+)
+@pytest.mark.parametrize("heading", ["path", "File Name", "clipId", "remark"])
+def test_join_by_a_column_that_holds_the_ids(tmp_path: Path, names: list[str], exactly: bool, heading: str) -> None:
+    np.savez(tmp_path / "x.npz", vectors=X, ids=PATHS)
+    table = tmp_path / "y.csv"
+    lines = [f"{heading},species,bird,part", f"{names[0]},cat,g2,p2", f"{names[1]},dog,g1,p1"]
+    table.write_text("\n".join(lines))
+    joined = read_labelled(tmp_path / "x.npz", table, label_column="species", groups="bird")
+    assert (joined.labels, joined.groups, joined.ids, joined.doubts) == (["dog", "cat"], ["g1", "g2"], PATHS, ())
+    assert f'by the column "{heading}"' in joined.notes[0]
+    assert joined.notes[0].endswith("file name.") is not exactly
+    assert f"id: {heading} of" in joined.summary
+    folds = read_labelled(tmp_path / "x.npz", table, label_column="species", groups="part")
+    assert folds.groups == ["p1", "p2"]
+
+
+def test_two_tables_are_joined_by_their_file_names(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("filename,f0,f1\na.wav,0.5,1.5\nb.wav,2.5,3.5\n")
+    (tmp_path / "y.csv").write_text("path,label\nb.wav,cat\na.wav,dog\nc.wav,cow\n")
+    joined = read_labelled(tmp_path / "x.csv", tmp_path / "y.csv")
+    assert (joined.labels, joined.ids) == (["dog", "cat"], ("a.wav", "b.wav"))
+    assert "1 row has no vector" in joined.notes[-1]
+    (tmp_path / "z.csv").write_text("id,label\nb,cat\na,dog\n")
+    assert read_labelled(tmp_path / "x.csv", tmp_path / "z.csv").labels == ["dog", "cat"]
+
+
+def test_numbers_and_names_of_two_files_are_no_ids() -> None:
+    """A permutation in a column of numbers is no name, and `a.wav` in two folders is two clips."""
+    numbers = Labels(["dog", "cat"], beside={"rank": ["1", "0"]}, source="y.csv")
+    assert join(Vectors(("0", "1"), X), numbers).labels == ["dog", "cat"]
+    named = Labels(["dog", "cat"], beside={"clip": ["1", "0"]}, source="y.csv")
+    assert join(Vectors(("0", "1"), X), named).labels == ["cat", "dog"]
+    folders = Labels(["dog", "cat"], beside={"path": ["d/2/a.wav", "d/1/a.wav"]}, source="y.csv")
+    assert join(Vectors(("1/a.wav", "2/a.wav"), X), folders).labels == ["cat", "dog"]
+    twice = Labels(["dog", "cat", "cow"], beside={"path": ["e/a.wav", "f/a.wav", "b.wav"]}, source="y.csv")
+    with pytest.raises(InputError, match=r"lacks|has 2 rows"):
+        join(Vectors(("a", "b"), X), twice)
+
+
+def test_names_that_contradict_the_order_are_refused_and_others_remarked() -> None:
+    vectors = Vectors(("a.wav", "b.wav", "c.wav"), np.zeros((3, 2)), source="x.npz")
+    moved = Labels(["1", "2", "3"], beside={"path": ["b.wav", "a.wav", "d.wav"]}, source="y.csv")
+    with pytest.raises(InputError, match=r'y\.csv: the column "path" names 2 of the 3 vectors .* lacks name "c\.wav"'):
+        join(vectors, moved)
+    strange = Labels(["1", "2", "3"], beside={"path": ["p", "q", "r"]}, source="y.csv")
+    joined = join(vectors, strange)
+    assert joined.labels == ["1", "2", "3"]
+    assert joined.doubts == joined.notes
+    assert "none of them in path; vectors and labels were joined by position" in joined.doubts[0]
+
+
+def test_groups_none_leaves_out_what_the_files_hold(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", vectors=X, ids=("a", "b"), labels=("p", "q"), groups=("g", "h"))
+    inside = read_labelled(tmp_path / "x.npz", groups="none")
+    assert (inside.groups, "; group:" in inside.summary) == (None, False)
+    (tmp_path / "y.csv").write_text("id,label,group\nb,cat,s\na,dog,t\n")
+    both = read_labelled(tmp_path / "x.npz", tmp_path / "y.csv", groups="none")
+    assert (both.labels, both.groups) == (["dog", "cat"], None)
+    (tmp_path / "z.csv").write_text("id,label,none\nb,cat,s\na,dog,t\n")
+    assert read_labelled(tmp_path / "x.npz", tmp_path / "z.csv", groups="none").groups == ["t", "s"]
+    (tmp_path / "y.txt").write_text("cat\ndog\n")
+    assert read_labelled(tmp_path / "x.npz", tmp_path / "y.txt", groups="none").groups is None
+    with pytest.raises(InputError, match='no column "species"'):
+        read_labelled(tmp_path / "x.npz", tmp_path / "y.csv", groups="none", label_column="species")
 
 
 def test_join_with_labels_inside_the_vectors() -> None:

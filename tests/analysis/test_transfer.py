@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -109,6 +111,17 @@ def test_two_systems_of_hear_say_nothing() -> None:
 
 def test_spellings_of_one_configuration() -> None:
     assert (spelled("EF (D=100)"), spelled("CLAP"), spelled("EWTF D30")) == ("EF D100", "CLP", "EWTF D30")
+    files = [spelled(name) for name in ("mfcc.npz", "out/mfcc.npy", "C:\\out\\mfcc.CSV", "mfcc.parquet", "mfcc")]
+    assert set(files) == {"mfcc"}
+    assert spelled("facebook/wavlm") == "facebook/wavlm"
+    assert [spelled(f"{name}/vectors.npz") for name in "ab"] == ["a/vectors", "b/vectors"]
+
+
+def test_files_and_names_of_systems_meet() -> None:
+    both = table(8)
+    probes = [replace(row, system=f"out/{row.system}.npz") for row in both if row.metric == "accuracy"]
+    found = transfer(Scores(tuple(row for row in both if row.metric != "accuracy")), Scores(tuple(probes)))
+    assert {len(item.witnesses) for item in found} == {8}
 
 
 def test_relations_are_rows_of_a_score_table() -> None:
@@ -124,7 +137,8 @@ def test_nothing_to_predict_or_to_predict_by_is_said() -> None:
     with pytest.raises(InputError, match="nothing to predict by"):
         transfer(Scores(tuple(row for row in both if row.metric == "accuracy")))
     strangers = Scores((Row(system="nobody", metric="accuracy", protocol="linear given:5", value=0.5),))
-    with pytest.raises(InputError, match="named alike"):
+    wanted = r"predictors are of model0 mean_time, .* and 3 more, outcomes of nobody; name systems alike with --system"
+    with pytest.raises(InputError, match=wanted):
         transfer(both, strangers)
 
 

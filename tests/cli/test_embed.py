@@ -64,6 +64,28 @@ def test_several_poolings_pca_and_json(folder: Path, tmp_path: Path, run: Run) -
     assert vectors.read_vectors(out, key="max_time").values.shape == (12, 5)
 
 
+def test_a_manifest_needs_no_labels_and_names_its_columns(folder: Path, tmp_path: Path, run: Run) -> None:
+    lines = [f"in/{name}/{k}.wav,{name},bird{k}" for name in ("dove", "gull") for k in range(4)]
+    (tmp_path / "clips.csv").write_text("\n".join(["path,species,bird", *lines]) + "\n")
+    bare, full = tmp_path / "bare.npz", tmp_path / "full.npz"
+    code, _, said = run(tmp_path / "clips.csv", "--extractor", "mfcc", "--out", bare)
+    assert code == 0
+    assert "gives no labels" in said
+    found = vectors.read_vectors(bare)
+    assert (found.labels, found.groups) == (None, None)
+    assert found.ids is not None
+    words = ["--label-column", "species", "--groups", "bird"]
+    assert run(tmp_path / "clips.csv", "--extractor", "mfcc", *words, "--out", full, "--quiet")[0] == 0
+    named = vectors.read_vectors(full)
+    assert named.labels == ("dove",) * 4 + ("gull",) * 4
+    assert named.groups == tuple(f"bird{k}" for k in range(4)) * 2
+    joined = vectors.read_labelled(bare, tmp_path / "clips.csv", label_column="species")
+    assert joined.labels == list(named.labels)
+    code, _, said = run(tmp_path / "clips.csv", "--label-column", "spices", "--out", tmp_path / "no.npz", "--quiet")
+    assert code == 1
+    assert 'Did you mean "species"' in said
+
+
 def test_a_single_file(folder: Path, tmp_path: Path, run: Run) -> None:
     out = tmp_path / "one.npz"
     code, _, _ = run(folder / "gull" / "0.wav", "--pool", "mean_time", "--out", out, "--quiet")

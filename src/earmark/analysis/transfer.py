@@ -33,7 +33,7 @@ from earmark.calibrate.jackknife import standard_error
 from earmark.errors import InputError
 from earmark.published.families import Level
 from earmark.scores import Row, Scores, aggregate, metric_facts
-from earmark.wording import counted
+from earmark.wording import counted, first_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -48,6 +48,8 @@ FEWEST_UNITS = 6
 """Units of several systems that the jackknife needs."""
 SAME = "same clips"
 _PRINTED_SIZE = re.compile(r"\s*\(D=(\d+)\)\Z")
+_FILE = re.compile(r"(?P<folder>(?:.*[/\\])?)(?P<stem>[^/\\]+)\.(npz|npy|csv|parquet)", re.IGNORECASE)
+_COMMON_FILES = frozenset("vectors vector embeddings embedding features distances data out output".split())
 _PRINTED_CODES = {"CLAP": "CLP"}
 _QUANTILE = 1.959963984540054
 _DIGITS = 12  # values that differ by rounding alone are equal
@@ -142,7 +144,13 @@ def transfer(
         for witnesses in _witnesses(column, rows, units)
     ]
     if not relations:
-        raise InputError("No system has both a predictor and an outcome: check that systems are named alike.")
+        sides = [column.rows for column in columns], list(observed.values())
+        systems = (list(dict.fromkeys(spelled(row.system) for rows in side for row in rows)) for side in sides)
+        known, asked = (first_of(names, 3) for names in systems)
+        raise InputError(
+            f"No system has both a predictor and an outcome: predictors are of {known}, outcomes of {asked}; name "
+            "systems alike with --system NAME where they are measured."
+        )
     return tuple(relations)
 
 
@@ -285,8 +293,12 @@ def _on_all_subsets(rows: Sequence[Row]) -> tuple[list[Row], str]:
 
 
 def spelled(system: str) -> str:
-    """One spelling of a configuration that tables of a paper print in several: `EF (D=100)` is `EF D100`."""
+    """One spelling of a configuration that tables print in several: `EF (D=100)` is `EF D100`, and the file
+    `out/mfcc.npz` is `mfcc`. A folder stays before a name that every system's file may have (`mfcc/vectors.npz`)."""
     name = _PRINTED_SIZE.sub(r" D\1", system.strip())
+    file = _FILE.fullmatch(name)
+    if file:
+        name = file["stem"] if file["stem"].lower() not in _COMMON_FILES else f"{file['folder']}{file['stem']}"
     return _PRINTED_CODES.get(name, name)
 
 

@@ -117,7 +117,8 @@ def _compare_files(args: argparse.Namespace, given: list[str]) -> Scores:
     )  # fmt: skip
     options.tell_columns(args, *joined.values())
     told = {note for of in joined.values() for note in of.notes}
-    return replace(scores, notes=tuple(note for note in scores.notes if note not in told))
+    scores = replace(scores, notes=tuple(note for note in scores.notes if note not in told))
+    return options.with_doubts(scores, *joined.values())
 
 
 def _split(args: argparse.Namespace, given: list[str]) -> tuple[list[str], str | None]:

@@ -1,7 +1,7 @@
 """Turn audio into vectors: every clip through a frozen model, pooled, with PCA if asked.
 
 AUDIO: a file, a folder of folders (folder name = label), a manifest (.csv, .parquet) or a corpus by name. The result
-is an .npz file with `vectors`, `ids`, `labels` and, where known, `groups`, ready for `earmark evaluate`. Of several
+is an .npz file with `vectors`, `ids` and, where known, `labels` and `groups`, ready for `earmark evaluate`. Of several
 poolings each matrix has its pooling's name. Clips that cannot be read are left out and named; the rest goes on.
 """
 
@@ -27,6 +27,7 @@ from earmark.wording import counted
 EXAMPLES = """examples:
   earmark embed recordings/ --out vectors.npz
   earmark embed clips.csv --extractor mfcc --out vectors.npz && earmark evaluate vectors.npz
+  earmark embed clips.csv --label-column species --groups bird --out vectors.npz
   earmark embed clips.csv --extractor mypackage.mymodule:MyModel --pool MTF --pca 100 --out vectors.npz
   earmark embed mice/ --extractor whisper --speed 0.1 --out vectors.npz
   earmark embed mice/ --extractor "logmel?rate=native&fmin=30000" --out vectors.npz
@@ -44,6 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--pool", type=options.names, metavar="LIST",
         help=f"{', '.join(pooling.POOLINGS)}; a+b concatenates (default: the extractor's own)",
     )  # fmt: skip
+    options.add(
+        parser,
+        ("--label-column", "NAME", "column of a manifest that holds the label (default: label; none is needed)"),
+        ("--groups", "COLUMN", "column of a manifest that holds the speaker, bird or recording (default: group)"),
+    )
     parser.add_argument("--pca", type=int, metavar="N", help="keep N principal components, fitted on these clips")
     parser.add_argument("--whiten", action="store_true", help="scale each component to variance 1")
     parser.add_argument(
@@ -68,7 +74,8 @@ def run(args: argparse.Namespace) -> int:
 
     extractor = open_extractor(args.extractor)
     variants = [pooling.parse(text) for text in args.pool or [extractor.card.pooling]]
-    clips = open_corpus(args.audio).at_speed(args.speed).clips
+    corpus = open_corpus(args.audio, label_column=args.label_column, groups=args.groups, needs_labels=False)
+    clips = corpus.at_speed(args.speed).clips
     found = embed(
         clips,
         extractor,
@@ -79,6 +86,8 @@ def run(args: argparse.Namespace) -> int:
         checkpoint=args.checkpoint,
     )
     notes = list(found.notes())
+    if not any(found.labels):
+        notes.append(f"{args.audio} gives no labels: {args.out} has none (a column of them: --label-column NAME)")
     matrices: dict[str, Any] = {}
     for variant in variants:
         components = args.pca if args.pca is not None else variant.pca
@@ -94,7 +103,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _write(target: Path, matrices: dict[str, Any], found: Embedded) -> None:
     """The file appears whole or not at all, and is written without a second copy in memory."""
-    arrays: dict[str, Any] = {"ids": np.array(found.ids), "labels": np.array([label or "" for label in found.labels])}
+    arrays: dict[str, Any] = {"ids": np.array(found.ids)}
+    if any(found.labels):
+        arrays["labels"] = np.array([label or "" for label in found.labels])
     if found.groups is not None:
         arrays["groups"] = np.array([group or "" for group in found.groups])
     arrays |= {"vectors": next(iter(matrices.values()))} if len(matrices) == 1 else matrices

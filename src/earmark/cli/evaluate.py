@@ -1,8 +1,9 @@
 """Measure how well vectors keep clips of one label together.
 
 VECTORS: .npy, .npz, .parquet, .csv or .pt, one row per clip. LABELS: .csv, .txt, .npy, .npz or .parquet, one per
-clip; joined by id when both files have an id column. Without LABELS, labels inside VECTORS are used. Labels, groups,
-ids and an index are never dimensions of the vectors, in whichever file they lie; stderr says what was used as what.
+clip; joined by id when both files have an id column, or by a column (path, file, …) that holds the ids of the other
+file. Without LABELS, labels inside VECTORS are used. Labels, groups, ids and an index are never dimensions of the
+vectors, in whichever file they lie; stderr says what was used as what.
 
 With --distances FILE there are no VECTORS: the distances were computed elsewhere (DTW, listeners, another tool), and
 LABELS stands alone.
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     if args.per_point:
         write_points(scores, joined.labels, joined.groups, args.per_point)
     options.tell_columns(args, joined)
-    options.deliver(args, scores, long_text)
+    options.deliver(args, options.with_doubts(scores, joined), long_text)
     return 0 if any(row.status == "ok" for row in scores) else 1
 
 

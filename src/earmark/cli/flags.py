@@ -38,7 +38,8 @@ class VectorFiles(BaseModel):
     label_column: str | None = Field(default=None, description="column that holds the label (default: label)")
     groups: str | None = Field(
         default=None,
-        description="column that holds the speaker, bird or recording: the unit of intervals and tests",
+        description="column that holds the speaker, bird or recording: the unit of intervals and tests; none leaves "
+        "out those that the files hold",
         json_schema_extra={"metavar": "COLUMN"},
     )
     system: str = Field(default="", description="name of the model, for the system column")
@@ -57,7 +58,8 @@ class DistanceFiles(BaseModel):
     )
     ids: str | None = Field(
         default=None,
-        description="file of the names of the items in the order of the matrix: .txt, or a table with a column id",
+        description="file of the names of the items in the order of the matrix: .txt, or a table with a column id, "
+        "path or the like",
         json_schema_extra={"metavar": "FILE"},
     )
     pair_columns: list[str] = Field(

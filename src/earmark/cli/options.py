@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,15 @@ def tell_columns(args: argparse.Namespace, *files: Joined | Vectors | LabelledDi
             print(file.summary, file=sys.stderr)
         for note in file.notes:
             print(f"note: {note}", file=sys.stderr)
+
+
+def with_doubts(scores: Scores, *files: Joined | LabelledDistances) -> Scores:
+    """The scores, with what is doubtful about the join of labels in the reason of each row, where no flag hides it."""
+    doubts = list(dict.fromkeys(doubt.removesuffix(".") for file in files for doubt in file.doubts))
+    if not doubts:
+        return scores
+    rows = tuple(replace(row, reason="; ".join([*filter(None, [row.reason]), *doubts])) for row in scores)
+    return replace(scores, rows=rows)
 
 
 def deliver(args: argparse.Namespace, scores: Scores, render: Callable[[Scores], str]) -> None:

@@ -63,7 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--allow-leaks", True, "measure although groups are trained on and tested on; the rows say so"),
     )
     texts = {
-        "groups": "column that holds the mouse, speaker or recording: kept whole, and the unit of intervals",
+        "groups": "column that holds the mouse, speaker or recording: kept whole, and the unit of intervals; none "
+        "leaves out those that the files hold",
         "min_class_size": "drop classes with fewer clips, or groups where these are kept whole (default: 2)",
         "seed": "seed of folds and classifiers (default: 0)",
     }
@@ -105,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
         cells: Sequence[Any] = list(zip(*study.confusions(joined.labels), strict=True)) or [()] * 4
         write_columns(Path(args.confusion), dict(zip(names, map(list, cells), strict=True)), "confusions")
     options.tell_columns(args, joined)
-    options.deliver(args, study.scores, to_text)
+    options.deliver(args, options.with_doubts(study.scores, joined), to_text)
     return 0 if any(row.status == "ok" for row in study.scores) else 1
 
 

@@ -54,6 +54,7 @@ class _Clips(NamedTuple):
     ids: tuple[str, ...] | None
     notes: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    joined: vectors.Joined | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +87,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add(group, ("--allow-leaks", True, "measure although groups are trained on and tested on; the rows say so"))
     texts = {
         "label_column": 'column that holds the label, or several separated by ";" (default: label)',
-        "groups": "column that holds the speaker or recording: kept whole in folds, and the unit of intervals",
+        "groups": "column that holds the speaker or recording: kept whole in folds, and the unit of intervals; none "
+        "leaves out those that the files hold",
         "seed": "seed of folds that are made (default: 0)",
         "threads": "folds at work at a time (default: one for each core)",
     }
@@ -123,6 +125,8 @@ def run(args: argparse.Namespace) -> int:
     )  # fmt: skip
     if clips.missing:
         study = study._replace(scores=_incomplete(study.scores, clips))
+    if clips.joined is not None:
+        study = study._replace(scores=options.with_doubts(study.scores, clips.joined))
     if args.per_point:
         write_columns(Path(args.per_point), _answers(study, clips), "answers")
     if not args.quiet:
@@ -166,7 +170,7 @@ def _file_clips(args: argparse.Namespace) -> _Clips:
             None if label is None else [text for text in label.split(SEVERAL) if text.strip()] for label in labels
         ]
         notes = (f'some cells hold several labels, separated by "{SEVERAL}": each label has a regression of its own',)
-    return _Clips(joined.values, labels, joined.groups, given, joined.ids, notes)
+    return _Clips(joined.values, labels, joined.groups, given, joined.ids, notes, joined=joined)
 
 
 def _task_clips(args: argparse.Namespace) -> _Clips:

@@ -38,7 +38,9 @@ class TextRow(NamedTuple):
 # --- reading ------------------------------------------------------------------------------------------------
 
 
-def read_manifest(path: str | os.PathLike[str], columns: Mapping[str, str] | None = None) -> Corpus:
+def read_manifest(
+    path: str | os.PathLike[str], columns: Mapping[str, str] | None = None, *, needs_labels: bool = True
+) -> Corpus:
     """Read a manifest, checking every row; no audio is opened. `columns` are other names: {"label": "species"}.
 
     Raises InputError, with the line, for a missing column or cell, a span that is none, or an id used twice. A few
@@ -46,7 +48,7 @@ def read_manifest(path: str | os.PathLike[str], columns: Mapping[str, str] | Non
     """
     source = Path(path)
     rows, header = _renamed(*read_rows(source), columns or {}, source)
-    ignored = _check_header(header, source)
+    ignored = _check_header(header, source, ("path", "label") if needs_labels else ("path",))
     remedy = "give each clip its own" if "id" in header else "remove one, or add an id column"
     clips = listed_clips(rows, source.parent, remedy, has_ids="id" in header)
     if not clips:
@@ -136,9 +138,9 @@ def _rows_of_objects(text: str, source: Path) -> tuple[Iterator[TextRow], list[s
     return iter(rows), list(dict.fromkeys(name for row in rows for name in row.cells))
 
 
-def _check_header(header: Sequence[str], source: Path) -> list[str]:
+def _check_header(header: Sequence[str], source: Path, needed: Sequence[str]) -> list[str]:
     """The columns that mean nothing here, or an InputError for those that are missing or double."""
-    for name in ("path", "label"):
+    for name in needed:
         if name not in header:
             near = did_you_mean(name, [column for column in header if column not in COLUMNS])
             raise InputError(

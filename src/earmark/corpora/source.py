@@ -43,7 +43,9 @@ CORPORA: Registry[Callable[..., Corpus]] = Registry(
 )
 
 
-def open_corpus(spec: str, *, label_column: str | None = None, groups: str | None = None) -> Corpus:
+def open_corpus(
+    spec: str, *, label_column: str | None = None, groups: str | None = None, needs_labels: bool = True
+) -> Corpus:
     """Open a corpus by name, path, hub id or import path; no audio is decoded.
 
     A registered name comes before a folder of the same name: write `./synth` for the folder.
@@ -52,10 +54,11 @@ def open_corpus(spec: str, *, label_column: str | None = None, groups: str | Non
         spec: A registered name, a folder, a manifest, a file, `hub:owner/name` or an import path.
         label_column: The column of a manifest that holds the label, if it is not called `label`.
         groups: The column of a manifest that holds the speaker, bird or recording, if it is not called `group`.
+        needs_labels: Whether a manifest must have a column of labels.
     """
     spec = spec.strip()
     if label_column or groups:
-        return _with_columns(spec, {"label": label_column, "group": groups})
+        return _with_columns(spec, {"label": label_column, "group": groups}, needs_labels)
     if not spec:
         raise UsageError("The corpus is empty: give a folder, a manifest, hub:owner/name or a registered name.")
     if spec.startswith("hub:"):
@@ -68,7 +71,7 @@ def open_corpus(spec: str, *, label_column: str | None = None, groups: str | Non
         return _checked(opener(rest) if colon else opener(), spec)
     place = Path(spec).expanduser()
     if place.exists():
-        return _open_place(place)
+        return _open_place(place, needs_labels)
     module = [] if name.endswith(".py") else name.split(".")
     if colon and all(part.isidentifier() for part in (*module, *rest.split("."))):
         found = load_path(spec, "corpus")
@@ -88,7 +91,7 @@ def open_corpus(spec: str, *, label_column: str | None = None, groups: str | Non
     )
 
 
-def _open_place(place: Path) -> Corpus:
+def _open_place(place: Path, needs_labels: bool) -> Corpus:
     from earmark.corpora import _folders as folders
     from earmark.corpora import _hub as hub
 
@@ -96,7 +99,7 @@ def _open_place(place: Path) -> Corpus:
     if place.is_dir():
         for name in ("manifest.csv", "manifest.tsv", "manifest.parquet"):
             if (place / name).is_file():
-                corpus = manifest.read_manifest(place / name)
+                corpus = manifest.read_manifest(place / name, needs_labels=needs_labels)
                 count = folders.strays(corpus.clips, place)  # the manifest counts, not the folder
                 note = f"{place / name} is read and the {count} sound files beside it that it does not list are not."
                 return replace(corpus, notes=(*corpus.notes, note)) if count else corpus
@@ -106,7 +109,7 @@ def _open_place(place: Path) -> Corpus:
             return hub.open_hub(str(place))
         return folders.read_folder(place)
     if suffix in manifest.SUFFIXES:
-        return manifest.read_manifest(place)
+        return manifest.read_manifest(place, needs_labels=needs_labels)
     if suffix in SUFFIXES:
         return folders.read_file(place)
     raise InputError(f"{place} is neither a manifest ({', '.join(manifest.SUFFIXES)}) nor audio by its name.")
@@ -118,10 +121,11 @@ def _checked(found: object, spec: str) -> Corpus:
     return found
 
 
-def _with_columns(spec: str, columns: Mapping[str, str | None]) -> Corpus:
+def _with_columns(spec: str, columns: Mapping[str, str | None], needs_labels: bool) -> Corpus:
     """A manifest, or the manifest of a folder, whose columns have names of their own."""
     path = Path(spec).expanduser()
     for file in (path, *(path / f"manifest{suffix}" for suffix in manifest.SUFFIXES)):
         if spec.partition(":")[0] not in CORPORA and file.is_file() and file.suffix.lower() in manifest.SUFFIXES:
-            return manifest.read_manifest(file, {role: name for role, name in columns.items() if name})
+            named = {role: name for role, name in columns.items() if name}
+            return manifest.read_manifest(file, named, needs_labels=needs_labels)
     raise UsageError(f"{spec} is no manifest: label_column and groups name columns of one.")

@@ -116,8 +116,9 @@ def refuse_leaks(folds: Sequence[Fold], groups: Sequence[Any] | NDArray[Any] | N
     if allow:
         return f"leaks: {there} {has} trained on and tested on"
     raise InputError(
-        f"{there} {has} trained on and tested on in the same fold: take group-stratified or grouped folds, or allow "
-        "leaks if classes of known groups are what you want to measure."
+        f"{there} {has} trained on and tested on in the same fold: take folds of whole groups (--kind "
+        "group-stratified or grouped), or allow leaks (--allow-leaks) if classes of known groups are what you want to "
+        "measure, or leave the groups out (--groups none)."
     )
 
 
@@ -276,7 +277,8 @@ def _refuse_lone_groups(labels: NDArray[Any], groups: NDArray[Any]) -> None:
         )
         raise InputError(
             f"Folds of whole groups are impossible: {same}, so no class is trained on where it is tested; take "
-            "stratified folds without groups (identity of known individuals), or sessions or recordings as groups."
+            "stratified folds without groups (identity of known individuals: --groups none), or sessions or "
+            "recordings as groups."
         )
     raise InputError(
         f"{counted(lone.size, 'class')} inside one group ({first_of(lone.tolist(), MOST_NAMED)}) cannot be learnt and "

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from earmark.errors import InputError, UsageError, did_you_mean, require
 from earmark.vectors._values import Labels, Vectors, as_matrix, labels_of, vectors_of
-from earmark.vectors.columns import Asked, pick_columns, refuse_columns, role_of, roles_of
+from earmark.vectors.columns import Asked, names_items, pick_columns, refuse_columns, role_of, roles_of
 from earmark.vectors.texts import Texts, as_text
 
 
@@ -30,7 +30,8 @@ def npz_vectors(source: Path, key: str | None, asked: Asked) -> Vectors:
         values = as_matrix(_npz_array(archive, chosen, source), source)
         roles = _beside(archive.files, chosen, asked, source)
         texts = {role: _array_texts(_npz_array(archive, name, source), source) for role, name in roles.items()}
-    return vectors_of(values, texts, source, roles=roles)
+        beside = {} if "id" in roles else _text_arrays(archive, [chosen, *roles.values()], len(values), source)
+    return vectors_of(values, texts, source, roles=roles, beside=beside)
 
 
 def pt_vectors(source: Path, key: str | None, asked: Asked) -> Vectors:
@@ -88,7 +89,19 @@ def npz_labels(source: Path, column: str | None, groups: str | None) -> Labels:
             raise InputError(f"{source} has no 1-D array; its arrays are {', '.join(archive.files) or 'none'}.")
         roles = pick_columns(lists, column, groups, source)
         texts = {role: _array_texts(_npz_array(archive, name, source), source) for role, name in roles.items()}
-    return labels_of(texts, source, roles=roles)
+        beside = {} if "id" in roles else _text_arrays(archive, [roles["label"]], len(texts["label"]), source)
+    return labels_of(texts, source, roles=roles, beside=beside)
+
+
+def _text_arrays(archive: Any, used: Sequence[str], count: int, source: Path) -> dict[str, Texts]:
+    """The arrays of texts whose name says that they hold names."""
+    found = {}
+    for name in archive.files:
+        if name not in used and names_items(name) and _npz_ndim(source, name) == 1:
+            array = _npz_array(archive, name, source)
+            if len(array) == count and array.dtype.kind in "US":
+                found[name] = _array_texts(array, source)
+    return found
 
 
 def map_npy(source: Path) -> NDArray[Any]:

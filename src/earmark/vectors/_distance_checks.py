@@ -26,6 +26,7 @@ TILE = 512
 CHUNK = 1 << 18
 SAMPLED = 256  # rows from which the scale of an item's distances is taken
 ROUNDING = 1e-5  # of the distances nearby: no more is lost to float32
+SMALLEST, LARGEST = 1e-100, 1e100
 SIMILARITIES = "are these similarities? give 1 - similarity"
 
 SYMMETRISE: dict[str, Callable[[Floats, Floats], Floats]] = {
@@ -100,6 +101,7 @@ def check_square(
             tick(rows.stop - rows.start)
     refuse_similarities(diagonal, largest, source)
     notes = _refusals(faults, name, source)
+    refuse_scale(float(np.max(largest)), source)
     if faults.uneven.count and symmetrise is None:
         assert faults.uneven.first is not None
         i, j = faults.uneven.first
@@ -131,6 +133,7 @@ def check_condensed(values: Array, name: PairName, source: str, *, complete: boo
     sample = np.asarray(values[:: max(1, len(values) // CHUNK)], np.float64)
     scale = _median(np.abs(sample)[None, :].T)[0]
     faults = _Faults()
+    largest = 0.0
     with progress_bar(progress and len(values) > 64 * CHUNK, len(values), "distances: checks", "pair") as tick:
         for start in range(0, len(values), CHUNK):
             part = np.asarray(values[start : start + CHUNK], np.float64)
@@ -147,8 +150,11 @@ def check_condensed(values: Array, name: PairName, source: str, *, complete: boo
                 rounding = part >= -ROUNDING * scale
                 faults.negative.add(below & ~rounding & np.isfinite(part), -part, place)
                 faults.rounded.add(below & rounding, -part, place)
+            largest = max(largest, float(np.max(np.abs(part), where=np.isfinite(part), initial=0.0)))
             tick(len(part))
-    return Checked(None, bool(faults.rounded.count), tuple(_refusals(faults, name, source)))
+    notes = _refusals(faults, name, source)
+    refuse_scale(largest, source)
+    return Checked(None, bool(faults.rounded.count), tuple(notes))
 
 
 def own_notes(own: Floats, scale: Floats | float, source: str) -> list[str]:
@@ -161,13 +167,29 @@ def own_notes(own: Floats, scale: Floats | float, source: str) -> list[str]:
 
 
 def refuse_similarities(own: Floats, largest: Floats, source: str) -> None:
-    """Refuse what looks like similarities: most items have a larger value with themselves than with any other."""
+    """Refuse what looks like similarities: most items have a larger value with themselves than with any other.
+
+    Where some items are copies, these reach that value too: it is enough that no item has a larger value elsewhere.
+    """
+    known = np.isfinite(own)
     with np.errstate(invalid="ignore"):
-        over = int((np.isfinite(own) & (own > largest)).sum())
+        over = int((known & (own > largest)).sum())
+        level = known & (own >= largest) & (own != 0)
+    if known.any() and bool((level == known).all()):
+        over = int(level.sum())
     if over and 2 * over >= len(own):
         raise InputError(
             f"{source}: {over} of {len(own)} items have their largest value with themselves, which no distance has; "
             f"{SIMILARITIES}."
+        )
+
+
+def refuse_scale(largest: float, source: str) -> None:
+    """Refuse distances whose products leave the range of numbers: corrections multiply and divide by them."""
+    if largest and not SMALLEST <= largest <= LARGEST:
+        raise InputError(
+            f"{source}: the largest distance is {largest:.3g}, too {'small' if largest < 1 else 'large'} to compute "
+            "with; divide all distances by one of their size."
         )
 
 

@@ -26,6 +26,10 @@ Floats = NDArray[np.float64]
 STEP = 1 << 20  # characters of a table between two signs of progress
 _DISTANCE_NAMES = frozenset("distance distances dist d dissimilarity dissim dtw divergence".split())
 _SIMILARITY_NAMES = frozenset("similarity similarities sim simil correlation corr cosinesimilarity".split())
+_DOUBTFUL_NAMES = frozenset(
+    "score scores likeness resemblance affinity proximity closeness match agreement overlap confidence trial trials "
+    "count counts n number rank order index session repeat repetition block time listener subject judge".split()
+)
 _ENDINGS = (("1", "2"), ("0", "1"), ("a", "b"), ("i", "j"), ("x", "y"), ("left", "right"), ("first", "second"))
 _TWINS = (("from", "to"), ("source", "target"), ("row", "column"), ("row", "col"), ("query", "reference"))
 _MISSING = frozenset({"", "na", "n/a", "null", "none"})
@@ -37,6 +41,7 @@ class PairList(NamedTuple):
     first: list[str]
     second: list[str]
     distances: Floats
+    notes: tuple[str, ...] = ()
 
 
 class Square(NamedTuple):
@@ -126,7 +131,11 @@ def _from_lines(
         found = _pair_columns(heading, opening, source)
         if found is not None:
             places, headed = found
-            return _pairs(places, len(heading), body if headed else itertools.chain([first], body), source)
+            pairs = _pairs(places, len(heading), body if headed else itertools.chain([first], body), source)
+            name = heading[places[-1]]
+            if not headed or _says_distance(_plain(name)):
+                return pairs
+            return pairs._replace(notes=(f'{source}: the column "{name}" is taken as the distance',))
     return _square(first, heading, body, source)
 
 
@@ -142,17 +151,24 @@ def _is_square(heading: Sequence[str], opening: Sequence[CsvLine]) -> bool:
 
 def _pair_columns(heading: Sequence[str], opening: Sequence[CsvLine], source: Path) -> tuple[list[int], bool] | None:
     """The places of the two names and the distance, and whether there is a heading; None where it is no such table."""
-    plain = [re.sub(r"[^a-z0-9]", "", name.lower()) for name in heading]
-    offered = [place for place, name in enumerate(plain) if name in _DISTANCE_NAMES]
-    offered += [place for place, name in enumerate(plain) if name.endswith("distance") and place not in offered]
+    plain = [_plain(name) for name in heading]
+    offered = [place for place, name in enumerate(plain) if _says_distance(name)]
     named = [place for place in range(len(plain)) if not is_index_name(heading[place]) and place not in offered]
     twins = [(i, j) for i, j in itertools.combinations(named, 2) if _are_twins(plain[i], plain[j])]
     if len(offered) == 1 and len(twins) == 1:
         return [*twins[0], offered[0]], True
-    likenesses = [place for place, name in enumerate(plain) if name in _SIMILARITY_NAMES]
-    if likenesses and not offered and (twins or len(plain) == 3):
-        raise InputError(f'{source} has the column "{heading[likenesses[0]]}" and none of distances; {SIMILARITIES}.')
     useful = [place for place in range(len(plain)) if not is_index_name(heading[place])]
+    likenesses = [place for place, name in enumerate(plain) if name in _SIMILARITY_NAMES or "similarity" in name]
+    if len(useful) == 3 and plain[useful[-1]] in _DOUBTFUL_NAMES:
+        likenesses.append(useful[-1])
+    if likenesses and not offered and (twins or len(useful) == 3):
+        name = heading[likenesses[0]]
+        pair = twins[0] if twins else [place for place in useful if place not in likenesses][:2]
+        columns = ",".join([*(heading[place] for place in pair), name])
+        raise InputError(
+            f'{source} has the column "{name}" and none of distances; {SIMILARITIES}, or, if they are distances, name '
+            f'the columns with --pair-columns "{columns}".'
+        )
     if len(useful) == 3 and len(heading) <= 4:
         last = useful[-1]
         if not is_number(heading[last]):
@@ -166,6 +182,14 @@ def _pair_columns(heading: Sequence[str], opening: Sequence[CsvLine], source: Pa
             "--pair-columns a,b,distance."
         )
     return None
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _says_distance(plain: str) -> bool:
+    return plain in _DISTANCE_NAMES or plain.endswith(("distance", "dissimilarity"))
 
 
 def _are_twins(one: str, other: str) -> bool:

@@ -6,7 +6,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from earmark.vectors._reading import match_rows, read_labels
+from earmark.vectors._matching import match_rows
+from earmark.vectors._reading import read_labels_and_groups
 from earmark.vectors.distances import Distances, read_distances
 from earmark.vectors.texts import Texts
 
@@ -21,6 +22,7 @@ class LabelledDistances:
     ids: tuple[str, ...] | None
     notes: tuple[str, ...]
     summary: str
+    doubts: tuple[str, ...] = ()
     columns: None = None
 
 
@@ -36,7 +38,7 @@ def read_labelled_distances(
     groups: str | None = None,
     progress: bool = False,
 ) -> LabelledDistances:
-    """Read distances and the labels of their items: joined by id where both have ids, else by position.
+    """Read distances and the labels of their items: joined as vectors are; pairs by name alone.
 
     Args:
         distances: A file of distances, as `read_distances` reads it.
@@ -49,18 +51,21 @@ def read_labelled_distances(
         groups: The column that holds the groups.
         progress: Whether a bar on stderr shows how far the checks are.
     """
-    truth = read_labels(labels, column=label_column, groups=groups)  # the quick file first: its faults come at once
+    # The quick file first: its faults come at once.
+    truth = read_labels_and_groups(labels, column=label_column, groups=groups)
     given = read_distances(distances, ids=ids, key=key, columns=pair_columns, symmetrise=symmetrise, progress=progress)
-    order, notes = match_rows(given.ids, given.n, given.source, truth, "item")
+    match = match_rows(given.ids, given.n, given.source, truth, "item", ordered=given.ordered)
     summary = f"{given.source}: distances of {given.n} items"
     for role in ("label", "group", "id"):
-        if role in truth.roles:
-            summary += f"; {role}: {truth.roles[role]} of {truth.source}"
+        column = match.column if role == "id" and match.column else truth.roles.get(role)
+        if column is not None:
+            summary += f"; {role}: {column} of {truth.source}"
     return LabelledDistances(
         given,
-        [truth.values[row] for row in order],
-        None if truth.groups is None else [truth.groups[row] for row in order],
-        given.ids if given.ids is not None else truth.ids,
-        (*given.notes, *notes),
+        [truth.values[row] for row in match.order],
+        None if truth.groups is None else [truth.groups[row] for row in match.order],
+        match.ids,
+        (*given.notes, *match.notes),
         summary,
+        match.doubts,
     )

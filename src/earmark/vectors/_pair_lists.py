@@ -12,7 +12,7 @@ from earmark.errors import InputError
 from earmark.vectors._condensed import condensed_places, pair_at
 from earmark.vectors._distance_checks import ROUNDING, SYMMETRISE, Tally, names_of_pairs, own_notes, refuse_similarities
 from earmark.vectors._distance_tables import PairList
-from earmark.vectors._reading import some_names
+from earmark.vectors._matching import some_names
 from earmark.wording import counted
 
 Floats = NDArray[np.float64]

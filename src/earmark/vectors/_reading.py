@@ -6,20 +6,25 @@ Every failure is an InputError that names the file and the remedy.
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.vectors._array_files import npy_labels, npy_vectors, npz_labels, npz_vectors, pt_vectors
+from earmark.vectors._matching import match_rows
 from earmark.vectors._values import Joined, Labels, Vectors
 from earmark.vectors.columns import Asked, MissingColumn, NamelessColumns
 from earmark.vectors.table_files import csv_labels, csv_vectors, parquet_labels, parquet_vectors, txt_labels
 
 _Reader = TypeVar("_Reader")
+
+_Held = TypeVar("_Held", Vectors, Labels)
+
+NO_GROUPS = "none"
+"""What is asked for in the place of a column where groups that a file holds do not count."""
 
 _VECTOR_READERS: dict[str, Callable[[Path, str | None, Asked], Vectors]] = {
     ".npy": npy_vectors,
@@ -157,15 +162,46 @@ def read_labelled(
 
     Args:
         vectors: A file of vectors, as `read_vectors` reads it.
-        labels: A file of labels; joined by id where both files have ids. None takes those in the file of the vectors.
+        labels: A file of labels; joined by id, or by a column that holds the ids (`path`, `file`, …). None takes
+            those in the file of the vectors.
         key: The array, list column or dictionary entry to take.
         label_column: The column or array that holds the labels.
         groups: The column or array that holds the groups, looked for in the file of the labels and then in the other
-            one.
+            one; "none", where no column is called so, leaves out those that the files hold.
         dimensions: Columns of a table that are the vectors, by name or pattern (`f*`).
     """
+    asked: dict[str, Any] = {"key": key, "label_column": label_column, "dimensions": dimensions}
+    try:
+        return join(*_read_both(vectors, labels, groups=groups, **asked))
+    except (MissingColumn, NamelessColumns) as error:
+        if groups != NO_GROUPS or getattr(error, "wanted", groups) != groups:
+            raise
+    loaded, found = _read_both(vectors, labels, groups=None, **asked)
+    return join(_without_groups(loaded), None if found is None else _without_groups(found))
+
+
+def _without_groups(held: _Held) -> _Held:
+    roles = {role: name for role, name in held.roles.items() if role != "group"}
+    return replace(held, groups=None, roles=roles)
+
+
+def read_labels_and_groups(path: str | os.PathLike[str], *, column: str | None, groups: str | None) -> Labels:
+    """Read labels; where `groups` is "none", and no column is called so, without groups."""
+    try:
+        return read_labels(path, column=column, groups=groups)
+    except (MissingColumn, NamelessColumns) as error:
+        if groups != NO_GROUPS or getattr(error, "wanted", groups) != groups:
+            raise
+    return _without_groups(read_labels(path, column=column))
+
+
+def _read_both(
+    vectors: str | os.PathLike[str], labels: str | os.PathLike[str] | None, *,
+    key: str | None, label_column: str | None, groups: str | None, dimensions: str | Sequence[str],
+) -> tuple[Vectors, Labels | None]:  # fmt: skip
     if labels is None:
-        return join(read_vectors(vectors, key=key, label_column=label_column, groups=groups, dimensions=dimensions))
+        loaded = read_vectors(vectors, key=key, label_column=label_column, groups=groups, dimensions=dimensions)
+        return loaded, None
     elsewhere = None
     try:
         found = read_labels(labels, column=label_column, groups=groups)
@@ -183,11 +219,11 @@ def read_labelled(
         if in_vectors is None or getattr(error, "wanted", groups) != groups:
             raise
         raise (elsewhere if isinstance(elsewhere, MissingColumn) else error) from None
-    return join(loaded, found)
+    return loaded, found
 
 
 def join(vectors: Vectors, labels: Labels | None = None) -> Joined:
-    """Give every vector its label: by id when both sides have ids, else by position.
+    """Give every vector its label: by id when both sides have ids, by a column that holds them, else by position.
 
     By id, every vector needs a label row, and label rows without a vector are left out and noted. Without
     `labels` those inside the vectors file are taken. Groups come from the labels, else from the vectors.
@@ -204,38 +240,20 @@ def join(vectors: Vectors, labels: Labels | None = None) -> Joined:
     notes = list(vectors.notes)
     if vectors.labels is not None and not _same_file(labels.source, vectors.source):
         notes.append(f"Labels come from {labels.source}; those in {vectors.source} are not used.")
-    order, remarks = match_rows(vectors.ids, len(vectors.values), vectors.source, labels, "vector")
-    notes += remarks
-    chosen = [labels.values[row] for row in order]
+    match = match_rows(
+        vectors.ids, len(vectors.values), vectors.source, labels, "vector", beside=vectors.beside
+    )  # fmt: skip
+    chosen = [labels.values[row] for row in match.order]
     found: Sequence[str | None] | None = vectors.groups
     if labels.groups is not None:
-        found = [labels.groups[row] for row in order]
-    ids = labels.ids if vectors.ids is None else vectors.ids
+        found = [labels.groups[row] for row in match.order]
     groups = None if found is None else list(found)
     _refuse_leaks(vectors, chosen, groups)
     where = "" if _same_file(labels.source, vectors.source) else labels.source
-    summary = vectors.summary_with(labels.roles, where)
-    return Joined(vectors.values, chosen, groups, ids, tuple(notes), vectors.columns, summary)
-
-
-def match_rows(
-    ids: Sequence[str] | None, count: int, source: str, labels: Labels, thing: str
-) -> tuple[list[int], list[str]]:
-    """The row of the labels that belongs to each of `count` things, and what a reader should know of the join."""
-    if ids is not None and labels.ids is not None:
-        order = _by_id(ids, labels.ids, source, labels.source)
-        spare = len(labels.values) - len(order)
-        if not spare:
-            return order, []
-        rows = "1 row has" if spare == 1 else f"{spare} rows have"
-        return order, [f"{labels.source}: {rows} no {thing} and {'was' if spare == 1 else 'were'} left out."]
-    if count != len(labels.values):
-        raise InputError(_length_mismatch(count, source, labels, thing))
-    notes = []
-    if (ids is None) != (labels.ids is None):
-        without = source if ids is None else labels.source
-        notes.append(f"{without} has no ids; {thing}s and labels were joined by position.")
-    return list(range(count)), notes
+    summary = vectors.summary_with({"id": match.column, **labels.roles} if match.column else labels.roles, where)
+    return Joined(
+        vectors.values, chosen, groups, match.ids, (*notes, *match.notes), vectors.columns, summary, match.doubts
+    )
 
 
 def _refuse_leaks(vectors: Vectors, labels: Sequence[str | None], groups: Sequence[str | None] | None) -> None:
@@ -253,33 +271,3 @@ def _refuse_leaks(vectors: Vectors, labels: Sequence[str | None], groups: Sequen
 
 def _same_file(one: str, other: str) -> bool:
     return one == other or Path(one).absolute() == Path(other).absolute()
-
-
-def _by_id(ids: Sequence[str], label_ids: Sequence[str], source: str, label_source: str) -> list[int]:
-    for names, where in ((ids, source), (label_ids, label_source)):
-        repeated = [name for name, count in Counter(names).items() if count > 1]
-        if repeated:
-            raise InputError(f"{where} has {some_names(repeated, 'id')} more than once; ids must be unique.")
-    row_of = {name: row for row, name in enumerate(label_ids)}
-    missing = [name for name in ids if name not in row_of]
-    if missing:
-        raise InputError(
-            f"{label_source} lacks {some_names(missing, 'id')} of {len(ids)} in {source}; add the rows, "
-            "with an empty label where there is none."
-        )
-    return [row_of[name] for name in ids]
-
-
-def _length_mismatch(count: int, source: str, labels: Labels, thing: str) -> str:
-    short = f"{source} has {count} rows but {labels.source} has {len(labels.values)} labels"
-    if labels.header is not None and len(labels.values) + 1 == count:
-        return f'{short}; its first line "{labels.header}" was read as the heading: put `label` above it.'
-    return f"{short}; give one label for each {thing}, or an `id` column on both sides."
-
-
-def some_names(names: Sequence[str], noun: str, most: int = 3) -> str:
-    """'id "a"', '2 ids ("a", "b")', '9 ids ("a", "b", "c", …)'"""
-    shown = ", ".join(f'"{name}"' for name in names[:most])
-    if len(names) == 1:
-        return f"{noun} {shown}"
-    return f"{len(names)} {noun}s ({shown}{', …' if len(names) > most else ''})"

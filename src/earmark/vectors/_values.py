@@ -36,6 +36,7 @@ class Vectors:
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     doubtful: tuple[int, ...] = ()  # places of dimensions that may be labels by what they hold
+    beside: Mapping[str, Texts] = field(default_factory=dict)  # other columns, which may hold names
 
     @property
     def summary(self) -> str:
@@ -59,7 +60,7 @@ class Vectors:
 class Labels:
     """A label for each clip; None is unlabelled. `header` is the heading they stood under, if not `label`.
 
-    `roles` says which columns or arrays were taken as labels, groups and ids.
+    `roles` says which columns or arrays were taken as labels, groups and ids; `beside` holds the others, without ids.
     """
 
     values: Texts
@@ -68,6 +69,7 @@ class Labels:
     source: str = "The labels"
     header: str | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
+    beside: Mapping[str, Texts] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,6 +77,7 @@ class Joined:
     """Vectors and labels row by row, in the order of the vectors. `notes` says what a reader should know.
 
     `columns` names the dimensions, where the file names them, and `summary` says what every column was used as.
+    `doubts` are those notes that belong into every score: labels that were joined by position beside ids.
     """
 
     values: Matrix
@@ -84,6 +87,7 @@ class Joined:
     notes: tuple[str, ...]
     columns: tuple[str, ...] | None = None
     summary: str = ""
+    doubts: tuple[str, ...] = ()
 
 
 def vectors_of(
@@ -95,6 +99,7 @@ def vectors_of(
     roles: Mapping[str, str] | None = None,
     left_out: Sequence[str] = (),
     chosen: bool = False,
+    beside: Mapping[str, Texts] | None = None,
 ) -> Vectors:
     """A matrix with the texts that stand beside it, by their meaning; a column that counts the rows is taken out.
 
@@ -116,12 +121,14 @@ def vectors_of(
         left_out=tuple(name.strip() or "(unnamed)" for name in left_out),
         notes=judged.notes,
         doubtful=tuple(judged.kept.index(place) for place in judged.doubtful),
+        beside=beside or {},
     )
 
 
 def labels_of(
-    texts: Mapping[str, Texts], source: Path, header: str | None = None, roles: Mapping[str, str] | None = None
-) -> Labels:
+    texts: Mapping[str, Texts], source: Path, header: str | None = None, roles: Mapping[str, str] | None = None,
+    beside: Mapping[str, Texts] | None = None,
+) -> Labels:  # fmt: skip
     """Labels from texts by their meaning; `label` is one of them."""
     return Labels(
         settled(texts["label"]),
@@ -130,6 +137,7 @@ def labels_of(
         source=str(source),
         header=header,
         roles=roles or {},
+        beside=beside or {},
     )
 
 

@@ -33,6 +33,9 @@ _TELLING = frozenset(
     "item track segment frame row index sample timestamp date start end begin".split()
 )
 _TELLING_ENDS = frozenset("id ids uuid label labels class name path file filename".split())
+_NAMING = frozenset(
+    "path filepath file filename name clip audio wav sound stimulus stimuli item utterance uuid key id".split()
+)
 _MARKS = frozenset("idx index no nr num number code time s sec seconds ms".split())
 
 
@@ -111,6 +114,13 @@ def telling(name: str) -> bool:
     while len(words) > 1 and words[0] in ("cv", "true"):
         words.pop(0)
     return len(words) == 1 and (words[0] in _TELLING or words[0].removesuffix("s") in _TELLING)
+
+
+def names_items(name: str) -> bool:
+    """Whether a name says that a column holds the name of a clip: path, file_name, audio file, clipId."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.strip())
+    words = [word.removesuffix("s") for word in re.split(r"[^a-z]+", spaced.lower()) if word]
+    return bool(words) and all(word in _NAMING or f"{word}s" in _NAMING for word in words)
 
 
 def family(names: Sequence[str]) -> str | None:

@@ -31,9 +31,10 @@ from earmark.vectors._distance_checks import (
     check_square,
     names_of_pairs,
 )
+from earmark.vectors._matching import some_names
 from earmark.vectors._pair_lists import condense
-from earmark.vectors._reading import read_labels, readable, reader_for, some_names
-from earmark.vectors.columns import role_of
+from earmark.vectors._reading import read_labels, readable, reader_for
+from earmark.vectors.columns import names_items, role_of
 from earmark.vectors.texts import as_array, as_text
 
 Array = NDArray[Any]
@@ -59,6 +60,7 @@ class Distances:
     notes: tuple[str, ...] = ()
     symmetrise: str | None = None
     rounded: bool = False  # whether some values lie below 0 by rounding
+    ordered: bool = True  # whether the items have an order of their own; pairs have names alone
 
     @property
     def n(self) -> int:
@@ -153,15 +155,23 @@ def given_distances(
     """Distances from an array, square [n, n] or condensed, checked as those of a file are.
 
     Args:
-        values: The array; `Distances` are returned as they are.
+        values: The array. Of `Distances` the two directions are made one anew where `symmetrise` asks for another way.
         ids: A name for each item.
         symmetrise: What counts where the two directions of a pair differ: mean, min or max.
         source: What the distances are called in messages.
         progress: Whether a bar on stderr shows how far the checks are.
     """
-    if isinstance(values, Distances):
-        return values if ids is None else replace(values, ids=_unique(ids, values.n, source))
     _check_symmetrise(symmetrise)
+    if isinstance(values, Distances):
+        again = symmetrise is not None and values.symmetrise not in (None, symmetrise)
+        if again and values.values.ndim == 1:
+            raise UsageError(
+                f"{values.source}: the two directions of each pair are one already, by their {values.symmetrise}; read "
+                f"the file with symmetrise={symmetrise!r}."
+            )
+        if not again:
+            return values if ids is None else replace(values, ids=_unique(ids, values.n, source))
+        ids, source, values = values.ids if ids is None else ids, values.source, values.values
     array = as_array(values)
     if hasattr(array, "columns") and hasattr(array, "to_numpy"):  # a frame, whose index may have names
         above, beside = list(array.columns), list(getattr(array, "index", ()))
@@ -201,7 +211,7 @@ def read_distances(
     Args:
         path: The file.
         ids: The names of the items in the order of the matrix: a list, or a file (.txt, one in a line; or a table with
-            a column `id`). Where the file itself has names, these say which must be there.
+            a column `id`, `path`, `file` …). Where the file itself has names, these say which must be there.
         key: The array of an .npz file.
         columns: The two columns of names and the column of distances of a table of pairs: "a,b,distance".
         symmetrise: What counts where the two directions of a pair differ: mean, min or max.
@@ -228,8 +238,11 @@ def read_distances(
                 checked = _checks(
                     pairs.values, pairs.names, str(source), symmetrise, complete=complete, progress=progress
                 )
-                notes = (*pairs.notes, *checked.notes)
-                return Distances(pairs.values, pairs.names, str(source), notes, pairs.symmetrise, checked.rounded)
+                notes = (*table.notes, *pairs.notes, *checked.notes)
+                return Distances(
+                    pairs.values, pairs.names, str(source), notes, pairs.symmetrise, checked.rounded,
+                    ordered=wanted is not None,
+                )  # fmt: skip
             values, inside = table.values, table.names
     n = _size(values, str(source))
     given = inside if inside is not None else wanted
@@ -240,13 +253,15 @@ def read_distances(
 
 
 def read_ids(path: str | os.PathLike[str]) -> list[str]:
-    """Names of items from a file: one in a line, or the column `id` (or the only column) of a table."""
+    """Names of items from a file: one in a line, or a table's column `id`, or `path`, `file` and the like."""
     source = Path(path)
     column = None
     if source.suffix.lower() in (".csv", ".parquet", ".npz"):
         with readable(source):
             columns = _distance_tables.column_names(source)
         named = [name for name in columns if role_of(name) == "id"]
+        likely = [name for name in columns if names_items(name)]
+        named = named or (likely if len(likely) == 1 else [])
         if len(columns) > 1 and not named:
             raise InputError(f"{source} has the columns {', '.join(columns)}; name the one with the ids `id`.")
         column = named[0] if named else None

@@ -50,6 +50,7 @@ def csv_vectors(source: Path, _key: str | None, asked: Asked) -> Vectors:
         left_out = left_out[1:]
     body = itertools.chain(opening[header:], rows)
     texts: dict[str, list[str]] = {role: [] for role in places}
+    held: dict[int, Texts] = {} if "id" in places or not header else {place: [] for place in left_out}
     count = 0
 
     def lines() -> Iterator[str]:
@@ -59,6 +60,8 @@ def csv_vectors(source: Path, _key: str | None, asked: Asked) -> Vectors:
                 raise InputError(f"{source}, line {line} has {len(cells)} cells, not {len(names)}; check its commas.")
             for role, place in places.items():
                 texts[role].append(cells[place])
+            for place, column in held.items():
+                column.append(as_text(cells[place]))
             count += 1
             yield ",".join([cells[place] for place in numbers] if len(numbers) < len(cells) else cells)
 
@@ -81,6 +84,7 @@ def csv_vectors(source: Path, _key: str | None, asked: Asked) -> Vectors:
         roles={role: names[place].strip() or "(unnamed)" for role, place in places.items()},
         left_out=[names[place] for place in left_out],
         chosen=bool(asked.dimensions),
+        beside={names[place]: column for place, column in held.items()},
     )
 
 
@@ -126,7 +130,9 @@ def csv_labels(source: Path, column: str | None, groups: str | None) -> Labels:
         roles["id"] = names[0]
     texts = {role: [as_text(cells[names.index(name)]) for _, cells in body] for role, name in roles.items()}
     heading = roles["label"] if header and role_of(roles["label"]) != "label" else None
-    return labels_of(texts, source, heading, roles if header else None)
+    others = [] if "id" in roles else [place for place, name in enumerate(names) if name != roles["label"]]
+    beside = {names[place]: [as_text(cells[place]) for _, cells in body] for place in others}
+    return labels_of(texts, source, heading, roles if header else None, beside)
 
 
 def txt_labels(source: Path, column: str | None, groups: str | None) -> Labels:
@@ -164,20 +170,23 @@ def parquet_vectors(source: Path, key: str | None, asked: Asked) -> Vectors:
         values = _list_column(table.column(lists[0]), lists[0], source)
         others = [name for name in names if name != lists[0]]
         roles = {**_named_rows(table, index, types), **roles_of(others, asked.label, asked.groups, source)}
-        return vectors_of(values, _texts(table, roles), source, roles=roles)
+        beside = {} if "id" in roles else _texts(table, _text_columns(table, others, types))
+        return vectors_of(values, _texts(table, roles), source, roles=roles, beside=beside)
     if key is not None:
         raise InputError(f'{source}: column "{key}" does not hold lists of numbers; name a column of vectors.')
     columns = choose_columns(names, asked, source, index)
     roles = {**_named_rows(table, index, types), **{role: names[place] for role, place in columns.roles.items()}}
     dimensions = [names[place] for place in columns.dimensions]
+    left_out = [names[place] for place in columns.left_out if names[place] not in roles.values()]
     return vectors_of(
         _number_columns(table, dimensions, types, source),
         _texts(table, roles),
         source,
         names=dimensions,
         roles=roles,
-        left_out=[names[place] for place in columns.left_out if names[place] not in roles.values()],
+        left_out=left_out,
         chosen=bool(asked.dimensions),
+        beside={} if "id" in roles else _texts(table, {name: name for name in left_out}),
     )
 
 
@@ -189,11 +198,18 @@ def parquet_labels(source: Path, column: str | None, groups: str | None) -> Labe
     names = [name for name in table.column_names if not _is_list(table.schema.field(name).type, types)]
     roles = pick_columns([name for name in names if name not in index], column, groups, source)
     roles = {**_named_rows(table, index, types), **roles}
-    return labels_of(_texts(table, roles), source, roles=roles)
+    others = [] if "id" in roles else [name for name in names if name != roles["label"]]
+    beside = _texts(table, {name: name for name in others})
+    return labels_of(_texts(table, roles), source, roles=roles, beside=beside)
 
 
 def _texts(table: Any, roles: Mapping[str, str]) -> dict[str, Texts]:
     return {role: [as_text(item) for item in table.column(name).to_pylist()] for role, name in roles.items()}
+
+
+def _text_columns(table: Any, names: Sequence[str], types: Any) -> dict[str, str]:
+    kinds = {name: table.schema.field(name).type for name in names}
+    return {name: name for name, kind in kinds.items() if types.is_string(kind) or types.is_large_string(kind)}
 
 
 def read_parquet(source: Path) -> Any:
