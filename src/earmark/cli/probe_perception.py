@@ -70,7 +70,10 @@ _SHARE_OF = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("judgements", metavar="JUDGEMENTS", help="table of judgements")
     group = parser.add_argument_group("where distances come from")
-    options.add(group, ("--vectors", list, "files of vectors with ids, separated by commas: a system each"))
+    group.add_argument(
+        "--vectors", type=options.names, action="extend", metavar="LIST",
+        help="files of vectors with ids, separated by commas, or the flag again: a system each",
+    )  # fmt: skip
     group.add_argument(
         "--run", dest="folder", metavar="RUN", help="a run folder: all its systems, or those of --system"
     )
