@@ -15,6 +15,7 @@ from earmark.codecs.runs import _calibrate as calibrate
 from earmark.codecs.runs import _listen as listen
 from earmark.codecs.runs import _systems as codecs
 from earmark.representations import _evaluate as evaluate
+from earmark.representations import _probe as probe
 from earmark.representations import _systems as extractors
 from earmark.runs.identity import Stage, code_fingerprint
 
@@ -24,6 +25,7 @@ STAGES: tuple[Stage, ...] = (
     extractors.EMBED,
     evaluate.PCA,
     evaluate.EVALUATE,
+    probe.PROBE,
     codecs.CODE,
     codecs.MEASURE,
     calibrate.CALIBRATE,
