@@ -148,7 +148,7 @@ def test_distances_of_any_size(scale: float) -> None:
 
 @pytest.mark.parametrize("scale", [1e-200, 1e150])
 def test_distances_out_of_range_are_refused(scale: float) -> None:
-    with pytest.raises(InputError, match="too (small|large) to compute with"):
+    with pytest.raises(InputError, match=r"too (small|large) to compute with"):
         evaluate(distances=scipy_matrix(CASE.vectors, "euclidean") * scale, labels=CASE.labels)
 
 
