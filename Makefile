@@ -20,9 +20,6 @@ BIN := $(VENV)/bin
 # Most modules of large packages are never imported: those that are get compiled then.
 INSTALL := $(BIN)/python -m pip install -qq --no-compile --disable-pip-version-check --constraint constraints.txt
 
-# One more than there are cores: some tests wait, for a server, a deadline or a process that hangs.
-WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1) + 1)))
-
 help:
 	@echo "make demo    synthetic sounds, a few representations, calibrated scores, a report to open"
 	@echo "make test    lint, then every test and every example in the documentation"
@@ -38,7 +35,7 @@ demo: $(VENV)/.for-demo
 	@$(BIN)/earmark demo
 
 test: lint $(VENV)/.weights
-	EARMARK_WEIGHTS=$(CURDIR)/$(VENV)/weights scripts/services run $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST)
+	EARMARK_WEIGHTS=$(CURDIR)/$(VENV)/weights scripts/services run $(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST)
 
 lint: $(VENV)/.for-develop
 	$(BIN)/ruff check
