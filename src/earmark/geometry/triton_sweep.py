@@ -1,0 +1,427 @@
+"""The sweep as fused kernels: a tile of products is looked through while it is in registers, and never written.
+
+    propose   a program has ROWS rows and walks over strips of COLUMNS points. Points are two float16 parts of themselves
+              (22 bits), so a product is three of the tensor cores' fastest; q = |a|^2 + |b|^2 - 2 ab follows in float32.
+              A key is q without its last 7 bits, which hold the column of the strip instead: one integer to compare.
+              Points are sorted by class, so strips outside the classes of a program's rows go to one list alone.
+    decide    the float64 distances of the candidates, as `pair_kernels` has them to the last bit; which are the k
+              nearest, the nearest of another class, the farthest of the own; and whether that is certain
+    root_sums sums of square roots over classes, from a block of float64 products
+
+How far a key can be from the truth is told by `doubts`. Nobody imports this module unless Triton is there.
+"""
+# mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False, disallow-untyped-calls=False
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+
+from earmark.geometry.kernels import CLOSE
+from earmark.geometry.pair_kernels import SAME_DIRECTION, SPLIT, TIE_SHARE
+from earmark.geometry.spaces import FLAT_SQUARE
+
+Tensor = Any
+
+ROWS, COLUMNS = 64, 128  # of a tile; the columns must be 128: a key keeps 7 bits for them
+DEPTH = 64  # dimensions at a time, where a point has more than WHOLE
+WHOLE = 128
+UNIT = 2.0**-22  # of one addition in a tensor core, which cuts digits off instead of rounding
+CUT = 2.0**-16  # the share of q that its last 7 bits can be
+EMPTY = 0x7FFFFFFF  # the key of no candidate
+NOWHERE = 0x7F800000  # the bits of infinity: so is the key of what is no candidate
+
+_EMPTY = tl.constexpr(EMPTY)
+_NOWHERE = tl.constexpr(NOWHERE)
+_VACANT = tl.constexpr(EMPTY << 32)
+_SPLIT = tl.constexpr(SPLIT)
+_SAME = tl.constexpr(SAME_DIRECTION)
+_TIE = tl.constexpr(1.0 + TIE_SHARE)
+_CUT = tl.constexpr(1.0 + CUT)
+_CLOSE = tl.constexpr(CLOSE)
+_FLAT_SQUARE = tl.constexpr(FLAT_SQUARE)
+
+
+class Parts(NamedTuple):
+    """Points in two float16 parts, [N + COLUMNS, width], times a power of two; squared norms in float32."""
+
+    high: Tensor
+    low: Tensor
+    squares: Tensor
+    scale: float
+    doubt: Tensor  # float64 [N]: how far a q of each point can be from the truth
+
+    @property
+    def width(self) -> int:
+        return int(self.high.shape[1])
+
+
+def parts_of(points: Tensor, squares: Tensor, rotation_error: float, *, flat: bool) -> Parts:
+    """Two float16 parts of float64 points, and what is lost by them.
+
+    A product of two points z = h + l + r misses r_i z_j + (h_i + l_i) r_j + l_i l_j; the tensor cores add the 3 D terms
+    of h h + h l + l h one by one, each cut off at UNIT of |h||h|; the rest is rounding in float32.
+    """
+    n, dims = points.shape
+    width = max(16, triton.next_power_of_2(dims)) if dims <= WHOLE else -(-dims // DEPTH) * DEPTH
+    largest = float(points.abs().max()) if n else 0.0
+    scale = 2.0 ** (13 - torch.frexp(torch.tensor(largest, dtype=torch.float64))[1].item()) if largest else 1.0
+    high = torch.zeros((n + COLUMNS, width), dtype=torch.float16, device=points.device)
+    low = torch.zeros_like(high)
+    scaled = points * scale
+    high[:n, :dims] = scaled
+    rest = scaled - high[:n, :dims]
+    low[:n, :dims] = rest
+    lost = ((rest - low[:n, :dims]) / scale).square().sum(1).sqrt()
+    second = (low[:n, :dims].double() / scale).square().sum(1).sqrt()
+    length = squares.sqrt()
+    taken = length + lost  # no less than |h + l|, and |h| is under twice this
+    terms = 3 * width
+    error = lost * length.max() + taken * lost.max() + second * second.max()
+    error = 2.0 * error + 2.0 * terms * UNIT * (taken + second) * (taken + second).max()
+    size = (length + length.max()).square() + (FLAT_SQUARE if flat else 0.0)
+    error = error + (2.0**-21 + rotation_error + TIE_SHARE) * size
+    padded = torch.zeros(n + COLUMNS, dtype=torch.float32, device=points.device)
+    padded[:n] = squares
+    return Parts(high, low, padded, scale, error)
+
+
+@triton.jit
+def _offer(x, c0, held, FLIPPED: tl.constexpr):
+    """Put the smallest keys of a tile into the lists of its rows, in place of the largest there."""
+    worst = tl.max(held, 1)
+    best = tl.min(x, 1)
+    flip: tl.constexpr = 127 if FLIPPED else 0
+    entry = (best.to(tl.int64) << 32) | (c0 + ((best & 127) ^ flip)).to(tl.int64)
+    better = (entry < worst) & (best < _NOWHERE)
+    while tl.max(better.to(tl.int32), 0) > 0:
+        held = tl.where((held == worst[:, None]) & better[:, None], entry[:, None], held)
+        x = tl.where(x == best[:, None], _EMPTY, x)
+        worst = tl.max(held, 1)
+        best = tl.min(x, 1)
+        entry = (best.to(tl.int64) << 32) | (c0 + ((best & 127) ^ flip)).to(tl.int64)
+        better = (entry < worst) & (best < _NOWHERE)
+    return held
+
+
+@triton.jit
+def _propose(
+    high, low, squares, flats, units, rows, banned, first, last, lows, highs, near_out, far_out, factor, count,
+    WIDTH: tl.constexpr, WHOLE_WIDTH: tl.constexpr, K: tl.constexpr, LENGTH: tl.constexpr, FAR: tl.constexpr,
+    R: tl.constexpr, C: tl.constexpr, BANNED: tl.constexpr, FLAT: tl.constexpr, PARTS: tl.constexpr,
+):  # fmt: skip
+    block = tl.program_id(0)
+    index = block * R + tl.arange(0, R)
+    me = tl.load(rows + index)
+    real = me >= 0
+    row = tl.where(real, me, 0).to(tl.int64)
+    mine = tl.where(real, tl.load(squares + row), float("inf"))
+    begin = tl.load(first + row, mask=real, other=2147483647)
+    end = tl.load(last + row, mask=real, other=0)
+    own_low, own_high = tl.min(begin, 0), tl.max(end, 0)
+    column_low, column_high = tl.load(lows + block), tl.load(highs + block)
+    slot = tl.arange(0, LENGTH)
+    vacant = tl.zeros([R, LENGTH], tl.int64) + (slot.to(tl.int64) + _VACANT)[None, :]
+    own = vacant
+    other = vacant
+    far_slot = tl.arange(0, FAR)
+    far = tl.zeros([R, FAR], tl.int64) + (far_slot.to(tl.int64) + _VACANT)[None, :]
+    if FLAT:
+        my_flat = tl.load(flats + row) != 0
+    if BANNED:
+        one = tl.load(banned + index)
+        two = tl.load(banned + count + index)
+    if WHOLE_WIDTH:
+        whole = tl.arange(0, WIDTH)
+        a_high = tl.load(high + row[:, None] * WIDTH + whole[None, :])
+        if PARTS == 3:
+            a_low = tl.load(low + row[:, None] * WIDTH + whole[None, :])
+    for c0 in range(column_low, column_high, C):
+        within = tl.arange(0, C)
+        columns = c0 + within
+        product = tl.zeros([R, C], tl.float32)
+        if WHOLE_WIDTH:
+            at = columns.to(tl.int64)[None, :] * WIDTH + whole[:, None]
+            b_high = tl.load(high + at)
+            product = tl.dot(a_high, b_high, product)
+            if PARTS == 3:
+                product = tl.dot(a_low, b_high, product)
+                product = tl.dot(a_high, tl.load(low + at), product)
+        else:
+            for k0 in range(0, WIDTH, K):
+                step = k0 + tl.arange(0, K)
+                left = row[:, None] * WIDTH + step[None, :]
+                at = columns.to(tl.int64)[None, :] * WIDTH + step[:, None]
+                a = tl.load(high + left)
+                b = tl.load(high + at)
+                product = tl.dot(a, b, product)
+                if PARTS == 3:
+                    product = tl.dot(tl.load(low + left), b, product)
+                    product = tl.dot(a, tl.load(low + at), product)
+        theirs = tl.load(squares + columns)
+        theirs = tl.where(columns < column_high, theirs, float("inf"))
+        q = tl.maximum((mine[:, None] + theirs[None, :]) + factor * product, 0.0)
+        if FLAT:
+            their_flat = tl.load(flats + columns) != 0
+            q = tl.where((my_flat[:, None] | their_flat[None, :]) & (q < float("inf")), _FLAT_SQUARE, q)
+        x = (q.to(tl.int32, bitcast=True) & -128) | within[None, :]
+        if BANNED:
+            unit = tl.load(units + columns)[None, :]
+            x = tl.where((unit == one[:, None]) | (unit == two[:, None]), _EMPTY, x)
+        if (c0 >= own_high) | (c0 + C <= own_low):
+            other = _offer(x, c0, other, False)
+        else:
+            inside = (columns[None, :] >= begin[:, None]) & (columns[None, :] < end[:, None])
+            other = _offer(tl.where(inside, _EMPTY, x), c0, other, False)
+            inside = inside & (columns[None, :] != me[:, None])
+            own = _offer(tl.where(inside, x, _EMPTY), c0, own, False)
+            if FAR > 1:
+                x = tl.where(x < 128, x + 128, x)  # a key that can be told from none when it is turned round
+                far = _offer(tl.where(inside & (x < _NOWHERE), _EMPTY - x, _EMPTY), c0, far, True)
+    out = near_out + index.to(tl.int64)[:, None] * (2 * LENGTH) + slot[None, :]
+    tl.store(out, own)
+    tl.store(out + LENGTH, other)
+    tl.store(far_out + index.to(tl.int64)[:, None] * FAR + far_slot[None, :], far)
+
+
+class Lists(NamedTuple):
+    """Candidates of some rows: key << 32 | place, in no order."""
+
+    near: Tensor  # [rows, 2 L]: L of the own class, then L of the others
+    far: Tensor  # [rows, F] of the own class
+
+
+class Tuning(NamedTuple):
+    rows: int = ROWS
+    warps: int = 4
+    stages: int = 2
+    parts: int = 3
+
+
+def propose(
+    parts: Parts, rows: Tensor, lows: Tensor, highs: Tensor, first: Tensor, last: Tensor, length: int, far: int, *,
+    flat: Tensor | None = None, units: Tensor | None = None, banned: Tensor | None = None, tuning: Tuning = Tuning(),
+) -> Lists:  # fmt: skip
+    """The candidate lists of `rows` (int32, whole blocks of `tuning.rows`, -1 for nobody).
+
+    Columns `lows` to `highs` (one for each block) are the candidates of a block; `length` and `far` are powers of two,
+    `far` 1 where the farthest are not wanted. `banned` [2, rows] are units whose points are no candidates of a row.
+    """
+    count, device = len(rows), rows.device
+    near = torch.empty((count, 2 * length), dtype=torch.int64, device=device)
+    farthest = torch.empty((count, far), dtype=torch.int64, device=device)
+    nothing = rows
+    _propose[(count // tuning.rows,)](
+        parts.high, parts.low, parts.squares, nothing if flat is None else flat, nothing if units is None else units,
+        rows, nothing if banned is None else banned, first, last, lows, highs, near, farthest,
+        -2.0 / parts.scale**2, count,
+        WIDTH=parts.width, WHOLE_WIDTH=parts.width <= WHOLE, K=DEPTH, LENGTH=length, FAR=far, R=tuning.rows, C=COLUMNS,
+        BANNED=banned is not None, FLAT=flat is not None, PARTS=tuning.parts,
+        num_warps=tuning.warps, num_stages=tuning.stages,
+    )  # fmt: skip
+    return Lists(near, farthest)
+
+
+@triton.jit
+def _pair_squares(raw, me, place, inverse, dims, whole, R: tl.constexpr, M: tl.constexpr):
+    """q of each row and its candidates: eight interleaved sums, added as `pair_kernels.pair_square` adds them."""
+    eight = tl.arange(0, 8)
+    sums = tl.zeros([R, M, 8], tl.float64)
+    for d in range(0, whole, 8):
+        x = tl.load(raw + (me * dims + d)[:, None] + eight[None, :]).to(tl.float64)
+        y = tl.load(raw + (place * dims + d)[:, :, None] + eight[None, None, :]).to(tl.float64)
+        apart = (x[:, None, :] - y) * inverse
+        sums += apart * apart
+    even, odd = tl.split(tl.reshape(sums, [R, M, 4, 2]))
+    even, odd = tl.split(tl.reshape(even + odd, [R, M, 2, 2]))
+    even, odd = tl.split(even + odd)
+    total = even + odd
+    for d in range(whole, dims):
+        x = tl.load(raw + me * dims + d).to(tl.float64)
+        y = tl.load(raw + place * dims + d).to(tl.float64)
+        apart = (x[:, None] - y) * inverse
+        total += apart * apart
+    return total
+
+
+@triton.jit
+def _decide(
+    raw, flats, order, units, doubts, rows, near, far, places_out, distances_out, other_out, far_out, unit_out,
+    second_out, open_out, certain_out, inverse, scale, dims, whole, k,
+    LENGTH: tl.constexpr, FAR: tl.constexpr, R: tl.constexpr, HALVED: tl.constexpr, FLAT: tl.constexpr,
+    SECOND: tl.constexpr,
+):  # fmt: skip
+    index = (tl.program_id(0) * R + tl.arange(0, R)).to(tl.int64)
+    me = tl.load(rows + index).to(tl.int64)
+    real = me >= 0
+    me = tl.where(real, me, 0)
+    doubt = tl.load(doubts + me)
+    column = tl.arange(0, 2 * LENGTH)
+    is_other = (column >= LENGTH)[None, :]
+    held = tl.load(near + index[:, None] * (2 * LENGTH) + column[None, :])
+    key = (held >> 32).to(tl.int32)
+    vacant = key >= _NOWHERE
+    place = tl.where(vacant, me[:, None], held & 0xFFFFFFFF)
+    q = _pair_squares(raw, me, place, inverse, dims, whole, R, 2 * LENGTH)
+    if HALVED:
+        value = tl.where(q > _SAME, 0.5 * q, 0.0)
+        if FLAT:
+            flat = (tl.load(flats + me) != 0)[:, None] | (tl.load(flats + place) != 0)
+            value = tl.where(flat, 1.0, value)
+            q = tl.where(flat, _FLAT_SQUARE, q)
+    else:
+        value = tl.sqrt(q) * scale
+    spread = value * _SPLIT
+    rank = tl.where(vacant, float("inf"), spread - (spread - value))
+    row = tl.load(order + place)
+    needed = tl.zeros([R], tl.float64)
+    for t in range(k):
+        lowest = tl.min(rank, 1)
+        first = tl.min(tl.where(rank == lowest[:, None], row, 9223372036854775807), 1)
+        picked = (rank == lowest[:, None]) & (row == first[:, None])
+        found = lowest < float("inf")
+        chosen = tl.max(tl.where(picked, place, -1), 1)
+        distance = tl.max(tl.where(picked, value, -1.0), 1)
+        needed = tl.maximum(needed, tl.where(found, tl.max(tl.where(picked, q, 0.0), 1), 0.0))
+        tl.store(places_out + index * k + t, tl.where(found, chosen, -1), mask=real)
+        tl.store(distances_out + index * k + t, tl.where(found, distance, float("nan")), mask=real)
+        rank = tl.where(picked, float("inf"), rank)
+    # The nearest of the other classes, and what is the nearest without its unit.
+    theirs = is_other & (vacant == 0)
+    nearest = tl.min(tl.where(theirs, value, float("inf")), 1)
+    reach = tl.min(tl.where(theirs, q, float("inf")), 1)
+    none = nearest == float("inf")
+    other_reach = tl.maximum(needed, tl.where(none, 0.0, reach))
+    tl.store(other_out + index, tl.where(none, float("nan"), nearest), mask=real)
+    other_full = tl.sum((is_other & vacant).to(tl.int32), 1) == 0
+    if SECOND:
+        their_unit = tl.load(units + place)
+        its = tl.min(tl.where(theirs & (value == nearest[:, None]), place, 9223372036854775807), 1)
+        unit = tl.max(tl.where(theirs & (place == its[:, None]), their_unit, -1), 1)
+        left = theirs & (their_unit != unit[:, None])
+        second = tl.min(tl.where(left, value, float("inf")), 1)
+        second_reach = tl.min(tl.where(left, q, float("inf")), 1)
+        alone = second == float("inf")
+        tl.store(unit_out + index, tl.where(none, -1, unit).to(tl.int64), mask=real)
+        tl.store(second_out + index, tl.where(alone, float("nan"), second), mask=real)
+        tl.store(open_out + index, (alone & other_full & (none == 0)).to(tl.int8), mask=real)
+        other_reach = tl.maximum(other_reach, tl.where(alone, 0.0, second_reach))
+    # Nothing that is not listed has a q under the largest key of its list, less the doubt.
+    at_least = (key & -128).to(tl.float32, bitcast=True).to(tl.float64)
+    own_full = tl.sum(((is_other == 0) & vacant).to(tl.int32), 1) == 0
+    own_floor = tl.max(tl.where(is_other | vacant, 0.0, at_least), 1) - doubt
+    other_floor = tl.max(tl.where((is_other == 0) | vacant, 0.0, at_least), 1) - doubt
+    certain = ((own_full == 0) | (own_floor > needed * _TIE)) & ((other_full == 0) | (other_floor > other_reach * _TIE))
+    if FAR > 1:
+        held = tl.load(far + index[:, None] * FAR + tl.arange(0, FAR)[None, :])
+        key = _EMPTY - (held >> 32).to(tl.int32)
+        vacant = held >= _VACANT
+        place = tl.where(vacant, me[:, None], held & 0xFFFFFFFF)
+        q = _pair_squares(raw, me, place, inverse, dims, whole, R, FAR)
+        if HALVED:
+            value = tl.where(q > _SAME, 0.5 * q, 0.0)
+            if FLAT:
+                flat = (tl.load(flats + me) != 0)[:, None] | (tl.load(flats + place) != 0)
+                value = tl.where(flat, 1.0, value)
+                q = tl.where(flat, _FLAT_SQUARE, q)
+        else:
+            value = tl.sqrt(q) * scale
+        farthest = tl.max(tl.where(vacant, -1.0, value), 1)
+        tl.store(far_out + index, tl.where(farthest < 0.0, float("nan"), farthest), mask=real)
+        at_most = (key & -128).to(tl.float32, bitcast=True).to(tl.float64) * _CUT
+        full = tl.sum(vacant.to(tl.int32), 1) == 0
+        ceiling = tl.min(tl.where(vacant, float("inf"), at_most), 1) + doubt
+        certain = certain & ((full == 0) | (ceiling < tl.max(tl.where(vacant, 0.0, q), 1)))
+    tl.store(certain_out + index, certain.to(tl.int8), mask=real)
+
+
+class Decided(NamedTuple):
+    """What was found of each of some rows."""
+
+    places: Tensor
+    distances: Tensor
+    other: Tensor
+    far: Tensor
+    unit: Tensor
+    second: Tensor
+    open: Tensor
+    certain: Tensor
+
+
+def decide(
+    lists: Lists, rows: Tensor, raw: Tensor, order: Tensor, doubts: Tensor, k: int, *, halved: bool, scale: float,
+    flat: Tensor | None = None, units: Tensor | None = None,
+) -> Decided:  # fmt: skip
+    """The k nearest and the extremes of `rows` from their lists, in float64."""
+    count, length, far = len(rows), lists.near.shape[1] // 2, lists.far.shape[1]
+    wide = {"dtype": torch.float64, "device": rows.device}
+    other, farthest, second = (torch.full((count,), torch.nan, **wide) for _ in range(3))
+    places = torch.full((count, k), -1, dtype=torch.int64, device=rows.device)
+    distances = torch.full((count, k), torch.nan, **wide)
+    unit = torch.full((count,), -1, dtype=torch.int64, device=rows.device)
+    undecided, certain = (torch.zeros(count, dtype=torch.int8, device=rows.device) for _ in range(2))
+    height = max(1, min(16, 256 // length))
+    rows = torch.nn.functional.pad(rows, (0, -count % height), value=-1)
+    near, far_lists = (torch.nn.functional.pad(part, (0, 0, 0, -count % height)) for part in lists)
+    dims = raw.shape[1]
+    _decide[(triton.cdiv(count, height),)](
+        raw, rows if flat is None else flat, order, rows if units is None else units, doubts, rows, near, far_lists,
+        places, distances, other, farthest, unit, second, undecided, certain,
+        1.0 if halved else 1.0 / scale, scale, dims, dims - dims % 8, k,
+        LENGTH=length, FAR=far, R=height, HALVED=halved, FLAT=flat is not None, SECOND=units is not None,
+        num_warps=4, enable_fp_fusion=False,
+    )  # fmt: skip
+    return Decided(places, distances, other, farthest, unit, second, undecided != 0, certain != 0)
+
+
+@triton.jit
+def _root_sums(
+    keys, rows, squares, raw, starts, sums, count, scale, inverse, dims, classes,
+    R: tl.constexpr, M: tl.constexpr,
+):  # fmt: skip
+    """sums[r, c] = the distances of row r to the points of class c, from keys [N, rows]; see `root_sums`."""
+    code = tl.program_id(0)
+    index = tl.program_id(1) * R + tl.arange(0, R)
+    inside = index < count
+    me = tl.load(rows + index, mask=inside, other=0)
+    mine = tl.load(squares + me)
+    start, stop = tl.load(starts + code), tl.load(starts + code + 1)
+    member = tl.arange(0, M)
+    total = tl.zeros([R], tl.float64)
+    for first in range(start, stop, M):
+        place = first + member
+        there = place < stop
+        theirs = tl.load(squares + place, mask=there, other=0.0)
+        both = place.to(tl.int64)[:, None] * count + index[None, :]
+        q = tl.load(keys + both, mask=there[:, None] & inside[None, :], other=0.0) + mine[None, :]
+        q = tl.maximum(q, 0.0)
+        same = place[:, None] == me[None, :]
+        close = (q < _CLOSE * (mine[None, :] + theirs[:, None])) & (same == 0) & there[:, None] & inside[None, :]
+        if tl.max(tl.max(close.to(tl.int32), 1), 0) > 0:
+            exact = tl.zeros([M, R], tl.float64)
+            for d in range(0, dims):
+                x = tl.load(raw + me * dims + d).to(tl.float64)
+                y = tl.load(raw + place * dims + d, mask=there, other=0.0).to(tl.float64)
+                apart = (x[None, :] - y[:, None]) * inverse
+                exact += apart * apart
+            q = tl.where(close, exact, q)
+        root = tl.where(same | (there[:, None] == 0), 0.0, tl.sqrt(q))
+        total += tl.sum(root, 0)
+    tl.store(sums + index.to(tl.int64) * classes + code, total * scale, mask=inside)
+
+
+def root_sums(keys: Tensor, rows: Tensor, squares: Tensor, raw: Tensor, starts: Tensor, scale: float, sums: Tensor):
+    """Sums of euclidean distances over classes into `sums` [rows, C], from float64 products `keys` [N, rows].
+
+    What `kernels.distances_from_keys` makes of a tile, and `add_class_sums`; where the product has lost digits, the
+    pair itself is asked.
+    """
+    count, classes = len(rows), len(starts) - 1
+    height, members = 64, 16
+    _root_sums[(classes, triton.cdiv(count, height))](
+        keys, rows, squares, raw, starts, sums, count, scale, 1.0 / scale, raw.shape[1], classes,
+        R=height, M=members, num_warps=4,
+    )  # fmt: skip
