@@ -15,6 +15,7 @@ from earmark.geometry.layout import lay_out
 from earmark.geometry.sweep import Wanted, search_without, sweep
 
 torch = pytest.importorskip("torch", reason="torch is an extra")
+torch_card = pytest.importorskip("earmark.geometry.torch_card")
 torch_sweep = pytest.importorskip("earmark.geometry.torch_sweep")
 
 DEVICES = ["torch:cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -27,6 +28,8 @@ CORRECTIONS = ("ls", "nicdm", "mp", "csls", "dsl")
 def small_blocks(monkeypatch):
     """Blocks of one tile, so that there is more than one."""
     monkeypatch.setattr(torch_sweep, "BLOCK_BYTES", 1 << 12)
+    monkeypatch.setattr(torch_card, "BLOCK_BYTES", 1 << 16)
+    monkeypatch.setattr(torch_sweep, "SEARCHED", 100)
 
 
 def both(case, distance, device, *, neighbours=7, correct="none", **options):
@@ -51,7 +54,8 @@ def both(case, distance, device, *, neighbours=7, correct="none", **options):
 
 def assert_same(found, rel=1e-12):
     (here, here_means), (there, there_means) = found
-    assert here.keys() == there.keys() and here_means.keys() == there_means.keys()
+    assert here.keys() == there.keys()
+    assert here_means.keys() == there_means.keys()
     for protocol, one in here.items():
         other = there[protocol]
         assert np.array_equal(one.neighbours.places, other.neighbours.places)
@@ -124,24 +128,26 @@ def test_without_a_unit(across, device):
 def test_a_block_that_does_not_fit_is_halved(monkeypatch):
     case, heights = random(7, n=600, dims=9), []
     monkeypatch.setattr(torch_sweep, "BLOCK_BYTES", 1 << 30)
-    products = torch_sweep.TorchRun.keys
+    monkeypatch.setattr(torch_card, "BLOCK_BYTES", 1 << 30)
+    products, lists = torch_sweep.TorchRun.keys, torch_card._from_products
 
-    def keys(self, at, rows, dtype):
-        heights.append(len(rows))
-        if len(rows) > 128:
-            raise torch.OutOfMemoryError
-        return products(self, at, rows, dtype)
+    def short_of_memory(function, height, which):
+        def limited(*arguments):
+            heights.append(len(arguments[which]))
+            if len(arguments[which]) > height:
+                raise torch.OutOfMemoryError
+            return function(*arguments)
 
-    monkeypatch.setattr(torch_sweep.TorchRun, "keys", keys)
+        return limited
+
+    monkeypatch.setattr(torch_sweep.TorchRun, "keys", short_of_memory(products, 128, 1))
+    monkeypatch.setattr(torch_card, "_from_products", short_of_memory(lists, 50, 3))
     assert_same(both(case, "euclidean", "torch:cpu"))
+    assert_same(both(case, "euclidean", "torch:cpu", correct="ls"))
     assert max(heights) == 600
-
-    def never(self, at, rows, dtype):
-        raise torch.OutOfMemoryError
-
-    monkeypatch.setattr(torch_sweep.TorchRun, "keys", never)
+    monkeypatch.setattr(torch_sweep.TorchRun, "keys", short_of_memory(products, 0, 1))
     with pytest.raises(UsageError, match="does not hold 128 rows"):
-        both(case, "euclidean", "torch:cpu")
+        both(case, "euclidean", "torch:cpu", correct="ls")
 
 
 def test_devices_by_name():

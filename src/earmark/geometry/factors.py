@@ -98,7 +98,7 @@ def exact_distances(tile: Floats, c0: int, rows: NDArray[np.int64], space: Space
 
 
 def unsafe_under(space: Space) -> float:
-    """The distance under which what a rotation may have added is no longer a small share; 0 where nothing was rotated."""
+    """The distance under which what a rotation may have added is no longer small; 0 where nothing was rotated."""
     if not space.rotation_error:
         return 0.0
     square = space.rotation_error / _ROTATION_SHARE * 4.0 * float(space.squares.max(initial=0.0))

@@ -13,7 +13,7 @@ The N x N matrix is never built: a worker holds one strip, the candidate lists o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -281,23 +281,31 @@ class Run:
         bounds = self.bounds(dtype)
         sums = sums and self.wanted.class_sums
         failed: list[NDArray[np.int64]] = []
-        pending = {name: _Pending() for name in self.protocols}
 
         def work(tile: tuple[NDArray[np.int64], Propose]) -> tuple[NDArray[np.int64], NDArray[np.bool_], _Parts]:
             tile_rows, propose = tile
             lists, class_sums = propose()
             certified = self._settle(tile_rows, lists, bounds)
-            return tile_rows, certified, self._reduce_sums(tile_rows, class_sums) if sums else []
+            return tile_rows, certified, self.reduce_sums(tile_rows, class_sums) if sums else []
 
-        for tile_rows, certified, parts in workers.map(work, self.tiles(rows, dtype, sums)):
-            failed.append(tile_rows[~certified])
+        def reduced() -> Iterator[tuple[int, _Parts]]:
+            for tile_rows, certified, parts in workers.map(work, self.tiles(rows, dtype, sums)):
+                failed.append(tile_rows[~certified])
+                yield len(tile_rows), parts
+
+        self.merge(reduced(), progress)
+        return np.concatenate(failed) if failed else rows[:0]
+
+    def merge(self, reduced: Iterable[tuple[int, _Parts]], progress: Progress | None) -> None:
+        """Put together the classes that reach over several tiles; tiles come in order."""
+        pending = {name: _Pending() for name in self.protocols}
+        for done, parts in reduced:
             for name, part in parts:
                 pending[name] = self._merge(name, pending[name], part)
             if progress is not None:
-                progress(len(tile_rows))
+                progress(done)
         for name, last in pending.items():
             self._finish_class(name, last)
-        return np.concatenate(failed) if failed else rows[:0]
 
     def bounds(self, dtype: type[np.floating[Any]]) -> Floats:
         """How far the keys of each place can be from the truth."""
@@ -321,7 +329,7 @@ class Run:
     def decide_by_every_pair(self, rows: NDArray[np.int64]) -> None:
         space, layout = self.space, self.layout
         for name in self.protocols:
-            outputs = _RowOutputs.empty(len(rows), self.k)
+            outputs = RowOutputs.empty(len(rows), self.k)
             kernels.exact_rows(
                 space.raw, space.flat, space.form, space.scale, *self.fix, layout.order, rows,
                 self.first, self.last, self.units, self.banned(name, rows), *outputs,
@@ -329,7 +337,7 @@ class Run:
             self._store(name, rows, outputs)
         space.release(8 * len(rows) * layout.n, whole=False)
 
-    def _store(self, protocol: str, rows: NDArray[np.int64], outputs: _RowOutputs) -> None:
+    def _store(self, protocol: str, rows: NDArray[np.int64], outputs: RowOutputs) -> None:
         places, distances, other, far, unit, second, undecided = outputs
         if self.factors is not None:
             distances, other, far, second = (
@@ -393,7 +401,7 @@ class Run:
         certified = np.ones(len(rows), bool)
         for name, found in lists.items():
             sure = np.empty(len(rows), bool)
-            outputs = _RowOutputs.empty(len(rows), self.k)
+            outputs = RowOutputs.empty(len(rows), self.k)
             kernels.decide(
                 space.raw, space.flat, space.form, space.scale, *self.fix, self.layout.order, rows, bounds, self.doubt,
                 found.keys, found.places, found.counts, found.near, self.wanted.farthest, self.k,
@@ -403,7 +411,7 @@ class Run:
             self._store(name, rows, outputs)
         return certified
 
-    def _reduce_sums(self, rows: NDArray[np.int64], sums: Floats) -> _Parts:
+    def reduce_sums(self, rows: NDArray[np.int64], sums: Floats) -> _Parts:
         """Reduce one tile's class sums to what is kept; hand back classes that reach into another tile."""
         layout = self.layout
         parts: _Parts = []
@@ -443,9 +451,13 @@ class Run:
 
     def _closed_form_sums(self, rows: NDArray[np.int64]) -> Floats:
         """Sum of q / 2 over each class, from the class's own sums: one product with C columns."""
-        space, layout = self.space, self.layout
+        space = self.space
         left = np.column_stack([space.points[rows], space.squares[rows], np.ones(len(rows))])
-        sums = np.maximum(left @ self.class_operand.T, 0.0)
+        return self.mend_closed_form(np.maximum(left @ self.class_operand.T, 0.0), rows)
+
+    def mend_closed_form(self, sums: Floats, rows: NDArray[np.int64]) -> Floats:
+        """Put right, in place, what a closed form cannot know: collapsed classes, vectors without direction."""
+        space, layout = self.space, self.layout
         kernels.mend_collapsed_sums(sums, rows, space.squares, self.class_squares, layout.starts, space.raw, space.flat)
         for r in np.flatnonzero(space.flat[rows]):
             sums[r] = self.sizes
@@ -499,7 +511,7 @@ def _blocks(rows: NDArray[np.int64], height: int) -> Iterator[NDArray[np.int64]]
     return (rows[start : start + height] for start in range(0, len(rows), height))
 
 
-class _RowOutputs(NamedTuple):
+class RowOutputs(NamedTuple):
     """What the kernels fill in for each row of a tile."""
 
     places: NDArray[np.int64]
@@ -511,14 +523,14 @@ class _RowOutputs(NamedTuple):
     undecided: NDArray[np.bool_]
 
     @classmethod
-    def empty(cls, rows: int, k: int) -> _RowOutputs:
+    def empty(cls, rows: int, k: int) -> RowOutputs:
         other, far, second = (np.full(rows, np.nan) for _ in range(3))
         unit, undecided = np.full(rows, -1), np.zeros(rows, bool)
         return cls(np.full((rows, k), -1), np.full((rows, k), np.nan), other, far, unit, second, undecided)
 
 
 def _nothing(layout: Layout, k: int, wanted: Wanted) -> Swept:
-    places, distances, other, far, unit, second, _ = _RowOutputs.empty(layout.n, k)
+    places, distances, other, far, unit, second, _ = RowOutputs.empty(layout.n, k)
     own_mean, own_count, other_mean = (np.full(layout.n, np.nan) for _ in range(3))
     kept = layout.n if wanted.keep_sums else 0
     return Swept(

@@ -1,15 +1,12 @@
-"""The labelled sweep on a GPU: products, candidate lists and class sums are torch's, decisions are the CPU's.
+"""The labelled sweep on a GPU: the same findings as on the CPU, from products that torch makes.
 
-    block of rows x all columns   keys = left @ right.T (float32, or float64 under a correction)
-         |                        masked by class, by banned unit and by the row itself
-         v
-    lists of each protocol: nearest own, nearest other, farthest own  ->  `kernels.decide`, as on the CPU
-    sums over classes (float64): closed form, or distances of the block added class by class
+    plain distances   torch_card.search finds and decides on the device; places and distances come back
+    corrected ones    block of rows x all columns: float64 keys, masked by class, by banned unit and by the row itself;
+                      lists of each protocol (nearest own, nearest other, farthest own) -> `kernels.decide` of the CPU
+    class sums        in float64: in closed form, or distances of a block added class by class
 
-Candidates are decided by the kernel that decides them on the CPU, so neighbours and distances are those of the CPU to
-the last bit, whatever proposed them; sums differ in their last digits. Where Triton is there, the lists of plain
-distances come from one fused kernel (triton_sweep.py), which keeps no block of keys. A block that does not fit the
-memory of the device is halved.
+Places and distances are those of the CPU to the last bit, whatever proposed them; sums differ in their last digits. A
+block that does not fit the memory of the device is halved.
 
 Nobody imports this module unless a device other than the CPU is asked for.
 """
@@ -17,25 +14,26 @@ Nobody imports this module unless a device other than the CPU is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from earmark.errors import UsageError
-from earmark.geometry import kernels, torch_pairs
+from earmark.geometry import torch_pairs
 from earmark.geometry.factors import Factors
 from earmark.geometry.layout import Layout
 from earmark.geometry.spaces import DEPTH, Space
-from earmark.geometry.sweep import ROWS, Floats, Lists, Progress, Propose, Run, Wanted
-from earmark.geometry.torch_pairs import Tensor, full_precision, smallest, to_numpy
+from earmark.geometry.sweep import ROWS, Floats, Lists, Progress, Propose, RowOutputs, Run, Wanted
+from earmark.geometry.torch_card import Asked, Sets, fused_kernels, search
+from earmark.geometry.torch_pairs import Points, Result, Tensor, smallest, to_numpy
+from earmark.workers import Workers
 
 Ints = NDArray[np.int64]
 Precision = type[np.floating[Any]]
-Result = TypeVar("Result")
 
 BLOCK_BYTES = 1 << 29  # of one array of a block in flight; a smaller device halves it
+SEARCHED = 1 << 16  # rows searched at a time: a sweep of a million says how far it is
 SMALL_CLASSES = 64  # up to as many, a product with indicators adds up classes faster than a walk over them
 
 
@@ -48,69 +46,95 @@ class TorchRun(Run):
     ) -> None:  # fmt: skip
         super().__init__(space, layout, wanted, factors, threads, memory)
         self.device, self.card = device, torch.device(device.removeprefix("torch:"))
-        self.height = 0  # rows of a block that is known to fit; 0: not tried yet
-        try:
-            self.pairs = torch_pairs.Pairs(space, factors, self.card)
-        except torch.OutOfMemoryError:
-            raise UsageError(f"The memory of {self.card} does not hold the vectors: use device cpu.") from None
+        self.points = Points.of(space, factors, self.card)
+        self.sets = Sets([layout], self.card)
         self.unit_of = self.upload(self.units)
         self.columns = torch.arange(layout.n, device=self.card)
-        self.right: dict[Precision, Tensor] = {}
+        self.right: Tensor = None
+        if wanted.class_sums and self.closed_form:
+            self.class_columns = self.upload(self.class_operand).T
 
     def search(self, rows: Ints, progress: Progress | None) -> None:
         self.asked = np.bincount(self.layout.codes[rows], minlength=self.layout.classes)
-        # Sums have a product of their own here, so plain lists may always come from float32.
-        self.pass_twice(rows, [np.float64] if self.factors is not None else [np.float32, np.float64], progress)
+        if self.factors is not None:
+            self.pass_twice(rows, [np.float64], progress)
+            return
+        summed = self.wanted.class_sums
+        for name in self.protocols:
+            for start in range(0, len(rows), SEARCHED):
+                block = rows[start : start + SEARCHED]
+                self.search_plain(name, block)
+                if progress is not None and not summed and name == self.protocols[-1]:
+                    progress(len(block))
+        if summed:
+            with Workers(self.threads) as workers:
+                self.sum_up(workers, rows, progress)
+
+    def search_plain(self, protocol: str, rows: Ints) -> None:
+        """Neighbours and extremes of `rows`, decided on the device."""
+        banned = self.banned(protocol, np.arange(self.layout.n))
+        asked = Asked(
+            self.k,
+            self.wanted.farthest,
+            self.unit_of,
+            self.seconds,
+            self.upload(banned) if (banned >= 0).any() else None,
+        )
+        found = search(self.points, self.sets, asked, None if len(rows) == self.layout.n else rows)
+        at = self.upload(rows)
+        self._store(protocol, rows, RowOutputs(*(to_numpy(part[at]) for part in found[:-1])))
+
+    def sum_up(self, workers: Workers, rows: Ints, progress: Progress | None) -> None:
+        """The class sums of `rows` and all that is made of them."""
+
+        def tiles() -> Iterator[tuple[Ints, Floats]]:
+            for block, sums in self.blocks(rows, self.plain_sums):
+                for start in range(0, len(block), ROWS):
+                    yield block[start : start + ROWS], sums[start : start + ROWS]
+
+        def work(tile: tuple[Ints, Floats]) -> tuple[int, Any]:
+            return len(tile[0]), self.reduce_sums(*tile)
+
+        self.merge(workers.map(work, tiles()), progress)
 
     def tiles(self, rows: Ints, dtype: Precision, sums: bool) -> Iterator[tuple[Ints, Propose]]:
         def work(block: Ints) -> tuple[dict[str, Lists], Floats]:
-            return self.propose(block, dtype, sums)
+            return self.propose(block, sums)
 
-        for block, (lists, class_sums) in self.blocks(rows, dtype, work):
+        for block, (lists, class_sums) in self.blocks(rows, work):
             for start in range(0, len(block), ROWS):
                 part = slice(start, start + ROWS)
-                yield block[part], _given(block[part], {n: _part(f, part) for n, f in lists.items()}, class_sums[part])
+                yield block[part], _given({n: _part(f, part) for n, f in lists.items()}, class_sums[part])
 
-    def propose(self, rows: Ints, dtype: Precision, sums: bool) -> tuple[dict[str, Lists], Floats]:
-        """The candidate lists of a block of rows, and its class sums."""
+    def propose(self, rows: Ints, sums: bool) -> tuple[dict[str, Lists], Floats]:
+        """The candidate lists of a block of rows under a correction, and its class sums."""
+        assert self.factors is not None
         at = self.upload(rows)
-        keys = self.keys(at, rows, dtype)
-        class_sums = torch.zeros((len(rows), 0), dtype=torch.float64, device=self.card)
-        if self.factors is not None:
-            self.pairs.distances_from_keys(keys, at)
-            self.pairs.mend_rotated(keys, at)
-            self.pairs.keys_from_distances(keys, at)
-            if sums:
-                class_sums = self.class_sums(self.pairs.corrected_from_keys(keys.clone(), at).T)
-            if self.factors.signed:
-                keys -= self.doubt * (keys + 2.0 * self.pairs.first)
-        elif sums:
-            class_sums = self.plain_sums(rows, at)
+        keys = self.keys(rows)
+        self.points.distances_from_keys(keys, at)
+        self.points.mend_rotated(keys, at)
+        self.points.keys_from_distances(keys, at)
+        class_sums = torch.zeros((len(rows), 0))
+        if sums:
+            class_sums = self.class_sums(self.points.corrected_from_keys(keys.clone(), at).T)
+        if self.factors.signed:
+            keys -= self.doubt * (keys + 2.0 * self.points.first)
         lists = {}
         for name in self.protocols:
             own_keys = keys if name == self.protocols[-1] else keys.clone()
             lists[name] = self.lists(own_keys, at, rows, name)
-        found = to_numpy(class_sums)
-        if sums and self.closed_form:
-            kernels.mend_collapsed_sums(
-                found, rows, self.space.squares, self.class_squares, self.layout.starts, self.space.raw, self.space.flat
-            )
-            for r in np.flatnonzero(self.space.flat[rows]):
-                found[r] = self.sizes
-                found[r, self.layout.codes[rows[r]]] -= 1.0
-        return lists, found
+        return lists, to_numpy(class_sums)
 
     # --- candidate lists --------------------------------------------------------------------------
 
-    def keys(self, at: Tensor, rows: Ints, dtype: Precision) -> Tensor:
-        """The product of some rows with every column, DEPTH dimensions at a time."""
-        if dtype not in self.right:
-            self.right = {dtype: self.upload(self.space.columns(dtype))}
-        right, left = self.right[dtype], self.upload(self.space.operands(dtype, rows))
-        with full_precision():
-            keys = left[:, :DEPTH] @ right[:, :DEPTH].T
-            for start in range(DEPTH, right.shape[1], DEPTH):
-                keys.addmm_(left[:, start : start + DEPTH], right[:, start : start + DEPTH].T)
+    def keys(self, rows: Ints) -> Tensor:
+        """The float64 product of some rows with every column, DEPTH dimensions at a time."""
+        if self.right is None:
+            self.right = self.upload(self.space.columns(np.float64))
+        right, left = self.right, self.upload(self.space.operands(np.float64, rows))
+        keys = left[:, :DEPTH] @ right[:, :DEPTH].T
+        for start in range(DEPTH, right.shape[1], DEPTH):
+            keys.addmm_(left[:, start : start + DEPTH], right[:, start : start + DEPTH].T)
         return keys
 
     def lists(self, keys: Tensor, at: Tensor, rows: Ints, protocol: str) -> Lists:
@@ -126,7 +150,7 @@ class TorchRun(Run):
         first, last = self.upload(self.first[rows])[:, None], self.upload(self.last[rows])[:, None]
         own = (columns >= first) & (columns < last)
         part = keys[:, low:high]
-        found = Lists.empty(len(rows), self.near, self.far, np.float32 if keys.dtype == torch.float32 else np.float64)
+        found = Lists.empty(len(rows), self.near, self.far, np.float64)
         self.fill(found, 0, slice(0, self.near), torch.where(own, part, torch.inf), low)
         if self.wanted.farthest:
             # What is no candidate is infinitely far: its negative would be the farthest of all.
@@ -145,15 +169,26 @@ class TorchRun(Run):
 
     # --- class sums -------------------------------------------------------------------------------
 
-    def plain_sums(self, rows: Ints, at: Tensor) -> Tensor:
+    def plain_sums(self, rows: Ints) -> Floats:
         """The sums of the distances of some rows to every class."""
-        space, pairs = self.space, self.pairs
+        at, points = self.upload(rows), self.points
         if self.closed_form:
-            left = torch.cat([pairs.points[at], pairs.squares[at, None], torch.ones_like(pairs.squares[at, None])], 1)
-            return (left @ self.upload(self.class_operand).T).clamp(min=0.0)
-        tile = self.keys(at, rows, np.float64)
-        pairs.distances_from_keys(tile, at)
-        return self.class_sums(tile.T)
+            squares = points.squares[at, None]
+            left = torch.cat([points.points[at], squares, torch.ones_like(squares)], 1)
+            return self.mend_closed_form(to_numpy((left @ self.class_columns).clamp(min=0.0)), rows)
+        fused = fused_kernels(self.card)
+        if fused is None:
+            tile = self.keys(rows)
+            points.distances_from_keys(tile, at)
+            return to_numpy(self.class_sums(tile.T))
+        left = self.upload(self.space.operands(np.float64, rows))
+        if self.right is None:
+            self.right = self.upload(self.space.columns(np.float64))
+        sums = torch.empty((len(rows), self.layout.classes), dtype=torch.float64, device=self.card)
+        fused.root_sums(
+            self.right @ left.T, at, points.squares, points.raw, points.scale, self.sets.starts, sums
+        )  # fmt: skip
+        return to_numpy(sums)
 
     def class_sums(self, distances: Tensor) -> Tensor:
         """[rows, C] from distances [N, rows]."""
@@ -164,33 +199,16 @@ class TorchRun(Run):
             return ((codes == classes).to(torch.float64) @ distances).T
         return torch.segment_reduce(distances.contiguous(), "sum", lengths=sizes, axis=0).T
 
-    # --- blocks -----------------------------------------------------------------------------------
-
-    def blocks(self, rows: Ints, dtype: Precision, work: Callable[[Ints], Result]) -> Iterator[tuple[Ints, Result]]:
-        """`work` on blocks of rows, in order; blocks are whole tiles, halved until one fits the device."""
-        most = max(1, BLOCK_BYTES // (max(self.layout.n, 1) * np.dtype(dtype).itemsize) // ROWS) * ROWS
-        height = min(self.height or most, most)
-        start = 0
-        while start < len(rows):
-            block = rows[start : start + height]
-            try:
-                result = work(block)
-            except torch.OutOfMemoryError:
-                if height <= ROWS:
-                    raise UsageError(
-                        f"The memory of {self.card} does not hold {len(block)} rows of the sweep: use device cpu."
-                    ) from None
-                height = self.height = max(1, height // 2 // ROWS) * ROWS
-                torch.cuda.empty_cache()
-                continue
-            start += len(block)
-            yield block, result
+    def blocks(self, rows: Ints, work: Callable[[Ints], Result]) -> Iterator[tuple[Ints, Result]]:
+        """`work` on blocks of whole tiles."""
+        height = BLOCK_BYTES // (8 * max(self.layout.n, 1))
+        return torch_pairs.blocks(rows, height, ROWS, self.card, work)
 
     def upload(self, values: NDArray[Any]) -> Tensor:
         return torch_pairs.upload(values, self.card)
 
 
-def _given(rows: Ints, lists: dict[str, Lists], sums: Floats) -> Propose:
+def _given(lists: dict[str, Lists], sums: Floats) -> Propose:
     return lambda: (lists, sums)
 
 

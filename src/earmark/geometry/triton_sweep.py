@@ -1,9 +1,9 @@
 """The sweep as fused kernels: a tile of products is looked through while it is in registers, and never written.
 
-    propose   a program has ROWS rows and walks over strips of COLUMNS points. Points are two float16 parts of themselves
-              (22 bits), so a product is three of the tensor cores' fastest; q = |a|^2 + |b|^2 - 2 ab follows in float32.
-              A key is q without its last 7 bits, which hold the column of the strip instead: one integer to compare.
-              Points are sorted by class, so strips outside the classes of a program's rows go to one list alone.
+    propose   a program has ROWS rows and walks over strips of COLUMNS points. Points are two float16 parts of
+              themselves (22 bits), so a product is three of the tensor cores' fastest; q = |a|^2 + |b|^2 - 2 ab follows
+              in float32. A key is q without its last 7 bits, which hold the column of the strip instead: one integer
+              to compare. Points are sorted by class: strips outside the classes of a program's rows go to one list.
     decide    the float64 distances of the candidates, as `pair_kernels` has them to the last bit; which are the k
               nearest, the nearest of another class, the farthest of the own; and whether that is certain
     root_sums sums of square roots over classes, from a block of float64 products
@@ -51,12 +51,37 @@ class Parts(NamedTuple):
     high: Tensor
     low: Tensor
     squares: Tensor
-    scale: float
+    factor: Tensor  # [1]: what makes -2 ab of a product of the parts
     doubt: Tensor  # float64 [N]: how far a q of each point can be from the truth
 
     @property
     def width(self) -> int:
         return int(self.high.shape[1])
+
+
+@triton.jit
+def _split(points, scales, high, low, lost, second, n, dims, WIDTH: tl.constexpr, K: tl.constexpr, R: tl.constexpr):
+    """Two float16 parts of each point, and the squared lengths of what they miss and of the second."""
+    row = (tl.program_id(0) * R + tl.arange(0, R)).to(tl.int64)
+    scale = tl.load(scales)
+    real = row < n
+    missed = tl.zeros([R], tl.float64)
+    small = tl.zeros([R], tl.float64)
+    for k0 in range(0, WIDTH, K):
+        k = k0 + tl.arange(0, K)
+        inside = real[:, None] & (k < dims)[None, :]
+        x = tl.load(points + row[:, None] * dims + k[None, :], mask=inside, other=0.0) * scale
+        one = x.to(tl.float32).to(tl.float16)
+        rest = x - one.to(tl.float64)
+        two = rest.to(tl.float32).to(tl.float16)
+        rest -= two.to(tl.float64)
+        at = row[:, None] * WIDTH + k[None, :]
+        tl.store(high + at, one)
+        tl.store(low + at, two)
+        missed += tl.sum(rest * rest, 1)
+        small += tl.sum(two.to(tl.float64) * two.to(tl.float64), 1)
+    tl.store(lost + row, missed, mask=real)
+    tl.store(second + row, small, mask=real)
 
 
 def parts_of(points: Tensor, squares: Tensor, rotation_error: float, *, flat: bool) -> Parts:
@@ -67,26 +92,31 @@ def parts_of(points: Tensor, squares: Tensor, rotation_error: float, *, flat: bo
     """
     n, dims = points.shape
     width = max(16, triton.next_power_of_2(dims)) if dims <= WHOLE else -(-dims // DEPTH) * DEPTH
-    largest = float(points.abs().max()) if n else 0.0
-    scale = 2.0 ** (13 - torch.frexp(torch.tensor(largest, dtype=torch.float64))[1].item()) if largest else 1.0
-    high = torch.zeros((n + COLUMNS, width), dtype=torch.float16, device=points.device)
-    low = torch.zeros_like(high)
-    scaled = points * scale
-    high[:n, :dims] = scaled
-    rest = scaled - high[:n, :dims]
-    low[:n, :dims] = rest
-    lost = ((rest - low[:n, :dims]) / scale).square().sum(1).sqrt()
-    second = (low[:n, :dims].double() / scale).square().sum(1).sqrt()
-    length = squares.sqrt()
-    taken = length + lost  # no less than |h + l|, and |h| is under twice this
+    exponent = torch.frexp(points.abs().amax()).exponent.clamp(-40, 40)
+    scale = torch.ldexp(torch.ones_like(squares[:1]), 13 - exponent)
+    rows = n + COLUMNS
+    height = 32
+    high, low = (
+        torch.empty((-(-rows // height) * height, width), dtype=torch.float16, device=points.device) for _ in range(2)
+    )
+    lost, second = torch.empty_like(squares), torch.empty_like(squares)
+    _split[(triton.cdiv(rows, height),)](
+        points, scale, high, low, lost, second, n, dims, WIDTH=width, K=min(width, DEPTH), R=height, num_warps=4
+    )
+    lost, second, length = lost.sqrt() / scale, second.sqrt() / scale, squares.sqrt()
+    lost_most, second_most, longest = torch.stack([lost, second, length]).amax(1).unbind()
     terms = 3 * width
-    error = lost * length.max() + taken * lost.max() + second * second.max()
-    error = 2.0 * error + 2.0 * terms * UNIT * (taken + second) * (taken + second).max()
-    size = (length + length.max()).square() + (FLAT_SQUARE if flat else 0.0)
-    error = error + (2.0**-21 + rotation_error + TIE_SHARE) * size
-    padded = torch.zeros(n + COLUMNS, dtype=torch.float32, device=points.device)
-    padded[:n] = squares
-    return Parts(high, low, padded, scale, error)
+    taken = length + lost + second  # no less than any part of the point
+    error = lost * longest + (length + lost) * lost_most + second * second_most
+    error += (terms * UNIT) * taken * (longest + lost_most + second_most)
+    size = (length + longest).square() + (FLAT_SQUARE if flat else 0.0)
+    error = 2.0 * error + (2.0**-21 + rotation_error + TIE_SHARE) * size
+    return Parts(high, low, padded(squares.to(torch.float32)), (-2.0 / scale.square()).to(torch.float32), error)
+
+
+def padded(values: Tensor) -> Tensor:
+    """One value for each place, and some behind the last: the last strip may reach there."""
+    return torch.nn.functional.pad(values, (0, COLUMNS))
 
 
 @triton.jit
@@ -109,7 +139,7 @@ def _offer(x, c0, held, FLIPPED: tl.constexpr):
 
 @triton.jit
 def _propose(
-    high, low, squares, flats, units, rows, banned, first, last, lows, highs, near_out, far_out, factor, count,
+    high, low, squares, flats, units, rows, banned, first, last, lows, highs, near_out, far_out, factors, count,
     WIDTH: tl.constexpr, WHOLE_WIDTH: tl.constexpr, K: tl.constexpr, LENGTH: tl.constexpr, FAR: tl.constexpr,
     R: tl.constexpr, C: tl.constexpr, BANNED: tl.constexpr, FLAT: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
@@ -123,6 +153,7 @@ def _propose(
     end = tl.load(last + row, mask=real, other=0)
     own_low, own_high = tl.min(begin, 0), tl.max(end, 0)
     column_low, column_high = tl.load(lows + block), tl.load(highs + block)
+    factor = tl.load(factors)
     slot = tl.arange(0, LENGTH)
     vacant = tl.zeros([R, LENGTH], tl.int64) + (slot.to(tl.int64) + _VACANT)[None, :]
     own = vacant
@@ -201,9 +232,12 @@ class Tuning(NamedTuple):
     parts: int = 3
 
 
+TUNING = Tuning()
+
+
 def propose(
     parts: Parts, rows: Tensor, lows: Tensor, highs: Tensor, first: Tensor, last: Tensor, length: int, far: int, *,
-    flat: Tensor | None = None, units: Tensor | None = None, banned: Tensor | None = None, tuning: Tuning = Tuning(),
+    flat: Tensor | None = None, units: Tensor | None = None, banned: Tensor | None = None, tuning: Tuning = TUNING,
 ) -> Lists:  # fmt: skip
     """The candidate lists of `rows` (int32, whole blocks of `tuning.rows`, -1 for nobody).
 
@@ -217,7 +251,7 @@ def propose(
     _propose[(count // tuning.rows,)](
         parts.high, parts.low, parts.squares, nothing if flat is None else flat, nothing if units is None else units,
         rows, nothing if banned is None else banned, first, last, lows, highs, near, farthest,
-        -2.0 / parts.scale**2, count,
+        parts.factor, count,
         WIDTH=parts.width, WHOLE_WIDTH=parts.width <= WHOLE, K=DEPTH, LENGTH=length, FAR=far, R=tuning.rows, C=COLUMNS,
         BANNED=banned is not None, FLAT=flat is not None, PARTS=tuning.parts,
         num_warps=tuning.warps, num_stages=tuning.stages,
@@ -226,14 +260,14 @@ def propose(
 
 
 @triton.jit
-def _pair_squares(raw, me, place, inverse, dims, whole, R: tl.constexpr, M: tl.constexpr):
+def _pair_squares(raw, me, place, dims, whole, R: tl.constexpr, M: tl.constexpr):
     """q of each row and its candidates: eight interleaved sums, added as `pair_kernels.pair_square` adds them."""
     eight = tl.arange(0, 8)
     sums = tl.zeros([R, M, 8], tl.float64)
     for d in range(0, whole, 8):
         x = tl.load(raw + (me * dims + d)[:, None] + eight[None, :]).to(tl.float64)
         y = tl.load(raw + (place * dims + d)[:, :, None] + eight[None, None, :]).to(tl.float64)
-        apart = (x[:, None, :] - y) * inverse
+        apart = x[:, None, :] - y
         sums += apart * apart
     even, odd = tl.split(tl.reshape(sums, [R, M, 4, 2]))
     even, odd = tl.split(tl.reshape(even + odd, [R, M, 2, 2]))
@@ -242,7 +276,7 @@ def _pair_squares(raw, me, place, inverse, dims, whole, R: tl.constexpr, M: tl.c
     for d in range(whole, dims):
         x = tl.load(raw + me * dims + d).to(tl.float64)
         y = tl.load(raw + place * dims + d).to(tl.float64)
-        apart = (x[:, None] - y) * inverse
+        apart = x[:, None] - y
         total += apart * apart
     return total
 
@@ -250,7 +284,7 @@ def _pair_squares(raw, me, place, inverse, dims, whole, R: tl.constexpr, M: tl.c
 @triton.jit
 def _decide(
     raw, flats, order, units, doubts, rows, near, far, places_out, distances_out, other_out, far_out, unit_out,
-    second_out, open_out, certain_out, inverse, scale, dims, whole, k,
+    second_out, open_out, certain_out, dims, whole, k,
     LENGTH: tl.constexpr, FAR: tl.constexpr, R: tl.constexpr, HALVED: tl.constexpr, FLAT: tl.constexpr,
     SECOND: tl.constexpr,
 ):  # fmt: skip
@@ -265,7 +299,7 @@ def _decide(
     key = (held >> 32).to(tl.int32)
     vacant = key >= _NOWHERE
     place = tl.where(vacant, me[:, None], held & 0xFFFFFFFF)
-    q = _pair_squares(raw, me, place, inverse, dims, whole, R, 2 * LENGTH)
+    q = _pair_squares(raw, me, place, dims, whole, R, 2 * LENGTH)
     if HALVED:
         value = tl.where(q > _SAME, 0.5 * q, 0.0)
         if FLAT:
@@ -273,7 +307,7 @@ def _decide(
             value = tl.where(flat, 1.0, value)
             q = tl.where(flat, _FLAT_SQUARE, q)
     else:
-        value = tl.sqrt(q) * scale
+        value = tl.sqrt(q)
     spread = value * _SPLIT
     rank = tl.where(vacant, float("inf"), spread - (spread - value))
     row = tl.load(order + place)
@@ -286,8 +320,8 @@ def _decide(
         chosen = tl.max(tl.where(picked, place, -1), 1)
         distance = tl.max(tl.where(picked, value, -1.0), 1)
         needed = tl.maximum(needed, tl.where(found, tl.max(tl.where(picked, q, 0.0), 1), 0.0))
-        tl.store(places_out + index * k + t, tl.where(found, chosen, -1), mask=real)
-        tl.store(distances_out + index * k + t, tl.where(found, distance, float("nan")), mask=real)
+        tl.store(places_out + me * k + t, tl.where(found, chosen, -1), mask=real)
+        tl.store(distances_out + me * k + t, tl.where(found, distance, float("nan")), mask=real)
         rank = tl.where(picked, float("inf"), rank)
     # The nearest of the other classes, and what is the nearest without its unit.
     theirs = is_other & (vacant == 0)
@@ -295,7 +329,7 @@ def _decide(
     reach = tl.min(tl.where(theirs, q, float("inf")), 1)
     none = nearest == float("inf")
     other_reach = tl.maximum(needed, tl.where(none, 0.0, reach))
-    tl.store(other_out + index, tl.where(none, float("nan"), nearest), mask=real)
+    tl.store(other_out + me, tl.where(none, float("nan"), nearest), mask=real)
     other_full = tl.sum((is_other & vacant).to(tl.int32), 1) == 0
     if SECOND:
         their_unit = tl.load(units + place)
@@ -305,9 +339,9 @@ def _decide(
         second = tl.min(tl.where(left, value, float("inf")), 1)
         second_reach = tl.min(tl.where(left, q, float("inf")), 1)
         alone = second == float("inf")
-        tl.store(unit_out + index, tl.where(none, -1, unit).to(tl.int64), mask=real)
-        tl.store(second_out + index, tl.where(alone, float("nan"), second), mask=real)
-        tl.store(open_out + index, (alone & other_full & (none == 0)).to(tl.int8), mask=real)
+        tl.store(unit_out + me, tl.where(none, -1, unit).to(tl.int64), mask=real)
+        tl.store(second_out + me, tl.where(alone, float("nan"), second), mask=real)
+        tl.store(open_out + me, (alone & other_full & (none == 0)).to(tl.int8), mask=real)
         other_reach = tl.maximum(other_reach, tl.where(alone, 0.0, second_reach))
     # Nothing that is not listed has a q under the largest key of its list, less the doubt.
     at_least = (key & -128).to(tl.float32, bitcast=True).to(tl.float64)
@@ -320,7 +354,7 @@ def _decide(
         key = _EMPTY - (held >> 32).to(tl.int32)
         vacant = held >= _VACANT
         place = tl.where(vacant, me[:, None], held & 0xFFFFFFFF)
-        q = _pair_squares(raw, me, place, inverse, dims, whole, R, FAR)
+        q = _pair_squares(raw, me, place, dims, whole, R, FAR)
         if HALVED:
             value = tl.where(q > _SAME, 0.5 * q, 0.0)
             if FLAT:
@@ -328,58 +362,40 @@ def _decide(
                 value = tl.where(flat, 1.0, value)
                 q = tl.where(flat, _FLAT_SQUARE, q)
         else:
-            value = tl.sqrt(q) * scale
+            value = tl.sqrt(q)
         farthest = tl.max(tl.where(vacant, -1.0, value), 1)
-        tl.store(far_out + index, tl.where(farthest < 0.0, float("nan"), farthest), mask=real)
+        tl.store(far_out + me, tl.where(farthest < 0.0, float("nan"), farthest), mask=real)
         at_most = (key & -128).to(tl.float32, bitcast=True).to(tl.float64) * _CUT
         full = tl.sum(vacant.to(tl.int32), 1) == 0
         ceiling = tl.min(tl.where(vacant, float("inf"), at_most), 1) + doubt
         certain = certain & ((full == 0) | (ceiling < tl.max(tl.where(vacant, 0.0, q), 1)))
-    tl.store(certain_out + index, certain.to(tl.int8), mask=real)
-
-
-class Decided(NamedTuple):
-    """What was found of each of some rows."""
-
-    places: Tensor
-    distances: Tensor
-    other: Tensor
-    far: Tensor
-    unit: Tensor
-    second: Tensor
-    open: Tensor
-    certain: Tensor
+    tl.store(certain_out + me, certain.to(tl.int8), mask=real)
 
 
 def decide(
-    lists: Lists, rows: Tensor, raw: Tensor, order: Tensor, doubts: Tensor, k: int, *, halved: bool, scale: float,
+    lists: Lists, rows: Tensor, raw: Tensor, order: Tensor, doubts: Tensor, found: Any, *, halved: bool,
     flat: Tensor | None = None, units: Tensor | None = None,
-) -> Decided:  # fmt: skip
-    """The k nearest and the extremes of `rows` from their lists, in float64."""
+) -> None:  # fmt: skip
+    """The nearest and the extremes of `rows` from their lists, in float64, into `found` (`torch_card.Found`).
+
+    Euclidean distances are those of `raw` as it is: what it was divided by is not known here.
+    """
     count, length, far = len(rows), lists.near.shape[1] // 2, lists.far.shape[1]
-    wide = {"dtype": torch.float64, "device": rows.device}
-    other, farthest, second = (torch.full((count,), torch.nan, **wide) for _ in range(3))
-    places = torch.full((count, k), -1, dtype=torch.int64, device=rows.device)
-    distances = torch.full((count, k), torch.nan, **wide)
-    unit = torch.full((count,), -1, dtype=torch.int64, device=rows.device)
-    undecided, certain = (torch.zeros(count, dtype=torch.int8, device=rows.device) for _ in range(2))
     height = max(1, min(16, 256 // length))
-    rows = torch.nn.functional.pad(rows, (0, -count % height), value=-1)
-    near, far_lists = (torch.nn.functional.pad(part, (0, 0, 0, -count % height)) for part in lists)
-    dims = raw.shape[1]
-    _decide[(triton.cdiv(count, height),)](
-        raw, rows if flat is None else flat, order, rows if units is None else units, doubts, rows, near, far_lists,
-        places, distances, other, farthest, unit, second, undecided, certain,
-        1.0 if halved else 1.0 / scale, scale, dims, dims - dims % 8, k,
+    assert count % height == 0, "rows come in whole blocks"
+    k, dims = found.places.shape[1], raw.shape[1]
+    _decide[(count // height,)](
+        raw, rows if flat is None else flat, order, rows if units is None else units, doubts, rows, *lists,
+        found.places, found.distances, found.other, found.far, found.unit, found.second, found.open.view(torch.int8),
+        found.certain.view(torch.int8), dims, dims - dims % 8, k,
         LENGTH=length, FAR=far, R=height, HALVED=halved, FLAT=flat is not None, SECOND=units is not None,
         num_warps=4, enable_fp_fusion=False,
     )  # fmt: skip
-    return Decided(places, distances, other, farthest, unit, second, undecided != 0, certain != 0)
 
 
 @triton.jit
 def _root_sums(
-    keys, rows, squares, raw, starts, sums, count, scale, inverse, dims, classes,
+    keys, rows, squares, raw, scales, starts, sums, count, dims, classes,
     R: tl.constexpr, M: tl.constexpr,
 ):  # fmt: skip
     """sums[r, c] = the distances of row r to the points of class c, from keys [N, rows]; see `root_sums`."""
@@ -405,15 +421,17 @@ def _root_sums(
             for d in range(0, dims):
                 x = tl.load(raw + me * dims + d).to(tl.float64)
                 y = tl.load(raw + place * dims + d, mask=there, other=0.0).to(tl.float64)
-                apart = (x[None, :] - y[:, None]) * inverse
+                apart = x[None, :] - y[:, None]
                 exact += apart * apart
             q = tl.where(close, exact, q)
         root = tl.where(same | (there[:, None] == 0), 0.0, tl.sqrt(q))
         total += tl.sum(root, 0)
-    tl.store(sums + index.to(tl.int64) * classes + code, total * scale, mask=inside)
+    tl.store(sums + index.to(tl.int64) * classes + code, total * tl.load(scales + me), mask=inside)
 
 
-def root_sums(keys: Tensor, rows: Tensor, squares: Tensor, raw: Tensor, starts: Tensor, scale: float, sums: Tensor):
+def root_sums(
+    keys: Tensor, rows: Tensor, squares: Tensor, raw: Tensor, scale: Tensor, starts: Tensor, sums: Tensor
+) -> None:
     """Sums of euclidean distances over classes into `sums` [rows, C], from float64 products `keys` [N, rows].
 
     What `kernels.distances_from_keys` makes of a tile, and `add_class_sums`; where the product has lost digits, the
@@ -422,6 +440,5 @@ def root_sums(keys: Tensor, rows: Tensor, squares: Tensor, raw: Tensor, starts: 
     count, classes = len(rows), len(starts) - 1
     height, members = 64, 16
     _root_sums[(classes, triton.cdiv(count, height))](
-        keys, rows, squares, raw, starts, sums, count, scale, 1.0 / scale, raw.shape[1], classes,
-        R=height, M=members, num_warps=4,
-    )  # fmt: skip
+        keys, rows, squares, raw, scale, starts, sums, count, raw.shape[1], classes, R=height, M=members, num_warps=4
+    )
