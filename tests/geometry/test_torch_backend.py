@@ -130,7 +130,7 @@ def test_devices_that_are_not_there(monkeypatch):
     if not torch.cuda.is_available():
         with pytest.raises(UsageError, match="no CUDA device"):
             nearest(space, 3, device="cuda")
-        monkeypatch.setattr(devices, "WORTH_A_GPU", 1)
+        monkeypatch.setattr(devices, "WORTH_WAKING", 1)
         assert nearest(space, 3, device="auto").places.shape == (9, 3)
     else:
         with pytest.raises(UsageError, match="There is no device"):

@@ -94,7 +94,7 @@ def test_any_number_of_rows(n, device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@settings(max_examples=25, deadline=None, suppress_health_check=[*HealthCheck])
+@settings(max_examples=12, deadline=None, suppress_health_check=[*HealthCheck])
 @given(st.integers(0, 10**6), st.integers(2, 150), st.integers(1, 9), st.integers(1, 90), st.integers(1, 30))
 def test_any_grid_of_ties(device, seed, n, dims, classes, neighbours):
     """Small integer coordinates: most distances tie, many are 0, and (distance, row) decides."""
@@ -148,6 +148,20 @@ def test_a_block_that_does_not_fit_is_halved(monkeypatch):
     monkeypatch.setattr(torch_sweep.TorchRun, "keys", short_of_memory(products, 0, 1))
     with pytest.raises(UsageError, match="does not hold 128 rows"):
         both(case, "euclidean", "torch:cpu", correct="ls")
+
+
+def test_what_auto_means(monkeypatch):
+    monkeypatch.setenv(devices.VARIABLE, "cpu")
+    assert devices.resolve("auto", 1e30) == "cpu"
+    with devices.preferring("torch:cpu"):
+        assert devices.resolve("auto", 0) == "torch:cpu"
+        assert devices.resolve("cpu", 0) == "cpu"
+        with devices.preferring(None):
+            assert devices.resolve("auto", 0) == "torch:cpu"
+    assert devices.resolve("auto", 1e30) == "cpu"
+    monkeypatch.setenv(devices.VARIABLE, "mps")
+    with pytest.raises(UsageError, match="mps"):
+        devices.resolve("auto", 0)
 
 
 def test_devices_by_name():

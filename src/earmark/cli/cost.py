@@ -33,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--repeats", type=int, default=5, metavar="N", help="timed runs, of which the middle counts (default: 5)"
     )
-    parser.add_argument("--device", help="cpu or cuda, for models that take one (default: their own)")
+    parser.add_argument(
+        "--device", help="auto, cpu, cuda, cuda:1 or mps, for models that take one (default: their own)"
+    )
     parser.add_argument("--dtype", help="float32, bfloat16 or float16, for models that take one")
     parser.add_argument("--json", action="store_true", help="print the figures on stdout as a JSON array")
     parser.add_argument("--quiet", action="store_true", help="no remarks")

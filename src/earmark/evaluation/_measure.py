@@ -148,7 +148,7 @@ def _measure(
         with progress_bar(options.progress, layout.n, f"{setting.title}: distances", "row") as tick:
             swept = sweep(
                 space, layout, wanted,
-                factors=setting.factors, threads=threads, memory=options.memory, progress=tick,
+                factors=setting.factors, threads=threads, memory=options.memory, device=options.device, progress=tick,
             )  # fmt: skip
     without: dict[str, dict[str, Floats]] = {}
     if swept and intervals.jackknife:

@@ -81,8 +81,10 @@ class Sets:
         self.starts = together([*(own.starts[:-1] + at for own, at in every), [self.n]], np.int64)
         self.sizes = together([own.sizes for own in layouts], np.float64)
         self.set_of = together([np.full(own.n, i) for i, own in enumerate(layouts)], np.int64)
-        self.host_first = np.concatenate([own.first + at for own, at in every])
-        self.host_last = np.concatenate([own.last + at for own, at in every])
+        self.class_starts = upload(codes.astype(np.int64), self.device)
+        self.set_starts = upload(bounds.astype(np.int64), self.device)
+        self.sum_rows: Any = None  # kept by torch_sums
+        self.pair_rows: Any = None
         self._everyone: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
 
     def tiles(self, height: int) -> tuple[Tensor, Tensor, Tensor]:

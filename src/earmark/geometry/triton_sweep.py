@@ -20,7 +20,7 @@ import torch
 import triton
 import triton.language as tl
 
-from earmark.geometry.kernels import CLOSE
+from earmark.geometry.kernels import CLOSE, COLLAPSED
 from earmark.geometry.pair_kernels import SAME_DIRECTION, SPLIT, TIE_SHARE
 from earmark.geometry.spaces import FLAT_SQUARE
 
@@ -442,3 +442,143 @@ def root_sums(
     _root_sums[(classes, triton.cdiv(count, height))](
         keys, rows, squares, raw, scale, starts, sums, count, raw.shape[1], classes, R=height, M=members, num_warps=4
     )
+
+
+@triton.jit
+def _segment_sums(values, starts, sums, width, W: tl.constexpr, M: tl.constexpr):
+    segment = tl.program_id(0).to(tl.int64)
+    column = tl.program_id(1) * W + tl.arange(0, W)
+    inside = column < width
+    start, stop = tl.load(starts + segment), tl.load(starts + segment + 1)
+    total = tl.zeros([W], tl.float64)
+    for first in range(start, stop, M):
+        row = (first + tl.arange(0, M)).to(tl.int64)
+        part = tl.load(
+            values + row[:, None] * width + column[None, :], mask=(row < stop)[:, None] & inside[None, :], other=0.0
+        )
+        total += tl.sum(part, 0)
+    tl.store(sums + segment * width + column, total, mask=inside)
+
+
+def segment_sums(values: Tensor, starts: Tensor) -> Tensor:
+    """[S, W] sums of the rows of `values` [N, W] from starts[s] to starts[s + 1]."""
+    values = values.contiguous()
+    width, segments = values.shape[1], len(starts) - 1
+    sums = torch.empty((segments, width), dtype=torch.float64, device=values.device)
+    columns = min(128, max(16, triton.next_power_of_2(width)))
+    _segment_sums[(segments, triton.cdiv(width, columns))](
+        values, starts, sums, width, W=columns, M=2048 // columns, num_warps=4
+    )
+    return sums
+
+
+@triton.jit
+def _summarise(
+    sums, squares, class_squares, sizes, codes, at, classes, first_class, own_out, other_out, suspects_out,
+    C: tl.constexpr, SUSPECTS: tl.constexpr, COLLAPSED: tl.constexpr,
+):  # fmt: skip
+    """Per row: mean distance to the own class, the lowest to another, and the sums a closed form cannot know."""
+    row = tl.program_id(0).to(tl.int64)
+    begin, count, first = tl.load(at + row), tl.load(classes + row), tl.load(first_class + row)
+    own = tl.load(codes + row) - first
+    mine = tl.load(squares + row)
+    lowest = tl.full([C], float("inf"), tl.float64)
+    my_sum = tl.zeros([C], tl.float64)
+    found = tl.zeros([C], tl.int32)
+    for start in range(0, count, C):
+        code = start + tl.arange(0, C)
+        inside = code < count
+        total = tl.load(sums + begin + code, mask=inside, other=0.0)
+        size = tl.load(sizes + first + code, mask=inside, other=1.0)
+        if SUSPECTS:
+            limit = mine + tl.load(class_squares + first + code, mask=inside, other=0.0)
+            found += (inside & (total < COLLAPSED * size * limit)).to(tl.int32)
+        total = tl.maximum(total, 0.0)
+        lowest = tl.minimum(lowest, tl.where(inside & (code != own), total / size, float("inf")))
+        my_sum += tl.where(inside & (code == own), total, 0.0)
+    others = tl.load(sizes + first + own) - 1.0
+    tl.store(own_out + row, tl.where(others > 0.0, tl.sum(my_sum, 0) / others, float("nan")))
+    low = tl.min(lowest, 0)
+    tl.store(other_out + row, tl.where(low < float("inf"), low, float("nan")))
+    if SUSPECTS:
+        tl.store(suspects_out + row, tl.sum(found, 0))
+
+
+def summarise(
+    sums: Tensor, squares: Tensor, class_squares: Tensor | None, sizes: Tensor, codes: Tensor, rows: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean distances of every place to its own class and to the nearest other, and how many sums are suspect.
+
+    `rows` (`torch_sums.Rows`) says where the sums of each place lie. `class_squares` are the mean squared norms of the
+    classes where sums are closed forms: see `kernels.mend_collapsed_sums`.
+    """
+    own, other = torch.empty_like(squares), torch.empty_like(squares)
+    suspects = torch.zeros(len(squares), dtype=torch.int32, device=squares.device)
+    _summarise[(len(squares),)](
+        sums, squares, squares if class_squares is None else class_squares, sizes, codes, *rows, own, other, suspects,
+        C=128, SUSPECTS=class_squares is not None, COLLAPSED=COLLAPSED, num_warps=1,
+    )  # fmt: skip
+    return own, other, suspects
+
+
+@triton.jit
+def _pair_terms(pairs, sizes, at, classes, first_class, out, rounding, C: tl.constexpr):
+    """Per class: summed shares of its own mean distance, pairs closer together than it is wide, and all pairs."""
+    code = tl.program_id(0).to(tl.int64)
+    begin, count, first = tl.load(at + code), tl.load(classes + code), tl.load(first_class + code)
+    own = code - first
+    size = tl.load(sizes + code)
+    intra = tl.load(pairs + begin + own) / (size * size - size)
+    compared = tl.where(size > 1.0, count, 0)  # a class of one has no width
+    overlap = tl.zeros([C], tl.float64)
+    confused = tl.zeros([C], tl.float64)
+    for start in range(0, count, C):
+        other = start + tl.arange(0, C)
+        inside = (other < compared) & (other != own)
+        total = tl.load(pairs + begin + other, mask=inside, other=0.0)
+        mean = total / (size * tl.load(sizes + first + other, mask=inside, other=1.0))
+        both = intra + mean
+        share = tl.where(both > 0.0, intra / both, 0.5)
+        overlap += tl.where(inside, share, 0.0)
+        confused += tl.where(inside & (mean < intra * (1.0 - rounding)), 1.0, 0.0)
+    tl.store(out + code * 3, tl.sum(overlap, 0))
+    tl.store(out + code * 3 + 1, tl.sum(confused, 0))
+    tl.store(out + code * 3 + 2, tl.where(size > 1.0, (count - 1).to(tl.float64), 0.0))
+
+
+def pair_terms(pairs: Tensor, sizes: Tensor, rows: Any, rounding: float) -> Tensor:
+    """[C, 3]: what `separation.pair_shares` gives for each class, from sums over pairs of classes."""
+    terms = torch.empty((len(sizes), 3), dtype=torch.float64, device=sizes.device)
+    _pair_terms[(len(sizes),)](pairs, sizes, *rows, terms, rounding, C=128, num_warps=1)
+    return terms
+
+
+@triton.jit
+def _ranks(vectors, out, dims, W: tl.constexpr, K: tl.constexpr, ORDINAL: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    column = tl.program_id(1) * W + tl.arange(0, W)
+    inside = column < dims
+    mine = tl.load(vectors + row * dims + column, mask=inside, other=0.0)
+    rank = tl.zeros([W], tl.float64)
+    for k0 in range(0, dims, K):
+        k = k0 + tl.arange(0, K)
+        theirs = tl.load(vectors + row * dims + k, mask=k < dims, other=float("inf"))
+        there = (k < dims)[None, :]
+        less = (theirs[None, :] < mine[:, None]) & there
+        same = (theirs[None, :] == mine[:, None]) & there
+        if ORDINAL:
+            rank += tl.sum((less | (same & (k[None, :] < column[:, None]))).to(tl.int32), 1).to(tl.float64)
+        else:
+            rank += 0.5 * tl.sum(2 * less.to(tl.int32) + same.to(tl.int32), 1).to(tl.float64)
+    if ORDINAL == 0:
+        rank -= 0.5
+    tl.store(out + row * dims + column, rank, mask=inside)
+
+
+def ranks(vectors: Tensor, *, ordinal: bool) -> Tensor:
+    """Ranks 0 to D - 1 inside each row; equal values share their mean rank, or (`ordinal`) are ranked by position."""
+    n, dims = vectors.shape
+    out = torch.empty((n, dims), dtype=torch.float64, device=vectors.device)
+    width = min(128, max(16, triton.next_power_of_2(dims)))
+    _ranks[(n, triton.cdiv(dims, width))](vectors, out, dims, W=width, K=32, ORDINAL=ordinal, num_warps=2)
+    return out
