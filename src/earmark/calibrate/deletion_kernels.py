@@ -72,7 +72,8 @@ def leave_out_clips(
 ):  # fmt: skip
     """Changes of GSR and contrast when a place from c0 on is left out of the classes of `rows`.
 
-    needed: [rows, C], the classes that could be or become the nearest other class of a row (want_contrast).
+    class_sums, needed: [rows, C], summed distances to every class, and the classes that could be or become the nearest
+    other class of a row (want_contrast).
     """
     c1 = c0 + block.shape[1]
     for r in range(rows.shape[0]):
@@ -113,7 +114,7 @@ def leave_out_clips(
                 for u in range(place, stop):
                     left = other
                     if size > 1:
-                        left = min(other, _rest(class_sums[me, code], row[u - c0]) / (size - 1))
+                        left = min(other, _rest(class_sums[r, code], row[u - c0]) / (size - 1))
                     if left < np.inf:
                         contrast[u] += _contrast(own, left) - width
                     else:
@@ -137,7 +138,7 @@ def leave_out_groups(
 ):  # fmt: skip
     """Changes of GSR and contrast when a group is left out, from the sums of each row over the cells.
 
-    cell_starts: [C + 1], the cells of each class; class_sums: [N, C], under the protocol; needed as above.
+    cell_starts: [C + 1], the cells of each class; class_sums: [rows, C], under the protocol; needed as above.
     """
     size = gsr.shape[0]
     own_left, own_sum, lows, values = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
@@ -182,14 +183,14 @@ def leave_out_groups(
                     count += cell_counts[cell]
             if count <= 0.0:
                 continue
-            mean = class_sums[me, code] / count
+            mean = class_sums[r, code] / count
             lowest = min(lowest, mean)
             values[:] = mean
             for cell in range(cell_starts[code], cell_starts[code + 1]):
                 u = cell_units[cell]
                 if u != unit:
                     left = count - cell_counts[cell]
-                    values[u] = _rest(class_sums[me, code], cell_sums[r, cell]) / left if left > 0.0 else np.inf
+                    values[u] = _rest(class_sums[r, code], cell_sums[r, cell]) / left if left > 0.0 else np.inf
             for u in range(size):
                 lows[u] = min(lows[u], values[u])
         if lowest == np.inf:

@@ -151,8 +151,10 @@ class _Work:
         factors: Factors | None,
         threads: int,
         memory: int,
+        rows: Ints | None = None,
     ) -> None:
         self.space, self.layout, self.swept, self.units = space, layout, swept, units
+        self.rows = np.arange(layout.n) if rows is None else rows  # the places that asked
         self.metrics, self.factors, self.threads, self.memory = metrics, factors, threads, memory
         self.clips = units.kind == "clip"
         self.closed_form = space.halved and factors is None
@@ -179,20 +181,35 @@ class _Work:
     def table(self) -> Floats:
         """How many points of each unit are of each class, [U, C]."""
         counts = np.zeros((len(self.units), self.layout.classes))
-        np.add.at(counts, (self.units.of, self.layout.codes), 1.0)
+        counts[self.cells.units, self.cells.codes] = self.cells.counts
         return counts
+
+    def _held(self, rows: Ints) -> Floats:
+        """How many points of each class the unit of each row holds, [rows, C]."""
+        units, line = np.unique(self.units.of[rows], return_inverse=True)
+        slot = np.searchsorted(units, self.cells.units)
+        here = np.flatnonzero(units[np.minimum(slot, len(units) - 1)] == self.cells.units)
+        counts = np.zeros((len(units), self.layout.classes))
+        counts[slot[here], self.cells.codes[here]] = self.cells.counts[here]
+        return counts[line]
 
     @cached_property
     def largest(self) -> Floats:
         """The most points of a class that one unit holds."""
-        return np.ones(self.layout.classes) if self.clips else self.table.max(axis=0)
+        return (
+            np.ones(self.layout.classes)
+            if self.clips
+            else np.maximum.reduceat(self.cells.counts, self.cells.starts[:-1])
+        )
 
     @cached_property
     def one_class_left(self) -> NDArray[np.bool_]:
         """The units without which fewer than two classes are left: every neighbour would be right."""
         if self.clips:
             return np.asarray((self.layout.classes < 3) & (self.sizes[self.layout.codes] == 1.0))
-        return np.asarray((self.table < self.sizes).sum(axis=1) < 2)
+        cells = self.cells
+        whole = np.bincount(cells.units[cells.counts == self.sizes[cells.codes]], minlength=len(self.units))
+        return np.asarray(self.layout.classes - whole < 2)
 
     def answerable(self, protocol: str) -> NDArray[np.bool_]:
         return np.asarray(self._partners(protocol) > 0)
@@ -206,8 +223,7 @@ class _Work:
     def go_over_classes(self) -> None:
         """Fill `changes`, the two farthest of the own class, and the sums inside groups."""
         rows_at_once = ROWS if self.clips else int(np.clip(CELLS // len(self.cells.counts), 8, ROWS))
-        tiles = [np.arange(start, min(start + rows_at_once, self.layout.n)) for start in
-                 range(0, self.layout.n, rows_at_once)]  # fmt: skip
+        tiles = [self.rows[start : start + rows_at_once] for start in range(0, len(self.rows), rows_at_once)]
         self.columns = self.space.columns(np.float64)
         self.chunks = list(_chunks(self.layout))
         if not self.clips and self.closed_form:
@@ -261,7 +277,7 @@ class _Work:
         gsr, contrast = changes["all", "GSR"], changes["all", CONTRAST]
         kernels.leave_out_clips(
             block, rows, c0, layout.codes, layout.starts, swept.nearest_other, self._own_sums,
-            swept.class_sums, swept.other_mean, *self._runner_up, needed, separation.EPSILON,
+            self._class_sums("all", rows), swept.other_mean, *self._runner_up, needed, separation.EPSILON,
             "GSR" in self.metrics, CONTRAST in self.metrics,
             gsr.totals, gsr.counts, contrast.totals, contrast.counts,
         )  # fmt: skip
@@ -295,7 +311,8 @@ class _Work:
             gsr, contrast = changes[protocol, "GSR"], changes[protocol, CONTRAST]
             kernels.leave_out_groups(
                 cell_sums, rows, layout.codes, self.units.of, cells.starts, cells.units, cells.counts,
-                protocol != "all", swept.nearest_other, swept.nearest_unit, swept.second_other, swept.class_sums,
+                protocol != "all", swept.nearest_other, swept.nearest_unit, swept.second_other,
+                self._class_sums(protocol, rows),
                 nearby[protocol], separation.EPSILON, "GSR" in self.metrics, CONTRAST in self.metrics,
                 gsr.totals, gsr.counts, contrast.totals, contrast.counts,
             )  # fmt: skip
@@ -315,19 +332,25 @@ class _Work:
         """Summed distance of every place to its own class (clips, all pairs)."""
         return np.asarray(self.swept["all"].own_mean * self.swept["all"].own_count)
 
+    def _class_sums(self, protocol: str, rows: Ints) -> Floats:
+        """Summed distances of some places to every class, [rows, C]; none where they were not kept."""
+        kept = self.swept[protocol].class_sums
+        return kept[rows] if len(kept) else kept
+
     @cached_property
     def _runner_up(self) -> tuple[Floats, Ints]:
         """The second lowest mean distance to another class, and the class of the lowest (clips, all pairs)."""
-        sums, n = self.swept["all"].class_sums, self.layout.n
+        n = self.layout.n
         second, nearest = np.full(n, np.inf), np.full(n, -1)
         if CONTRAST in self.metrics:
-            for start in range(0, n, ROWS):
-                means = sums[start : start + ROWS] / self.sizes
+            for start in range(0, len(self.rows), ROWS):
+                rows = self.rows[start : start + ROWS]
+                means = self._class_sums("all", rows) / self.sizes
                 lines = np.arange(len(means))
-                means[lines, self.layout.codes[start : start + ROWS]] = np.inf
-                nearest[start : start + ROWS] = means.argmin(axis=1)
-                means[lines, nearest[start : start + ROWS]] = np.inf
-                second[start : start + ROWS] = means.min(axis=1)
+                means[lines, self.layout.codes[rows]] = np.inf
+                nearest[rows] = means.argmin(axis=1)
+                means[lines, nearest[rows]] = np.inf
+                second[rows] = means.min(axis=1)
         return second, nearest
 
     def _nearby_classes(self, protocol: str, rows: Ints) -> NDArray[np.bool_]:
@@ -340,9 +363,9 @@ class _Work:
         if CONTRAST not in self.metrics:
             return needed
         lines, own = np.arange(len(rows)), self.layout.codes[rows]
-        sums, counts, most = self.swept[protocol].class_sums[rows], self.sizes, self.largest
+        sums, counts, most = self._class_sums(protocol, rows), self.sizes, self.largest
         if protocol != "all":
-            counts = self.sizes - self.table[self.units.of[rows]]
+            counts = self.sizes - self._held(rows)
         with np.errstate(invalid="ignore", divide="ignore"):
             lost = most * self._reach(rows)[:, None]
             least = np.where(counts > most, np.maximum(sums - lost, 0.0) / (counts - most), 0.0)
