@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from earmark.scores.metrics import FRACTION, UNBOUNDED, metric
 
+Floats = NDArray[np.float64]
+
 TOP_SHARE = 0.01
 
 
@@ -54,6 +56,33 @@ def hub_skew(occurrences: NDArray[np.int64]) -> float:
     deviation = occurrences - occurrences.mean()
     variance = float((deviation**2).mean())
     return float((deviation**3).mean() / variance**1.5) if variance > 0 else 0.0
+
+
+def sampled_skew(seen: NDArray[np.int64], queries: int, n: int) -> float:
+    """`hub_skew` of n points from the lists of some of them, drawn without replacement; NaN where too few were drawn.
+
+    `seen` counts in how many of those lists each point is: given N_k it is hypergeometric, so the mean of
+    seen (seen - 1) ... times n (n - 1) ... / (queries (queries - 1) ...) is an unbiased factorial moment of N_k. The
+    skewness of `seen` itself is that of chance alone where few lists are seen.
+    """
+    counts = seen.astype(np.float64)
+    sums = (counts, counts * (counts - 1), counts * (counts - 1) * (counts - 2))
+    moments = [np.array([values.sum()]) for values in sums]
+    return float(skews_from_moments(*moments, np.array([float(queries)]), np.array([float(n)]))[0])
+
+
+def skews_from_moments(first: Floats, second: Floats, third: Floats, queries: Floats, n: Floats) -> Floats:
+    """`sampled_skew` of several samples, from sums of seen, seen (seen - 1) and seen (seen - 1) (seen - 2)."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = 1.0 / queries
+        mean = first * share
+        share = share * (n - 1) / (queries - 1)
+        second = second * share
+        share = share * (n - 2) / (queries - 2)
+        third = third * share
+        variance = second + mean - mean**2
+        skew = (third + 3.0 * second + mean - 3.0 * mean * (second + mean) + 2.0 * mean**3) / variance**1.5
+    return np.where((queries >= 3) & (variance > 0.0), skew, np.nan)
 
 
 @metric(
