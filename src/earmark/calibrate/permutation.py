@@ -29,7 +29,8 @@ from earmark.geometry.sweep import Swept
 from earmark.workers import Workers
 
 __all__ = [
-    "CALIBRATED", "MEANS", "Null", "Scheme", "against_null", "has_null", "neighbours_needed", "null_distributions", "scheme_of",
+    "CALIBRATED", "MEANS", "Null", "Scheme", "against_null", "has_null", "neighbours_needed", "null_distributions",
+    "scheme_of",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -120,8 +121,8 @@ def null_distributions(
     `scheme` is `scheme_of(layout)`, where the caller has it. When it has no more arrangements than `permutations`, the
     values are those of every arrangement but the given one (`scheme.exact`, `scheme.draws`), so there may be none.
     `metrics` names any of CALIBRATED; `ks` the k of P@k (each at most the neighbours of the sweep); `factors` correct
-    the distances, as they did in the sweep. `rows` are the places that ask, where not all did: the values are means over
-    them, for P@k and those of MEANS.
+    the distances, as they did in the sweep. `rows` are the places that ask, where not all did: the values, of P@k and
+    of MEANS, are means over them.
     `progress` is called with the share of the work just done, 0 to 1.
     """
     scheme = scheme or scheme_of(layout)

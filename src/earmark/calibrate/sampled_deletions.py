@@ -91,9 +91,9 @@ class _SampledWork(Work):
         near, far = swept.nearest_other, self.far[protocol]
         valid = np.isfinite(near) & np.isfinite(far)
         classes, units = layout.classes, len(self.units)
-        base = np.column_stack([
+        base: Floats = np.column_stack([
             np.bincount(layout.codes[valid], values[valid], classes) for values in (near, far, np.ones(layout.n))
-        ])  # fmt: skip
+        ]).astype(np.float64)  # fmt: skip
         asked = self.sample.asked
         with np.errstate(invalid="ignore", divide="ignore"):
             share = np.where(asked > 0, base[:, 2] / asked, 0.0)  # of the queries, those that can be measured
@@ -135,7 +135,9 @@ class _SampledWork(Work):
         queries = self.sample.size - np.bincount(units.of[self.sample.base], minlength=len(units))
         left = layout.n - np.diff(units.starts)
         assert set(HUBNESS) & self.metrics == {"hub_skew"}
-        yield "hub_skew", hubs.skews_from_moments(*sums, queries.astype(np.float64), left.astype(np.float64))
+        one, two, three = sums
+        moments = hubs.sampled_moments(one, two, three, queries.astype(np.float64), left.astype(np.float64))
+        yield "hub_skew", hubs.skew_of(*moments)
 
 
 def _ratios(sums: Floats) -> Floats:

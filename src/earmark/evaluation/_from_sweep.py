@@ -155,9 +155,9 @@ def from_sweep(
                 item = _by_class(record, near, wide, layout, counts, excluded)
             else:
                 item = mean_of(name, record.compute(near, wide))
-            note = separation.epsilon_note(near, wide) if "nearest_other" in record.needs else ""
-            if note and isinstance(item, Evaluated):
-                item = replace(item, reason="; ".join(filter(None, [item.reason, note])))
+            felt = separation.epsilon_note(near, wide) if "nearest_other" in record.needs else ""
+            if felt and isinstance(item, Evaluated):
+                item = replace(item, reason="; ".join(filter(None, [item.reason, felt])))
             yield item
 
 

@@ -149,7 +149,7 @@ def _measure(
         weights=counts if "class_pairs" in needed else None,
         visit_class=pairs.visit if "class_pairs" in needed and queries is None else None,
         units=intervals.units.of if intervals.jackknife else None,
-        keep_sums=_keeps_sums(queries, intervals, usable) and bool(needed & CLASS_SUMS),
+        keep_sums=_keeps_sums(queries, intervals) and bool(needed & CLASS_SUMS),
     )
     swept: dict[str, Swept] = {}
     if needed - catalogue.FROM_POINTS:
@@ -221,10 +221,10 @@ def _measure(
     return Scores(rows=tuple(rows), per_point=per_point, per_unit=per_unit)
 
 
-def _keeps_sums(queries: Queries | None, intervals: IntervalPlan, names: tuple[str, ...]) -> bool:
+def _keeps_sums(queries: Queries | None, intervals: IntervalPlan) -> bool:
     if queries is None:
         return intervals.keep_sums
-    return queries.keeps_sums(names) or (intervals.jackknife and CONTRAST in intervals.metrics)
+    return queries.keeps_sums or (intervals.jackknife and CONTRAST in intervals.metrics)
 
 
 def _from_sweep(

@@ -47,38 +47,55 @@ class Queries:
         )
 
     def refused(self) -> dict[str, str]:
-        """Metrics that a sample cannot give, and why."""
-        reasons: dict[str, str] = {}
-        for name in self.names:
-            if name in catalogue.HUBNESS and name != "hub_skew":
-                reasons[name] = (
-                    f"it counts the neighbour lists of every clip, and {self.sample.size} of {self.layout.n} lists "
-                    "were made: leave out queries, or take hub_skew"
-                )
-            elif catalogue.is_own(name) and from_pairs(name):
-                reasons[name] = "it takes the neighbours of every clip: leave out queries"
-            elif name in CLASS_MEANS and not self.sample.covers_classes and self._is_estimated(name, "all"):
-                reasons[name] = (
-                    f"it takes {sampling.LEAST} queries of each of {self.layout.classes} classes: draw at least "
-                    f"{sampling.LEAST * self.layout.classes}"
-                )
-            elif name in PAIR_SHARES and self._is_estimated(name, "all") and not self.sums_fit:
-                reasons[name] = (
-                    f"the distances of {len(self.sample.rows)} queries to {self.layout.classes} classes do not fit in "
-                    "half of the memory allowed; allow more with --memory"
-                )
-        return reasons
+        """Metrics that a sample cannot give under any protocol, and why."""
+        reasons = {name: self._reason(name, "all") for name in self.names}
+        return {name: reason for name, reason in reasons.items() if reason}
+
+    def _reason(self, name: str, protocol: str) -> str:
+        """Why a sample cannot give a metric; empty where it can."""
+        layout, sample = self.layout, self.sample
+        if name in catalogue.HUBNESS and name != "hub_skew":
+            return (
+                f"it counts the neighbour lists of every clip, and {sample.size} of {layout.n} were made: leave out "
+                "queries, or take hub_skew"
+            )
+        if catalogue.is_own(name) and from_pairs(name):
+            return "it takes the neighbours of every clip: leave out queries"
+        if name not in CLASS_MEANS or not self._is_estimated(name, protocol):
+            return ""
+        if not sample.covers_classes:
+            return (
+                f"it takes {sampling.LEAST} queries of each of {layout.classes} classes: draw at least "
+                f"{sampling.LEAST * layout.classes}"
+            )
+        if name == "CSCF":
+            return (
+                "which of two mean distances is smaller cannot be told from a sample without bias: leave out queries, "
+                "or take CS"
+            )
+        if name in PAIR_SHARES and not self.sums_fit:
+            return (
+                f"the distances of {len(sample.rows)} queries to {layout.classes} classes do not fit in half of the "
+                "memory allowed; allow more with --memory"
+            )
+        return ""
 
     @property
     def sums_fit(self) -> bool:
-        """Whether class sums of the queries may be kept, with two tables of classes by classes beside them."""
+        """Whether class sums of the queries may be kept, with tables of classes by classes beside them."""
         protocols = 2 if self.options.across_groups else 1
         size = len(self.sample.rows) * protocols + 4 * self.layout.classes
         return 8 * size * self.layout.classes <= self.options.memory // 2
 
-    def keeps_sums(self, names: Iterable[str]) -> bool:
+    @property
+    def keeps_sums(self) -> bool:
         """Whether a value rests on kept class sums."""
-        return any(name in PAIR_SHARES and self._is_estimated(name, "all") for name in names)
+        protocols = ("all", "across_groups") if self.options.across_groups else ("all",)
+        return any(
+            name in PAIR_SHARES and self._is_estimated(name, protocol) and not self._reason(name, protocol)
+            for name in self.names
+            for protocol in protocols
+        )
 
     def _is_estimated(self, name: str, protocol: str) -> bool:
         return name not in PAIR_SHARES or protocol != "all" or not self.closed_form
@@ -91,7 +108,8 @@ class Queries:
     ) -> Iterator[Evaluated | Row]:
         """The metrics that are no means over queries; `swept` is what everything that asked found."""
         layout, sample = self.layout, self.sample
-        wanted = [name for name in names if name in self.names]
+        wanted = [name for name in names if not self._reason(name, protocol)]
+        yield from (not_applicable(name, self._reason(name, protocol)) for name in names if name not in wanted)
         if PAIR_SHARES & set(wanted):
             yield from self._pair_shares(swept, protocol, wanted, units, jackknife=jackknife)
         for name in wanted:
@@ -106,14 +124,18 @@ class Queries:
                     why = f"k = {hub_k} needs at least {hub_k + 1} points, there are {layout.n}"
                     yield not_applicable(name, why)
                     continue
-                seen = hubs.k_occurrences(self.base(swept).neighbours.places, hub_k)
-                value = hubs.sampled_skew(seen, sample.size, layout.n)
+                value = hubs.sampled_skew(swept.neighbours.places[sample.base, :hub_k], layout.n)
                 yield self._item(name, value, sample.size, "too few queries to tell the spread of k-occurrences")
 
     def _item(self, name: str, value: float, n: int, why: str) -> Evaluated | Row:
         if not np.isfinite(value):
             return not_applicable(name, why)
-        return Evaluated(name, value, n, reason=self.note)
+        return Evaluated(name, value, n, reason=self._told(self.note) if name in CLASS_MEANS else self.note)
+
+    def _told(self, note: str) -> str:
+        """A remark on class means, with what shuffles cannot give of them."""
+        lacking = "no baseline: class means under shuffled labels take every clip as a query"
+        return f"{note}; {lacking}" if self.options.permutations else note
 
     def _pair_shares(
         self, swept: Swept, protocol: str, names: Iterable[str], units: Units, *, jackknife: bool
@@ -137,7 +159,7 @@ class Queries:
             share = shares[name]
             note = self.note if estimated else "exact, from the means of classes"
             n = len(sample.rows) if estimated else layout.n
-            yield Evaluated(name, share.value, n, reason=note, without=share.without)
+            yield Evaluated(name, share.value, n, reason=self._told(note), without=share.without)
 
     def leave_out(
         self, swept: dict[str, Swept], units: Units, metrics: Iterable[str], ks: tuple[int, ...], hub_k: int,

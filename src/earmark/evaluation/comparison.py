@@ -26,7 +26,8 @@ from earmark.vectors import Distances
 def compare(
     a: Any, b: Any = None, labels: Any = None, *, distance: str | Sequence[str] = "cosine",
     metrics: str | Sequence[str] | None = None, k: int | Sequence[int] = (1, 5), groups: Any = None,
-    queries: int = 0, across_groups: bool = False, reference: str | None = None, min_class_size: int = 2, ties: spaces.Ties = "average",
+    queries: int = 0, across_groups: bool = False, reference: str | None = None, min_class_size: int = 2,
+    ties: spaces.Ties = "average",
     correct: str = "none", device: str = "auto", memory: str | int = "2GB", threads: int | None = None,
     names: tuple[str, str] = ("A", "B"), distance_name: str = GIVEN, subset: str = "", suite: str = "",
     progress: bool = False, bootstrap: int | None = None, permutations: int | None = None, seed: int = 0,

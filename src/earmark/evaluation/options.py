@@ -42,8 +42,8 @@ class Options(BaseModel):
     hub_k: int = Field(default=HUB_K, description="neighbours that hubness counts")
     queries: int = Field(
         default=0,
-        description="for large collections: draw N clips at random to ask for their neighbours among all; scores get the "
-        "interval that this costs (default: every clip asks)",
+        description="for large collections: draw N clips at random to ask for their neighbours among all; intervals "
+        "know what that costs (default: every clip asks)",
     )
     permutations: int = Field(
         default=0,

@@ -4,8 +4,8 @@ With d directed points of mean m in each class, and W their summed squared dista
 
     sum over pairs of classes a and b of q / 2  =  (d_b W_a + d_a W_b + d_a d_b |m_a - m_b|^2) / 2
 
-Every term is positive, so tight classes lose no digits. A pair with a flat member counts 1. Memory: the means, [C, D],
-and a block of classes at a time; time N D + C^2 D.
+Every term is positive, so tight classes lose no digits; means that nearly coincide are subtracted, not multiplied. A
+pair with a flat member counts 1. Memory: the means, [C, D], and a block of classes at a time; time N D + C^2 D.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.geometry.kernels import CLOSE, SAME_DIRECTION
 from earmark.geometry.layout import Layout
 from earmark.geometry.spaces import Space
 
@@ -36,16 +37,17 @@ class ClassMeans:
     def of(cls, space: Space, layout: Layout) -> ClassMeans:
         starts = layout.starts
         directed = np.diff(starts) - np.add.reduceat(space.flat.astype(np.float64), starts[:-1])
-        means, spreads = np.zeros((layout.classes, space.points.shape[1])), np.zeros(layout.classes)
+        means, spreads = np.zeros((layout.classes, space.raw.shape[1])), np.zeros(layout.classes)
         for code in range(layout.classes):
             here = slice(starts[code], starts[code + 1])
-            points = space.points[here]
+            points = space.raw[here]
             if directed[code] < len(points):
                 points = points[~space.flat[here]]
             if len(points):
                 means[code] = points.mean(axis=0)
                 points = points - means[code]
-                spreads[code] = np.einsum("ij,ij->", points, points)
+                spread = np.einsum("ij,ij->", points, points)
+                spreads[code] = spread if spread > SAME_DIRECTION * len(points) else 0.0
         squares = np.einsum("ij,ij->i", means, means)
         return cls(layout.sizes.astype(np.float64), directed, means, squares, spreads)
 
@@ -61,8 +63,12 @@ class ClassMeans:
     def inter(self, codes: Ints) -> Floats:
         """Mean distances of some classes to every class, [classes, C]; that of a class to itself is no number."""
         d, every = self.directed[codes][:, None], self.directed[None, :]
-        apart = self.squares[codes][:, None] + self.squares[None, :] - 2.0 * (self.means[codes] @ self.means.T)
-        total = 0.5 * (every * self.spreads[codes][:, None] + d * self.spreads + d * every * np.maximum(apart, 0.0))
+        both = self.squares[codes][:, None] + self.squares[None, :]
+        apart = both - 2.0 * (self.means[codes] @ self.means.T)
+        for a, b in np.argwhere(apart < CLOSE * both):
+            gap = self.means[codes[a]] - self.means[b]
+            apart[a, b] = gap @ gap if gap @ gap > SAME_DIRECTION else 0.0
+        total = 0.5 * (every * self.spreads[codes][:, None] + d * self.spreads + d * every * apart)
         pairs = self.sizes[codes][:, None] * self.sizes
         means = (total + pairs - d * every) / pairs
         means[np.arange(len(codes)), codes] = np.nan
