@@ -113,7 +113,7 @@ def files(scale: float) -> None:
         })  # fmt: skip
         seconds = time.perf_counter() - started
     print(f"\n{count} clips of 2 s, log-mel, from files to a report: {seconds:.1f} s")
-    for step, counts in result.steps.items():
+    for step, counts in result.counts.items():
         print(f"- {step}: {1000 * counts.get('seconds', math.nan) / count:.2f} ms for each clip")
 
 
