@@ -41,10 +41,7 @@ class Queries:
         self.sample, self.space, self.layout, self.options = sample, space, layout, options
         self.closed_form = space.halved and not corrected
         self.names = frozenset(names)
-        self.note = (
-            f"estimated from {sample.size} of {layout.n} clips as queries, drawn at random with seed {options.seed}; "
-            "all clips are candidates"
-        )
+        self.note = f"{sample.size} of {layout.n} clips drawn as queries (seed {options.seed})"
 
     def refused(self) -> dict[str, str]:
         """Metrics that a sample cannot give under any protocol, and why."""
