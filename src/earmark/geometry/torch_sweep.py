@@ -24,7 +24,7 @@ from earmark.geometry import torch_pairs
 from earmark.geometry.factors import Factors
 from earmark.geometry.layout import Layout
 from earmark.geometry.spaces import DEPTH, Space
-from earmark.geometry.sweep import ROWS, Floats, Lists, Progress, Propose, RowOutputs, Run, Wanted
+from earmark.geometry.sweep import ROWS, Floats, Lists, Progress, Propose, RowOutputs, Run, Wanted, mend_closed_form
 from earmark.geometry.torch_card import Asked, Sets, fused_kernels, search
 from earmark.geometry.torch_pairs import Points, Result, Tensor, smallest, to_numpy
 from earmark.workers import Workers
@@ -42,9 +42,9 @@ class TorchRun(Run):
 
     def __init__(
         self, space: Space, layout: Layout, wanted: Wanted, factors: Factors | None, threads: int, memory: int,
-        device: str,
+        kept: int, device: str,
     ) -> None:  # fmt: skip
-        super().__init__(space, layout, wanted, factors, threads, memory)
+        super().__init__(space, layout, wanted, factors, threads, memory, kept)
         self.device, self.card = device, torch.device(device.removeprefix("torch:"))
         self.points = Points.of(space, factors, self.card)
         self.sets = Sets([layout], self.card)
@@ -55,7 +55,7 @@ class TorchRun(Run):
             self.class_columns = self.upload(self.class_operand).T
 
     def search(self, rows: Ints, progress: Progress | None) -> None:
-        self.asked = np.bincount(self.layout.codes[rows], minlength=self.layout.classes)
+        self.queries, self.asked = rows, np.bincount(self.layout.codes[rows], minlength=self.layout.classes)
         if self.factors is not None:
             self.pass_twice(rows, [np.float64], progress)
             return
@@ -175,7 +175,8 @@ class TorchRun(Run):
         if self.closed_form:
             squares = points.squares[at, None]
             left = torch.cat([points.points[at], squares, torch.ones_like(squares)], 1)
-            return self.mend_closed_form(to_numpy((left @ self.class_columns).clamp(min=0.0)), rows)
+            sums = to_numpy((left @ self.class_columns).clamp(min=0.0))
+            return mend_closed_form(sums, self.space, self.layout, rows, self.class_squares)
         fused = fused_kernels(self.card)
         if fused is None:
             tile = self.keys(rows)
