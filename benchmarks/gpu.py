@@ -22,11 +22,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
 
 import earmark
+from earmark.evaluation import on_card
 from earmark.evaluation.on_card import LabelledSets
 from earmark.geometry import devices, spaces
 from earmark.geometry.corrections import Neighbourhoods, factors_of, parse_all
@@ -124,9 +126,9 @@ def measure_parts(device: str, shrink: int) -> None:
     sets = [clips(n, classes, seed) for seed, (n, classes) in enumerate(shapes(shrink))]
     together = torch.cat([torch.from_numpy(vectors).to(device) for vectors, _ in sets])
     labelled = LabelledSets([codes for _, codes in sets], f"torch:{device}")
-    asked = torch_card.Asked(5, far=True)
+    asked, ordered = torch_card.Asked(5, far=True), together[labelled.order]
+    how = on_card._How("cosine", (1, 5), 5, "average")
     for distance in DISTANCES:
-        ordered = together[labelled.order]
         points = torch_spaces.prepare(ordered, distance, labelled.sets)
         found = torch_card.propose_and_decide(points, labelled.sets, asked)
         summed = torch_sums.class_sums(points, labelled.sets)
@@ -135,7 +137,7 @@ def measure_parts(device: str, shrink: int) -> None:
             "prepare": lambda d=distance: torch_spaces.prepare(ordered, d, labelled.sets),
             "neighbours": lambda p=points: torch_card.propose_and_decide(p, labelled.sets, asked),
             "class sums": lambda p=points: torch_sums.class_sums(p, labelled.sets),
-            "metrics": lambda p=points, f=found, s=summed: labelled._reduce(p, f, s, (1, 5), 5),
+            "metrics": lambda p=points, f=found, s=summed: labelled._reduce(p, f, s, how),
         }
         times = {name: 1e3 * seconds(work, device) for name, work in works.items()}
         report(f"  {distance}", f"{sum(times.values()):.2f} ms", ", ".join(f"{n} {t:.2f}" for n, t in times.items()))
@@ -166,7 +168,6 @@ def measure_million(device: str, n: int) -> None:
     bare = seconds(lambda: vectors[:height] @ vectors.T, device, 3) * n / height
     report(f"{n} x {dims}: one float32 product of all pairs, in blocks", f"{bare:.2f} s")
     labelled = LabelledSets([codes], f"torch:{device}")
-    labelled.measure(vectors[: len(codes)], "cosine") if n < 10**5 else None
     for distance in ("cosine", "euclidean") if n < 10**5 else ("cosine",):
         spent = seconds(lambda d=distance: labelled.measure(vectors, d), device, 2, warm=True)
         found = labelled.measure(vectors, distance)[0]
@@ -204,14 +205,10 @@ def same_as_cpu(device: str, quick: bool) -> None:
             6, farthest=plain, class_sums=plain, across_groups=True, units=layout.groups, keep_sums=plain
         )  # fmt: skip
         options = {"factors": factors, "threads": thread_count(None)}
-        started = time.perf_counter()
         here = sweep(space, layout, wanted, **options)
-        between = time.perf_counter()
         there = sweep(space, layout, wanted, device=f"torch:{device}", **options)
-        sweep(space, layout, wanted, device=f"torch:{device}", **options)
-        ended = time.perf_counter()
-        there = sweep(space, layout, wanted, device=f"torch:{device}", **options)
-        spent = time.perf_counter() - ended
+        cpu = seconds(partial(sweep, space, layout, wanted, **options), device, 1, warm=False)
+        spent = seconds(partial(sweep, space, layout, wanted, device=f"torch:{device}", **options), device, 3)
         equal, largest = True, 0.0
         for name, one in here.items():
             other = there[name]
@@ -226,7 +223,7 @@ def same_as_cpu(device: str, quick: bool) -> None:
                         largest = max(largest, float(np.nanmax(np.abs(a - b) / np.maximum(np.abs(a), 1e-300))))
         report(
             f"{n} x {classes} classes, {distance}, {correct}, both protocols: the same to the last bit", str(equal),
-            f"sums to {largest:.0e}; CPU {between - started:.2f} s, GPU {spent:.3f} s",
+            f"sums to {largest:.0e}; CPU {cpu:.2f} s, GPU {spent:.3f} s",
         )  # fmt: skip
         if not equal:
             sys.exit("The device found something else than the CPU.")
@@ -244,7 +241,7 @@ def break_even(device: str, quick: bool) -> None:
         wanted = Wanted(6, farthest=True, class_sums=True, units=np.arange(n), keep_sums=True)
         times = []
         for where, threads in (("cpu", 1), ("cpu", thread_count(None)), (f"torch:{device}", thread_count(None))):
-            work = lambda w=where, t=threads: sweep(space, layout, wanted, threads=t, device=w)  # noqa: E731
+            work = partial(sweep, space, layout, wanted, threads=threads, device=where)
             times.append(f"{seconds(work, device, 3):.3f}")
         report(
             f"sweep of {n} x {DIMS} from NumPy to NumPy, {n * n * DIMS:.0e} multiplications", times[-1] + " s",

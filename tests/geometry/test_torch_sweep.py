@@ -32,7 +32,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(torch_sweep, "SEARCHED", 100)
 
 
-def both(case, distance, device, *, neighbours=7, correct="none", **options):
+def both(case, distance, device, *, neighbours=7, correct="none", alone=False, **options):
     """What the CPU and the device find of a case, with the class means each handed out."""
     layout = lay_out(*(np.unique(part, return_inverse=True)[1] for part in (case.labels, case.groups)))
     space = spaces.prepare(case.vectors, distance, order=layout.order)
@@ -44,8 +44,8 @@ def both(case, distance, device, *, neighbours=7, correct="none", **options):
     for where in ("cpu", device):
         means = {}
         wanted = Wanted(
-            neighbours, farthest=plain, class_sums=plain, across_groups=True, units=layout.groups, keep_sums=plain,
-            weights=weights, visit_class=lambda protocol, code, mean, kept=means: kept.update({(protocol, code): mean}),
+            neighbours, farthest=plain, class_sums=plain, across_groups=not alone, units=layout.groups, keep_sums=plain,
+            weights=None if alone else weights, visit_class=lambda protocol, code, mean, kept=means: kept.update({(protocol, code): mean}),
         )  # fmt: skip
         swept = sweep(space, layout, wanted, factors=factors, device=where, **options)
         found.append((swept, means))
@@ -76,6 +76,14 @@ def assert_same(found, rel=1e-12):
 @pytest.mark.parametrize("name", CASES)
 def test_every_case_and_distance(name, distance, device):
     assert_same(both(CASES[name](), distance, device), rel=1e-9 if name in ("offset", "tight_classes") else 1e-11)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.parametrize("name", ["float32", "duplicates", "collapsed_class", "zero_vectors", "outlier", "two_places"])
+def test_sums_that_never_leave_the_device(name, distance, device):
+    """One protocol and no resamples: class means come from sums over pairs of classes."""
+    assert_same(both(CASES[name](), distance, device, alone=True), rel=1e-9)
 
 
 @pytest.mark.parametrize("device", DEVICES)

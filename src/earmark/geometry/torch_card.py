@@ -161,7 +161,8 @@ def fused_kernels(device: Any) -> Any:
 
 def _fused(fused: Any, points: Points, sets: Sets, asked: Asked, rows: Any, length: int) -> Found:
     parts = fused.parts_of(points.points, points.squares, points.rotation_error, flat=points.any_flat)
-    padded, lows, highs = sets.tiles(fused.ROWS) if rows is None else sets._tiles(np.asarray(rows), fused.ROWS)
+    tuned = fused.tuning(parts.width, sets.n // len(sets.layouts) if rows is None else len(rows))
+    padded, lows, highs = sets.tiles(tuned.rows) if rows is None else sets._tiles(np.asarray(rows), tuned.rows)
     flat = fused.padded(points.flat.to(torch.int8)) if points.any_flat else None
     units = banned = None
     if asked.units is not None:
@@ -170,7 +171,7 @@ def _fused(fused: Any, points: Points, sets: Sets, asked: Asked, rows: Any, leng
         banned = asked.banned[padded.clamp(min=0).long()].T.to(torch.int32).contiguous()
     lists = fused.propose(
         parts, padded, lows, highs, sets.first, sets.last, length, FAR if asked.far else 1,
-        flat=flat, units=units, banned=banned,
+        flat=flat, units=units, banned=banned, tuned=tuned,
     )  # fmt: skip
     found = Found.nothing(sets.n, asked.k, sets.device)
     fused.decide(

@@ -99,5 +99,5 @@ def _ranks(vectors: Tensor, ties: Any) -> Tensor:
             ranks[start : start + step] = (theirs < mine).sum(2) + equal
     ranks -= (dims - 1) / 2
     if ties == "ordinal":
-        ranks[(vectors == vectors[:, :1]).all(1)] = 0.0
+        ranks = torch.where((vectors == vectors[:, :1]).all(1)[:, None], 0.0, ranks)
     return ranks

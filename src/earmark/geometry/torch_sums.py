@@ -20,6 +20,7 @@ from earmark.geometry.torch_pairs import Points, Tensor, blocks, upload
 from earmark.geometry.torch_spaces import segment_sums
 
 BLOCK_BYTES = 1 << 29  # of one array of a block in flight; a smaller device halves it
+WIDTH_UNIT = 8  # float64 products of other widths take half as long again
 PAIRS = 1 << 22  # distances computed one by one at a time
 
 
@@ -34,6 +35,7 @@ class Rows(NamedTuple):
 class Sums(NamedTuple):
     """Mean distances of every place, sums over pairs of classes, and how many sums a closed form could not know."""
 
+    sums: Tensor  # the sums [N_s, C_s] of each set, one behind the other
     own_mean: Tensor
     other_mean: Tensor
     pairs: Tensor  # the sums [C_s, C_s] of each set, one behind the other
@@ -55,7 +57,7 @@ def class_sums(points: Points, sets: Sets, *, careful: bool = False) -> Sums:
     begin_pairs = offsets(np.array([c * c for _, c in shapes]))
     sums = torch.empty(int(begin[-1]), dtype=torch.float64, device=device)
     pairs = torch.empty(int(begin_pairs[-1]), dtype=torch.float64, device=device)
-    operand = class_squares = None
+    operand = left_of_class = class_squares = torch.zeros((sets.classes, 0), device=device)
     if points.halved:
         operand, left_of_class, class_squares = _closed_form(points, sets)
     suspects = torch.zeros((), dtype=torch.int64, device=device)
@@ -80,9 +82,14 @@ def class_sums(points: Points, sets: Sets, *, careful: bool = False) -> Sums:
     fused = fused_kernels(device)
     if fused is not None:
         own_mean, other_mean, found = fused.summarise(
-            sums, points.squares, class_squares if not careful else None, sets.sizes, sets.codes, rows_of(sets)
+            sums,
+            points.squares,
+            class_squares if points.halved and not careful else None,
+            sets.sizes,
+            sets.codes,
+            rows_of(sets),
         )
-        return Sums(own_mean, other_mean, pairs, found.sum())
+        return Sums(sums, own_mean, other_mean, pairs, found.sum())
     own_mean, other_mean = (torch.empty(sets.n, dtype=torch.float64, device=device) for _ in range(2))
     for number, (n, c) in enumerate(shapes):
         mine = slice(int(sets.bounds[number]), int(sets.bounds[number + 1]))
@@ -96,7 +103,7 @@ def class_sums(points: Points, sets: Sets, *, careful: bool = False) -> Sums:
         own_mean[mine] = torch.where(count > 0, own.gather(1, codes)[:, 0] / count, torch.nan)
         lowest = (own / sizes).scatter_(1, codes, torch.inf).amin(1)
         other_mean[mine] = torch.where(lowest < torch.inf, lowest, torch.nan)
-    return Sums(own_mean, other_mean, pairs, suspects)
+    return Sums(sums, own_mean, other_mean, pairs, suspects)
 
 
 def rows_of(sets: Sets) -> Rows:
@@ -109,7 +116,8 @@ def rows_of(sets: Sets) -> Rows:
             parts.append((begin + c * np.arange(n), np.full(n, c), np.full(n, first)))
             begin, first = begin + n * c, first + c
         sets.sum_rows = Rows(*(upload(np.concatenate(part), sets.device) for part in zip(*parts, strict=True)))
-    return sets.sum_rows
+    rows: Rows = sets.sum_rows
+    return rows
 
 
 def pair_terms(pairs: Tensor, sets: Sets, rounding: float) -> Tensor:
@@ -188,9 +196,10 @@ def _put_right(
 def _root_sums(points: Points, sets: Sets, mine: slice, starts: Tensor, sums: Tensor) -> None:
     """Sums of euclidean distances of one set, a block of rows at a time."""
     own, squares, fused = points.points[mine], points.squares[mine], fused_kernels(sets.device)
-    right = torch.cat([own, squares[:, None]], 1)
-    left = torch.cat([-2.0 * own, torch.ones_like(squares)[:, None]], 1)
-    n = len(squares)
+    n, dims = own.shape
+    pad = -(dims + 1) % WIDTH_UNIT
+    right = torch.nn.functional.pad(torch.cat([own, squares[:, None]], 1), (0, pad))
+    left = torch.nn.functional.pad(torch.cat([-2.0 * own, torch.ones_like(squares)[:, None]], 1), (0, pad))
 
     def work(rows: Tensor) -> None:
         part = slice(int(rows[0]), int(rows[-1]) + 1)

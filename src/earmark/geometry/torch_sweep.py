@@ -27,6 +27,7 @@ from earmark.geometry.spaces import DEPTH, Space
 from earmark.geometry.sweep import ROWS, Floats, Lists, Progress, Propose, RowOutputs, Run, Wanted, mend_closed_form
 from earmark.geometry.torch_card import Asked, Sets, fused_kernels, search
 from earmark.geometry.torch_pairs import Points, Result, Tensor, smallest, to_numpy
+from earmark.geometry.torch_sums import WIDTH_UNIT, class_sums
 from earmark.workers import Workers
 
 Ints = NDArray[np.int64]
@@ -66,7 +67,10 @@ class TorchRun(Run):
                 self.search_plain(name, block)
                 if progress is not None and not summed and name == self.protocols[-1]:
                     progress(len(block))
-        if summed:
+        if summed and self.sum_up_there(rows):
+            if progress is not None:
+                progress(len(rows))
+        elif summed:
             with Workers(self.threads) as workers:
                 self.sum_up(workers, rows, progress)
 
@@ -83,6 +87,32 @@ class TorchRun(Run):
         found = search(self.points, self.sets, asked, None if len(rows) == self.layout.n else rows)
         at = self.upload(rows)
         self._store(protocol, rows, RowOutputs(*(to_numpy(part[at]) for part in found[:-1])))
+
+    def sum_up_there(self, rows: Ints) -> bool:
+        """The class sums of all places and what is made of them, on the device; False where that is not for it."""
+        wanted, layout = self.wanted, self.layout
+        fits = 8 * layout.n * layout.classes <= self.memory
+        if len(rows) < layout.n or self.protocols != ("all",) or wanted.weights is not None or not fits:
+            return False
+        try:
+            summed = class_sums(self.points, self.sets, careful=self.points.any_flat)
+            if int(summed.suspects):
+                summed = class_sums(self.points, self.sets, careful=True)
+        except torch.OutOfMemoryError:
+            torch.cuda.empty_cache()
+            return False
+        out, c = self.found["all"], layout.classes
+        out.own_mean[:], out.other_mean[:] = to_numpy(summed.own_mean), to_numpy(summed.other_mean)
+        out.own_count[:] = self.sizes[layout.codes] - 1.0
+        if wanted.keep_sums:
+            torch.from_numpy(out.class_sums).copy_(summed.sums.view(layout.n, c))
+        if wanted.visit_class is not None:
+            counts = np.outer(self.sizes, self.sizes) - np.diag(self.sizes)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                means = np.where(counts > 0, to_numpy(summed.pairs.view(c, c)) / counts, np.nan)
+            for code in range(c):
+                wanted.visit_class("all", code, means[code : code + 1])
+        return True
 
     def sum_up(self, workers: Workers, rows: Ints, progress: Progress | None) -> None:
         """The class sums of `rows` and all that is made of them."""
@@ -101,10 +131,10 @@ class TorchRun(Run):
         def work(block: Ints) -> tuple[dict[str, Lists], Floats]:
             return self.propose(block, sums)
 
-        for block, (lists, class_sums) in self.blocks(rows, work):
+        for block, (lists, summed) in self.blocks(rows, work):
             for start in range(0, len(block), ROWS):
                 part = slice(start, start + ROWS)
-                yield block[part], _given({n: _part(f, part) for n, f in lists.items()}, class_sums[part])
+                yield block[part], _given({n: _part(f, part) for n, f in lists.items()}, summed[part])
 
     def propose(self, rows: Ints, sums: bool) -> tuple[dict[str, Lists], Floats]:
         """The candidate lists of a block of rows under a correction, and its class sums."""
@@ -114,16 +144,16 @@ class TorchRun(Run):
         self.points.distances_from_keys(keys, at)
         self.points.mend_rotated(keys, at)
         self.points.keys_from_distances(keys, at)
-        class_sums = torch.zeros((len(rows), 0))
+        summed = torch.zeros((len(rows), 0))
         if sums:
-            class_sums = self.class_sums(self.points.corrected_from_keys(keys.clone(), at).T)
+            summed = self.class_sums(self.points.corrected_from_keys(keys.clone(), at).T)
         if self.factors.signed:
             keys -= self.doubt * (keys + 2.0 * self.points.first)
         lists = {}
         for name in self.protocols:
             own_keys = keys if name == self.protocols[-1] else keys.clone()
             lists[name] = self.lists(own_keys, at, rows, name)
-        return lists, to_numpy(class_sums)
+        return lists, to_numpy(summed)
 
     # --- candidate lists --------------------------------------------------------------------------
 
@@ -182,9 +212,9 @@ class TorchRun(Run):
             tile = self.keys(rows)
             points.distances_from_keys(tile, at)
             return to_numpy(self.class_sums(tile.T))
-        left = self.upload(self.space.operands(np.float64, rows))
         if self.right is None:
-            self.right = self.upload(self.space.columns(np.float64))
+            self.right = _widened(self.upload(self.space.columns(np.float64)))
+        left = _widened(self.upload(self.space.operands(np.float64, rows)))
         sums = torch.empty((len(rows), self.layout.classes), dtype=torch.float64, device=self.card)
         fused.root_sums(
             self.right @ left.T, at, points.squares, points.raw, points.scale, self.sets.starts, sums
@@ -207,6 +237,11 @@ class TorchRun(Run):
 
     def upload(self, values: NDArray[Any]) -> Tensor:
         return torch_pairs.upload(values, self.card)
+
+
+def _widened(operand: Tensor) -> Tensor:
+    """Zeros behind the last dimension, up to a width that products like."""
+    return torch.nn.functional.pad(operand, (0, -operand.shape[1] % WIDTH_UNIT))
 
 
 def _given(lists: dict[str, Lists], sums: Floats) -> Propose:

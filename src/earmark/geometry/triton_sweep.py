@@ -29,6 +29,7 @@ Tensor = Any
 ROWS, COLUMNS = 64, 128  # of a tile; the columns must be 128: a key keeps 7 bits for them
 DEPTH = 64  # dimensions at a time, where a point has more than WHOLE
 WHOLE = 128
+MANY = 1 << 16  # rows from which a program takes twice as many
 UNIT = 2.0**-22  # of one addition in a tensor core, which cuts digits off instead of rounding
 CUT = 2.0**-16  # the share of q that its last 7 bits can be
 EMPTY = 0x7FFFFFFF  # the key of no candidate
@@ -141,7 +142,7 @@ def _offer(x, c0, held, FLIPPED: tl.constexpr):
 def _propose(
     high, low, squares, flats, units, rows, banned, first, last, lows, highs, near_out, far_out, factors, count,
     WIDTH: tl.constexpr, WHOLE_WIDTH: tl.constexpr, K: tl.constexpr, LENGTH: tl.constexpr, FAR: tl.constexpr,
-    R: tl.constexpr, C: tl.constexpr, BANNED: tl.constexpr, FLAT: tl.constexpr, PARTS: tl.constexpr,
+    R: tl.constexpr, C: tl.constexpr, BANNED: tl.constexpr, FLAT: tl.constexpr,
 ):  # fmt: skip
     block = tl.program_id(0)
     index = block * R + tl.arange(0, R)
@@ -168,8 +169,7 @@ def _propose(
     if WHOLE_WIDTH:
         whole = tl.arange(0, WIDTH)
         a_high = tl.load(high + row[:, None] * WIDTH + whole[None, :])
-        if PARTS == 3:
-            a_low = tl.load(low + row[:, None] * WIDTH + whole[None, :])
+        a_low = tl.load(low + row[:, None] * WIDTH + whole[None, :])
     for c0 in range(column_low, column_high, C):
         within = tl.arange(0, C)
         columns = c0 + within
@@ -178,9 +178,8 @@ def _propose(
             at = columns.to(tl.int64)[None, :] * WIDTH + whole[:, None]
             b_high = tl.load(high + at)
             product = tl.dot(a_high, b_high, product)
-            if PARTS == 3:
-                product = tl.dot(a_low, b_high, product)
-                product = tl.dot(a_high, tl.load(low + at), product)
+            product = tl.dot(a_low, b_high, product)
+            product = tl.dot(a_high, tl.load(low + at), product)
         else:
             for k0 in range(0, WIDTH, K):
                 step = k0 + tl.arange(0, K)
@@ -189,9 +188,8 @@ def _propose(
                 a = tl.load(high + left)
                 b = tl.load(high + at)
                 product = tl.dot(a, b, product)
-                if PARTS == 3:
-                    product = tl.dot(tl.load(low + left), b, product)
-                    product = tl.dot(a, tl.load(low + at), product)
+                product = tl.dot(tl.load(low + left), b, product)
+                product = tl.dot(a, tl.load(low + at), product)
         theirs = tl.load(squares + columns)
         theirs = tl.where(columns < column_high, theirs, float("inf"))
         q = tl.maximum((mine[:, None] + theirs[None, :]) + factor * product, 0.0)
@@ -226,20 +224,25 @@ class Lists(NamedTuple):
 
 
 class Tuning(NamedTuple):
+    """How a program of `propose` is shaped; no result depends on it."""
+
     rows: int = ROWS
     warps: int = 4
-    stages: int = 2
-    parts: int = 3
+    stages: int = 1
 
 
-TUNING = Tuning()
+def tuning(width: int, rows: int) -> Tuning:
+    """What was fastest on an H200: long columns are read once for more rows, wide points in smaller steps ahead."""
+    if width > WHOLE:
+        return Tuning(ROWS, 4, 3)
+    return Tuning(2 * ROWS, 8, 2) if rows >= MANY else Tuning(ROWS, 4, 1)
 
 
 def propose(
     parts: Parts, rows: Tensor, lows: Tensor, highs: Tensor, first: Tensor, last: Tensor, length: int, far: int, *,
-    flat: Tensor | None = None, units: Tensor | None = None, banned: Tensor | None = None, tuning: Tuning = TUNING,
+    flat: Tensor | None = None, units: Tensor | None = None, banned: Tensor | None = None, tuned: Tuning,
 ) -> Lists:  # fmt: skip
-    """The candidate lists of `rows` (int32, whole blocks of `tuning.rows`, -1 for nobody).
+    """The candidate lists of `rows` (int32, whole blocks of `tuned.rows`, -1 for nobody).
 
     Columns `lows` to `highs` (one for each block) are the candidates of a block; `length` and `far` are powers of two,
     `far` 1 where the farthest are not wanted. `banned` [2, rows] are units whose points are no candidates of a row.
@@ -248,13 +251,13 @@ def propose(
     near = torch.empty((count, 2 * length), dtype=torch.int64, device=device)
     farthest = torch.empty((count, far), dtype=torch.int64, device=device)
     nothing = rows
-    _propose[(count // tuning.rows,)](
+    _propose[(count // tuned.rows,)](
         parts.high, parts.low, parts.squares, nothing if flat is None else flat, nothing if units is None else units,
         rows, nothing if banned is None else banned, first, last, lows, highs, near, farthest,
         parts.factor, count,
-        WIDTH=parts.width, WHOLE_WIDTH=parts.width <= WHOLE, K=DEPTH, LENGTH=length, FAR=far, R=tuning.rows, C=COLUMNS,
-        BANNED=banned is not None, FLAT=flat is not None, PARTS=tuning.parts,
-        num_warps=tuning.warps, num_stages=tuning.stages,
+        WIDTH=parts.width, WHOLE_WIDTH=parts.width <= WHOLE, K=DEPTH, LENGTH=length, FAR=far, R=tuned.rows, C=COLUMNS,
+        BANNED=banned is not None, FLAT=flat is not None,
+        num_warps=tuned.warps, num_stages=tuned.stages,
     )  # fmt: skip
     return Lists(near, farthest)
 
@@ -416,6 +419,11 @@ def _root_sums(
         q = tl.maximum(q, 0.0)
         same = place[:, None] == me[None, :]
         close = (q < _CLOSE * (mine[None, :] + theirs[:, None])) & (same == 0) & there[:, None] & inside[None, :]
+        # A root by two steps of Newton's from float32: a third of the work, and good to the last digits of a sum.
+        inverse = tl.rsqrt(tl.maximum(q, 1e-37).to(tl.float32)).to(tl.float64)
+        root = q * inverse
+        root += 0.5 * inverse * (q - root * root)
+        root += 0.5 * inverse * (q - root * root)
         if tl.max(tl.max(close.to(tl.int32), 1), 0) > 0:
             exact = tl.zeros([M, R], tl.float64)
             for d in range(0, dims):
@@ -423,9 +431,8 @@ def _root_sums(
                 y = tl.load(raw + place * dims + d, mask=there, other=0.0).to(tl.float64)
                 apart = x[None, :] - y[:, None]
                 exact += apart * apart
-            q = tl.where(close, exact, q)
-        root = tl.where(same | (there[:, None] == 0), 0.0, tl.sqrt(q))
-        total += tl.sum(root, 0)
+            root = tl.where(close, tl.sqrt(exact), root)
+        total += tl.sum(tl.where(same | (there[:, None] == 0), 0.0, root), 0)
     tl.store(sums + index.to(tl.int64) * classes + code, total * tl.load(scales + me), mask=inside)
 
 
