@@ -45,7 +45,8 @@ def both(case, distance, device, *, neighbours=7, correct="none", alone=False, *
         means = {}
         wanted = Wanted(
             neighbours, farthest=plain, class_sums=plain, across_groups=not alone, units=layout.groups, keep_sums=plain,
-            weights=None if alone else weights, visit_class=lambda protocol, code, mean, kept=means: kept.update({(protocol, code): mean}),
+            weights=None if alone else weights,
+            visit_class=lambda protocol, code, mean, kept=means: kept.update({(protocol, code): mean}),
         )  # fmt: skip
         swept = sweep(space, layout, wanted, factors=factors, device=where, **options)
         found.append((swept, means))

@@ -11,7 +11,7 @@ runs on the same kernels and gives all of these.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,11 +40,13 @@ class _How(NamedTuple):
     ties: Any
 
 
-class _Careful(NamedTuple):
-    """What the quick way found that it cannot do: vectors without direction, sums of collapsed classes."""
+class _Measured(NamedTuple):
+    """Points and what was found of them; the metrics of each set, one behind the other, and `CHECKS` counts."""
 
-    flat: bool
-    sums: bool
+    points: Any
+    found: Any
+    summed: Any
+    values: Tensor
 
 
 class LabelledSets:
@@ -89,20 +91,22 @@ class LabelledSets:
                 f"There are {self.sets.n} labels: give an array of {self.sets.n} vectors, not one of shape "
                 f"{tuple(vectors.shape)}."
             )
-        recorded = self._recorded(vectors, how)
-        values = (self._measured(vectors, how) if recorded is None else recorded(vectors)).cpu().tolist()
+        measured = self._recorded(vectors, how) or self._measured(vectors, how)
+        values = measured.values.cpu().tolist()
         flat, uncertain, suspects, broken = (int(check) for check in values[-CHECKS:])
         if broken:
             raise InputError("The vectors hold values that are not finite or too large: look for NaN and infinity.")
-        if flat or uncertain or suspects:
-            careful = _Careful(flat=bool(flat), sums=bool(flat or suspects))
-            values = self._measured(vectors, how, careful).cpu().tolist()
+        if flat:
+            measured = self._measured(vectors, how, any_flat=True)
+            uncertain, suspects = 1, 1
+        if uncertain or suspects:
+            values = self._mended(measured, how, bool(suspects)).cpu().tolist()
         names = [*(f"P@{k}" for k in ks), *NAMES]
         rows = (values[start : start + len(names)] for start in range(0, len(values) - CHECKS, len(names)))
         return [dict(zip(names, row, strict=True)) for row in rows]
 
-    def _recorded(self, vectors: Tensor, how: _How) -> Callable[[Tensor], Tensor] | None:
-        """What measures vectors of this shape in one launch, from the third time on: else launching takes longest."""
+    def _recorded(self, vectors: Tensor, how: _How) -> _Measured | None:
+        """The same in one launch, from the third time that such vectors come: launching the parts takes longest."""
         torch, key = self.torch, (how, vectors.shape[1], vectors.dtype)
         if not self.device.startswith("cuda") or self.sets.n > RECORDED:
             return None
@@ -115,31 +119,35 @@ class LabelledSets:
             held, graph = vectors.clone(), torch.cuda.CUDAGraph()
             torch.cuda.synchronize()
             with torch.cuda.graph(graph):
-                values = self._measured(held, how)
-            self._graphs[key] = held, graph, values
-        held, graph, values = self._graphs[key]
+                measured = self._measured(held, how)
+            self._graphs[key] = held, graph, measured
+        held, graph, measured = self._graphs[key]
+        held.copy_(vectors)
+        graph.replay()
+        return measured
 
-        def replay(vectors: Tensor) -> Tensor:
-            held.copy_(vectors)
-            graph.replay()
-            return values
+    def _mended(self, measured: _Measured, how: _How, sums_too: bool) -> Tensor:
+        """The metrics once what the quick way left open is decided: few rows, as a rule."""
+        card = require("earmark.geometry.torch_card", "Measuring on a GPU", "torch")
+        sums = require("earmark.geometry.torch_sums", "Measuring on a GPU", "torch")
+        points, found, summed, _ = measured
+        everyone = self.torch.arange(self.sets.n, device=self.device)
+        card.settle_rest(points, self.sets, card.Asked(max(*how.ks, how.hub_k), far=True), found, everyone)
+        if sums_too:
+            summed = sums.class_sums(points, self.sets, careful=True)
+        return self._reduce(points, found, summed, how)
 
-        return replay
-
-    def _measured(self, vectors: Tensor, how: _How, careful: _Careful | None = None) -> Tensor:
-        """Metrics of each set and `CHECKS` counts of what was left undecided, which the careful way leaves not."""
+    def _measured(self, vectors: Tensor, how: _How, *, any_flat: bool = False) -> _Measured:
+        """Metrics of each set, and counts of what was left open."""
         spaces = require("earmark.geometry.torch_spaces", "Measuring on a GPU", "torch")
         card = require("earmark.geometry.torch_card", "Measuring on a GPU", "torch")
         sums = require("earmark.geometry.torch_sums", "Measuring on a GPU", "torch")
         ordered = vectors if self.ordered else vectors[self.order]
         asked = card.Asked(max(*how.ks, how.hub_k), far=True)
-        flat = careful is not None and careful.flat
-        points = spaces.prepare(ordered, how.distance, self.sets, ties=how.ties, any_flat=flat)
+        points = spaces.prepare(ordered, how.distance, self.sets, ties=how.ties, any_flat=any_flat)
         found = card.propose_and_decide(points, self.sets, asked)
-        if careful is not None:
-            card.settle_rest(points, self.sets, asked, found, self.torch.arange(self.sets.n, device=self.device))
-        summed = sums.class_sums(points, self.sets, careful=careful is not None and careful.sums)
-        return self._reduce(points, found, summed, how)
+        summed = sums.class_sums(points, self.sets)
+        return _Measured(points, found, summed, self._reduce(points, found, summed, how))
 
     def _reduce(self, points: Any, found: Any, summed: Any, how: _How) -> Tensor:
         """Metrics of each set, and how many vectors have no direction, rows are not certain, sums are suspect."""

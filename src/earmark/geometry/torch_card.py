@@ -190,9 +190,12 @@ def _fused(fused: Any, points: Points, sets: Sets, asked: Asked, rows: Any, leng
 def _by_blocks(points: Points, sets: Sets, asked: Asked, found: Found, rows: Tensor, dtype: Any) -> None:
     """Find everything asked of `rows` with products of `dtype`, or (None) from every pair, a block at a time."""
     doubt = None if dtype is None else _doubt(points, dtype)
+    edges = np.searchsorted(rows.cpu().numpy(), sets.bounds)
     for number, layout in enumerate(sets.layouts):
+        if edges[number] == edges[number + 1]:
+            continue
         low, high = int(sets.bounds[number]), int(sets.bounds[number + 1])
-        own = rows[(rows >= low) & (rows < high)]
+        own = rows[int(edges[number]) : int(edges[number + 1])]
         size = 8 * layout.n * (64 if dtype is None else 1)
 
         def work(block: Tensor, low: int = low, high: int = high) -> None:

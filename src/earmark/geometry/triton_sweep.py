@@ -88,8 +88,10 @@ def _split(points, scales, high, low, lost, second, n, dims, WIDTH: tl.constexpr
 def parts_of(points: Tensor, squares: Tensor, rotation_error: float, *, flat: bool) -> Parts:
     """Two float16 parts of float64 points, and what is lost by them.
 
-    A product of two points z = h + l + r misses r_i z_j + (h_i + l_i) r_j + l_i l_j; the tensor cores add the 3 D terms
-    of h h + h l + l h one by one, each cut off at UNIT of |h||h|; the rest is rounding in float32.
+    A product of two points z = h + l + r misses r_i z_j + (h_i + l_i) r_j + l_i l_j. The tensor cores add the 3 D terms
+    of l h + h l + h h one by one, and each time cut off at most UNIT of what is added up by then: of |l||h| while the
+    small terms are (where a point is added whole: else all three come step by step), then of |h||h|. The rest is
+    rounding in float32.
     """
     n, dims = points.shape
     width = max(16, triton.next_power_of_2(dims)) if dims <= WHOLE else -(-dims // DEPTH) * DEPTH
@@ -106,10 +108,12 @@ def parts_of(points: Tensor, squares: Tensor, rotation_error: float, *, flat: bo
     )
     lost, second, length = lost.sqrt() / scale, second.sqrt() / scale, squares.sqrt()
     lost_most, second_most, longest = torch.stack([lost, second, length]).amax(1).unbind()
-    terms = 3 * width
-    taken = length + lost + second  # no less than any part of the point
+    taken, most = length + lost + second, longest + lost_most + second_most  # no less than any part of a point
     error = lost * longest + (length + lost) * lost_most + second * second_most
-    error += (terms * UNIT) * taken * (longest + lost_most + second_most)
+    if width <= WHOLE:
+        error += (dims + 2) * UNIT * taken * most + (2 * dims + 2) * UNIT * (second * most + taken * second_most)
+    else:
+        error += (3 * dims + 2) * UNIT * taken * most
     size = (length + longest).square() + (FLAT_SQUARE if flat else 0.0)
     error = 2.0 * error + (2.0**-21 + rotation_error + TIE_SHARE) * size
     return Parts(high, low, padded(squares.to(torch.float32)), (-2.0 / scale.square()).to(torch.float32), error)
@@ -177,9 +181,10 @@ def _propose(
         if WHOLE_WIDTH:
             at = columns.to(tl.int64)[None, :] * WIDTH + whole[:, None]
             b_high = tl.load(high + at)
-            product = tl.dot(a_high, b_high, product)
+            # The small terms first: what is cut off of them is small.
             product = tl.dot(a_low, b_high, product)
             product = tl.dot(a_high, tl.load(low + at), product)
+            product = tl.dot(a_high, b_high, product)
         else:
             for k0 in range(0, WIDTH, K):
                 step = k0 + tl.arange(0, K)
