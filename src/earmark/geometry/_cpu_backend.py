@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -67,8 +67,8 @@ class Cpu:
             if not isinstance(block, slice):  # of a slice the part is a view
                 lists.store(block, part)
 
-        every = (slice(start, start + ROWS) for start in range(0, len(everyone), ROWS))
-        for _ in workers.map(work, every if rows is None else blocks(rows, ROWS)):
+        parts: Iterable[Ints | slice] = (slice(start, start + ROWS) for start in range(0, len(everyone), ROWS))
+        for _ in workers.map(work, parts if rows is None else blocks(rows, ROWS)):
             pass
 
     def _lists(self, rows: Ints, folded: Folded, weights: Floats, dtype: Precision, length: int, width: int) -> Lists:
