@@ -22,7 +22,7 @@ from earmark.embedding import pooling
 from earmark.embedding.hearing import BATCH_CLIPS, Heard, hear, length_of, settle_rate, windows
 from earmark.embedding.pca import reduce
 from earmark.errors import InputError, UsageError
-from earmark.extractors.catalogue import open_extractor
+from earmark.extractors.catalogue import open_on
 from earmark.extractors.contract import Extractor, Frames
 from earmark.extractors.torch_models import on_device
 from earmark.progress import Progress, progress_bar
@@ -87,6 +87,7 @@ def embed_audio(
     *,
     whiten: bool = False,
     speed: float = 1.0,
+    device: str = "auto",
     threads: int | None = None,
     progress: Progress = False,
 ) -> Embedding:
@@ -102,10 +103,12 @@ def embed_audio(
         whiten: Whether each component is scaled to variance 1.
         speed: How fast sounds are played to the model: 0.1 is ten times as slow and as low, and brings ultrasound of
             60 kHz to 6 kHz. Nothing is lost: a recording of 250 kHz is taken for one of 25 kHz.
+        device: Where a model that is named runs, if it takes a device: auto (a GPU if there is one), cpu, cuda, cuda:1
+            or mps.
         threads: Threads that decode; None is one for each core.
         progress: Whether a bar on stderr shows how far the work is; or a function that is called with (done, total).
     """
-    model = open_extractor(extractor) if isinstance(extractor, str) else extractor
+    model = open_on(device, extractor) if isinstance(extractor, str) else extractor
     variant = pooling.parse(pool or model.card.pooling)
     if pca is not None and variant.pca not in (None, pca):
         raise UsageError(f"{pool!r} asks for {variant.pca} components and pca for {pca}: give one of them.")

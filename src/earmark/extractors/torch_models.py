@@ -33,7 +33,7 @@ class Settings:
     """Parameters that every torch family takes beside its checkpoint."""
 
     layer: int = -1  # 0: what enters the first block; -1: what leaves the last
-    device: str = "auto"  # cuda where there is one, else cpu
+    device: str = "auto"  # auto (cuda where there is one, else cpu), cpu, cuda, cuda:1, mps
     dtype: str = "float32"
     batch: int = 32  # clips at once, at most; whoever calls may give fewer
     local_files_only: bool = False
@@ -229,8 +229,8 @@ class TorchExtractor:
             ) from error
         self._most = max(1, clips // 2)
         log.warning("%s: out of memory with %d clips at once, going on with %d", self.card.name, clips, self._most)
-        if self._device.type == "cuda":
-            self._torch.cuda.empty_cache()
+        if self._device.type != "cpu":
+            getattr(self._torch, self._device.type).empty_cache()
 
 
 class OnDevice:
@@ -287,15 +287,23 @@ class TransformersExtractor(TorchExtractor):
 
 
 def device_of(torch: Any, name: str) -> Any:
-    """The device of a name, `auto` being a GPU where there is one; one sentence when there is none such."""
+    """The device of a name, `auto` being a GPU of NVIDIA where there is one; one sentence when there is none such."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
-    except RuntimeError as error:
-        raise UsageError(f"There is no device {name!r}: give auto, cpu, cuda or cuda:1.") from error
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise UsageError("torch sees no CUDA device here: give device=cpu.")
+        known = device.type in ("cpu", "cuda", "mps")
+    except RuntimeError:
+        known = False
+    if not known:
+        raise UsageError(f"There is no device {name!r}: give auto, cpu, cuda, cuda:1 or mps.")
+    if device.type == "cuda":
+        if not torch.cuda.is_available():
+            raise UsageError("torch sees no CUDA device here: give device=cpu.")
+        if (device.index or 0) >= torch.cuda.device_count():
+            raise UsageError(f"There is no device {name}: torch sees {torch.cuda.device_count()}.")
+    if device.type == "mps" and not torch.backends.mps.is_available():
+        raise UsageError("torch sees no GPU of Apple (mps) here: give device=cpu.")
     return device
 
 
