@@ -84,11 +84,19 @@ def test_icdm_is_the_same_to_the_last_bit(monkeypatch):
 
 @pytest.mark.parametrize("name", ["random", "float32", "outlier", "zero_vectors", "duplicates", "two_places"])
 @pytest.mark.parametrize("distance", DISTANCES)
-def test_icdm_of_odd_points_is_the_same(name, distance):
+def test_icdm_of_odd_points_is_the_same(name, distance, monkeypatch):
+    monkeypatch.setattr(torch_backend, "BLOCK_BYTES", 1 << 13)
+    monkeypatch.setattr(torch_backend, "PAIR_BYTES", 1 << 20)
     space = prepare(CASES[name]().vectors, distance)
-    for k in (1, 5):
-        here, there = icdm(space, k, 4), icdm(space, k, 4, device=HERE)
-        assert_same((here.factors, here.mean, *here.neighbours), (there.factors, there.mean, *there.neighbours))
+    here, there = icdm(space, 5, 4), icdm(space, 5, 4, device=HERE)
+    assert_same((here.factors, here.mean, *here.neighbours), (there.factors, there.mean, *there.neighbours))
+
+
+@pytest.mark.parametrize(("n", "dims", "k"), [(3, 1, 1), (3, 1, 2), (12, 1, 5), (40, 2, 39)])
+def test_icdm_of_few_points_is_the_same(n, dims, k):
+    space = prepare(np.random.default_rng(n).normal(size=(n, dims)), "euclidean")
+    here, there = icdm(space, k, 3), icdm(space, k, 3, device=HERE)
+    assert_same((here.factors, here.mean, *here.neighbours), (there.factors, there.mean, *there.neighbours))
 
 
 def test_no_schedule_of_icdm_changes_a_bit_on_a_device(monkeypatch):
