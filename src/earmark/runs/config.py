@@ -157,7 +157,32 @@ CorpusEntries: TypeAlias = Annotated[
 ]
 
 
-LATER_KEYS: dict[str, Any] = {"device": "auto", "label_column": None, "groups": None, "probes": [], "speed": 1.0}
+class ClusterOptions(Section):
+    """A Dask cluster that a run starts and ends: what it is made of, and how large it is.
+
+    `options` go to the class of that kind: dask.distributed.LocalCluster, dask_jobqueue.SLURMCluster or
+    dask_kubernetes.operator.KubeCluster.
+    """
+
+    kind: Literal["local", "slurm", "kubernetes"] = "local"
+    workers: int = Field(default=2, ge=1)
+    cores: int = Field(default=1, ge=1)  # of each worker
+    memory: str = ""  # of each worker, such as 8GB
+    wait: float = Field(default=600.0, gt=0)  # seconds without any worker before the run gives up
+    options: dict[str, Any] = Field(default={})
+
+
+EXECUTORS = ("local", "dask", "shard")
+
+LATER_KEYS: dict[str, Any] = {
+    "scheduler": "",
+    "cluster": None,
+    "device": "auto",
+    "label_column": None,
+    "groups": None,
+    "probes": [],
+    "speed": 1.0,
+}
 """Keys that version 0.1.0 does not know, with the value that says nothing."""
 
 OF_EACH_CORPUS = ("subset", "label_column", "groups")
