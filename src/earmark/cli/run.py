@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from earmark.cli import flags, options
+from earmark.corpora.subsets import open_corpora
 from earmark.errors import UsageError
 from earmark.metrics.catalogue import STANDARD
 from earmark.report import to_text
@@ -175,6 +176,7 @@ def _write_script(args: argparse.Namespace, config: RunConfig) -> int:
         raise UsageError("--shards is a whole number of at least 1.")
     refuse_unshared(config, None)
     asked = sbatch_options(args.sbatch)
+    open_corpora(config.corpus)  # a wrong name is better known now than in forty jobs
     folder = make_folder(config.into)
     path = folder / "config.yaml"
     write_text(path, config.model_copy(update={"into": str(folder.absolute())}).portable().to_yaml())

@@ -68,6 +68,7 @@ def run_shard(config: Config, share: str | Share, *, progress: bool = False) -> 
                 left = _carry_out(work, wanted, share)
                 work.count("evaluate", computed=len(work.elsewhere), left=left)
             record.status = "finished"
+            log.info("finished: %s", "; ".join(f"{step} {amounts}" for step, amounts in work.counts.items()))
         except BaseException as error:
             record.status = reason_of(error)
             log.error("stopped: %s", record.status)

@@ -53,7 +53,7 @@ def slurm_script(
     kept = sorted(name for name in os.environ if name in _KEPT or name.startswith("EARMARK_"))
     exported = "\n".join(f"export {name}={shlex.quote(os.environ[name])}" for name in kept)
     earmark = f"{shlex.quote(sys.executable)} -m earmark {command} {shlex.quote(str(config.absolute()))}"
-    threads = "--jobs ${SLURM_CPUS_PER_TASK:-1} --quiet"
+    threads = "--jobs ${SLURM_CPUS_PER_TASK:-1}"
     names = list(parts)
     cases = "\n".join(
         f'    {name}) $earmark --shard "$SLURM_ARRAY_TASK_ID/$shards" {flags} $common ;;'
@@ -63,11 +63,9 @@ def slurm_script(
     for place, name in enumerate(names):
         wait = f" --dependency=afterany:${after}" if after else ""
         extra = " $first" if not place else ""
-        submitted.append(f'        {name}=$(sbatch --parsable --array=1-$shards{wait}{extra} "$script" {name})')
+        submitted.append(f"        {name}=$(submit {name} %A-%a --array=1-$shards{wait}{extra})")
         after = name
     return f"""#!/bin/bash
-#SBATCH --job-name=earmark
-#SBATCH --output={logs}/%x-%A-%a.log
 {asked}
 # Edit the lines above as your cluster asks for: --partition, --account, --qos, --time, --mem.
 #
@@ -81,15 +79,20 @@ shards={shards}
 first="{first}"   # what only the first array asks for, such as --gres=gpu:1
 earmark={shlex.quote(earmark)}
 common="{threads}"
+logs={shlex.quote(str(logs))}
+script=$(realpath "${{BASH_SOURCE[0]}}")
 {exported}
 cd {shlex.quote(str(Path.cwd()))}
 
+submit() {{  # a part, the name of its log, options
+    sbatch --parsable --job-name="earmark-$1" --output="$logs/$1-$2.log" "${{@:3}}" "$script" "$1"
+}}
+
 case "${{1:-submit}}" in
     submit)
-        script=$(cd "$(dirname "${{BASH_SOURCE[0]}}")" && pwd)/$(basename "${{BASH_SOURCE[0]}}")
 {chr(10).join(submitted)}
-        merge=$(sbatch --parsable --dependency=afterany:${after} "$script" merge)
-        echo "submitted {" ".join(f"{name} ${name}" for name in names)} merge $merge; see squeue, and logs in {logs}"
+        merge=$(submit merge %j --dependency=afterany:${after})
+        echo "submitted: {", ".join(f"{name} ${name}" for name in names)}, merge $merge; see squeue, and logs in $logs"
         ;;
 {cases}
     merge) $earmark --merge $common ;;
