@@ -26,8 +26,9 @@ from earmark.report import to_text
 from earmark.report.points import point_columns
 from earmark.report.probes import probe_table
 from earmark.representations import load_points, load_vectors
+from earmark.representations._workers import refuse_unshared
 from earmark.representations.config import RunConfig
-from earmark.representations.runner import Run, plan, refuse_unshared
+from earmark.representations.runner import Run, plan
 from earmark.representations.runner import run as run_representations
 from earmark.representations.shards import run_shard
 from earmark.runs import read_record

@@ -37,6 +37,7 @@ from earmark.runs.opened_files import Seen, watching
 from earmark.runs.packs import Packer, Records
 from earmark.runs.pool import ITEM_SECONDS, Overdue, Timed
 from earmark.runs.store import Cache, default_url
+from earmark.workers import torch_on_one_thread
 
 log = logging.getLogger("earmark.runs")
 
@@ -279,7 +280,7 @@ class _Watched:
         return answers
 
     def _noted(self, waveforms: Sequence[Waveform]) -> list[Frames]:
-        with watching(self._seen):
+        with watching(self._seen), torch_on_one_thread():
             return as_frames(self.extractor.extract(waveforms), len(waveforms))
 
     def close(self) -> None:

@@ -43,6 +43,7 @@ class Work(Ledger):
     evaluations: list[dict[str, Any]] = field(default_factory=list)
     comparisons: list[dict[str, Any]] = field(default_factory=list)  # evaluations on the clips that systems share
     figures: dict[str, str] = field(default_factory=dict)
+    shared: bool = True  # whether other processes find the sounds, too
     # what other processes did for this run
     refused: dict[Key, dict[str, Refusal]] = field(default_factory=dict)  # sounds that failed, by model and subset
     embedded: Counter[Key] = field(default_factory=Counter)  # clips, by model and subset

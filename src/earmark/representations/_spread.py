@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from earmark.corpora.subsets import PreparedSubset
@@ -66,9 +68,11 @@ class Errand:
         return self.failed >= embed.HOPELESS and not self.managed
 
 
-def windows_of(subset: PreparedSubset, todo: embed.Todo, batch: int) -> list[tuple[int, Window]]:
-    """What is missing of a subset, as numbers of windows and places in them."""
-    missing = {id(clip) for window in todo.windows for clip, _ in window}
+def windows_of(
+    subset: PreparedSubset, todo: embed.Todo, batch: int, refused: Collection[str] = ()
+) -> list[tuple[int, Window]]:
+    """What is missing of a subset and was not refused, as numbers of windows and places in them."""
+    missing = {id(clip) for window in todo.windows for clip, digest in window if digest not in refused}
     cuts = hearing.windows(subset.seconds, batch)
     clips = [id(clip) for clip, _ in subset.readable]
     found = [(number, [place for place in range(cut.start, cut.stop) if clips[place] in missing])
@@ -81,8 +85,6 @@ class Spread:
 
     def __init__(self, work: Work, wanted: tuple[str, ...], workers: int, share: Share | None = None) -> None:
         self._work, self._wanted, self.workers, self._share = work, wanted, workers, share
-        self.keys = {(subset.suite, subset.name): steps.keep_subset(work.cache, subset) for subset in work.subsets}
-        self.job = _job_of(work, self.keys)
         self.left = 0  # systems of this share whose vectors are not all there
         self.errands: list[Errand] = []
         self.features: dict[str, int] = {}  # by the key of a model's vectors
@@ -102,7 +104,8 @@ class Spread:
                 records = self._work.records_of(model, subset)
                 todo = embed.missing(subset, records, parts, config.batch)
                 together = len(subset.clips) if model.learns else SHARE_WINDOWS
-                found = windows_of(subset, todo, config.batch)
+                refused = self._work.refused.get((model.identity, subset.suite, subset.name), {})
+                found = windows_of(subset, todo, config.batch, refused)
                 if self._share is not None:
                     found = [(place, window) for place, window in found if self._share.takes(piece + place // together)]
                 piece += -(-len(hearing.windows(subset.seconds, config.batch)) // together)
@@ -112,8 +115,21 @@ class Spread:
                 # Whoever has the first window hears its first clips twice.
                 first = bool(found) and (found[0][0] == 0 if self._share is not None else not records.computed)
                 first = first and all(errand.model.key(errand.subset) != key for errand in self.errands)
-                windows = deque(window for _, window in found)
-                self.errands.append(Errand(model, subset, todo.parts, windows, bool(todo.cached), first))
+                windows, failed = deque(window for _, window in found), sum(one.of_model for one in refused.values())
+                errand = Errand(model, subset, todo.parts, windows, bool(todo.cached), first, failed)
+                if errand.hopeless:
+                    windows.clear()
+                self.errands.append(errand)
+
+    @cached_property
+    def keys(self) -> dict[tuple[str, str], str]:
+        """Where the clips of each subset lie in the cache."""
+        subsets = self._work.subsets
+        return {(subset.suite, subset.name): steps.keep_subset(self._work.cache, subset) for subset in subsets}
+
+    @cached_property
+    def job(self) -> JobAddress:
+        return _job_of(self._work, self.keys)
 
     @property
     def size(self) -> int:

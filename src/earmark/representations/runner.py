@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,18 +21,16 @@ from earmark.representations import _evaluate as evaluate
 from earmark.representations import _probe as probing
 from earmark.representations import comparisons
 from earmark.representations._copies import note_on_copies, remark_on_copies, settle_copies
-from earmark.representations._folder import read_finished, vectors_kind
+from earmark.representations._folder import read_finished
 from earmark.representations._record import Work, describe_vectors, keep_finished, record_of, write_tables
 from earmark.representations._shards import take_shards
-from earmark.representations._spread import Spread
 from earmark.representations._systems import Model, System, parts_by_model, systems_of
+from earmark.representations._workers import executor_of, read_vectors, refuse_unshared, spread, spread_here
 from earmark.representations.config import RunConfig
 from earmark.representations.plan import make_plan
 from earmark.runs import folder
-from earmark.runs.clusters import DaskWorkers
 from earmark.runs.engine import Failure, Tick
-from earmark.runs.executors import Executor, carry_out
-from earmark.runs.packs import LostPacks, Records, read_records
+from earmark.runs.packs import LostPacks
 from earmark.runs.plan import PlannedStep
 from earmark.runs.store import Entry, open_cache
 from earmark.scores import Row, Scores, load_scores
@@ -87,7 +84,8 @@ def run(config: Config, *, corpora: Sequence[Corpus] | None = None, progress: bo
         before = read_finished(path) if "evaluate" not in config.steps else None
         folder.write_text(path / "config.yaml", config.portable().to_yaml())
         log.info("earmark %s: %s into %s, cache %s", __version__, ", ".join(config.steps), path, cache.url)
-        work = Work(config=config, cache=cache, corpora=list(corpora or open_corpora(config.corpus)), progress=progress)
+        sounds = list(corpora or open_corpora(config.corpus))
+        work = Work(config=config, cache=cache, corpora=sounds, progress=progress, shared=not corpora)
         try:
             scores, compared = _stages(work, path, merge)
         except EarmarkError as error:
@@ -126,7 +124,7 @@ def _stages(work: Work, path: Path, merge: bool) -> tuple[Scores, Scores]:
             prepare_work(work)
         if executor is not None:
             with work.timed("workers"):
-                _spread(work, executor)
+                spread(work, executor, [step for step in ("embed", "evaluate", "probe") if step in wanted])
     if merge:
         take_shards(work, path)
     if "embed" in wanted:
@@ -176,46 +174,8 @@ def prepare_work(work: Work) -> None:
     read_vectors(work)
 
 
-def read_vectors(work: Work) -> None:
-    """What the cache holds of vectors, now."""
-    by_key: dict[str, Records] = {}
-    for model in {system.model.identity: system.model for system in work.systems}.values():
-        for subset in work.subsets:
-            key = model.key(subset)
-            if key not in by_key:
-                by_key[key] = read_records(work.cache, vectors_kind(key))
-            work.records[model.identity, subset.suite, subset.name] = by_key[key]
-
-
-def executor_of(work: Work) -> AbstractContextManager[Executor | None]:
-    """Who does the steps of a run beside this process."""
-    config = work.config
-    return DaskWorkers(config.scheduler, config.cluster, work.cache.url) if config.executor == "dask" else nullcontext()
-
-
-def refuse_unshared(config: RunConfig, corpora: Sequence[Corpus] | None) -> None:
-    """Refuse what other processes cannot reach."""
-    if corpora:
-        raise UsageError("Sounds that exist only in memory cannot be sent to workers: use the executor local.")
-    if config.cache.policy == "off":
-        raise UsageError(
-            "Workers hand their results over in the cache: leave --cache off out, or use --executor local."
-        )
-
-
-def _spread(work: Work, executor: Executor) -> None:
-    """Let other processes do what can be done by them, and know what they did."""
-    wanted = tuple(step for step in ("embed", "evaluate", "probe") if step in work.config.steps)
-    work.cache.check_writable()
-    agenda = Spread(work, wanted, executor.workers)
-    title = f"{listed(wanted)} on {counted(executor.workers, 'worker')}"
-    with progress_bar(work.progress, agenda.size, title, "step") as tick:
-        carry_out(executor, agenda, tick)
-    agenda.close()
-    read_vectors(work)
-
-
 def _embed(work: Work) -> None:
+    spread_here(work)
     todo = [
         (model, subset, embed.missing(subset, work.records_of(model, subset), parts, work.config.batch))
         for model, parts in parts_by_model(work.systems, work.config).values()

@@ -7,21 +7,19 @@ there already, and leaves the rest to shards that come later and to the merge.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from earmark._version import __version__
 from earmark.corpora.subsets import open_corpora
-from earmark.progress import progress_bar
 from earmark.representations._record import Work
 from earmark.representations._shards import as_facts, refusals_of
-from earmark.representations._spread import Spread
+from earmark.representations._workers import refuse_unshared, spread, spread_here
 from earmark.representations.config import RunConfig
-from earmark.representations.runner import Config, prepare_work, read_vectors, refuse_unshared
+from earmark.representations.runner import Config, prepare_work
 from earmark.runs import folder
 from earmark.runs.engine import reason_of
-from earmark.runs.executors import Executor, carry_out
+from earmark.runs.executors import Executor
 from earmark.runs.shards import ShardRecord, Share, parse_share, read_shard, read_shards, shard_folder, write_shard
 from earmark.runs.store import open_cache
 
@@ -55,17 +53,19 @@ def run_shard(config: Config, share: str | Share, *, progress: bool = False) -> 
         try:
             prepare_work(work)
             if "embed" in config.steps:
-                _carry_out(work, ("embed",), share)
+                spread_here(work, share)
+                with Executor(work.workers) as executor:
+                    spread(work, executor, ["embed"], share)
                 record.about["refused"] = as_facts(work.refused)
                 done = sum(work.embedded.values())
                 work.count("embed", computed=done, failed=sum(map(len, work.refused.values())))
-                read_vectors(work)
             write_shard(path, record)  # what failed is known before what takes long
             left = 0
             wanted = tuple(step for step in ("evaluate", "probe") if step in config.steps)
             if wanted:
                 work.refused = refusals_of(read_shards(path))
-                left = _carry_out(work, wanted, share)
+                with Executor(work.workers) as executor:
+                    left = spread(work, executor, wanted, share).left
                 work.count("evaluate", computed=len(work.elsewhere), left=left)
             record.status = "finished"
             log.info("finished: %s", "; ".join(f"{step} {amounts}" for step, amounts in work.counts.items()))
@@ -77,12 +77,3 @@ def run_shard(config: Config, share: str | Share, *, progress: bool = False) -> 
             record.counts.update(work.counts)
             write_shard(path, record)
     return Shard(share, path, work.counts, left)
-
-
-def _carry_out(work: Work, wanted: Sequence[str], share: Share) -> int:
-    agenda = Spread(work, tuple(wanted), 1, share)
-    title = f"{' and '.join(wanted)}, shard {share}"
-    with progress_bar(work.progress, agenda.size, title, "step") as tick, Executor(work.workers) as executor:
-        carry_out(executor, agenda, tick)
-    agenda.close()
-    return agenda.left

@@ -24,6 +24,8 @@ from earmark.runs.pool import Lost
 
 CONNECT_SECONDS = 10.0
 """How long a scheduler may take to answer, when it is first asked and when its connection breaks."""
+FETCH_SECONDS = 60.0
+"""How long an answer may be on its way: it is small, and done again if the worker that has it is lost."""
 LOOK_SECONDS = 2.0
 """How often workers are counted."""
 TRIES = 3
@@ -142,8 +144,9 @@ class DaskWorkers(Executor):
     def _answer(self, step: Step, future: Any) -> Answer | None:
         """What a future came to; None where the cluster has forgotten it and it is to be sent out again."""
         if future.status == "finished":
-            answer: Answer = future.result()
-            return answer
+            with contextlib.suppress(Exception):  # the connection broke at this moment: what follows knows
+                answer: Answer = future.result(timeout=FETCH_SECONDS)
+                return answer
         if future.status == "error":
             return self._error(step, future.exception())
         until = time.monotonic() + CONNECT_SECONDS + LOOK_SECONDS
