@@ -162,8 +162,6 @@ def test_a_wrong_address_is_one_sentence(
     assert "No Dask scheduler answers at tcp://127.0.0.1:9 (" in line
     with pytest.raises(InputError, match="No Dask scheduler answers at nonsense"):
         run(config(corpus, tmp_path, scheduler="nonsense"))
-    with pytest.raises(UsageError, match="needs a cluster: give --scheduler"):
-        run(config(corpus, tmp_path, executor="dask"))
     with pytest.raises(UsageError, match="leave --cache off out"):
         run(config(corpus, tmp_path, scheduler="tcp://127.0.0.1:9") | {"cache": "off"})
 

@@ -26,6 +26,7 @@ from earmark.runs.config import (
     Names,
     RunSettings,
     Section,
+    check_executor,
     entries,
     is_registered,
     listed,
@@ -338,13 +339,10 @@ class RunConfig(RunSettings):
                 )
         return [name for name in STEPS if name in given and (name != "probe" or info.data.get("probes"))]
 
-    @field_validator("executor")
-    @classmethod
-    def _check_executor(cls, given: str) -> str:
-        if given not in EXECUTORS:
-            hint = did_you_mean(given, EXECUTORS)
-            raise ValueError(f"there is no executor {given!r}: choose from {', '.join(EXECUTORS)}.{hint}")
-        return given
+    @model_validator(mode="after")
+    def _check_executor(self) -> RunConfig:
+        check_executor(self.executor, self.scheduler, self.cluster)
+        return self
 
     @field_validator("extractors")
     @classmethod

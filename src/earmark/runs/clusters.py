@@ -16,7 +16,7 @@ import threading
 import time
 from typing import Any, Self
 
-from earmark.errors import EarmarkError, InputError, UsageError, require
+from earmark.errors import EarmarkError, InputError, require
 from earmark.runs.config import ClusterOptions
 from earmark.runs.engine import reason_of
 from earmark.runs.executors import Answer, Done, Executor, Step, Unfit, attempt, do_step
@@ -48,11 +48,6 @@ class DaskWorkers(Executor):
     """Steps on the workers of a Dask scheduler. A cluster that was started here ends with the run."""
 
     def __init__(self, scheduler: str, cluster: ClusterOptions | None, cache_url: str) -> None:
-        if not scheduler and cluster is None:
-            raise UsageError(
-                "The executor dask needs a cluster: give --scheduler tcp://HOST:8786, or `cluster:` in the config, "
-                "such as `cluster: {kind: local, workers: 4}`."
-            )
         self._scheduler, self._options, self._cache_url = scheduler, cluster or ClusterOptions(), cache_url
         self._cluster: Any = None
         self._under_way: dict[Any, Step] = {}

@@ -174,6 +174,19 @@ class ClusterOptions(Section):
 
 EXECUTORS = ("local", "dask", "shard")
 
+
+def check_executor(executor: str, scheduler: str, cluster: ClusterOptions | None) -> None:
+    """Refuse an executor that is not there, and one that has nowhere to send its steps."""
+    if executor not in EXECUTORS:
+        hint = did_you_mean(executor, EXECUTORS)
+        raise ValueError(f"there is no executor {executor!r}: choose from {', '.join(EXECUTORS)}.{hint}")
+    if executor == "dask" and not scheduler and cluster is None:
+        raise ValueError(
+            "the executor dask needs a cluster: give --scheduler tcp://HOST:8786, or `cluster:` in the config, such as "
+            "`cluster: {kind: local, workers: 4}`."
+        )
+
+
 LATER_KEYS: dict[str, Any] = {
     "scheduler": "",
     "cluster": None,
