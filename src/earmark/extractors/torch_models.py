@@ -10,6 +10,7 @@ float32 on the CPU. A batch that does not fit the device's memory is halved, and
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.errors import InputError, UsageError, require
+from earmark.errors import InputError, MissingExtra, UsageError, require
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
 from earmark.extractors.model_cards import CARDS
 from earmark.extractors.pretrained import config_of, find, load_model, versioned
@@ -305,6 +306,19 @@ def device_of(torch: Any, name: str) -> Any:
     if device.type == "mps" and not torch.backends.mps.is_available():
         raise UsageError("torch sees no GPU of Apple (mps) here: give device=cpu.")
     return device
+
+
+def cards_of(device: str) -> list[str]:
+    """The GPUs of this machine as CUDA_VISIBLE_DEVICES names them, where a device means more than one of them."""
+    if device not in ("auto", "cuda"):
+        return []
+    try:
+        torch = require("torch", "These models", "torch")
+    except MissingExtra:
+        return []
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    seen = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    return (seen or [str(number) for number in range(count)])[:count] if count > 1 else []
 
 
 def _grouped(arrays: Sequence[NDArray[np.float32]], pads: bool) -> Iterator[list[int]]:

@@ -182,9 +182,7 @@ def embed(
         # Frames of many layers are held at once: fewer clips then.
         most = max(batch, getattr(watched.extractor, "clips_at_once", 0))
         together = max(1, most // max(1, len(layers.layers_of(todo.parts)) // 4))
-        for heard in hearing.hear(
-            clips(), cast(Extractor, watched), batch=together, threads=workers, start=start
-        ):
+        for heard in hearing.hear(clips(), cast(Extractor, watched), batch=together, threads=workers, start=start):
             window, left = ahead.popleft()
             if patience.hopeless(window[0]):
                 yield [(item, patience.refusal) for item in window]
