@@ -22,6 +22,7 @@ from earmark.embedding.embed import Embedded, embed
 from earmark.embedding.pca import reduce
 from earmark.errors import UsageError
 from earmark.extractors.catalogue import open_extractor
+from earmark.places import locate
 from earmark.wording import counted
 
 EXAMPLES = """examples:
@@ -68,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     options.check_out(args)
-    if Path(args.out).suffix.lower() != ".npz":
+    if locate(args.out).suffix.lower() != ".npz":
         raise UsageError(f"{args.out}: vectors are written as .npz; give a name that ends so.")
     from earmark.corpora.source import open_corpus
 
@@ -96,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
             vectors, fitted = reduce(vectors, components, whiten=args.whiten, threads=args.threads)
             notes += [fitted.note] if fitted.note else []
         matrices[variant.pooling] = vectors
-    _write(Path(args.out), matrices, found)
+    _write(locate(args.out), matrices, found)
     _report(args, matrices, found, notes)
     return 0
 
