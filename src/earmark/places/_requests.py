@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from earmark.errors import InputError, MissingExtra, Unreachable
+from earmark.errors import EarmarkError, InputError, MissingExtra, Unreachable
 
 T = TypeVar("T")
 
@@ -110,12 +110,15 @@ def persist(call: Callable[[], T], url: str, *, doing: str = "read") -> T:
     while True:
         try:
             answer = call()
-        except InputError:
+        except EarmarkError:
             raise
         except Exception as error:
             waited = time.monotonic() - started
             if not may_pass(error):
-                raise _lasting(error, url, doing) from error
+                told = _lasting(error, url, doing)
+                if told is error:
+                    raise
+                raise told from error
             if waited + pause > _patience(url):
                 raise _given_up(error, url, waited) from error
             _tell(error, url, waited)
