@@ -50,9 +50,7 @@ class Server:
         assert found is not None
         command = [found, "serve", "s3", "--addr", f"127.0.0.1:{self.port}", "--auth-key", f"{KEY},{SECRET}"]
         environment = {**os.environ, "RCLONE_CONFIG": os.devnull}
-        self._process = subprocess.Popen(
-            [*command, str(self.folder)], env=environment, stderr=subprocess.DEVNULL
-        )
+        self._process = subprocess.Popen([*command, str(self.folder)], env=environment, stderr=subprocess.DEVNULL)
         for _ in range(200):
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
                 return

@@ -1,4 +1,4 @@
-"""Cache, vectors, corpora and run folders on a server that speaks S3, which dies and comes back: scores stay the same."""
+"""Cache, vectors, corpora and runs on a server that speaks S3, which dies and comes back: scores stay the same."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_entries_are_puts_and_headers_come_many_at_a_time(server: s3.Server, mon
     s3.point_at(monkeypatch, proxy.port)
     headers = {header.key: header for header in cache.headers("kind")}
     proxy.close()
-    assert {key: headers[key].meta["number"] for key in entries} == {key: entries[key].meta["number"] for key in entries}
+    assert all(headers[key].meta["number"] == entry.meta["number"] for key, entry in entries.items())
     assert headers["long"].meta["text"] == long.meta["text"]
     assert proxy.most >= 5  # connections at once: one after the other, each header would be a way there and back
     found = cache.get("kind", "key039")
@@ -268,9 +268,7 @@ def test_a_run_whose_sounds_and_folder_lie_elsewhere(
     assert "s3://bucket/all" in capsys.readouterr().out
 
 
-def test_manifests_name_files_elsewhere(
-    server: s3.Server, uploaded: str, expected: list[str], tmp_path: Path
-) -> None:
+def test_manifests_name_files_elsewhere(server: s3.Server, uploaded: str, expected: list[str], tmp_path: Path) -> None:
     files = sorted((server.bucket / "tones").rglob("class*/*.wav"))
     relative = "".join(f"{file.relative_to(server.bucket / 'tones')},{file.parent.name}\n" for file in files)
     listed = locate(f"{uploaded}/manifest.csv")

@@ -1,8 +1,9 @@
 """Turn audio into vectors: every clip through a frozen model, pooled, with PCA if asked.
 
-AUDIO: a file, a folder of folders (folder name = label), a manifest (.csv, .parquet) or a corpus by name. The result
-is an .npz file with `vectors`, `ids` and, where known, `labels` and `groups`, ready for `earmark evaluate`. Of several
-poolings each matrix has its pooling's name. Clips that cannot be read are left out and named; the rest goes on.
+AUDIO: a file, a folder of folders (folder name = label), a manifest (.csv, .parquet), a URL of one of them, or a corpus
+by name. The result is an .npz file with `vectors`, `ids` and, where known, `labels` and `groups`, ready for `earmark
+evaluate`. Of several poolings each matrix has its pooling's name. Clips that cannot be read are left out and named; the
+rest goes on.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--speed", type=float, default=1.0, metavar="S",
         help="play sounds at this speed: 0.1 is ten times as slow and as low, so that ultrasound is heard (default: 1)",
     )  # fmt: skip
-    parser.add_argument("--out", metavar="FILE", required=True, help="where to write the vectors (.npz)")
+    parser.add_argument("--out", metavar="FILE", required=True, help="where to write the vectors: .npz, also a URL")
     parser.add_argument(
         "--batch", type=int, default=16, metavar="N", help="clips given to the extractor at once (default: 16)"
     )
