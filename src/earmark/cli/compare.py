@@ -57,10 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--systems", type=options.names, default=[], metavar="LIST", help="of run folders: these systems alone"
     )
     group.add_argument("--reference", metavar="NAME", help="compare every other system with this one, not all pairs")
-    # Version 0.1.0 drew queries; nothing is drawn any more, and old command lines still work, --seed among them.
+    flags.add_flags(group, Options, ("queries",))
+    # Version 0.1.0 resampled queries; that is over, and old command lines still work.
     for flag in ("--permutations", "--bootstrap"):
         group.add_argument(flag, type=int, dest="unused", help=argparse.SUPPRESS)
-    flags.add_labels(parser, seed=argparse.SUPPRESS)
+    flags.add_labels(parser, seed="seed of the draw of --queries")
     flags.add_vectors(parser, correct=CORRECT, system=argparse.SUPPRESS)
     flags.add_distances(parser, distances=DISTANCES)
     options.add_output(parser)

@@ -108,7 +108,8 @@ def _difference(
         return []
     facts = metric_facts(best.metric).range
     difference = jackknife.difference(
-        best.value, other.value, without, others, facts, unit=unit, comparisons=comparisons
+        best.value, other.value, without, others, facts, unit=unit, comparisons=comparisons,
+        units=min((row.units for row in (best, other) if row.units), default=None),
     )  # fmt: skip
     names = ("suite", "subset", "system", "distance", "correction", "protocol", "n", "seconds", "version", "inputs")
     row = Row(

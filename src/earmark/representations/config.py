@@ -221,6 +221,7 @@ class RunConfig(RunSettings):
     metrics: Names | None = None
     k: Counts = Field([1, 5])
     hub_k: int = Field(HUB_K, ge=1)
+    queries: int = Field(0, ge=0)
     permutations: int = Field(0, ge=0)
     intervals: Literal["jackknife", "bootstrap", "none"] | None = None
     bootstrap: int = Field(0, ge=0)
@@ -350,7 +351,8 @@ class RunConfig(RunSettings):
     def options(self) -> dict[str, Any]:
         """The keywords of `earmark.evaluate` that change its values."""
         names = ("metrics", "k", "hub_k", "permutations", "intervals", "bootstrap", "min_class_size", "ties", "seed")
-        return {name: getattr(self, name) for name in names}
+        options = {name: getattr(self, name) for name in names}
+        return options | ({"queries": self.queries} if self.queries else {})  # results without it keep their keys
 
 
 def _lite(entry: CorpusEntry) -> CorpusEntry:

@@ -36,8 +36,8 @@ CONVERTED = 100
 """More conversions than this are the rule in a corpus, not something that happened to a file."""
 
 SETTINGS = (
-    "distances", "correct", "ties", "permutations", "intervals", "bootstrap", "across_groups", "min_class_size",
-    "copies", "speed", "k", "seed",
+    "distances", "correct", "ties", "queries", "permutations", "intervals", "bootstrap", "across_groups",
+    "min_class_size", "copies", "speed", "k", "seed",
 )  # fmt: skip
 
 Clips = Mapping[tuple[str, str], Mapping[str, Clip]]

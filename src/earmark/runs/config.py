@@ -158,7 +158,14 @@ CorpusEntries: TypeAlias = Annotated[
 ]
 
 
-LATER_KEYS: dict[str, Any] = {"device": "auto", "label_column": None, "groups": None, "probes": [], "speed": 1.0}
+LATER_KEYS: dict[str, Any] = {
+    "device": "auto",
+    "label_column": None,
+    "groups": None,
+    "probes": [],
+    "queries": 0,
+    "speed": 1.0,
+}
 """Keys that version 0.1.0 does not know, with the value that says nothing."""
 
 OF_EACH_CORPUS = ("subset", "label_column", "groups")
