@@ -158,7 +158,39 @@ CorpusEntries: TypeAlias = Annotated[
 ]
 
 
+class ClusterOptions(Section):
+    """A Dask cluster that a run starts and ends: what it is made of, and how large it is.
+
+    `options` go to the class of that kind: dask.distributed.LocalCluster, dask_jobqueue.SLURMCluster or
+    dask_kubernetes.operator.KubeCluster.
+    """
+
+    kind: Literal["local", "slurm", "kubernetes"] = "local"
+    workers: int = Field(default=2, ge=1)
+    cores: int = Field(default=1, ge=1)  # of each worker
+    memory: str = ""  # of each worker, such as 8GB
+    wait: float = Field(default=600.0, gt=0)  # seconds without any worker before the run gives up
+    options: dict[str, Any] = Field(default={})
+
+
+EXECUTORS = ("local", "dask", "shard")
+
+
+def check_executor(executor: str, scheduler: str, cluster: ClusterOptions | None) -> None:
+    """Refuse an executor that is not there, and one that has nowhere to send its steps."""
+    if executor not in EXECUTORS:
+        hint = did_you_mean(executor, EXECUTORS)
+        raise ValueError(f"there is no executor {executor!r}: choose from {', '.join(EXECUTORS)}.{hint}")
+    if executor == "dask" and not scheduler and cluster is None:
+        raise ValueError(
+            "the executor dask needs a cluster: give --scheduler tcp://HOST:8786, or `cluster:` in the config, such as "
+            "`cluster: {kind: local, workers: 4}`."
+        )
+
+
 LATER_KEYS: dict[str, Any] = {
+    "scheduler": "",
+    "cluster": None,
     "device": "auto",
     "label_column": None,
     "groups": None,

@@ -175,11 +175,11 @@ class Made(NamedTuple):
 
 
 class Cache:
-    """Entries under a URL, by kind and key."""
+    """Entries under a URL, by kind and key. Those written before `since` (in ns) are taken for absent."""
 
-    def __init__(self, url: str, policy: Policy = "use") -> None:
+    def __init__(self, url: str, policy: Policy = "use", since: int | None = None) -> None:
         self.policy = policy
-        self._since = time.time_ns() if policy == "refresh" else 0
+        self.since = since if since is not None else time.time_ns() if policy == "refresh" else 0
         self._recent: dict[tuple[str, str], Entry] = {}
         root = locate(url).expanduser()
         self.local = not is_remote(root)
@@ -318,7 +318,7 @@ class Cache:
             raise self._unreadable(error) from error
 
     def _current(self, meta: Mapping[str, Any]) -> bool:
-        return int(meta.get("written", 0)) >= self._since
+        return int(meta.get("written", 0)) >= self.since
 
     def _read(self, place: Path) -> bytes | None:
         try:
