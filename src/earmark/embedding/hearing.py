@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, cast
 
 from earmark import audio
 from earmark.corpora.clips import Clip, length_of
-from earmark.errors import InputError, MissingExtra, UsageError
+from earmark.errors import InputError, MissingExtra, Unreachable, UsageError
 from earmark.extractors.catalogue import as_frames
 from earmark.extractors.contract import Extractor, Frames, Waveform, as_array
 from earmark.wording import counted, listed
@@ -206,6 +206,8 @@ def listen(clip: Clip, rate: int) -> Sound | Exception:
             with suppress(Exception):  # it was decoded, which is what counts
                 _, native, channels = audio.probe(clip.path)
         return Sound(audio.peak_normalise(samples), len(samples) / given, native, channels)
+    except Unreachable:
+        raise
     except Exception as error:
         return error
 

@@ -17,6 +17,7 @@ from earmark.evaluation.options import HUB_K, byte_count, check_device, kind_of_
 from earmark.geometry.corrections import parse_all
 from earmark.geometry.spaces import DISTANCES
 from earmark.metrics import catalogue
+from earmark.places import locate
 from earmark.runs.config import (
     EXECUTORS,
     CacheOptions,
@@ -386,7 +387,7 @@ def _subsets_of(spec: str) -> set[str] | None:
     """The subsets of a corpus as far as they are known without opening it; None where they are not."""
     if is_registered(spec):
         return set()  # none but VocSim has subsets of VocSim
-    path = Path(spec).expanduser()
+    path = locate(spec).expanduser()
     if path.suffix.lower() != ".csv" or not path.is_file():
         return None
     lines = (line.cells for line in read_csv(path.read_text("utf-8-sig", errors="replace"), path))
