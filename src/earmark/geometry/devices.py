@@ -27,7 +27,10 @@ _KNOWN = re.compile(r"auto|cpu|cuda(:\d+)?|torch:(cpu|cuda(:\d+)?)")
 def check(device: Any) -> None:
     """Refuse what is no device that distances can be swept on."""
     if str(device) == "mps" or str(device).startswith("mps:"):
-        raise UsageError("Distances need float64, which mps does not have: use device auto (models alone run on mps).")
+        raise UsageError(
+            "Distances need float64, which mps does not have: leave out the device here, and give it to the model alone, "
+            "as in wavlm?device=mps."
+        )
     if not _KNOWN.fullmatch(str(device)):
         raise UsageError(f"Unknown device {device!r}: choose {NAMES}.")
 

@@ -24,6 +24,7 @@ from earmark.geometry.factors import Factors, spelled_out, unsafe_under
 from earmark.geometry.spaces import Space
 from earmark.geometry.torch_backend import _full_precision as full_precision
 from earmark.geometry.torch_backend import _numpy as to_numpy
+from earmark.geometry.torch_backend import _root as root
 from earmark.geometry.torch_backend import _squares as squares_of
 
 __all__ = ["Points", "Tensor", "blocks", "full_precision", "smallest", "squares_of", "to_numpy", "upload"]
@@ -62,11 +63,6 @@ def smallest(keys: Tensor, count: int) -> tuple[Tensor, Tensor]:
     places = torch.cat([places, rest], 1)
     found = torch.topk(keys.gather(1, places), count, dim=1, largest=False)
     return found.values, places.gather(1, found.indices)
-
-
-def root(values: Tensor) -> Tensor:
-    """The square root, rounded correctly: on a GPU torch's is, on the CPU it may be off by a bit."""
-    return values.sqrt() if values.device.type == "cuda" else torch.from_numpy(np.sqrt(values.numpy()))
 
 
 def blocks(
@@ -147,7 +143,7 @@ class Points:
     def distances_of(self, squares: Tensor, a: Tensor, b: Tensor) -> Tensor:
         """The distances of pairs from their exact q; places broadcast."""
         if not self.halved:
-            return root(squares) * self.scale[a]
+            return root(squares.clone()) * self.scale[a]
         found = torch.where(squares > pair_kernels.SAME_DIRECTION, 0.5 * squares, 0.0)
         return torch.where(self.flat[a] | self.flat[b], 1.0, found) if self.any_flat else found
 
