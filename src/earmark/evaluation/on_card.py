@@ -73,7 +73,7 @@ class LabelledSets:
         self.n = self.torch.tensor([own.n for own in self.layouts], dtype=self.torch.float64, device=self.device)
         tops = [math.ceil(TOP_SHARE * own.n) for own in self.layouts]
         self._seen: dict[Any, int] = {}
-        self._graphs: dict[Any, Any] = {}
+        self._graphs: dict[Any, tuple[Tensor, Any, _Measured]] = {}
         self.tops = self.torch.tensor(tops, device=self.device)
 
     def measure(

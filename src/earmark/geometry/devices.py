@@ -28,8 +28,8 @@ def check(device: Any) -> None:
     """Refuse what is no device that distances can be swept on."""
     if str(device) == "mps" or str(device).startswith("mps:"):
         raise UsageError(
-            "Distances need float64, which mps does not have: leave out the device here, and give it to the model alone, "
-            "as in wavlm?device=mps."
+            "Distances need float64, which mps does not have: leave out the device here, and give it to the model "
+            "alone, as in wavlm?device=mps."
         )
     if not _KNOWN.fullmatch(str(device)):
         raise UsageError(f"Unknown device {device!r}: choose {NAMES}.")
