@@ -17,7 +17,7 @@ from typing import Any
 
 from earmark.errors import MissingExtra, UsageError, require
 
-NAMES = "auto, cpu, cuda or cuda:1"
+NAMES = "auto, cpu or cuda (cuda:1 is the second)"
 WORTH_A_GPU = 1e10  # multiplications from which a GPU that is awake pays: a sweep of 10,000 x 100
 WORTH_WAKING = 3e11  # and one that torch has yet to be imported for, which takes seconds
 VARIABLE = "EARMARK_DEVICE"  # what "auto" means here, where it is set
