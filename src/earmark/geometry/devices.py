@@ -8,11 +8,11 @@ torch:cpu     the code of the GPU on the CPU, to test it where there is none
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import environ
 from typing import Any
 
 from earmark.errors import MissingExtra, UsageError, require
@@ -42,7 +42,7 @@ def resolve(device: str, work: float) -> str:
     """
     check(device)
     if device == "auto":
-        device = os.environ.get(VARIABLE) or "auto"
+        device = environ.get(VARIABLE) or "auto"
         check(device)
     if device == "auto":
         awake = "torch" in sys.modules and sys.modules["torch"].cuda.is_initialized()
@@ -67,15 +67,15 @@ def preferring(device: str | None) -> Iterator[None]:
         yield
         return
     check(device)
-    before = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = device
+    before = environ.get(VARIABLE)
+    environ[VARIABLE] = device
     try:
         yield
     finally:
         if before is None:
-            del os.environ[VARIABLE]
+            del environ[VARIABLE]
         else:
-            os.environ[VARIABLE] = before
+            environ[VARIABLE] = before
 
 
 def sees_cuda() -> bool:
