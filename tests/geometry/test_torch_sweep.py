@@ -154,6 +154,9 @@ def test_a_block_that_does_not_fit_is_halved(monkeypatch):
     assert_same(both(case, "euclidean", "torch:cpu"))
     assert_same(both(case, "euclidean", "torch:cpu", correct="ls"))
     assert max(heights) == 600
+    monkeypatch.setattr(torch_card, "_from_products", short_of_memory(lists, 0, 3))
+    with pytest.raises(UsageError, match="does not hold 1 row "):
+        both(case, "euclidean", "torch:cpu")
     monkeypatch.setattr(torch_sweep.TorchRun, "keys", short_of_memory(products, 0, 1))
     with pytest.raises(UsageError, match="does not hold 128 rows"):
         both(case, "euclidean", "torch:cpu", correct="ls")
