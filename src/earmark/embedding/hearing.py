@@ -15,7 +15,7 @@ that one bad clip costs only itself; errors of usage (a missing package, a model
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -36,7 +36,6 @@ BATCH_CLIPS = 16
 BATCH_SECONDS = 240.0  # of padded sound given to an extractor at once, if it is more than one clip
 WINDOW_BATCHES = 4
 WINDOW_SECONDS = 600.0
-AHEAD = 1  # batches that wait for the model, or for the GPU, beside the one whose answers are used
 
 
 class Sound(NamedTuple):
@@ -116,37 +115,34 @@ class _Window:
         self._decoding, self._size, self._rate, self._submit = decoding, size, rate, submit
         self._sounds: list[Sound | Exception] = []
         self._batches: Iterator[list[int]] | None = None
-        self._under_way: deque[tuple[list[int], Future[list[Any]]]] = deque()
+        self._ahead: tuple[list[int], Future[list[Any]]] | None = None
 
     def decoded(self) -> bool:
         return all(future.done() for future in self._decoding)
 
-    def begin(self, most: int) -> int:
-        """Have batches extracted until `most` are under way or none is left; waits for what is not decoded.
-
-        Returns how many are under way.
-        """
+    def advance(self) -> None:
+        """Have the next batch extracted, unless one waits already or none is left. Waits for what is not decoded."""
         if self._batches is None:
             self._sounds = [future.result() for future in self._decoding]
             self._decoding = []
             waveforms = {place: one.waveform for place, one in enumerate(self._sounds) if isinstance(one, Sound)}
             self._batches = _batches(waveforms, self._size, self._rate)
-        while len(self._under_way) < most and (places := next(self._batches, None)) is not None:
+        if self._ahead is None and (places := next(self._batches, None)) is not None:
             sounds = [self._sounds[place] for place in places]
-            self._under_way.append((places, self._submit([one.waveform for one in sounds if isinstance(one, Sound)])))
-        return len(self._under_way)
+            self._ahead = places, self._submit([one.waveform for one in sounds if isinstance(one, Sound)])
 
     def heard(self, following: _Window | None) -> Iterator[Heard]:
         """The answers of this window. While its last batch is waited for, the `following` window may begin."""
-        self.begin(1)
+        self.advance()
         for place, sound in enumerate(self._sounds):
             if isinstance(sound, Exception):
                 yield Heard(place, None, None, sound)
-        while self._under_way:
-            places, extracting = self._under_way.popleft()
-            left = AHEAD - self.begin(AHEAD)
-            if left and following is not None and following.decoded():
-                following.begin(left)
+        while self._ahead is not None:
+            places, extracting = self._ahead
+            self._ahead = None
+            self.advance()
+            if self._ahead is None and following is not None and following.decoded():
+                following.advance()
             answers = extracting.result()
             for place in reversed(places):
                 sound, answer, error = self._sounds[place], answers.pop(), None
