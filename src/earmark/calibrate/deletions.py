@@ -61,10 +61,10 @@ def depth_needed(k: int, units: Units) -> int:
     return k + 1 if units.kind == "clip" else 2 * k + 16
 
 
-def sums_fit(layout: Layout, protocols: int, memory: int) -> bool:
-    """Whether the class sums of every place may be kept: half of the memory budget at the most."""
+def sums_fit(layout: Layout, protocols: int, memory: int, queries: int) -> bool:
+    """Whether the class sums of every query may be kept: half of the memory budget at the most."""
     shared = 1 if layout.groups is not None else 0
-    return 8 * layout.n * layout.classes * (protocols + shared) <= memory // 2
+    return 8 * queries * layout.classes * (protocols + shared) <= memory // 2
 
 
 def leave_out(
@@ -85,17 +85,7 @@ def leave_out(
     `swept` comes from a sweep that was given the units, lists of `depth_needed`, and kept its class sums if `metrics`
     names any of CLASS_SUMS.
     """
-    asked = frozenset(metrics)
-    work = _Work(space, layout, swept, units, asked, factors, threads, memory)
-    if asked & (FARTHEST | {"GSR", CONTRAST}) or len(work.shared):
-        work.go_over_classes()
-    values: dict[str, dict[str, Floats]] = {}
-    for protocol in swept:
-        values[protocol] = dict(work.values(protocol, ks, hub_k))
-        for name, without in values[protocol].items():
-            if name not in HUBNESS:  # which knows no classes
-                without[work.one_class_left] = np.nan
-    return values
+    return Work(space, layout, swept, units, frozenset(metrics), factors, threads, memory).all_values(ks, hub_k)
 
 
 @dataclass
@@ -138,7 +128,7 @@ class _Cells:
     counts: Floats
 
 
-class _Work:
+class Work:
     """One set of places, swept once; what leaving out each unit does to it."""
 
     def __init__(
@@ -151,8 +141,10 @@ class _Work:
         factors: Factors | None,
         threads: int,
         memory: int,
+        rows: Ints | None = None,
     ) -> None:
         self.space, self.layout, self.swept, self.units = space, layout, swept, units
+        self.rows = np.arange(layout.n) if rows is None else rows  # the places that asked
         self.metrics, self.factors, self.threads, self.memory = metrics, factors, threads, memory
         self.clips = units.kind == "clip"
         self.closed_form = space.halved and factors is None
@@ -179,20 +171,35 @@ class _Work:
     def table(self) -> Floats:
         """How many points of each unit are of each class, [U, C]."""
         counts = np.zeros((len(self.units), self.layout.classes))
-        np.add.at(counts, (self.units.of, self.layout.codes), 1.0)
+        counts[self.cells.units, self.cells.codes] = self.cells.counts
         return counts
+
+    def _held(self, rows: Ints) -> Floats:
+        """How many points of each class the unit of each row holds, [rows, C]."""
+        units, line = np.unique(self.units.of[rows], return_inverse=True)
+        slot = np.searchsorted(units, self.cells.units)
+        here = np.flatnonzero(units[np.minimum(slot, len(units) - 1)] == self.cells.units)
+        counts = np.zeros((len(units), self.layout.classes))
+        counts[slot[here], self.cells.codes[here]] = self.cells.counts[here]
+        return counts[line]
 
     @cached_property
     def largest(self) -> Floats:
         """The most points of a class that one unit holds."""
-        return np.ones(self.layout.classes) if self.clips else self.table.max(axis=0)
+        return (
+            np.ones(self.layout.classes)
+            if self.clips
+            else np.maximum.reduceat(self.cells.counts, self.cells.starts[:-1])
+        )
 
     @cached_property
     def one_class_left(self) -> NDArray[np.bool_]:
         """The units without which fewer than two classes are left: every neighbour would be right."""
         if self.clips:
             return np.asarray((self.layout.classes < 3) & (self.sizes[self.layout.codes] == 1.0))
-        return np.asarray((self.table < self.sizes).sum(axis=1) < 2)
+        cells = self.cells
+        whole = np.bincount(cells.units[cells.counts == self.sizes[cells.codes]], minlength=len(self.units))
+        return np.asarray(self.layout.classes - whole < 2)
 
     def answerable(self, protocol: str) -> NDArray[np.bool_]:
         return np.asarray(self._partners(protocol) > 0)
@@ -206,8 +213,7 @@ class _Work:
     def go_over_classes(self) -> None:
         """Fill `changes`, the two farthest of the own class, and the sums inside groups."""
         rows_at_once = ROWS if self.clips else int(np.clip(CELLS // len(self.cells.counts), 8, ROWS))
-        tiles = [np.arange(start, min(start + rows_at_once, self.layout.n)) for start in
-                 range(0, self.layout.n, rows_at_once)]  # fmt: skip
+        tiles = [self.rows[start : start + rows_at_once] for start in range(0, len(self.rows), rows_at_once)]
         self.columns = self.space.columns(np.float64)
         self.chunks = list(_chunks(self.layout))
         if not self.clips and self.closed_form:
@@ -261,7 +267,7 @@ class _Work:
         gsr, contrast = changes["all", "GSR"], changes["all", CONTRAST]
         kernels.leave_out_clips(
             block, rows, c0, layout.codes, layout.starts, swept.nearest_other, self._own_sums,
-            swept.class_sums, swept.other_mean, *self._runner_up, needed, separation.EPSILON,
+            self._class_sums("all", rows), swept.other_mean, *self._runner_up, needed, separation.EPSILON,
             "GSR" in self.metrics, CONTRAST in self.metrics,
             gsr.totals, gsr.counts, contrast.totals, contrast.counts,
         )  # fmt: skip
@@ -295,7 +301,8 @@ class _Work:
             gsr, contrast = changes[protocol, "GSR"], changes[protocol, CONTRAST]
             kernels.leave_out_groups(
                 cell_sums, rows, layout.codes, self.units.of, cells.starts, cells.units, cells.counts,
-                protocol != "all", swept.nearest_other, swept.nearest_unit, swept.second_other, swept.class_sums,
+                protocol != "all", swept.nearest_other, swept.nearest_unit, swept.second_other,
+                self._class_sums(protocol, rows),
                 nearby[protocol], separation.EPSILON, "GSR" in self.metrics, CONTRAST in self.metrics,
                 gsr.totals, gsr.counts, contrast.totals, contrast.counts,
             )  # fmt: skip
@@ -315,19 +322,25 @@ class _Work:
         """Summed distance of every place to its own class (clips, all pairs)."""
         return np.asarray(self.swept["all"].own_mean * self.swept["all"].own_count)
 
+    def _class_sums(self, protocol: str, rows: Ints) -> Floats:
+        """Summed distances of some places to every class, [rows, C]; none where they were not kept."""
+        kept = self.swept[protocol].class_sums
+        return kept[rows] if len(kept) else kept
+
     @cached_property
     def _runner_up(self) -> tuple[Floats, Ints]:
         """The second lowest mean distance to another class, and the class of the lowest (clips, all pairs)."""
-        sums, n = self.swept["all"].class_sums, self.layout.n
+        n = self.layout.n
         second, nearest = np.full(n, np.inf), np.full(n, -1)
         if CONTRAST in self.metrics:
-            for start in range(0, n, ROWS):
-                means = sums[start : start + ROWS] / self.sizes
+            for start in range(0, len(self.rows), ROWS):
+                rows = self.rows[start : start + ROWS]
+                means = self._class_sums("all", rows) / self.sizes
                 lines = np.arange(len(means))
-                means[lines, self.layout.codes[start : start + ROWS]] = np.inf
-                nearest[start : start + ROWS] = means.argmin(axis=1)
-                means[lines, nearest[start : start + ROWS]] = np.inf
-                second[start : start + ROWS] = means.min(axis=1)
+                means[lines, self.layout.codes[rows]] = np.inf
+                nearest[rows] = means.argmin(axis=1)
+                means[lines, nearest[rows]] = np.inf
+                second[rows] = means.min(axis=1)
         return second, nearest
 
     def _nearby_classes(self, protocol: str, rows: Ints) -> NDArray[np.bool_]:
@@ -340,9 +353,9 @@ class _Work:
         if CONTRAST not in self.metrics:
             return needed
         lines, own = np.arange(len(rows)), self.layout.codes[rows]
-        sums, counts, most = self.swept[protocol].class_sums[rows], self.sizes, self.largest
+        sums, counts, most = self._class_sums(protocol, rows), self.sizes, self.largest
         if protocol != "all":
-            counts = self.sizes - self.table[self.units.of[rows]]
+            counts = self.sizes - self._held(rows)
         with np.errstate(invalid="ignore", divide="ignore"):
             lost = most * self._reach(rows)[:, None]
             least = np.where(counts > most, np.maximum(sums - lost, 0.0) / (counts - most), 0.0)
@@ -368,6 +381,18 @@ class _Work:
         return np.ones(len(rows))
 
     # --- values ----------------------------------------------------------------------------------------------
+
+    def all_values(self, ks: tuple[int, ...], hub_k: int) -> dict[str, dict[str, Floats]]:
+        """Per protocol and metric, the value without each unit."""
+        if self.metrics & (FARTHEST | {"GSR", CONTRAST}) or len(self.shared):
+            self.go_over_classes()
+        found: dict[str, dict[str, Floats]] = {}
+        for protocol in self.swept:
+            found[protocol] = dict(self.values(protocol, ks, hub_k))
+            for name, without in found[protocol].items():
+                if name not in HUBNESS:  # which knows no classes
+                    without[self.one_class_left] = np.nan
+        return found
 
     def values(self, protocol: str, ks: tuple[int, ...], hub_k: int) -> Iterator[tuple[str, Floats]]:
         """Every metric asked for, without each unit."""
@@ -433,13 +458,13 @@ class _Work:
     def _point_balance(self, protocol: str) -> Floats:
         change = _Sums.zeros(len(self.units))
         points = separation.csr_pointwise(self.swept[protocol].nearest_other, self.far[protocol])
-        for which, left_near, left_far in self._balances_left(protocol):
+        for which, left_near, left_far in self._balances_left(protocol, self.swept[protocol]):
             _put(change, which, points, separation.csr_pointwise(left_near, left_far))
         return change.mean(points)
 
-    def _balances_left(self, protocol: str) -> Iterator[tuple[Ints, Floats, Floats]]:
+    def _balances_left(self, protocol: str, swept: Swept) -> Iterator[tuple[Ints, Floats, Floats]]:
         """(unit, NID and MID of a place without it) for every unit that changes them; -1: none, NaN: nothing left."""
-        swept, mine = self.swept[protocol], self.units.of
+        mine = self.units.of
         near, second, unit = swept.nearest_other, swept.second_other, swept.nearest_unit
         far, second_far, far_unit = self.far[protocol], self.second_far[protocol], self.far_unit[protocol]
         nothing, same = np.full(len(mine), np.nan), unit == far_unit
@@ -452,19 +477,7 @@ class _Work:
         """CSR: class sums of NID and MID, of which leaving out a unit changes those of few classes."""
         layout, near, far = self.layout, self.swept[protocol].nearest_other, self.far[protocol]
         valid = np.isfinite(near) & np.isfinite(far)
-        units, codes, changes = [], [], []
-        for which, left_near, left_far in self._balances_left(protocol):
-            chosen = valid & (which >= 0)
-            stays = np.isfinite(left_near) & np.isfinite(left_far)
-            now = [np.where(stays, left, 0.0) for left in (left_near, left_far, np.ones(layout.n))]
-            step = np.column_stack([now[0] - near, now[1] - far, now[2] - 1.0])
-            units.append(which[chosen])
-            codes.append(layout.codes[chosen])
-            changes.append(step[chosen])
-        keys = np.concatenate(units) * layout.classes + np.concatenate(codes)
-        touched, slot = np.unique(keys, return_inverse=True)
-        steps = np.concatenate(changes)
-        delta = np.column_stack([np.bincount(slot, steps[:, i], len(touched)) for i in range(3)])
+        touched, delta = self._balance_steps(protocol, self.swept[protocol])
         base = np.column_stack([
             np.bincount(layout.codes[valid], values[valid], layout.classes) for values in (near, far, np.ones(layout.n))
         ])  # fmt: skip
@@ -474,6 +487,21 @@ class _Work:
         total = terms.sum() + np.bincount(of, new_terms - terms[touched % layout.classes], len(self.units))
         count = base[:, 2].sum() + np.bincount(of, delta[:, 2], len(self.units))
         return _share(total, count)
+
+    def _balance_steps(self, protocol: str, swept: Swept) -> tuple[Ints, Floats]:
+        """What leaving out a unit adds to a class's sums of NID, of MID and of points: (unit * C + class, [.., 3])."""
+        layout, near, far = self.layout, swept.nearest_other, self.far[protocol]
+        valid = np.isfinite(near) & np.isfinite(far)
+        keys, changes = [], []
+        for which, left_near, left_far in self._balances_left(protocol, swept):
+            chosen = valid & (which >= 0)
+            stays = np.isfinite(left_near) & np.isfinite(left_far)
+            now = [np.where(stays, left, 0.0) for left in (left_near, left_far, np.ones(layout.n))]
+            keys.append(which[chosen] * layout.classes + layout.codes[chosen])
+            changes.append(np.column_stack([now[0] - near, now[1] - far, now[2] - 1.0])[chosen])
+        touched, slot = np.unique(np.concatenate(keys), return_inverse=True)
+        steps = np.concatenate(changes)
+        return touched, np.column_stack([np.bincount(slot, steps[:, i], len(touched)) for i in range(3)])
 
     def _class_pairs(self, protocol: str) -> Iterator[tuple[str, Floats]]:
         layout, classes, across = self.layout, self.layout.classes, protocol != "all"
@@ -511,33 +539,35 @@ class _Work:
                 yield name, np.clip(_share(values, totals[2]), 0.0, 1.0)
 
     def _hubness(self, protocol: str, k: int) -> Iterator[tuple[str, Floats]]:
-        n, units = self.layout.n, self.units
-        places = self._complete(self.swept[protocol].neighbours.places)
-        event_units, event_places, steps = np.full((n, 2 * k), -1), np.zeros((n, 2 * k), np.int64), np.zeros(
-            (n, 2 * k), np.int64
-        )  # fmt: skip
-        unresolved = np.empty(n, np.int64)
-        kernels.occurrence_events(places, k, units.of, event_units, event_places, steps, unresolved)
-        rows = np.flatnonzero(unresolved >= 0)
-        if len(rows):
-            left = self._without(protocol, rows, unresolved[rows], k)
-            for row, unit, now in zip(rows, unresolved[rows], left, strict=True):
-                stayed = int((units.of[places[row, :k]] != unit).sum())
-                new = now[stayed:][now[stayed:] >= 0]
-                free = np.flatnonzero(event_units[row] < 0)[: len(new)]
-                event_units[row, free], event_places[row, free], steps[row, free] = unit, new, 1
-        used = event_units.ravel() >= 0
-        order = np.argsort(event_units.ravel()[used], kind="stable")
-        by_unit = event_units.ravel()[used][order]
-        starts = np.searchsorted(by_unit, np.arange(len(units) + 1))
-        occurrences = hubs.k_occurrences(places, k)
+        starts, places, steps = self._events(protocol, k)
+        occurrences = hubs.k_occurrences(self.swept[protocol].neighbours.places, k)
         width = int(occurrences.max(initial=0)) + int(np.diff(starts).max(initial=0)) + 2
-        values = [np.full(len(units), np.nan) for _ in HUBNESS]
+        values = [np.full(len(self.units), np.nan) for _ in HUBNESS]
         kernels.leave_out_occurrences(
-            units.starts, units.members, occurrences, starts, event_places.ravel()[used][order],
-            steps.ravel()[used][order], np.zeros(width, np.int64), hubs.TOP_SHARE, k, *values,
+            self.units.starts, self.units.members, occurrences, starts, places, steps, np.zeros(width, np.int64),
+            hubs.TOP_SHARE, k, *values,
         )  # fmt: skip
         yield from ((name, without) for name, without in zip(HUBNESS, values, strict=True) if name in self.metrics)
+
+    def _events(self, protocol: str, k: int) -> tuple[Ints, Ints, Ints]:
+        """Which k-occurrences change without each unit: unit u's are the places and steps from starts[u] on."""
+        rows, units = self.rows, self.units
+        places = self._complete(self.swept[protocol].neighbours.places)
+        event_units, event_places, steps = (np.full((len(rows), 2 * k), fill) for fill in (-1, 0, 0))
+        unresolved = np.empty(len(rows), np.int64)
+        kernels.occurrence_events(places, rows, k, units.of, event_units, event_places, steps, unresolved)
+        open_rows = np.flatnonzero(unresolved >= 0)
+        if len(open_rows):
+            left = self._without(protocol, rows[open_rows], unresolved[open_rows], k)
+            for r, unit, now in zip(open_rows, unresolved[open_rows], left, strict=True):
+                stayed = int((units.of[places[rows[r], :k]] != unit).sum())
+                new = now[stayed:][now[stayed:] >= 0]
+                free = np.flatnonzero(event_units[r] < 0)[: len(new)]
+                event_units[r, free], event_places[r, free], steps[r, free] = unit, new, 1
+        used = event_units.ravel() >= 0
+        order = np.argsort(event_units.ravel()[used], kind="stable")
+        starts = np.searchsorted(event_units.ravel()[used][order], np.arange(len(units) + 1))
+        return starts, event_places.ravel()[used][order], steps.ravel()[used][order]
 
 
 def _balance_terms(sums: Floats) -> Floats:

@@ -20,7 +20,7 @@ from earmark.calibrate import _null_by_rows as null_by_rows
 from earmark.calibrate import _null_by_shuffle as null_by_shuffle
 from earmark.calibrate._arrangements import Scheme, scheme_of
 from earmark.calibrate._null_job import Draws, Job
-from earmark.calibrate.closed_forms import BALANCE, CALIBRATED, CLASS_SUMS, FARTHEST
+from earmark.calibrate.closed_forms import BALANCE, CALIBRATED, CLASS_MEANS, CLASS_SUMS, FARTHEST
 from earmark.geometry import kernels as tiles
 from earmark.geometry.factors import Factors
 from earmark.geometry.layout import Layout
@@ -29,13 +29,15 @@ from earmark.geometry.sweep import Swept
 from earmark.workers import Workers
 
 __all__ = [
-    "CALIBRATED", "Null", "Scheme", "against_null", "has_null", "neighbours_needed", "null_distributions", "scheme_of",
+    "CALIBRATED", "MEANS", "Null", "Scheme", "against_null", "has_null", "neighbours_needed", "null_distributions",
+    "scheme_of",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
 Progress = Callable[[float], None]
 
 DEPTHS = (16, 64)  # how many neighbours are kept at least and at most
+MEANS = CALIBRATED - CLASS_MEANS  # metrics that are means over queries
 TIE = 1e-12  # a shuffled value this close to the observed one counts as reaching it
 
 
@@ -111,6 +113,7 @@ def null_distributions(
     seed: int = 0,
     threads: int = 1,
     memory: int = 2 << 30,
+    rows: NDArray[np.int64] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, dict[str, Floats]]:
     """Per protocol and metric, the values under `permutations` shuffles of the labels.
@@ -118,7 +121,8 @@ def null_distributions(
     `scheme` is `scheme_of(layout)`, where the caller has it. When it has no more arrangements than `permutations`, the
     values are those of every arrangement but the given one (`scheme.exact`, `scheme.draws`), so there may be none.
     `metrics` names any of CALIBRATED; `ks` the k of P@k (each at most the neighbours of the sweep); `factors` correct
-    the distances, as they did in the sweep.
+    the distances, as they did in the sweep. `rows` are the places that ask, where not all did: the values, of P@k and
+    of MEANS, are means over them.
     `progress` is called with the share of the work just done, 0 to 1.
     """
     scheme = scheme or scheme_of(layout)
@@ -129,16 +133,21 @@ def null_distributions(
     plans = [
         (name, way, part)
         for name in swept
-        for way, part in _plan(
-            space, layout, scheme, name, metrics & CALIBRATED, bool(ks), swept[name], corrected=factors is not None
+        for way, part in (
+            _plan(
+                space, layout, scheme, name, metrics & CALIBRATED, bool(ks), swept[name], corrected=factors is not None
+            )
+            if rows is None
+            else [(True, metrics & MEANS)]
         )
     ]
+    asking = np.arange(layout.n) if rows is None else rows
     tick = progress or (lambda _: None)
     with Workers(threads) as workers:
         for name, by_rows, part in plans:
             # P@k comes with whichever way runs first.
             job_ks = ks if not any(f"P@{k}" in found[name] for k in ks) else ()
-            job = Job(space, layout, draws, swept[name], name, part, job_ks, factors)
+            job = Job(space, layout, draws, swept[name], name, part, job_ks, factors, asking)
             done = lambda share: tick(share / len(plans))  # noqa: E731
             way = null_by_rows.values if by_rows else null_by_shuffle.values
             found[name] |= way(job, workers, memory, done)

@@ -11,13 +11,13 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from earmark.atomic import write_whole
 from earmark.cli import options
 from earmark.errors import UsageError, did_you_mean, require
 from earmark.generated.sanity import CHECKS, Cell, Sanity, Tally, sanity
 from earmark.generated.sanity.rules import GROUPS
+from earmark.places import locate
 from earmark.workers import thread_count
 
 STUDIES = ("hypersphere", "components", "dimension", "convergence", "crossover", "corrections")
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--seed", 0, "seed of all draws"),
         ("--into", "FOLDER", "keep every score here; a killed run continues"),
         ("--jobs", int, "processes, one thread each (default: every core)"),
-        ("--device", "NAME", "where large searches run: cpu, cuda or auto (default: cpu)"),
+        ("--device", "NAME", "where distances of large sets are computed: auto, cpu, cuda or cuda:1 (default: cpu)"),
         ("--minutes", float, "begin nothing new after so many minutes"),
     )
     how.add_argument(
@@ -121,7 +121,7 @@ def _study(args: argparse.Namespace) -> int:
 
 def _deliver(args: argparse.Namespace, as_json: str, as_csv: Callable[[], str], shown: str) -> None:
     if args.out:
-        write_whole(Path(args.out), (as_json if args.out.endswith(".json") else as_csv()).encode())
+        write_whole(locate(args.out), (as_json if args.out.endswith(".json") else as_csv()).encode())
     sys.stdout.write(as_json if args.json else shown)
 
 

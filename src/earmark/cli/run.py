@@ -22,6 +22,7 @@ from earmark.cli import flags, options
 from earmark.corpora.subsets import open_corpora
 from earmark.errors import UsageError
 from earmark.metrics.catalogue import STANDARD
+from earmark.places import locate
 from earmark.report import to_text
 from earmark.report.points import point_columns
 from earmark.report.probes import probe_table
@@ -73,8 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("metrics and calibration")
     flags.add_flags(
         group, RunConfig,
-        ("metrics", "k", "hub_k", "ties", "permutations", "intervals", "bootstrap", "across_groups", "min_class_size",
-         "copies", "label_noise", "dtw", "probe", "seed"),
+        ("metrics", "k", "hub_k", "ties", "queries", "permutations", "intervals", "bootstrap", "across_groups",
+         "min_class_size", "copies", "label_noise", "dtw", "probe", "seed"),
     )  # fmt: skip
     column = CorpusEntry.model_fields["groups"].description
     group.add_argument("--groups", nargs="?", const=True, metavar="COLUMN", help=column)
@@ -252,4 +253,4 @@ def write_run_points(folder: Path, path: str) -> None:
     titles = dict.fromkeys(title for table in tables for title in table)
     rows = [(table, len(table["suite"])) for table in tables]
     columns = {title: [cell for table, n in rows for cell in table.get(title, [None] * n)] for title in titles}
-    write_columns(Path(path), columns, "per-point values")
+    write_columns(locate(path), columns, "per-point values")

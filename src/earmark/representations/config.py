@@ -13,10 +13,12 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, field_validator, model_validator
 
 from earmark.errors import UsageError, did_you_mean
-from earmark.evaluation.options import HUB_K, byte_count, check_device, kind_of_intervals
+from earmark.evaluation.options import HUB_K, byte_count, kind_of_intervals
+from earmark.geometry import devices
 from earmark.geometry.corrections import parse_all
 from earmark.geometry.spaces import DISTANCES
 from earmark.metrics import catalogue
+from earmark.places import locate
 from earmark.runs.config import (
     EXECUTORS,
     CacheOptions,
@@ -222,6 +224,7 @@ class RunConfig(RunSettings):
     metrics: Names | None = None
     k: Counts = Field([1, 5])
     hub_k: int = Field(HUB_K, ge=1)
+    queries: int = Field(0, ge=0)
     permutations: int = Field(0, ge=0)
     intervals: Literal["jackknife", "bootstrap", "none"] | None = None
     bootstrap: int = Field(0, ge=0)
@@ -261,7 +264,11 @@ class RunConfig(RunSettings):
     threads: int | None = Field(None, ge=1)  # threads that compare
     batch: int = Field(16, ge=1, description="clips given to an extractor at once")
     memory: str = "2GB"
-    device: str = "auto"
+    device: str = Field(
+        "auto",
+        description="where models run and distances are computed: auto, cpu, cuda or cuda:1 (default: auto, a GPU if "
+        "torch sees one and it pays)",
+    )
 
     @classmethod
     def completed(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -321,7 +328,7 @@ class RunConfig(RunSettings):
     @field_validator("device")
     @classmethod
     def _check_device(cls, given: str) -> str:
-        refused(check_device, given)
+        refused(devices.check, given)
         return given
 
     @field_validator("dtw", mode="before")
@@ -357,7 +364,8 @@ class RunConfig(RunSettings):
     def options(self) -> dict[str, Any]:
         """The keywords of `earmark.evaluate` that change its values."""
         names = ("metrics", "k", "hub_k", "permutations", "intervals", "bootstrap", "min_class_size", "ties", "seed")
-        return {name: getattr(self, name) for name in names}
+        options = {name: getattr(self, name) for name in names}
+        return options | ({"queries": self.queries} if self.queries else {})  # results without it keep their keys
 
 
 def _lite(entry: CorpusEntry) -> CorpusEntry:
@@ -384,7 +392,7 @@ def _subsets_of(spec: str) -> set[str] | None:
     """The subsets of a corpus as far as they are known without opening it; None where they are not."""
     if is_registered(spec):
         return set()  # none but VocSim has subsets of VocSim
-    path = Path(spec).expanduser()
+    path = locate(spec).expanduser()
     if path.suffix.lower() != ".csv" or not path.is_file():
         return None
     lines = (line.cells for line in read_csv(path.read_text("utf-8-sig", errors="replace"), path))

@@ -15,6 +15,7 @@ from earmark.corpora.clips import Corpus, groups_of
 from earmark.corpora.subsets import PreparedSubset, clip_count, open_corpora, prepare
 from earmark.embedding.hearing import settle_rate
 from earmark.errors import EarmarkError, InputError, UsageError
+from earmark.places import locate
 from earmark.progress import progress_bar
 from earmark.representations import _embed as embed
 from earmark.representations import _evaluate as evaluate
@@ -110,7 +111,7 @@ def plan(
     with open_cache(config.cache.url, config.cache.policy) as cache:
         work = Work(config=config, cache=cache, corpora=list(corpora or open_corpora(config.corpus)), progress=progress)
         prepare_work(work)
-        return make_plan(work, folder.read_failures(Path(config.into)), thread_count(config.threads)), cache.url
+        return make_plan(work, folder.read_failures(locate(config.into)), thread_count(config.threads)), cache.url
 
 
 # --- the stages ----------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.places import locate
 from earmark.plain_yaml import load_yaml
 
 Policy: TypeAlias = Literal["use", "refresh", "off"]
@@ -194,6 +195,7 @@ LATER_KEYS: dict[str, Any] = {
     "label_column": None,
     "groups": None,
     "probes": [],
+    "queries": 0,
     "speed": 1.0,
 }
 """Keys that version 0.1.0 does not know, with the value that says nothing."""
@@ -243,7 +245,7 @@ class RunSettings(Section):
 
         Relative paths of corpora are taken from the file's folder; where nothing is there, from the current one.
         """
-        source, changes = Path(path), cls.spelled(overrides or {})
+        source, changes = locate(path), cls.spelled(overrides or {})
         cache = changes.pop("cache", {})
         try:
             config = cls.make({**cls.spelled(read_yaml(source, cls.EXAMPLE)), **changes}, str(source))
@@ -252,7 +254,7 @@ class RunSettings(Section):
         config = config.model_copy(update={"cache": config.cache.model_copy(update=cache)})
         if source.parent.resolve() == Path.cwd():
             return config
-        return config.with_files(lambda spec: source.parent / Path(spec).expanduser(), but=changes)
+        return config.with_files(lambda spec: source.parent / locate(spec).expanduser(), but=changes)
 
     @classmethod
     def resolve(cls, config: Self | Mapping[str, Any] | str | Path) -> Self:
@@ -271,7 +273,7 @@ class RunSettings(Section):
 
     def portable(self) -> Self:
         """The config with corpora by absolute path, so that it does the same from any folder; names stay names."""
-        return self.with_files(lambda spec: Path(spec).expanduser().absolute())
+        return self.with_files(lambda spec: locate(spec).expanduser().absolute())
 
     def with_files(self, place: Callable[[str], Path], but: Iterable[str] = ()) -> Self:
         """The config with every path that it names as `place` gives it, but those of some keys."""
