@@ -523,7 +523,7 @@ class Work:
         spans = range(0, len(self.units), max(1, -(-len(self.units) // (4 * self.threads))))
         shared = self.shared if not across else self.shared[:0]
 
-        def work(first: int) -> None:
+        def leave_out_units(first: int) -> None:
             kernels.leave_out_pairs(
                 first, min(first + spans.step, len(self.units)), self.units.starts, self.units.members, layout.codes,
                 class_sums, shared, pair_sums, pair_counts, self.sizes, np.zeros(classes), across, separation.ROUNDING,
@@ -531,6 +531,19 @@ class Work:
                 np.zeros((classes, classes)), np.zeros((classes, classes)),
             )  # fmt: skip
 
+        def leave_out_rows(first: int) -> None:
+            rows = slice(first, first + spans.step)
+            codes = layout.codes[rows]
+            changes = np.zeros((3, len(codes), 2))
+            kernels.leave_out_rows(
+                codes, class_sums[rows], np.zeros((0, classes)), self.sizes, np.diagonal(means).copy(), codes, means,
+                pair_counts, pair_counts, np.diagonal(pair_counts), np.diagonal(pair_counts), False,
+                separation.ROUNDING, *changes,
+            )  # fmt: skip
+            for total, change in zip(totals, changes, strict=True):
+                total[rows] += change[:, 0]
+
+        work = leave_out_rows if self.clips else leave_out_units
         with Workers(self.threads) as workers:
             for _ in workers.map(work, spans):
                 pass
