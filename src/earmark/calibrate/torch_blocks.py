@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from earmark.geometry import kernels, pair_kernels, torch_backend
 from earmark.geometry import factors as corrections
+from earmark.geometry import kernels, pair_kernels, torch_backend
 from earmark.geometry.factors import Factors
 from earmark.geometry.spaces import DEPTH, Space
 
@@ -61,65 +61,84 @@ class Blocks:
             self._raw = self.points if same else self.upload(self.space.raw)
         return self._raw
 
-    def distances(self, start: int, stop: int) -> Tensor:
-        """Distances [R, N] of the places start..stop to all, corrected where there are factors; 0 to themselves."""
-        return self.distances_of(np.arange(start, stop))
+    def distances(self, start: int, stop: int, columns: slice | None = None) -> Tensor:
+        """Distances [R, N] of the places start..stop to all (or to some `columns`), corrected where there are factors.
 
-    def distances_of(self, rows: NDArray[np.int64]) -> Tensor:
-        """Distances [R, N] of some places to all."""
-        space, at = self.space, self.upload(rows)
-        lines = torch.arange(len(rows), device=self.device)
+        A place is at 0 from itself.
+        """
+        return self.distances_of(np.arange(start, stop), columns)
+
+    def distances_of(self, rows: NDArray[np.int64], columns: slice | None = None) -> Tensor:
+        """Distances of some places to all (or to some `columns`)."""
+        return _Tile(self, rows, columns or slice(0, self.space.n)).distances()
+
+
+class _Tile:
+    """Some rows and a range of columns."""
+
+    def __init__(self, blocks: Blocks, rows: NDArray[np.int64], columns: slice) -> None:
+        self.blocks, self.space, self.rows, self.columns = blocks, blocks.space, rows, columns
+        self.at = blocks.upload(rows)
+        here = np.flatnonzero((rows >= columns.start) & (rows < columns.stop))
+        self.self_rows, self.self_columns = blocks.upload(here), blocks.upload(rows[here] - columns.start)
+
+    def distances(self) -> Tensor:
+        space, blocks = self.space, self.blocks
         if space.form == pair_kernels.GIVEN:
-            tile = self.upload(np.asarray(space.raw[rows], np.float64))
+            tile = blocks.upload(np.asarray(space.raw[self.rows, self.columns], np.float64))
             tile.clamp_(min=0.0)
         else:
-            tile = self._squares(rows, at, lines)
+            tile = self._squares()
             if space.halved:
                 tile *= 0.5
-                if self.any_flat:
-                    tile[self.flat[at]] = 1.0
+                if blocks.any_flat:
+                    tile[blocks.flat[self.at]] = 1.0
             else:
                 tile.sqrt_().mul_(space.scale)
-        tile[lines, at] = 0.0
-        if self.factors is not None:
-            self._correct(tile, at, lines)
-            tile[lines, at] = 0.0
+        self._forget_selves(tile, 0.0)
+        if blocks.factors is not None:
+            self._correct(tile, blocks.factors)
+            self._forget_selves(tile, 0.0)
         return tile
 
-    def _squares(self, rows: NDArray[np.int64], at: Tensor, lines: Tensor) -> Tensor:
-        """q of some places and all, each right to a share of itself."""
-        left, right = self.upload(self.space.operands(np.float64, rows)), self.columns
+    def _forget_selves(self, tile: Tensor, value: float) -> None:
+        tile[self.self_rows, self.self_columns] = value
+
+    def _squares(self) -> Tensor:
+        """q of every pair, right to a share of itself."""
+        blocks = self.blocks
+        left, right = blocks.upload(self.space.operands(np.float64, self.rows)), blocks.columns[self.columns]
         tile = left[:, :DEPTH] @ right[:, :DEPTH].T
         for start in range(DEPTH, right.shape[1], DEPTH):
             tile.addmm_(left[:, start : start + DEPTH], right[:, start : start + DEPTH].T)
-        mine = self.squares[at][:, None]
+        mine = blocks.squares[self.at][:, None]
         tile += mine
         tile.clamp_(min=0.0)
-        close = tile < kernels.CLOSE * (mine + self.squares)
-        self._recompute(tile, close, at, lines, 1.0 / self.space.scale)
+        self._recompute(tile, tile < kernels.CLOSE * (mine + blocks.squares[self.columns]))
         return tile
 
-    def _recompute(self, tile: Tensor, close: Tensor, at: Tensor, lines: Tensor, inverse: float) -> None:
+    def _recompute(self, tile: Tensor, close: Tensor) -> None:
         """Put the q of the `close` pairs, from their rows, in place of those of the product."""
-        close[lines, at] = False
-        if self.any_flat:
-            close &= ~self.flat
-            close[self.flat[at]] = False
+        blocks = self.blocks
+        self._forget_selves(close, False)
+        if blocks.any_flat:
+            close &= ~blocks.flat[self.columns]
+            close[blocks.flat[self.at]] = False
         a, b = close.nonzero(as_tuple=True)
-        step = max(1, PAIRS // (8 * max(1, self.raw.shape[1])))
+        step = max(1, PAIRS // (8 * max(1, blocks.raw.shape[1])))
         for start in range(0, len(a), step):
             r, c = a[start : start + step], b[start : start + step]
-            tile[r, c] = torch_backend._squares(self.raw[at[r]], self.raw[c], inverse)
+            x, y = blocks.raw[self.at[r]], blocks.raw[c + self.columns.start]
+            tile[r, c] = torch_backend._squares(x, y, 1.0 / self.space.scale)
 
-    def _correct(self, tile: Tensor, at: Tensor, lines: Tensor) -> None:
+    def _correct(self, tile: Tensor, factors: Factors) -> None:
         """Distances become corrected ones, in place (kinds that do not shift)."""
-        space, factors = self.space, self.factors
-        assert factors is not None and not factors.signed
+        space, blocks = self.space, self.blocks
+        assert not factors.signed
         if space.rotation_error:  # what a rotation added to a close pair is felt by an order and a tail
             square = space.rotation_error / corrections._ROTATION_SHARE * 4.0 * float(space.squares.max(initial=0.0))
-            close = tile < (0.5 * square if space.halved else square**0.5 * space.scale)
-            exact = torch.zeros_like(tile)
-            self._recompute(exact, close, at, lines, 1.0 / space.scale)
+            close, exact = tile < (0.5 * square if space.halved else square**0.5 * space.scale), torch.zeros_like(tile)
+            self._recompute(exact, close)
             if space.halved:
                 exact = torch.where(exact > kernels.SAME_DIRECTION, 0.5 * exact, 0.0)
             else:
@@ -127,15 +146,17 @@ class Blocks:
             tile.copy_(torch.where(close, exact, tile))
         if space.halved:
             tile.masked_fill_(tile <= 0.5 * kernels.SAME_DIRECTION, 0.0)
+        first, second = blocks.first, blocks.second
         if factors.kind == "normal":
-            for mean, deviation in ((self.first[at][:, None], self.second[at][:, None]), (self.first, self.second)):
-                part = surprise((tile - mean) / deviation)
-                keys = part if deviation.ndim > 1 else keys + part
-            tile.copy_(-torch.expm1(-keys.clamp(max=pair_kernels.LARGEST)))
-            return
-        tile *= self.first[at][:, None] * self.first
-        if factors.kind == "local":
-            tile.copy_(-torch.expm1(-(tile * tile).clamp(max=pair_kernels.LARGEST)))
+            keys = surprise((tile - first[self.at][:, None]) / second[self.at][:, None])
+            keys += surprise((tile - first[self.columns]) / second[self.columns])
+        else:
+            keys = tile * (first[self.at][:, None] * first[self.columns])
+            if factors.kind == "scale":
+                tile.copy_(keys)
+                return
+            keys *= keys
+        tile.copy_(-torch.expm1(-keys.clamp(max=pair_kernels.LARGEST)))
 
 
 def surprise(z: Tensor) -> Tensor:

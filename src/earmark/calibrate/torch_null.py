@@ -4,8 +4,8 @@
 
       lists of neighbours   codes of a neighbour, all shuffles side by side, against the own ones:
                             hits, and the nearest of another class
-      class sums            segment sums of points over the members of each shuffled class (cosine, spearman, all pairs),
-                            or of rows of float64 distances (everything else)
+      class sums            segment sums over the members of each shuffled class: of points (cosine, spearman, all
+                            pairs), or of rows of float64 distances (everything else)
       farthest of the own   rows of distances, gathered over the members of the own class
 
 A row is a place, a column a shuffle, so one read of a neighbour's codes serves every shuffle. Nothing is swept again.
@@ -15,7 +15,7 @@ threads happen to finish.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from earmark.calibrate import _null_by_rows as by_rows
 from earmark.calibrate._null_job import Arranged, Draws, Floats, Job, spans
-from earmark.calibrate.closed_forms import CLASS_SUMS, CONTRAST, FARTHEST, PAIR_SHARES
+from earmark.calibrate.closed_forms import CONTRAST, FARTHEST, PAIR_SHARES
 from earmark.calibrate.torch_blocks import Blocks, segment_sums
 from earmark.errors import UsageError
 from earmark.metrics import separation
@@ -348,7 +348,7 @@ class _Rows:
 
     def _closed_own(self) -> Tensor:
         """Summed distance to the own class from its summed points."""
-        task, blocks, shuffled = self.task, self.task.blocks, self.shuffled
+        blocks, shuffled = self.task.blocks, self.shuffled
         own = torch.empty_like(self.partners)
         points, squares = blocks.points[self.rows], blocks.squares[self.rows][:, None]
         totals = self.points.flatten(0, 1)  # [B C, D + 2]
