@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.calibrate import _streams, kernels
 from earmark.calibrate._arrangements import Scheme
 from earmark.geometry.factors import Factors
 from earmark.geometry.layout import Layout
 from earmark.geometry.spaces import Space
 from earmark.geometry.sweep import Swept
+from earmark.workers import Workers
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+TOGETHER = 16  # shuffles that a worker draws at once
 
 
 class Draws:
@@ -46,6 +50,40 @@ class Draws:
         if shuffle < len(self._kept):
             self._kept[shuffle], self._known[shuffle] = labels, True
         return labels
+
+    def arranged(self, start: int, stop: int, workers: Workers) -> Arranged:
+        """Shuffles start..stop at once, labels and units by class."""
+        scheme, count, units = self.scheme, stop - start, len(self.unit_sizes)
+        found = Arranged(
+            np.empty((count, units), self.dtype),
+            np.empty((count, units), np.uint16 if units <= 1 << 16 else np.int32),
+            np.concatenate([[0], np.cumsum(np.bincount(scheme.unit_codes))]),
+        )
+        words = _streams.words_of(self.seed)
+
+        def fill(span: tuple[int, int]) -> None:
+            part = slice(span[0] - start, span[1] - start)
+            labels, members = found.labels[part], found.members[part]
+            if scheme.name == "clips" and not self.exact:
+                _streams.labellings(words, span[0], scheme.unit_codes, labels, members)
+                return
+            starts = np.empty_like(found.starts)
+            for b in range(len(labels)):
+                labels[b] = self.labels(span[0] + b)
+                kernels.sort_units(labels[b], starts, members[b])
+
+        parts = [(start + a, start + b) for a, b in spans(count, TOGETHER)]
+        for _ in workers.map(fill, parts):
+            pass
+        return found
+
+
+class Arranged(NamedTuple):
+    """A batch of shuffles: labels [B, U] of the units, and the units by class [B, U], class c from starts[c] on."""
+
+    labels: NDArray[Any]
+    members: NDArray[Any]
+    starts: Ints
 
 
 @dataclass(frozen=True)
