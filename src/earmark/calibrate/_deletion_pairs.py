@@ -24,7 +24,7 @@ def go_over_classes(work: Work) -> None:
     """Fill `changes`, the two farthest of the own class, and the sums inside groups."""
     rows_at_once = ROWS if work.clips else int(np.clip(CELLS // len(work.cells.counts), 8, ROWS))
     tiles = [work.rows[start : start + rows_at_once] for start in range(0, len(work.rows), rows_at_once)]
-    columns, chunks, operand = work.space.columns(np.float64), list(_chunks(work.layout)), np.zeros((0, 0))
+    columns, chunks, operand = work.space.columns(np.float64, work.memory), list(_chunks(work.layout)), np.zeros((0, 0))
     if not work.clips and work.closed_form:
         operand = summed_operand(work.space, work.cells.bounds, work.cells.order)[0]
     if work.clips:

@@ -147,7 +147,7 @@ def values(job: Job, workers: Workers, memory: int, progress: Any) -> dict[str, 
     for start, stop in spans(job.draws.count, step):
         shuffles = shuffle(job, start, stop, workers)
         batch = _Batch(stop - start, layout.classes, len(job.ks), far=bool(job.metrics & FARTHEST), pairs=pairs)
-        _serve(job, shuffles, batch, workers, lambda done, n=stop - start: progress(done * n / job.draws.count))
+        _serve(job, shuffles, batch, workers, memory, lambda done, n=stop - start: progress(done * n / job.draws.count))
         parts.append(batch.values(job, shuffles))
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
@@ -173,10 +173,10 @@ def left_out(job: Job) -> _Left:
     return _Left(layout.groups, aside, np.zeros((0, layout.classes)), _unit_groups(job))
 
 
-def _serve(job: Job, shuffles: Shuffles, batch: _Batch, workers: Workers, progress: Any) -> None:
+def _serve(job: Job, shuffles: Shuffles, batch: _Batch, workers: Workers, memory: int, progress: Any) -> None:
     """Run every row past every permutation of the batch."""
     far, pairs, balance = bool(job.metrics & FARTHEST), bool(job.metrics & CLASS_SUMS), bool(job.metrics)
-    operands = job.space.columns(np.float64) if balance else np.zeros((0, 0))
+    operands = job.space.columns(np.float64, memory) if balance else np.zeros((0, 0))
     places, distances = job.swept.neighbours
     as_units = np.where(places >= 0, job.draws.units[places], -1)
     left = left_out(job)

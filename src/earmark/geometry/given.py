@@ -67,7 +67,7 @@ class GivenSpace(Space):
         """The rows themselves."""
         return np.arange(self.n)[rows]
 
-    def columns(self, dtype: type[np.floating[Any]]) -> Array:
+    def columns(self, dtype: type[np.floating[Any]], memory: int | None = None) -> Array:
         return self.raw
 
     def tile(self, left: Array, columns: Array, c0: int, c1: int, out: Array) -> Array:

@@ -256,7 +256,7 @@ class _Run:
         progress: Progress | None,
     ) -> NDArray[np.int64]:
         """Sweep the given rows with products of `dtype`; return the rows it could not certify."""
-        columns = self.space.columns(dtype)
+        columns = self.space.columns(dtype, self.memory)
         bounds = self.space.error_bound(dtype) if self.factors is None else np.zeros(self.layout.n)
         sums = sums and self.wanted.class_sums
         values = sums and not self.closed_form
