@@ -116,7 +116,9 @@ class Space:
             left[self.flat[rows]] = 0.0  # a flat row is equally far from everything
         return left
 
-    def columns(self, dtype: type[np.floating[Any]], memory: int | None = None) -> Array:
+    def columns(
+        self, dtype: type[np.floating[Any]], memory: int | None = None, workers: Workers | None = None
+    ) -> Array:
         """Right operand of the product, one row per point.
 
         Where it would take more than a quarter of `memory` bytes it is made strip by strip, each time one is asked for:
@@ -124,11 +126,16 @@ class Space:
         """
         if memory is not None and np.dtype(dtype).itemsize * self.n * self._width() > memory // 4:
             return cast(Array, Strips(self, dtype))
-        return self.strip(dtype, 0, self.n)
+        right = np.empty((self.n, self._width()), dtype)
+        places = range(0, self.n, GATHERED_ROWS)
+        fill = lambda c0: self.strip(dtype, c0, min(c0 + GATHERED_ROWS, self.n), right)  # noqa: E731
+        for _ in map(fill, places) if workers is None else workers.map(fill, places):
+            pass
+        return right
 
-    def strip(self, dtype: type[np.floating[Any]], c0: int, c1: int) -> Array:
-        """The points c0 to c1 of the right operand."""
-        right = np.empty((c1 - c0, self._width()), dtype)
+    def strip(self, dtype: type[np.floating[Any]], c0: int, c1: int, operand: Array | None = None) -> Array:
+        """The points c0 to c1 of the right operand, in their place of the whole where it is given."""
+        right = np.empty((c1 - c0, self._width()), dtype) if operand is None else operand[c0:c1]
         dims, flat = self.points.shape[1], self.flat[c0:c1]
         right[:, :dims] = self.points[c0:c1]
         right[:, dims] = self.squares[c0:c1]
