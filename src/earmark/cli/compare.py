@@ -13,7 +13,6 @@ import argparse
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.evaluation import compare
 from earmark.evaluation.options import GIVEN, Options, byte_count
 from earmark.metrics.catalogue import COMPARED
+from earmark.places import locate
 from earmark.report import long_text
 from earmark.representations.comparisons import compare_runs
 from earmark.scores import Scores
@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     options.check_out(args)
     given = flags.settle_distances(args, beside_vectors=True)
-    folders = [Path(path).is_dir() for path in args.inputs]
+    folders = [locate(path).is_dir() for path in args.inputs]
     if any(folders) and (given or not all(folders)):
         raise UsageError("Give run folders alone, or files of vectors and labels: both were given.")
     scores = _compare_folders(args) if any(folders) else _compare_files(args, given)
@@ -96,7 +96,7 @@ def _compare_files(args: argparse.Namespace, given: list[str]) -> Scores:
     if args.systems:
         raise UsageError("--systems is for run folders: give the files to be compared.")
     for path in (*given, *args.inputs):
-        if not Path(path).exists():
+        if not locate(path).exists():
             raise InputError(f"{path} does not exist; check the path.")
     paths, labels = _split(args, given)
     if len(set(paths)) < len(paths):

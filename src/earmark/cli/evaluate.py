@@ -3,7 +3,7 @@
 VECTORS: .npy, .npz, .parquet, .csv or .pt, one row per clip. LABELS: .csv, .txt, .npy, .npz or .parquet, one per
 clip; joined by id when both files have an id column, or by a column (path, file, …) that holds the ids of the other
 file. Without LABELS, labels inside VECTORS are used. Labels, groups, ids and an index are never dimensions of the
-vectors, in whichever file they lie; stderr says what was used as what.
+vectors, in whichever file they lie; stderr says what was used as what. Files may be URLs (s3://bucket/vectors.npz).
 
 With --distances FILE there are no VECTORS: the distances were computed elsewhere (DTW, listeners, another tool), and
 LABELS stands alone.

@@ -23,6 +23,7 @@ from earmark.calibrate import jackknife
 from earmark.corpora.subsets import PreparedSubset
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.evaluation import compare
+from earmark.places import locate
 from earmark.report.answer import lead
 from earmark.report.ranking import ClipCount, Ranking, SharedClips, lost_said, rank
 from earmark.report.score_index import ranked
@@ -200,7 +201,7 @@ def compare_runs(
     the folder's name goes in front. Clips are the same when they have the same id, label, group and sound.
     """
     if across_groups is None:
-        across_groups = any(_measured_across(Path(folder)) for folder in folders)
+        across_groups = any(_measured_across(locate(folder)) for folder in folders)
     tables: list[Scores] = []
     refused: list[str] = []
     for place, found in _vectors_by_subset(folders).items():
@@ -225,7 +226,7 @@ def _measured_across(folder: Path) -> bool:
 def _vectors_by_subset(folders: Sequence[str | Path]) -> dict[tuple[str, str], dict[str, tuple[Path, str]]]:
     """Where the vectors of every system lie: {(suite, subset): {name: (folder, system)}}."""
     found: dict[tuple[str, str], dict[str, tuple[Path, str]]] = {}
-    everything = [(Path(folder), read_record(folder)["vectors"]) for folder in folders]
+    everything = [(locate(folder), read_record(folder)["vectors"]) for folder in folders]
     names = [one["system"] for _, vectors in everything for one in {one["system"]: one for one in vectors}.values()]
     for folder, vectors in everything:
         for one in vectors:
