@@ -1,4 +1,4 @@
-"""What each metric is worth without each unit, on a torch device: the values of the CPU. CPU torch runs the same code."""
+"""Values without each unit on a torch device are those of the CPU. CPU torch runs the same code."""
 
 from __future__ import annotations
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.cases import CASES, DISTANCES, Case, names, random
+from tests.cases import CASES, DISTANCES
 
-from earmark.calibrate import permutation
 from earmark.calibrate._arrangements import scheme_of
 from earmark.calibrate.permutation import CALIBRATED, null_distributions
 from earmark.geometry import spaces
