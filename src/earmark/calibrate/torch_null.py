@@ -34,7 +34,7 @@ from earmark.workers import Workers
 Tensor = Any
 Tick = Callable[[float], None]
 
-SHUFFLES = 512  # at once, at most: while a batch is worked on, the next one is drawn
+LABELS = 1 << 23  # of a batch of shuffles, at most: while the device works on one, the next is drawn
 CLOSED_ROWS = 1 << 15  # rows at once where no distances are made
 ROW_BYTES = 1 << 27  # of a block of distances
 GATHERED = 1 << 28  # bytes gathered at once
@@ -49,7 +49,7 @@ def values(
     tasks = [_Task(job, device, closed=closed) for job, closed in jobs]
     found: list[list[dict[str, NDArray[Any]]]] = [[] for _ in tasks]
     room = torch.cuda.mem_get_info(device)[0] // 2 if device.type == "cuda" else memory // 2
-    step = int(np.clip(room // max(task.bytes_each for task in tasks), 1, min(SHUFFLES, draws.count)))
+    step = max(1, min(room // max(task.bytes_each for task in tasks), LABELS // len(draws.unit_sizes), draws.count))
     start = 0
     while start < draws.count:
         stop = min(start + step, draws.count)
@@ -473,23 +473,26 @@ class _Rows:
         """Contrast and class pairs from summed distances to every class; those to the own class are returned."""
         task, shuffled, rows = self.task, self.shuffled, len(self.mine)
         own = torch.empty_like(self.partners)
-        # Sums, means and a copy of them in the order of rows.
-        step = max(1, min(self.room // 4, 1 << 32) // (32 * rows * shuffled.classes))
+        # Sums, and a copy of them in the order of rows.
+        step = max(1, min(self.room // 4, 1 << 32) // (24 * rows * shuffled.classes))
         contrast, contrasted = [], []
         for p0, p1 in spans(shuffled.count, step):
             part = shuffled.part(p0, p1)
-            totals = self._closed_totals(p0, p1, part) if task.closed else part.class_sums(self._block.columns)
             mine = self.mine[:, p0:p1].t().long()[:, None]  # [b, 1, R]
-            own[:, p0:p1] = totals.gather(1, mine)[:, 0].t()
-            if self.inter is not None:
-                self._add_pairs(totals, p0, p1)
-            if task.contrast:
-                sizes = part.sizes[:, :, None]
-                if task.cells is not None:
-                    inside = task.aside[self.rows] == 0
-                    sizes = sizes - torch.where(inside[:, None], task.cells[task.groups[self.rows]], 0.0).t()
-                means = torch.where(sizes > 0, totals / sizes, torch.inf).scatter(1, mine, torch.inf)
-                lowest, mean = means.amin(1), own[:, p0:p1].t() / self.partners[:, p0:p1].t()
+            if task.closed:
+                means, own_part = self._closed_means(p0, p1, part, mine)
+            else:
+                totals = part.class_sums(self._block.columns)
+                own_part = totals.gather(1, mine)[:, 0]
+                if self.inter is not None:
+                    self._add_pairs(totals, p0, p1)
+                means = totals.div_(self._counts(part)) if task.contrast else None
+            own[:, p0:p1] = own_part.t()
+            if means is not None:
+                # A class without clips has no mean: 0 / 0.
+                means.scatter_(1, mine, torch.inf)
+                lowest = (means if task.cells is None else means.nan_to_num_(nan=torch.inf, posinf=torch.inf)).amin(1)
+                mean = own_part / self.partners[:, p0:p1].t()
                 measured = self.open[:, p0:p1].t() & (lowest < torch.inf)
                 largest = torch.maximum(mean, lowest)
                 terms = torch.where(measured & (largest > 0), (lowest - mean) / largest, 0.0)
@@ -500,20 +503,30 @@ class _Rows:
             add("contrasted", torch.cat(contrasted))
         return own
 
-    def _closed_totals(self, p0: int, p1: int, part: _Shuffled) -> Tensor:
-        """Summed distances [b, C, R] to every class, from summed points."""
+    def _counts(self, part: _Shuffled) -> Tensor:
+        """How many clips of each class there are for each row: [b, C, R], or one for all rows."""
+        task = self.task
+        if task.cells is None:
+            return part.sizes[:, :, None]
+        inside = task.aside[self.rows] == 0
+        return part.sizes[:, :, None] - torch.where(inside[:, None], task.cells[task.groups[self.rows]], 0.0).t()
+
+    def _closed_means(self, p0: int, p1: int, part: _Shuffled, mine: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean distances [b, C, R] to every class, and summed ones [b, R] to the own, from summed points."""
         blocks = self.task.blocks
         points, squares = blocks.points[self.rows], blocks.squares[self.rows]
         sums, norms, flats = self.points[p0:p1, :, :-2], self.points[p0:p1, :, -2:-1], self.points[p0:p1, :, -1:]
-        level = 0.5 * norms + flats
-        right = torch.cat([-sums, 0.5 * (part.sizes[:, :, None] - flats), level], 2)
+        sizes = part.sizes[:, :, None]
+        right = torch.cat([-sums, 0.5 * (sizes - flats), 0.5 * norms + flats], 2)
+        right /= sizes
         left = torch.column_stack([points, squares, torch.ones_like(squares)])
-        totals = (right.flatten(0, 1) @ left.t()).view(p1 - p0, -1, len(points)).clamp_(min=0.0)
+        means = (right.flatten(0, 1) @ left.t()).view(p1 - p0, -1, len(points)).clamp_(min=0.0)
         if blocks.any_flat:
-            flat = blocks.flat[self.rows]
-            own = torch.zeros_like(totals).scatter_(1, self.mine[:, p0:p1].t().long()[:, None], 1.0)
-            totals = torch.where(flat, part.sizes[:, :, None] - own, totals)
-        return totals
+            means.masked_fill_(blocks.flat[self.rows], 1.0)
+        own = means.gather(1, mine)[:, 0] * self.shuffled.of_class(self.shuffled.sizes, self.mine)[:, p0:p1].t()
+        if blocks.any_flat:
+            own = torch.where(blocks.flat[self.rows], self.partners[:, p0:p1].t(), own)
+        return means, own
 
     def _add_pairs(self, totals: Tensor, p0: int, p1: int) -> None:
         terms = torch.where(self.open[:, p0:p1].t()[:, None], totals, 0.0).permute(2, 0, 1)  # [R, b, C]
