@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from earmark.workers import Workers
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-TOGETHER = 16  # shuffles that a worker draws at once
+TOGETHER = 1 << 17  # labels that a worker draws at once: about half a millisecond
 
 
 class Draws:
@@ -51,39 +51,30 @@ class Draws:
             self._kept[shuffle], self._known[shuffle] = labels, True
         return labels
 
-    def arranged(self, start: int, stop: int, workers: Workers) -> Arranged:
-        """Shuffles start..stop at once, labels and units by class."""
-        scheme, count, units = self.scheme, stop - start, len(self.unit_sizes)
-        found = Arranged(
-            np.empty((count, units), self.dtype),
-            np.empty((count, units), np.uint16 if units <= 1 << 16 else np.int32),
-            np.concatenate([[0], np.cumsum(np.bincount(scheme.unit_codes))]),
-        )
-        words = _streams.words_of(self.seed)
+    @property
+    def starts(self) -> Ints:
+        """Where the units of each class begin in `members`: the same for all shuffles."""
+        return np.concatenate([[0], np.cumsum(np.bincount(self.scheme.unit_codes))])
+
+    @property
+    def member_type(self) -> type[np.unsignedinteger[Any]] | type[np.signedinteger[Any]]:
+        return np.uint16 if len(self.unit_sizes) <= 1 << 16 else np.int32
+
+    def members(self, start: int, found: NDArray[Any], workers: Workers) -> None:
+        """The units by class under the shuffles from `start` on, into found: [B, U]."""
+        scheme, words = self.scheme, _streams.words_of(self.seed)
 
         def fill(span: tuple[int, int]) -> None:
-            part = slice(span[0] - start, span[1] - start)
-            labels, members = found.labels[part], found.members[part]
-            if scheme.name == "clips" and not self.exact:
-                _streams.labellings(words, span[0], scheme.unit_codes, labels, members)
+            members = found[slice(*span)]
+            if scheme.name == "clips":  # places are laid out by class, so what a shuffle puts there is
+                _streams.permutations(words, start + span[0], members)
                 return
-            starts = np.empty_like(found.starts)
-            for b in range(len(labels)):
-                labels[b] = self.labels(span[0] + b)
-                kernels.sort_units(labels[b], starts, members[b])
+            starts = self.starts
+            for b in range(len(members)):
+                kernels.sort_units(self.labels(start + span[0] + b), starts, members[b])
 
-        parts = [(start + a, start + b) for a, b in spans(count, TOGETHER)]
-        for _ in workers.map(fill, parts):
+        for _ in workers.map(fill, spans(len(found), max(1, TOGETHER // len(self.unit_sizes)))):
             pass
-        return found
-
-
-class Arranged(NamedTuple):
-    """A batch of shuffles: labels [B, U] of the units, and the units by class [B, U], class c from starts[c] on."""
-
-    labels: NDArray[Any]
-    members: NDArray[Any]
-    starts: Ints
 
 
 @dataclass(frozen=True)

@@ -151,12 +151,7 @@ def uniforms(words, shuffle, values):
 
 
 @compiled
-def labellings(words, first, codes, labels, members):
-    """Shuffles first, first + 1, ... of the labels `codes` [n] into labels [B, n].
-
-    members [B, n] hold the slots that got the first label, the second and so on: by class, where codes ascend.
-    """
-    for b in range(labels.shape[0]):
-        permutation(words, first + b, members[b])
-        for t in range(codes.shape[0]):
-            labels[b, members[b, t]] = codes[t]
+def permutations(words, first, orders):
+    """`permutation` of the streams first, first + 1, ... into orders: [B, n]."""
+    for b in range(orders.shape[0]):
+        permutation(words, first + b, orders[b])

@@ -1,4 +1,4 @@
-"""The jackknife's deletions on a torch device: the pairs of `_deletion_pairs` and the class pairs of `_deletion_values`.
+"""The jackknife's deletions on a torch device: what `_deletion_pairs` does, and the class pairs of `_deletion_values`.
 
 A block of rows at a time, densely: what leaving out a place (or a unit) does to a row is one element of a matrix
 [rows, places] or [rows, units], and changes are its sums over the rows.
@@ -8,7 +8,7 @@ A block of rows at a time, densely: what leaving out a place (or a unit) does to
       groups   cell sums [R, cells] (a cell: the points of one class in one unit) -> own class and lowest other class
                                     without each unit [R, U]
 
-Lists (P@k, hubness) stay with the CPU: they cost little. Blocks have a height that rests on the shape of the data alone.
+Lists (P@k, hubness) stay with the CPU: they cost little. The height of a block rests on the shape of the data alone.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ import torch
 from numpy.typing import NDArray
 
 from earmark.calibrate import _null_by_rows as by_rows
-from earmark.calibrate._null_job import Arranged, Draws, Floats, Job, spans
+from earmark.calibrate._null_job import Draws, Floats, Job, spans
 from earmark.calibrate.closed_forms import CONTRAST, FARTHEST, PAIR_SHARES
 from earmark.calibrate.torch_blocks import Blocks, segment_sums
 from earmark.errors import UsageError
@@ -34,7 +34,7 @@ from earmark.workers import Workers
 Tensor = Any
 Tick = Callable[[float], None]
 
-SHUFFLES = 512  # at once, at most: while a batch is worked on, the next one is drawn
+LABELS = 1 << 23  # of a batch of shuffles, at most: while the device works on one, the next is drawn
 CLOSED_ROWS = 1 << 15  # rows at once where no distances are made
 ROW_BYTES = 1 << 27  # of a block of distances
 GATHERED = 1 << 28  # bytes gathered at once
@@ -49,12 +49,12 @@ def values(
     tasks = [_Task(job, device, closed=closed) for job, closed in jobs]
     found: list[list[dict[str, NDArray[Any]]]] = [[] for _ in tasks]
     room = torch.cuda.mem_get_info(device)[0] // 2 if device.type == "cuda" else memory // 2
-    step = int(np.clip(room // max(task.bytes_each for task in tasks), 1, min(SHUFFLES, draws.count)))
+    step = max(1, min(room // max(task.bytes_each for task in tasks), LABELS // len(draws.unit_sizes), draws.count))
     start = 0
     while start < draws.count:
         stop = min(start + step, draws.count)
         try:
-            shuffled = _Shuffled(draws, draws.arranged(start, stop, workers), jobs[0][0].layout.classes, device)
+            shuffled = _Shuffled(draws, start, stop, workers, device)
             parts = [task.measure(shuffled, room) for task in tasks]
         except torch.OutOfMemoryError:
             if step == 1:
@@ -67,6 +67,17 @@ def values(
         progress((stop - start) / draws.count)
         start = stop
     return [_joined(task.job, parts) for task, parts in zip(tasks, found, strict=True)]
+
+
+def fused_kernels(device: Any) -> Any:
+    """The kernels of `triton_null` where they can run, else None: torch's own operations give the same."""
+    if device.type != "cuda":
+        return None
+    try:
+        from earmark.calibrate import triton_null
+    except ImportError:
+        return None
+    return triton_null
 
 
 def _joined(job: Job, parts: list[dict[str, Tensor]]) -> dict[str, Floats]:
@@ -91,13 +102,16 @@ def _joined(job: Job, parts: list[dict[str, Tensor]]) -> dict[str, Floats]:
 class _Shuffled:
     """A batch of shuffles on the device."""
 
-    def __init__(self, draws: Draws, arranged: Arranged, classes: int, device: Any) -> None:
-        self.labels = _moved(arranged.labels, device)
+    def __init__(self, draws: Draws, start: int, stop: int, workers: Workers, device: Any) -> None:
+        self.count, self.units = stop - start, len(draws.unit_sizes)
+        self.starts = _moved(draws.starts, device)
+        self.classes = len(self.starts) - 1
+        self.members = self._drawn(draws, start, workers, device)  # [B, U]
+        codes = torch.arange(self.classes, device=device).repeat_interleave(self.starts.diff())
+        kind = torch.uint8 if self.classes <= 1 << 8 else torch.int16 if self.classes < 1 << 15 else torch.int32
+        self.labels = torch.empty((self.count, self.units), dtype=kind, device=device)
+        self.labels.scatter_(1, self.members.long(), codes.to(kind).expand(self.count, -1))
         self.codes = self.labels.t().contiguous()  # [U, B]
-        self.members = _moved(arranged.members, device)  # [B, U]
-        self.count, self.units = self.labels.shape
-        self.classes = classes
-        self.starts = _moved(arranged.starts, device)
         self.unit_counts = self.starts.diff()
         first = torch.arange(self.count, dtype=torch.int32, device=device)[:, None]
         self.offsets = (first * self.units + self.starts[:-1].int()).flatten()
@@ -105,6 +119,16 @@ class _Shuffled:
         self.sizes = self.unit_counts[None].double()  # clips of each class, for each shuffle or for all
         if draws.moves_groups:
             self.sizes = self.class_sums(_moved(draws.unit_sizes, device)[:, None])[:, :, 0]
+
+    def _drawn(self, draws: Draws, start: int, workers: Workers, device: Any) -> Tensor:
+        """The units by class, drawn on the CPU; nothing else has to travel."""
+        short = draws.member_type is np.uint16
+        drawn = torch.empty(
+            (self.count, self.units), dtype=torch.int16 if short else torch.int32, pin_memory=device.type == "cuda"
+        )
+        draws.members(start, drawn.numpy().view(draws.member_type), workers)
+        moved = drawn.to(device, non_blocking=True)
+        return moved.int() & 0xFFFF if short else moved
 
     def class_sums(self, values: Tensor) -> Tensor:
         """Sums [B, C, D] of values [U, D] over the members of each shuffled class."""
@@ -135,6 +159,7 @@ class _Task:
         self.job, self.device, self.closed = job, device, closed
         layout, metrics, draws = job.layout, job.metrics, job.draws
         self.blocks = Blocks(job.space, job.factors, device)
+        self.fused = fused_kernels(device)
         self.far, self.contrast = bool(metrics & FARTHEST), CONTRAST in metrics
         self.pairs, self.balance = bool(metrics & PAIR_SHARES), bool(metrics & ({"GSR"} | FARTHEST))
         self.totals = self.contrast or (self.pairs and not closed)  # sums of every row over every class
@@ -153,6 +178,21 @@ class _Task:
         self.units = _moved(draws.units, device)
         self.groups = None if layout.groups is None else _moved(layout.groups, device)
         self._leave_groups_out()
+
+    @property
+    def sums_points(self) -> bool:
+        """Whether class sums of points are needed: not where the fused kernel makes the only use of them."""
+        if not self.closed or not self.job.metrics:
+            return False
+        if self.contrast or self.pairs or self.fused is None:
+            return True
+        return not self.by_rows and not self.fits_own_sums
+
+    @property
+    def fits_own_sums(self) -> bool:
+        """Whether clips are the units, all rows are taken at once, and vectors are short enough for the kernel."""
+        whole, dims = self.rows_at_once == self.job.layout.n, self.blocks.points.shape[1]
+        return whole and not self.moves_groups and dims <= self.fused.WIDEST
 
     @property
     def bytes_each(self) -> int:
@@ -204,7 +244,7 @@ class _Task:
         def add(name: str, values: Tensor) -> None:
             sums[name] = sums[name] + values if name in sums else values
 
-        points = shuffled.class_sums(self.unit_points) if self.closed and self.job.metrics else None
+        points = shuffled.class_sums(self.unit_points) if self.sums_points else None
         inter = None
         if self.pairs and not self.closed:
             shape = (shuffled.count, shuffled.classes, shuffled.classes)
@@ -273,6 +313,10 @@ class _Rows:
 
     # --- lists of neighbours ------------------------------------------------------------------------
 
+    @cached_property
+    def lists(self) -> Tensor:
+        return _moved(self.task.hit_units[self.rows], self.device)
+
     def _same(self, units: NDArray[Any]) -> Tensor:
         """Whether a unit for each row (-1: none) has its class."""
         same = self.shuffled.codes[_moved(np.maximum(units, 0), self.device)] == self.mine
@@ -281,6 +325,13 @@ class _Rows:
     def _count_hits(self, add: Callable[[str, Tensor], None]) -> None:
         task = self.task
         lists, ks = task.hit_units[self.rows], task.job.ks
+        if task.fused is not None:
+            counts = [
+                task.fused.count_hits(self.shuffled.codes, task.units[self.rows], self.lists, self.open, k) for k in ks
+            ]
+            add("hits", torch.stack([hits for hits, _ in counts], 1))
+            add("valid", torch.stack([valid for _, valid in counts], 1))
+            return
         found, hits, valid = torch.zeros_like(self.mine, dtype=torch.int16), {}, {}
         for t in range(max(ks)):
             found += self._same(lists[:, t])
@@ -300,6 +351,11 @@ class _Rows:
         else:
             units, distances = task.hit_units[self.rows], _moved(task.distances[self.rows], self.device)
         nearest = torch.full_like(self.partners, torch.inf)
+        if task.fused is not None:
+            given = _moved(units, self.device) if task.moves_groups else self.lists
+            codes = self.shuffled.codes
+            task.fused.look(codes, task.units[self.rows], given, distances.contiguous(), self.open, nearest)
+            return self._search_rows(nearest, nearest.isnan())
         looking = self.open.clone()
         for t in range(units.shape[1]):
             other = looking & ~self._same(units[:, t])
@@ -309,6 +365,10 @@ class _Rows:
             looking &= ~other
             if t % LOOK == LOOK - 1 and not looking.any():
                 return nearest
+        return self._search_rows(nearest, looking)
+
+    def _search_rows(self, nearest: Tensor, looking: Tensor) -> Tensor:
+        """Fill in what lists do not tell."""
         rows, columns = looking.nonzero(as_tuple=True)
         step = max(1, GATHERED // (9 * self.shuffled.units))
         for start in range(0, len(rows), step):
@@ -350,6 +410,10 @@ class _Rows:
         """Summed distance to the own class from its summed points."""
         blocks, shuffled = self.task.blocks, self.shuffled
         own = torch.empty_like(self.partners)
+        if self.task.fused is not None and self.task.fits_own_sums:
+            members, starts = shuffled.members, shuffled.starts
+            self.task.fused.own_sums(blocks.points, blocks.squares, blocks.flat, members, starts, own)
+            return own
         points, squares = blocks.points[self.rows], blocks.squares[self.rows][:, None]
         totals = self.points.flatten(0, 1)  # [B C, D + 2]
         step = max(1, GATHERED // (8 * totals.shape[1] * len(points)))
@@ -370,6 +434,10 @@ class _Rows:
         shuffled, block, far = self.shuffled, self._block, self.task.far
         rows, count = self.mine.shape
         own, farthest = torch.empty_like(self.partners), torch.empty_like(self.partners)
+        if self.task.fused is not None:
+            mine, members, starts = self.mine.contiguous(), shuffled.members, shuffled.starts
+            self.task.fused.gather_own(block.sums, block.peaks, mine, members, starts, own, farthest, far=far)
+            return own, farthest
         lengths = shuffled.unit_counts[self.mine.int()]
         step = max(1, GATHERED // max(1, 40 * int(lengths.sum(0).max())))
         for p0, p1 in spans(count, step):
@@ -405,23 +473,26 @@ class _Rows:
         """Contrast and class pairs from summed distances to every class; those to the own class are returned."""
         task, shuffled, rows = self.task, self.shuffled, len(self.mine)
         own = torch.empty_like(self.partners)
-        # Sums, means and a copy of them in the order of rows.
-        step = max(1, min(self.room // 4, 1 << 32) // (32 * rows * shuffled.classes))
+        # Sums, and a copy of them in the order of rows.
+        step = max(1, min(self.room // 4, 1 << 32) // (24 * rows * shuffled.classes))
         contrast, contrasted = [], []
         for p0, p1 in spans(shuffled.count, step):
             part = shuffled.part(p0, p1)
-            totals = self._closed_totals(p0, p1, part) if task.closed else part.class_sums(self._block.columns)
             mine = self.mine[:, p0:p1].t().long()[:, None]  # [b, 1, R]
-            own[:, p0:p1] = totals.gather(1, mine)[:, 0].t()
-            if self.inter is not None:
-                self._add_pairs(totals, p0, p1)
-            if task.contrast:
-                sizes = part.sizes[:, :, None]
-                if task.cells is not None:
-                    inside = task.aside[self.rows] == 0
-                    sizes = sizes - torch.where(inside[:, None], task.cells[task.groups[self.rows]], 0.0).t()
-                means = torch.where(sizes > 0, totals / sizes, torch.inf).scatter(1, mine, torch.inf)
-                lowest, mean = means.amin(1), own[:, p0:p1].t() / self.partners[:, p0:p1].t()
+            if task.closed:
+                means, own_part = self._closed_means(p0, p1, part, mine)
+            else:
+                totals = part.class_sums(self._block.columns)
+                own_part = totals.gather(1, mine)[:, 0]
+                if self.inter is not None:
+                    self._add_pairs(totals, p0, p1)
+                means = totals.div_(self._counts(part)) if task.contrast else None
+            own[:, p0:p1] = own_part.t()
+            if means is not None:
+                # A class without clips has no mean: 0 / 0.
+                means.scatter_(1, mine, torch.inf)
+                lowest = (means if task.cells is None else means.nan_to_num_(nan=torch.inf, posinf=torch.inf)).amin(1)
+                mean = own_part / self.partners[:, p0:p1].t()
                 measured = self.open[:, p0:p1].t() & (lowest < torch.inf)
                 largest = torch.maximum(mean, lowest)
                 terms = torch.where(measured & (largest > 0), (lowest - mean) / largest, 0.0)
@@ -432,20 +503,30 @@ class _Rows:
             add("contrasted", torch.cat(contrasted))
         return own
 
-    def _closed_totals(self, p0: int, p1: int, part: _Shuffled) -> Tensor:
-        """Summed distances [b, C, R] to every class, from summed points."""
+    def _counts(self, part: _Shuffled) -> Tensor:
+        """How many clips of each class there are for each row: [b, C, R], or one for all rows."""
+        task = self.task
+        if task.cells is None:
+            return part.sizes[:, :, None]
+        inside = task.aside[self.rows] == 0
+        return part.sizes[:, :, None] - torch.where(inside[:, None], task.cells[task.groups[self.rows]], 0.0).t()
+
+    def _closed_means(self, p0: int, p1: int, part: _Shuffled, mine: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean distances [b, C, R] to every class, and summed ones [b, R] to the own, from summed points."""
         blocks = self.task.blocks
         points, squares = blocks.points[self.rows], blocks.squares[self.rows]
         sums, norms, flats = self.points[p0:p1, :, :-2], self.points[p0:p1, :, -2:-1], self.points[p0:p1, :, -1:]
-        level = 0.5 * norms + flats
-        right = torch.cat([-sums, 0.5 * (part.sizes[:, :, None] - flats), level], 2)
+        sizes = part.sizes[:, :, None]
+        right = torch.cat([-sums, 0.5 * (sizes - flats), 0.5 * norms + flats], 2)
+        right /= sizes
         left = torch.column_stack([points, squares, torch.ones_like(squares)])
-        totals = (right.flatten(0, 1) @ left.t()).view(p1 - p0, -1, len(points)).clamp_(min=0.0)
+        means = (right.flatten(0, 1) @ left.t()).view(p1 - p0, -1, len(points)).clamp_(min=0.0)
         if blocks.any_flat:
-            flat = blocks.flat[self.rows]
-            own = torch.zeros_like(totals).scatter_(1, self.mine[:, p0:p1].t().long()[:, None], 1.0)
-            totals = torch.where(flat, part.sizes[:, :, None] - own, totals)
-        return totals
+            means.masked_fill_(blocks.flat[self.rows], 1.0)
+        own = means.gather(1, mine)[:, 0] * self.shuffled.of_class(self.shuffled.sizes, self.mine)[:, p0:p1].t()
+        if blocks.any_flat:
+            own = torch.where(blocks.flat[self.rows], self.partners[:, p0:p1].t(), own)
+        return means, own
 
     def _add_pairs(self, totals: Tensor, p0: int, p1: int) -> None:
         terms = torch.where(self.open[:, p0:p1].t()[:, None], totals, 0.0).permute(2, 0, 1)  # [R, b, C]
@@ -518,8 +599,6 @@ def _balance(near: Tensor, wide: Tensor) -> Tensor:
 
 
 def _moved(values: NDArray[Any], device: Any) -> Tensor:
-    """An array on the device. Places and units become int32: indices of either kind serve."""
+    """An array on the device."""
     values = np.ascontiguousarray(values)
-    if values.dtype == np.uint16:
-        return torch.from_numpy(values.view(np.int16)).to(device).int() & 0xFFFF
     return torch.from_numpy(values if values.flags.writeable else values.copy()).to(device)
