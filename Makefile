@@ -4,7 +4,7 @@
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .SUFFIXES:
-.PHONY: help demo test lint bench originals docs clean
+.PHONY: help demo test lint style bench originals docs clean
 
 # The interpreter for .venv: the first of these that is Python 3.11 or newer. `make PYTHON=/path/to/python test`
 # puts another in front.
@@ -34,14 +34,20 @@ help:
 demo: $(VENV)/.for-demo
 	@$(BIN)/earmark demo
 
-test: lint $(VENV)/.weights
-	EARMARK_WEIGHTS=$(CURDIR)/$(VENV)/weights scripts/services run $(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST)
+# Types and layers are checked beside the tests, which wait for much: what they find is shown at the end.
+test: style $(VENV)/.weights
+	@echo "mypy, lint-imports and the tests"
+	@{ $(BIN)/mypy && $(BIN)/lint-imports; } >$(VENV)/lint.log 2>&1 & lint=$$!; \
+	EARMARK_WEIGHTS=$(CURDIR)/$(VENV)/weights scripts/services run $(BIN)/python -m pytest -n auto $(PYTEST); tests=$$?; \
+	wait $$lint; lint=$$?; cat $(VENV)/lint.log; [ $$lint = 0 ] && exit $$tests
 
-lint: $(VENV)/.for-develop
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
+lint: style
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+style: $(VENV)/.for-develop
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
 
 bench: $(VENV)/.for-bench
 	$(BIN)/python benchmarks/geometry.py
@@ -92,7 +98,7 @@ $(VENV)/.created:
 EXTRAS_demo := plots,speech
 EXTRAS_bench := bench,board
 EXTRAS_docs := docs
-EXTRAS_develop = test,lint,docs,audio,board,codecs,hub,parquet,plots,clustering,voices,encoders$(WITH_TORCH)
+EXTRAS_develop = test,lint,docs,audio,board,codecs,dask,hub,parquet,plots,clustering,voices,encoders$(WITH_TORCH)
 # What builds on torch comes where torch is; looked for when the recipe runs, after torch was tried.
 WITH_TORCH = $(shell $(BIN)/python -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)' \
     && echo ,models,mteb,sentence-transformers)

@@ -14,6 +14,37 @@ NO_SKIPS = bool(os.environ.get("EARMARK_NO_SKIPS"))
 """Set where everything a test could want is there, as in continuous integration: a skip is then a failure."""
 
 
+LONG = (
+    "tests/cli/test_demo.py", "tests/representations/test_esc50.py", "tests/test_esc50.py",
+    "tests/docs/test_snippets.py",
+    "tests/codecs/", "tests/representations/", "tests/extractors/", "tests/probes/", "tests/board/", "tests/e2e/",
+    "tests/runs/", "tests/generated/",
+)  # fmt: skip
+"""What takes long begins first, so that no process works alone at the end."""
+PAGE_BY_PAGE = "tests/docs/test_snippets.py"
+"""The one file whose tests share nothing: its pages are spread over the processes."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def turn(item: pytest.Item) -> int:
+        return next((at for at, start in enumerate(LONG) if item.nodeid.startswith(start)), len(LONG))
+
+    items.sort(key=turn)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Files as wholes, because tests of a file share what is slow to set up; the documentation page by page."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return nodeid if nodeid.startswith(PAGE_BY_PAGE) else super()._split_scope(nodeid)
+
+    config.option.loadscopereorder = False  # files with few tests are not the quick ones
+    return Scheduling(config, log)
+
+
 @pytest.fixture(autouse=True)
 def _metrics_of_one_test() -> Iterator[None]:
     """A metric that a test, or a page of the documentation, makes known is forgotten after it."""

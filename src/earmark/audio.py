@@ -8,7 +8,8 @@ the whole. A file that cannot be used raises one sentence that names it, so that
                      └── no ── PyAV: seek, decode, average channels ────────────────┴─ finite? ── resample
 
 A run opens a file twice: once for its hash and its header, once for its samples. What the first look found is
-remembered in this process while size and time of change stay the same.
+remembered in this process while size and time of change stay the same. A file at a URL is fetched whole; the last few
+stay in memory, for a recording of which many spans are clips.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import io
 import math
 import os
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -30,6 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 from earmark import audio_containers as containers
 from earmark.atomic import write_whole
 from earmark.errors import EarmarkError, InputError, MissingExtra, UsageError
+from earmark.places import is_remote, is_url, locate
 
 __all__ = ["SUFFIXES", "Probe", "file_digest", "peak_normalise", "probe", "read", "read_bytes", "resample", "write"]
 
@@ -64,7 +67,10 @@ class _Facts:
     damage: str | None = None
 
 
-_known_files: dict[tuple[int, ...], _Facts] = {}
+_known_files: dict[tuple[int | str, ...], _Facts] = {}
+_fetched: dict[tuple[str, str], bytes] = {}  # by URL and version
+_fetching = threading.Lock()
+_FETCHED = 64 << 20  # bytes that stay in memory
 
 
 def _facts(status: os.stat_result) -> _Facts:
@@ -96,6 +102,8 @@ def read(
     """
     name = os.fspath(path)
     _check_span(name, start, end)  # before a file is looked for
+    if is_url(name):
+        return read_bytes(_fetch(name), name, rate=rate, start=start, end=end)
     with _opened(name) as handle:
         return _decoded(handle, name, rate, start, end)
 
@@ -125,7 +133,49 @@ def file_digest(path: str | os.PathLike[str]) -> str:
     return _looked_at(os.fspath(path), hashed=True).sha256
 
 
+def _fetch(name: str) -> bytes:
+    """The bytes of a file elsewhere, from memory where they have just been fetched."""
+    place = locate(name)
+    assert is_remote(place)
+    try:
+        key = name, place.listed_status().version
+        with _fetching:
+            data = _fetched.get(key)
+        if data is None:
+            data = place.read_bytes()
+            with _fetching:
+                _fetched[key] = data
+                while len(_fetched) > 1 and sum(map(len, _fetched.values())) > _FETCHED:
+                    del _fetched[next(iter(_fetched))]
+    except FileNotFoundError as error:
+        raise InputError(f"{name} does not exist: check the address.") from error
+    except OSError as error:
+        raise InputError(f"{name} cannot be read ({_detail(error)}): check the address.") from error
+    if not data:
+        raise InputError(f"{name} is empty (0 bytes): replace it or leave it out.")
+    return data
+
+
+def _looked_at_elsewhere(name: str, *, hashed: bool) -> _Facts:
+    place = locate(name)
+    assert is_remote(place)
+    with suppress(OSError):  # which fetching it tells
+        facts = _known_files.setdefault((name, place.listed_status().version), _Facts())
+        if facts.sha256 if hashed else facts.header:
+            return facts
+    data = _fetch(name)
+    facts.sha256 = hashlib.sha256(data).hexdigest()
+    try:
+        facts.header = facts.header or _header(io.BytesIO(data), name)
+    except Exception:
+        if not hashed:
+            raise
+    return facts
+
+
 def _looked_at(name: str, *, hashed: bool) -> _Facts:
+    if is_url(name):
+        return _looked_at_elsewhere(name, hashed=hashed)
     with suppress(OSError, ValueError):
         facts = _facts(Path(name).stat())
         if facts.sha256 if hashed else facts.header:
@@ -367,7 +417,7 @@ def write(path: str | os.PathLike[str], samples: ArrayLike, rate: int) -> None:
     """
     import soundfile
 
-    target = Path(path)
+    target = locate(path)
     kind = {".flac": "FLAC", ".wav": "WAV"}.get(target.suffix.lower())
     if kind is None:
         raise UsageError(f"{target} cannot be written: give a name that ends in .flac or .wav.")

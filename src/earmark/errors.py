@@ -10,7 +10,16 @@ import importlib
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["EarmarkError", "InputError", "MissingExtra", "UsageError", "did_you_mean", "quoted", "require"]
+__all__ = [
+    "EarmarkError",
+    "InputError",
+    "MissingExtra",
+    "Unreachable",
+    "UsageError",
+    "did_you_mean",
+    "quoted",
+    "require",
+]
 
 
 class EarmarkError(Exception):
@@ -25,6 +34,10 @@ class EarmarkError(Exception):
 
 class InputError(EarmarkError):
     """The data or the file is not usable."""
+
+
+class Unreachable(InputError):
+    """A server that does not answer, or no longer. It ends a run: a clip that lies there is not a bad one."""
 
 
 class UsageError(EarmarkError):

@@ -121,7 +121,7 @@ def test_flags_of_a_codec_run() -> None:
 
 def test_an_unknown_executor_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert main("run --corpus x --extractor logmel --executor cloud".split()) == 2
-    assert "executor 'cloud' is not in this version of Earmark: use local." in capsys.readouterr().err
+    assert "there is no executor 'cloud': choose from local, dask, shard." in capsys.readouterr().err
 
 
 def test_columns_of_a_manifest_by_name(tmp_path: Path) -> None:

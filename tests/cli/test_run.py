@@ -109,7 +109,12 @@ def test_nothing_measured_is_exit_code_1(tmp_path: Path, words: list[str], capsy
         ([], "--corpus"),
         (["--corpus", "x"], "--extractor"),
         (["--corpus", "x", "--extractor", "logmel", "--distance", "cosin"], 'Did you mean "cosine"'),
-        (["--corpus", "x", "--extractor", "logmel", "--executor", "dask"], "not in this version"),
+        (["--corpus", "x", "--extractor", "logmel", "--executor", "dask"], "needs a cluster: give --scheduler"),
+        (["--corpus", "x", "--extractor", "logmel", "--executor", "shard"], "give --shard 1/10, or --merge"),
+        (["--corpus", "x", "--extractor", "logmel", "--shard", "4/3"], "is no share of a run"),
+        (["--corpus", "x", "--extractor", "logmel", "--shard", "1/3", "--merge"], "give one of them"),
+        (["--corpus", "x", "--extractor", "logmel", "--shard", "1/3", "--cache", "off"], "leave --cache off out"),
+        (["--corpus", "x", "--extractor", "logmel", "--slurm", "--shards", "0"], "at least 1"),
     ],
 )
 def test_wrong_usage(given: list[str], said: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -241,6 +243,59 @@ def test_what_else_is_wanted_changes_nothing(distance):
         assert np.array_equal(full["distances"], other["distances"][:, :7])
         assert np.array_equal(full["nearest_other"], other["nearest_other"], equal_nan=True)
         assert np.array_equal(full["farthest_same"], other["farthest_same"], equal_nan=True)
+
+
+# --- some places ask, all may answer ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("across", [False, True])
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_a_place_that_asks_finds_what_it_finds_when_all_do(distance, across):
+    case = awkward()
+    layout = lay_out(*(np.unique(values, return_inverse=True)[1] for values in (case.labels, case.groups)))
+    space = spaces.prepare(case.vectors, distance, order=layout.order)
+    rows = np.random.default_rng(3).permutation(300)[:170]
+    rows = rows[layout.codes[rows] != 2]
+    means = {}
+    wanted = Wanted(
+        6, farthest=True, class_sums=True, across_groups=across, units=layout.groups, keep_sums=True,
+        visit_class=lambda protocol, code, found: means.__setitem__((protocol, code), found[0]),
+    )  # fmt: skip
+    full = sweep(space, layout, replace(wanted, visit_class=None))
+    some = sweep(space, layout, wanted, rows=rows, threads=2)
+    rest = np.setdiff1d(np.arange(300), rows)
+    for protocol, found in some.items():
+        for name in ("nearest_other", "farthest_same", "second_other", "own_count", "nearest_unit"):
+            assert np.array_equal(getattr(found, name)[rows], getattr(full[protocol], name)[rows], equal_nan=True)
+        for mine, theirs in zip(found.neighbours, full[protocol].neighbours, strict=True):
+            assert np.array_equal(mine[rows], theirs[rows], equal_nan=True)
+        for name in ("own_mean", "other_mean"):
+            expected = getattr(full[protocol], name)[rows]
+            assert getattr(found, name)[rows] == pytest.approx(expected, rel=1e-12, nan_ok=True)
+        assert found.class_sums == pytest.approx(full[protocol].class_sums[np.sort(rows)], rel=1e-12)
+        assert (found.neighbours.places[rest] == -1).all()
+        assert (found.nearest_unit[rest] == -1).all()
+        for name in ("nearest_other", "farthest_same", "second_other", "own_mean", "own_count", "other_mean"):
+            assert np.isnan(getattr(found, name)[rest]).all(), name
+        matrix = brute.distance_matrix(case.vectors, distance)
+        asked = np.zeros(300)
+        asked[layout.order[rows]] = 1.0
+        expected = brute.class_pair_means(matrix, case.labels, case.groups if protocol != "all" else None, asked)
+        for code in range(layout.classes):
+            if code == 2:
+                assert (protocol, code) not in means
+            else:
+                assert means[protocol, code] == pytest.approx(expected[code], rel=1e-9, nan_ok=True)
+
+
+def test_nobody_may_ask_and_nobody_from_elsewhere():
+    layout = lay_out(np.array([0, 0, 1, 1]))
+    space = spaces.prepare(np.eye(4), "cosine")
+    found = sweep(space, layout, Wanted(1, class_sums=True), rows=np.array([], np.int64))["all"]
+    assert (found.neighbours.places == -1).all()
+    assert np.isnan(found.own_mean).all()
+    with pytest.raises(UsageError, match="from 0 to 3"):
+        sweep(space, layout, Wanted(1), rows=np.array([1, 4]))
 
 
 # --- edges ----------------------------------------------------------------------------------------

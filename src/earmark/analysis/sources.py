@@ -24,6 +24,7 @@ from earmark.analysis._chance import known_chance
 from earmark.analysis._naming import families_of
 from earmark.analysis.matrix import Matrix, from_scores, from_table
 from earmark.errors import InputError, UsageError, did_you_mean, quoted
+from earmark.places import locate
 from earmark.published.families import Level
 from earmark.scores import Row, Scores, load_scores, metric_facts
 from earmark.scores.rows import COLUMNS, distinct
@@ -100,7 +101,7 @@ def open_matrix(
     if text.startswith(PREFIX):
         name = text.removeprefix(PREFIX)
         return _of_scores(text, published.load(name, with_repeats=with_repeats), how, printed=name)
-    path = Path(text)
+    path = locate(text)
     if is_plain_table(path):
         if distance is not None:
             raise UsageError(f"{path} is a plain table of models and datasets: it has no distances to choose from.")
@@ -122,7 +123,7 @@ def open_scores(
     if isinstance(given, Scores):
         refuse_impossible("the score table", given)
         return _counting(given, with_repeats), {}
-    path = Path(given)
+    path = locate(given)
     if not is_plain_table(path):
         scores = load_scores(path)
         refuse_impossible(str(path), scores)

@@ -175,7 +175,6 @@ def left_out(job: Job) -> _Left:
 
 def _serve(job: Job, shuffles: Shuffles, batch: _Batch, workers: Workers, progress: Any) -> None:
     """Run every row past every permutation of the batch."""
-    layout = job.layout
     far, pairs, balance = bool(job.metrics & FARTHEST), bool(job.metrics & CLASS_SUMS), bool(job.metrics)
     operands = job.space.columns(np.float64) if balance else np.zeros((0, 0))
     places, distances = job.swept.neighbours
@@ -186,8 +185,8 @@ def _serve(job: Job, shuffles: Shuffles, batch: _Batch, workers: Workers, progre
     parts = list(spans(len(shuffles), -(-step // 64) * 64))  # what one comparison of bytes can fill
     empty = np.zeros((0, 0))
     nothing = _Block(empty, empty, empty, np.zeros((0, 0, 0)), as_units, distances, as_units, distances)
-    for first, last in spans(layout.n, ROWS if balance else layout.n):
-        rows = np.arange(first, last)
+    for first, last in spans(len(job.rows), ROWS if balance else len(job.rows)):
+        rows = job.rows[first:last]
         block = nothing
         if balance:
             block = _Block.made(job, rows, operands, left, as_units, distances, pairs, workers)
@@ -206,7 +205,7 @@ def _serve(job: Job, shuffles: Shuffles, batch: _Batch, workers: Workers, progre
 
         for _ in workers.map(serve, parts):
             pass
-        progress(len(rows) / layout.n)
+        progress(len(rows) / len(job.rows))
 
 
 def _cells(job: Job, rows: Ints, left: _Left) -> Floats:

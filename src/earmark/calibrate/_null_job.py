@@ -89,6 +89,7 @@ class Job:
     metrics: frozenset[str]
     ks: tuple[int, ...]
     factors: Factors | None
+    rows: Ints  # the places that ask
 
 
 def spans(stop: int, step: int) -> Iterator[tuple[int, int]]:

@@ -72,7 +72,8 @@ def leave_out_clips(
 ):  # fmt: skip
     """Changes of GSR and contrast when a place from c0 on is left out of the classes of `rows`.
 
-    needed: [rows, C], the classes that could be or become the nearest other class of a row (want_contrast).
+    class_sums, needed: [rows, C], summed distances to every class, and the classes that could be or become the nearest
+    other class of a row (want_contrast).
     """
     c1 = c0 + block.shape[1]
     for r in range(rows.shape[0]):
@@ -113,7 +114,7 @@ def leave_out_clips(
                 for u in range(place, stop):
                     left = other
                     if size > 1:
-                        left = min(other, _rest(class_sums[me, code], row[u - c0]) / (size - 1))
+                        left = min(other, _rest(class_sums[r, code], row[u - c0]) / (size - 1))
                     if left < np.inf:
                         contrast[u] += _contrast(own, left) - width
                     else:
@@ -137,7 +138,7 @@ def leave_out_groups(
 ):  # fmt: skip
     """Changes of GSR and contrast when a group is left out, from the sums of each row over the cells.
 
-    cell_starts: [C + 1], the cells of each class; class_sums: [N, C], under the protocol; needed as above.
+    cell_starts: [C + 1], the cells of each class; class_sums: [rows, C], under the protocol; needed as above.
     """
     size = gsr.shape[0]
     own_left, own_sum, lows, values = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
@@ -182,14 +183,14 @@ def leave_out_groups(
                     count += cell_counts[cell]
             if count <= 0.0:
                 continue
-            mean = class_sums[me, code] / count
+            mean = class_sums[r, code] / count
             lowest = min(lowest, mean)
             values[:] = mean
             for cell in range(cell_starts[code], cell_starts[code + 1]):
                 u = cell_units[cell]
                 if u != unit:
                     left = count - cell_counts[cell]
-                    values[u] = _rest(class_sums[me, code], cell_sums[r, cell]) / left if left > 0.0 else np.inf
+                    values[u] = _rest(class_sums[r, code], cell_sums[r, cell]) / left if left > 0.0 else np.inf
             for u in range(size):
                 lows[u] = min(lows[u], values[u])
         if lowest == np.inf:
@@ -322,19 +323,20 @@ def _replace_pair(
 
 
 @compiled
-def occurrence_events(places, k, units, next_units, next_places, next_steps, unresolved):
-    """List, for every place, which k-occurrences fall or rise by one when a unit is left out: [N, 2 k] each.
+def occurrence_events(places, rows, k, units, next_units, next_places, next_steps, unresolved):
+    """List, for each of `rows`, which k-occurrences fall or rise by one when a unit is left out: [rows, 2 k] each.
 
     A query that goes takes its k neighbours' counts along; where a neighbour goes, the next in the list gains one.
     unresolved as in `leave_out_of_lists`; such a list gives no rises here.
     """
     depth = places.shape[1]
-    for me in range(places.shape[0]):
+    for r in range(rows.shape[0]):
+        me = rows[r]
         filled = 0
-        unresolved[me] = -1
+        unresolved[r] = -1
         for t in range(k):
             if places[me, t] >= 0:
-                next_units[me, filled], next_places[me, filled], next_steps[me, filled] = units[me], places[me, t], -1
+                next_units[r, filled], next_places[r, filled], next_steps[r, filled] = units[me], places[me, t], -1
                 filled += 1
         for t in range(k):
             if places[me, t] < 0:
@@ -352,14 +354,14 @@ def occurrence_events(places, k, units, next_units, next_places, next_steps, unr
             start = filled
             while s < depth and places[me, s] >= 0 and lost > 0:
                 if units[places[me, s]] != u:
-                    next_units[me, filled], next_places[me, filled], next_steps[me, filled] = u, places[me, s], 1
+                    next_units[r, filled], next_places[r, filled], next_steps[r, filled] = u, places[me, s], 1
                     filled += 1
                     lost -= 1
                 s += 1
             if lost > 0 and s == depth:
-                next_units[me, start:filled] = -1
+                next_units[r, start:filled] = -1
                 filled = start
-                unresolved[me] = u
+                unresolved[r] = u
 
 
 @compiled
@@ -415,3 +417,83 @@ def leave_out_occurrences(
             histogram[counts[place]] -= 1
             counts[place] -= event_steps[e]
             histogram[counts[place]] += 1
+
+
+@compiled
+def leave_out_seen(unit_starts, unit_members, seen, event_starts, event_places, event_steps, first, second, third):
+    """Sums of seen, seen (seen - 1) and seen (seen - 1) (seen - 2) over the points left without each unit.
+
+    seen: in how many lists each place is; events as in `leave_out_occurrences`.
+    """
+    counts = seen.copy()
+    one, two, three = 0, 0, 0
+    for count in seen:
+        one += count
+        two += count * (count - 1)
+        three += count * (count - 1) * (count - 2)
+    for u in range(unit_starts.shape[0] - 1):
+        a, b, c = one, two, three
+        for e in range(event_starts[u], event_starts[u + 1]):
+            before = counts[event_places[e]]
+            after = before + event_steps[e]
+            counts[event_places[e]] = after
+            a += after - before
+            b += after * (after - 1) - before * (before - 1)
+            c += after * (after - 1) * (after - 2) - before * (before - 1) * (before - 2)
+        for t in range(unit_starts[u], unit_starts[u + 1]):
+            count = counts[unit_members[t]]
+            a -= count
+            b -= count * (count - 1)
+            c -= count * (count - 1) * (count - 2)
+        first[u], second[u], third[u] = a, b, c
+        for e in range(event_starts[u], event_starts[u + 1]):
+            counts[event_places[e]] -= event_steps[e]
+
+
+@compiled
+def leave_out_rows(
+    codes, sums, held, sizes, intra, lines, inter, pooled, pairs, own_pooled, own_pairs, sampled, rounding,
+    overlap, confused, measured,
+):  # fmt: skip
+    """What leaving out each of some rows changes in the summed terms of CS and CSCF and in their number: [rows, 2].
+
+    Column 0: the clip goes, as a query and as a candidate, from all pairs of classes; column 1 (`sampled`): the row
+    goes, from those that mean distances were estimated by. codes: class of each row; sums: [rows, C], its distances to
+    every class; held: [rows, C], clips of each class that are no candidates of it, or [0, C]; intra: [C], mean
+    distances inside classes (NaN: no pair); inter, pooled, pairs: [A, C], of the classes of these rows (lines: which),
+    mean distances to all classes, pairs they were estimated by, and pairs there are; own_pooled, own_pairs: [A].
+    """
+    classes = intra.shape[0]
+    for r in range(codes.shape[0]):
+        a, line = codes[r], lines[r]
+        for way in range(2 if sampled else 1):
+            held_own = held[r, a] if held.shape[0] > 0 else 1.0
+            partners = sizes[a] - held_own
+            if way == 0:
+                count = own_pairs[line] - 2.0 * partners
+                total = own_pairs[line] * intra[a] - 2.0 * sums[r, a]
+            else:
+                count = own_pooled[line] - partners
+                total = own_pooled[line] * intra[a] - sums[r, a]
+            own = np.nan
+            if count > 0.5 and intra[a] >= 0.0:
+                own = max(total, 0.0) / count
+            for b in range(classes):
+                if b == a:
+                    continue
+                before = inter[line, b]
+                candidates = sizes[b] - (held[r, b] if held.shape[0] > 0 else 0.0)
+                base = pairs[line, b] if way == 0 else pooled[line, b]
+                after = np.nan
+                if before >= 0.0 and base - candidates > 0.5:
+                    after = max(base * before - sums[r, b], 0.0) / (base - candidates)
+                for side in range(2):
+                    was, now = (intra[a], own) if side == 0 else (intra[b], intra[b])
+                    if was >= 0.0 and before >= 0.0:
+                        measured[r, way] -= 1.0
+                        overlap[r, way] -= was / (was + before) if was + before > 0.0 else 0.5
+                        confused[r, way] -= 1.0 if before < was * (1.0 - rounding) else 0.0
+                    if now >= 0.0 and after >= 0.0:
+                        measured[r, way] += 1.0
+                        overlap[r, way] += now / (now + after) if now + after > 0.0 else 0.5
+                        confused[r, way] += 1.0 if after < now * (1.0 - rounding) else 0.0

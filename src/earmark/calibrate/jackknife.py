@@ -60,26 +60,29 @@ class Difference:
 
 def interval(
     value: float, without: Floats, ends: tuple[float, float], unit: str = "clip", *, freedom: float | None = None,
-    error: float | None = None,
+    error: float | None = None, units: int | None = None,
 ) -> Interval:  # fmt: skip
     """The interval of a metric with range `ends` from its values without each unit.
 
     `freedom` are the degrees of freedom of the standard error, where units weigh differently; None is U - 1. `error` is
-    a standard error that rests on more than these units; None is that of leaving them out.
+    a standard error that rests on more than these units; None is that of leaving them out. `units` says how many the
+    value rests on, where most were left out of a sample.
     """
     reason = refusal(without, unit)
+    units = len(without) if units is None else units
     if reason:
-        return Interval(None, None, len(without), reason)
+        return Interval(None, None, units, reason)
     error = standard_error(without) if error is None else error
     if error == 0.0 and not _at_end(value, ends):
-        return Interval(None, None, len(without), f"no interval: no {unit} changes the value")
-    low, high = _bounds(value, error, len(without), ends, _quantile(freedom or len(without) - 1, 1))
-    return Interval(low, high, len(without))
+        return Interval(None, None, units, f"no interval: no {unit} changes the value")
+    low, high = _bounds(value, error, units, ends, _quantile(freedom or units - 1, 1))
+    return Interval(low, high, units)
 
 
 def difference(
     a: float, b: float, without_a: Floats, without_b: Floats, ends: tuple[float, float],
     *, unit: str = "clip", comparisons: int = 1, freedom: float | None = None, error: float | None = None,
+    units: int | None = None,
 ) -> Difference:  # fmt: skip
     """`a` minus `b`, two systems on the same clips, with interval and p-value corrected for `comparisons`.
 
@@ -87,7 +90,7 @@ def difference(
     excludes 0 exactly when p < 0.05.
     """
     value, without = a - b, without_a - without_b
-    units = len(without)
+    units = len(without) if units is None else units
     reason = refusal(without, unit)
     if reason:
         return Difference(value, None, None, None, units, reason)

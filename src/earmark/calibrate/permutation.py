@@ -21,7 +21,7 @@ from earmark.calibrate import _null_by_shuffle as null_by_shuffle
 from earmark.calibrate._arrangements import Scheme, scheme_of
 from earmark.calibrate._devices import torch_device
 from earmark.calibrate._null_job import Draws, Job
-from earmark.calibrate.closed_forms import BALANCE, CALIBRATED, CLASS_SUMS, FARTHEST
+from earmark.calibrate.closed_forms import BALANCE, CALIBRATED, CLASS_MEANS, CLASS_SUMS, FARTHEST
 from earmark.geometry import kernels as tiles
 from earmark.geometry.factors import Factors
 from earmark.geometry.layout import Layout
@@ -30,13 +30,15 @@ from earmark.geometry.sweep import Swept
 from earmark.workers import Workers
 
 __all__ = [
-    "CALIBRATED", "Null", "Scheme", "against_null", "has_null", "neighbours_needed", "null_distributions", "scheme_of",
+    "CALIBRATED", "MEANS", "Null", "Scheme", "against_null", "has_null", "neighbours_needed", "null_distributions",
+    "scheme_of",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
 Progress = Callable[[float], None]
 
 DEPTHS = (16, 64)  # how many neighbours are kept at least and at most
+MEANS = CALIBRATED - CLASS_MEANS  # metrics that are means over queries
 TIE = 1e-12  # a shuffled value this close to the observed one counts as reaching it
 
 
@@ -113,6 +115,7 @@ def null_distributions(
     threads: int = 1,
     memory: int = 2 << 30,
     device: str = "cpu",
+    rows: NDArray[np.int64] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, dict[str, Floats]]:
     """Per protocol and metric, the values under `permutations` shuffles of the labels.
@@ -122,6 +125,7 @@ def null_distributions(
     `metrics` names any of CALIBRATED; `ks` the k of P@k (each at most the neighbours of the sweep); `factors` correct
     the distances, as they did in the sweep.
     `device` says where: the shuffles are the same everywhere, P@k is equal, and the others are to rounding.
+    `rows` are the places that ask, where not all did: the values, of P@k and of MEANS, are means over them.
     `progress` is called with the share of the work just done, 0 to 1.
     """
     scheme = scheme or scheme_of(layout)
@@ -130,11 +134,14 @@ def null_distributions(
     if not draws.count:
         return found
     tick = progress or (lambda _: None)
-    where = torch_device(device, draws.count * layout.n * space.points.shape[1])
+    asking = np.arange(layout.n) if rows is None else rows
+    where = torch_device(device, draws.count * layout.n * space.points.shape[1]) if rows is None else None
     if where is not None:
         from earmark.calibrate import torch_null
 
-        jobs = [Job(space, layout, draws, swept[name], name, metrics & CALIBRATED, ks, factors) for name in swept]
+        jobs = [
+            Job(space, layout, draws, swept[name], name, metrics & CALIBRATED, ks, factors, asking) for name in swept
+        ]
         closed = [_closed_form(space, scheme, name, swept[name], corrected=factors is not None) for name in swept]
         with Workers(threads) as workers:
             values = torch_null.values(list(zip(jobs, closed, strict=True)), where, workers, memory, tick)
@@ -142,15 +149,19 @@ def null_distributions(
     plans = [
         (name, way, part)
         for name in swept
-        for way, part in _plan(
-            space, layout, scheme, name, metrics & CALIBRATED, bool(ks), swept[name], corrected=factors is not None
+        for way, part in (
+            _plan(
+                space, layout, scheme, name, metrics & CALIBRATED, bool(ks), swept[name], corrected=factors is not None
+            )
+            if rows is None
+            else [(True, metrics & MEANS)]
         )
     ]
     with Workers(threads) as workers:
         for name, by_rows, part in plans:
             # P@k comes with whichever way runs first.
             job_ks = ks if not any(f"P@{k}" in found[name] for k in ks) else ()
-            job = Job(space, layout, draws, swept[name], name, part, job_ks, factors)
+            job = Job(space, layout, draws, swept[name], name, part, job_ks, factors, asking)
             done = lambda share: tick(share / len(plans))  # noqa: E731
             way = null_by_rows.values if by_rows else null_by_shuffle.values
             found[name] |= way(job, workers, memory, done)

@@ -11,6 +11,7 @@ from typing import Any
 
 from earmark._version import __version__
 from earmark.errors import EarmarkError, did_you_mean
+from earmark.places import showing_transfers
 
 __all__ = ["main"]
 
@@ -117,7 +118,8 @@ def _merge_spellings(parser: argparse.ArgumentParser) -> None:
 def _guarded(run: Any, args: argparse.Namespace) -> int:
     """Every foreseeable failure is one sentence and an exit code; a traceback means a defect."""
     try:
-        return int(run(args) or 0)
+        with showing_transfers(not getattr(args, "quiet", False)):
+            return int(run(args) or 0)
     except EarmarkError as error:
         print(f"earmark: {error}", file=sys.stderr)
         return error.exit_code

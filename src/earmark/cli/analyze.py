@@ -22,6 +22,7 @@ from earmark.analysis.sources import open_matrix
 from earmark.analysis.study import Study, analyze
 from earmark.cli import options
 from earmark.errors import InputError, UsageError
+from earmark.places import locate
 from earmark.progress import progress_bar
 from earmark.report.analysis import analysis_text, write_analysis
 from earmark.tables import read_csv, read_text, write_csv
@@ -95,7 +96,7 @@ def families_of(given: str) -> dict[str, str] | str | None:
         return given
     if given == "none":
         return None
-    path = Path(given)
+    path = locate(given)
     if not path.exists():
         raise InputError(f"{given} does not exist; give a CSV file with columns model,family, or auto, models or none.")
     rows = [line.cells for line in read_csv(read_text(path), path)]
@@ -112,9 +113,9 @@ def run(args: argparse.Namespace) -> int:
     if args.judge:
         return _judge(args)
     if args.into:
-        if Path(args.into).is_file():
+        if locate(args.into).is_file():
             raise UsageError(f"{args.into} is a file; give a folder for the analysis.")
-        Path(args.into).mkdir(parents=True, exist_ok=True)
+        locate(args.into).mkdir(parents=True, exist_ok=True)
     with progress_bar(not args.quiet, len(STAGES), "analyse", "stage") as bar:
         study = analyze(
             args.scores, **_reading(args), split=args.split, scheme=args.scheme, regressors=args.regressors,
@@ -122,11 +123,11 @@ def run(args: argparse.Namespace) -> int:
         )  # fmt: skip
     _say(args, study.warnings, study.remarks)
     if args.into:
-        written = write_study(study, Path(args.into))
+        written = write_study(study, locate(args.into))
         if not args.quiet:
             print(f"analysis written to {written}", file=sys.stderr)
     sys.stdout.write(_json(study.as_dict()) if args.json else analysis_text(study))
-    return 0 if options.write_files(args, {"html": lambda path: write_analysis(study, Path(path))}) else 1
+    return 0 if options.write_files(args, {"html": lambda path: write_analysis(study, locate(path))}) else 1
 
 
 def _judge(args: argparse.Namespace) -> int:

@@ -13,13 +13,13 @@ import argparse
 import json
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from earmark.atomic import write_whole
 from earmark.cli import options
 from earmark.errors import UsageError
 from earmark.generated.sanity import coverage as fidelity
+from earmark.places import locate
 from earmark.progress import progress_bar
 from earmark.report.figures.calibration import Dot, calibration
 from earmark.report.figures.style import save
@@ -104,7 +104,7 @@ def _fidelity(args: argparse.Namespace) -> int:
 def _deliver(args: argparse.Namespace, records: list[dict[str, Any]], table: str, shown: str) -> None:
     printed = json.dumps(records, indent=1) + "\n"
     if args.out:
-        write_whole(Path(args.out), (printed if args.out.endswith(".json") else table).encode())
+        write_whole(locate(args.out), (printed if args.out.endswith(".json") else table).encode())
     sys.stdout.write(printed if args.json else shown)
 
 

@@ -9,9 +9,9 @@ like rates, compared clip by clip.
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from earmark.cli import options
+from earmark.places import locate
 
 EXAMPLES = """examples:
   earmark codec compare run
@@ -55,6 +55,6 @@ def run(args: argparse.Namespace) -> int:
     options.deliver(args, comparison_rows(curves, pairs, suite), lambda _: comparison_text(curves, pairs))
     written = options.write_files(args, {
         "figure": lambda path: save(rate_distortion(curves), path),
-        "html": lambda path: write_codecs(gather(args.runs), Path(path)),
+        "html": lambda path: write_codecs(gather(args.runs), locate(path)),
     })  # fmt: skip
     return 0 if written and any(comparison.points for comparison in curves) else 1

@@ -13,7 +13,6 @@ import argparse
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.evaluation import compare
 from earmark.evaluation.options import GIVEN, Options, byte_count
 from earmark.metrics.catalogue import COMPARED
+from earmark.places import locate
 from earmark.report import long_text
 from earmark.representations.comparisons import compare_runs
 from earmark.scores import Scores
@@ -57,10 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--systems", type=options.names, default=[], metavar="LIST", help="of run folders: these systems alone"
     )
     group.add_argument("--reference", metavar="NAME", help="compare every other system with this one, not all pairs")
-    # Version 0.1.0 drew queries; nothing is drawn any more, and old command lines still work, --seed among them.
+    flags.add_flags(group, Options, ("queries",))
+    # Version 0.1.0 resampled queries; that is over, and old command lines still work.
     for flag in ("--permutations", "--bootstrap"):
         group.add_argument(flag, type=int, dest="unused", help=argparse.SUPPRESS)
-    flags.add_labels(parser, seed=argparse.SUPPRESS)
+    flags.add_labels(parser, seed="seed of the draw of --queries")
     flags.add_vectors(parser, correct=CORRECT, system=argparse.SUPPRESS)
     flags.add_distances(parser, distances=DISTANCES)
     options.add_output(parser)
@@ -69,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     options.check_out(args)
     given = flags.settle_distances(args, beside_vectors=True)
-    folders = [Path(path).is_dir() for path in args.inputs]
+    folders = [locate(path).is_dir() for path in args.inputs]
     if any(folders) and (given or not all(folders)):
         raise UsageError("Give run folders alone, or files of vectors and labels: both were given.")
     scores = _compare_folders(args) if any(folders) else _compare_files(args, given)
@@ -95,7 +96,7 @@ def _compare_files(args: argparse.Namespace, given: list[str]) -> Scores:
     if args.systems:
         raise UsageError("--systems is for run folders: give the files to be compared.")
     for path in (*given, *args.inputs):
-        if not Path(path).exists():
+        if not locate(path).exists():
             raise InputError(f"{path} does not exist; check the path.")
     paths, labels = _split(args, given)
     if len(set(paths)) < len(paths):

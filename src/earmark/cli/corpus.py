@@ -18,6 +18,7 @@ from earmark.cli import options
 from earmark.corpora.clips import Corpus
 from earmark.corpora.source import CORPORA, open_corpus
 from earmark.errors import InputError, UsageError
+from earmark.places import locate
 from earmark.tables import MISSING, aligned, write_csv
 
 if TYPE_CHECKING:
@@ -184,15 +185,15 @@ def _describe(args: argparse.Namespace) -> int:
     from earmark.corpora.describe import copies_text, describe, draw, table
 
     options.check_out(args)
-    if args.out and Path(args.out).suffix.lower() not in (".csv", ".json"):
+    if args.out and locate(args.out).suffix.lower() not in (".csv", ".json"):
         raise UsageError(f"{args.out} cannot be written: give a name that ends in .csv or .json.")
     corpus = _opened(args)
     found = describe(corpus, dri=not args.no_dri, threads=args.threads, progress=not args.quiet)
     rows = found.as_dicts()
-    if args.out and Path(args.out).suffix.lower() == ".csv":
-        write_csv(Path(args.out), list(rows[0]) if rows else [], rows)
+    if args.out and locate(args.out).suffix.lower() == ".csv":
+        write_csv(locate(args.out), list(rows[0]) if rows else [], rows)
     elif args.out:
-        write_whole(Path(args.out), json.dumps(rows, ensure_ascii=False, indent=2).encode())
+        write_whole(locate(args.out), json.dumps(rows, ensure_ascii=False, indent=2).encode())
     if args.figure:
         draw(found, args.figure, title=corpus.card.title or corpus.name)
     if args.json:

@@ -1,8 +1,9 @@
 """Turn audio into vectors: every clip through a frozen model, pooled, with PCA if asked.
 
-AUDIO: a file, a folder of folders (folder name = label), a manifest (.csv, .parquet) or a corpus by name. The result
-is an .npz file with `vectors`, `ids` and, where known, `labels` and `groups`, ready for `earmark evaluate`. Of several
-poolings each matrix has its pooling's name. Clips that cannot be read are left out and named; the rest goes on.
+AUDIO: a file, a folder of folders (folder name = label), a manifest (.csv, .parquet), a URL of one of them, or a corpus
+by name. The result is an .npz file with `vectors`, `ids` and, where known, `labels` and `groups`, ready for `earmark
+evaluate`. Of several poolings each matrix has its pooling's name. Clips that cannot be read are left out and named; the
+rest goes on.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from earmark.embedding.embed import Embedded, embed
 from earmark.embedding.pca import reduce
 from earmark.errors import UsageError
 from earmark.extractors.catalogue import open_extractor
+from earmark.places import locate
 from earmark.wording import counted
 
 EXAMPLES = """examples:
@@ -56,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--speed", type=float, default=1.0, metavar="S",
         help="play sounds at this speed: 0.1 is ten times as slow and as low, so that ultrasound is heard (default: 1)",
     )  # fmt: skip
-    parser.add_argument("--out", metavar="FILE", required=True, help="where to write the vectors (.npz)")
+    parser.add_argument("--out", metavar="FILE", required=True, help="where to write the vectors: .npz, also a URL")
     parser.add_argument(
         "--batch", type=int, default=16, metavar="N", help="clips given to the extractor at once (default: 16)"
     )
@@ -68,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     options.check_out(args)
-    if Path(args.out).suffix.lower() != ".npz":
+    if locate(args.out).suffix.lower() != ".npz":
         raise UsageError(f"{args.out}: vectors are written as .npz; give a name that ends so.")
     from earmark.corpora.source import open_corpus
 
@@ -96,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
             vectors, fitted = reduce(vectors, components, whiten=args.whiten, threads=args.threads)
             notes += [fitted.note] if fitted.note else []
         matrices[variant.pooling] = vectors
-    _write(Path(args.out), matrices, found)
+    _write(locate(args.out), matrices, found)
     _report(args, matrices, found, notes)
     return 0
 

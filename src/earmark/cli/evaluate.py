@@ -3,7 +3,7 @@
 VECTORS: .npy, .npz, .parquet, .csv or .pt, one row per clip. LABELS: .csv, .txt, .npy, .npz or .parquet, one per
 clip; joined by id when both files have an id column, or by a column (path, file, …) that holds the ids of the other
 file. Without LABELS, labels inside VECTORS are used. Labels, groups, ids and an index are never dimensions of the
-vectors, in whichever file they lie; stderr says what was used as what.
+vectors, in whichever file they lie; stderr says what was used as what. Files may be URLs (s3://bucket/vectors.npz).
 
 With --distances FILE there are no VECTORS: the distances were computed elsewhere (DTW, listeners, another tool), and
 LABELS stands alone.
@@ -27,6 +27,7 @@ EXAMPLES = """examples:
   earmark evaluate vectors.npy clips.csv --groups recording --across-groups --per-point points.csv --out scores.csv
   earmark evaluate table.csv --label-column class --groups speaker --dimensions "f*"
   earmark evaluate vectors.npy labels.txt --correct none,icdm --distance euclidean
+  earmark evaluate million.npy labels.txt --queries 20000
   earmark evaluate --distances dtw.npy labels.csv --ids names.txt --distance-name dtw --permutations
   earmark evaluate --distances pairs.csv labels.csv --pair-columns sound1,sound2,rating
 """
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("vectors", metavar="VECTORS", nargs="?", help="file of vectors; none with --distances")
     parser.add_argument("labels", metavar="LABELS", nargs="?", help="file of labels")
     group = parser.add_argument_group("metrics and calibration")
-    flags.add_flags(group, Options, ("metrics", "permutations", "intervals", "bootstrap", "hub_k"))
+    flags.add_flags(group, Options, ("metrics", "queries", "permutations", "intervals", "bootstrap", "hub_k"))
     group.add_argument(
         "--per-point",
         metavar="FILE",

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from earmark import vectors
@@ -18,6 +17,7 @@ from earmark.cli import flags, options
 from earmark.errors import InputError, UsageError
 from earmark.evaluation.options import Options
 from earmark.generated.api import READINGS, Fidelity, fidelity
+from earmark.places import locate
 from earmark.vectors import Vectors
 from earmark.vectors.columns import shortened
 from earmark.wording import counted
@@ -133,7 +133,7 @@ def _read(args: argparse.Namespace) -> tuple[Vectors, Vectors]:
         raise UsageError("--pool belongs to audio: name the model with --extractor too.")
     if args.extractor is None:
         for source in (args.real, args.generated):
-            if Path(source).is_dir():
+            if locate(source).is_dir():
                 raise UsageError(
                     f"{source} is a folder: name a model with --extractor to turn its sounds into vectors."
                 )
@@ -186,7 +186,7 @@ def _same_columns(real: Vectors, generated: Vectors) -> tuple[Vectors, Vectors]:
 
 
 def _holds_vectors(source: str) -> bool:
-    return Path(source).suffix.lower() in ARRAYS
+    return locate(source).suffix.lower() in ARRAYS
 
 
 def _pooling(args: argparse.Namespace, model: Extractor) -> str | None:

@@ -11,13 +11,13 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from earmark.atomic import write_whole
 from earmark.cli import options
 from earmark.errors import UsageError, did_you_mean, require
 from earmark.generated.sanity import CHECKS, Cell, Sanity, Tally, sanity
 from earmark.generated.sanity.rules import GROUPS
+from earmark.places import locate
 from earmark.workers import thread_count
 
 STUDIES = ("hypersphere", "components", "dimension", "convergence", "crossover", "corrections")
@@ -121,7 +121,7 @@ def _study(args: argparse.Namespace) -> int:
 
 def _deliver(args: argparse.Namespace, as_json: str, as_csv: Callable[[], str], shown: str) -> None:
     if args.out:
-        write_whole(Path(args.out), (as_json if args.out.endswith(".json") else as_csv()).encode())
+        write_whole(locate(args.out), (as_json if args.out.endswith(".json") else as_csv()).encode())
     sys.stdout.write(as_json if args.json else shown)
 
 

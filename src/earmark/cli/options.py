@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from earmark.errors import EarmarkError, InputError, UsageError
+from earmark.places import is_remote, locate
 from earmark.scores import Scores
 from earmark.vectors import Distances, Joined, LabelledDistances, Vectors
 
@@ -97,10 +97,11 @@ def check_out(args: argparse.Namespace, *endings: str) -> None:
     """Refuse a file that cannot be written before the work, not after it: for its folder, or the ending of its name."""
     for name in ENDINGS:
         target = getattr(args, name, None)
-        folder = Path(target or ".").resolve().parent
-        if target and not folder.is_dir():
+        place = locate(target or ".")
+        folder = place.resolve().parent
+        if target and not is_remote(place) and not folder.is_dir():
             raise InputError(f"{target}: the folder {folder} does not exist; create it first.")
-        if target and name in endings and Path(target).suffix.lower() not in ENDINGS[name]:
+        if target and name in endings and place.suffix.lower() not in ENDINGS[name]:
             *most, last = ENDINGS[name]
             raise UsageError(f"{target}: choose a name that ends in {', '.join(most)} or {last}.")
 

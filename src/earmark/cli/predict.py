@@ -20,6 +20,7 @@ from earmark.analysis.predict import predict
 from earmark.cli import options
 from earmark.cli.analyze import families_of
 from earmark.errors import UsageError
+from earmark.places import locate
 from earmark.report.analysis import filled_text
 from earmark.scores import Scores
 
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         families=families if isinstance(families, dict) else None,
     )  # fmt: skip
     if args.html:
-        _report(filled, Path(args.html), str(args.partial))
+        _report(filled, locate(args.html), str(args.partial))
     options.deliver(args, filled, filled_text)
     if not args.quiet:
         for note in filled.notes:

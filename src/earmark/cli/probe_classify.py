@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from earmark import vectors
 from earmark.cli import flags, options
 from earmark.errors import UsageError
 from earmark.evaluation.options import GIVEN, Options
+from earmark.places import locate
 from earmark.probes._classifiers import FAMILIES, PRESETS
 from earmark.probes.classify import Study, study_classes
 from earmark.probes.folds import KINDS
@@ -100,11 +100,11 @@ def run(args: argparse.Namespace) -> int:
         progress=not args.quiet, **shared,
     )  # fmt: skip
     if args.per_point:
-        write_columns(Path(args.per_point), _answers(study, joined), "answers")
+        write_columns(locate(args.per_point), _answers(study, joined), "answers")
     if args.confusion:
         names = ("protocol", "label", "answer", "clips")
         cells: Sequence[Any] = list(zip(*study.confusions(joined.labels), strict=True)) or [()] * 4
-        write_columns(Path(args.confusion), dict(zip(names, map(list, cells), strict=True)), "confusions")
+        write_columns(locate(args.confusion), dict(zip(names, map(list, cells), strict=True)), "confusions")
     options.tell_columns(args, joined)
     options.deliver(args, options.with_doubts(study.scores, joined), to_text)
     return 0 if any(row.status == "ok" for row in study.scores) else 1

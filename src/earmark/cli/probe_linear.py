@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +25,7 @@ from earmark import vectors
 from earmark.cli import flags, options
 from earmark.errors import UsageError
 from earmark.evaluation.options import Options
+from earmark.places import locate
 from earmark.probes.folds import KINDS
 from earmark.probes.linear import STRENGTHS, FoldChoice, Study, study_linear
 from earmark.report import long_text
@@ -128,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
     if clips.joined is not None:
         study = study._replace(scores=options.with_doubts(study.scores, clips.joined))
     if args.per_point:
-        write_columns(Path(args.per_point), _answers(study, clips), "answers")
+        write_columns(locate(args.per_point), _answers(study, clips), "answers")
     if not args.quiet:
         for note in clips.notes:
             print(f"note: {note}", file=sys.stderr)

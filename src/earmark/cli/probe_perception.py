@@ -16,13 +16,13 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from earmark import vectors
 from earmark.cli import flags, options
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.evaluation.options import GIVEN, Options
+from earmark.places import locate
 from earmark.probes.perception import LISTENERS, UNITS, Judgements, known_sounds, perception, read_judgements
 from earmark.scores import STATUS_MARKS, Row, Scores
 from earmark.tables import MISSING, Column, NumberFormat, Table
@@ -206,7 +206,7 @@ def _sources(args: argparse.Namespace, judgements: Judgements) -> dict[str, Any]
 
 def _file_names(paths: Sequence[str]) -> list[str]:
     """Files by their names without folder and ending, where these differ; else as they were given."""
-    stems = [Path(path).stem for path in paths]
+    stems = [locate(path).stem for path in paths]
     return stems if len(set(stems)) == len(stems) else list(paths)
 
 

@@ -12,13 +12,13 @@ import argparse
 import json
 import sys
 from dataclasses import asdict
-from pathlib import Path
 
 from earmark.analysis.sources import PREFIX, open_scores
 from earmark.analysis.transfer import PREDICTORS, relation_rows, transfer, verdict
 from earmark.cli import options
 from earmark.cli.analyze import families_of
 from earmark.errors import InputError
+from earmark.places import locate
 from earmark.published import load
 from earmark.report.figures import save
 from earmark.report.probes import relation_table, transfer_figure
@@ -84,7 +84,7 @@ def _table(name: str, with_repeats: bool) -> Scores:
     """A score table: printed, in a run folder, or a file."""
     if name.startswith(PREFIX):
         return load(name.removeprefix(PREFIX), with_repeats=with_repeats)
-    path = Path(name)
+    path = locate(name)
     if path.is_dir():
         path = path / "scores.csv"
         if not path.is_file():

@@ -11,11 +11,11 @@ import argparse
 import json
 import sys
 from dataclasses import asdict
-from pathlib import Path
 
 from earmark import published
 from earmark.cli import options
 from earmark.errors import UsageError, did_you_mean
+from earmark.places import locate
 from earmark.report import by_subset
 from earmark.scores import Scores
 from earmark.scores.rows import distinct
@@ -111,9 +111,9 @@ def _by_subset(scores: Scores) -> str:
 
 def _table(args: argparse.Namespace, rows: list[dict[str, str]]) -> int:
     if args.out:
-        if Path(args.out).suffix.lower() != ".csv":
+        if locate(args.out).suffix.lower() != ".csv":
             raise UsageError(f"{args.out}: a table as printed is written as .csv; give a name that ends so.")
-        write_csv(Path(args.out), list(rows[0]), rows)
+        write_csv(locate(args.out), list(rows[0]), rows)
     if args.json:
         print(json.dumps(rows, ensure_ascii=False, indent=1))
     else:

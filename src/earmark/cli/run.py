@@ -3,6 +3,9 @@
 CONFIG: a YAML file; flags take the place of what it says. Without a file, --corpus and --extractor are enough.
 Results lie in the folder --into: scores.csv, report.html, clips.csv, failures.csv, config.yaml, run.json, run.log.
 A killed run continues where it stopped when it is started again.
+
+Past one machine: --scheduler gives the steps to the workers of a Dask cluster; --shard 3/40 does the third of forty
+shares, at any time and in any order, and --merge the rest; --slurm prints a script that submits all of that to SLURM.
 """
 
 from __future__ import annotations
@@ -16,18 +19,24 @@ from pathlib import Path
 from typing import Any
 
 from earmark.cli import flags, options
+from earmark.corpora.subsets import open_corpora
 from earmark.errors import UsageError
 from earmark.metrics.catalogue import STANDARD
+from earmark.places import locate
 from earmark.report import to_text
 from earmark.report.points import point_columns
 from earmark.report.probes import probe_table
 from earmark.representations import load_points, load_vectors
+from earmark.representations._workers import refuse_unshared
 from earmark.representations.config import RunConfig
 from earmark.representations.runner import Run, plan
 from earmark.representations.runner import run as run_representations
+from earmark.representations.shards import run_shard
 from earmark.runs import read_record
 from earmark.runs.config import CorpusEntry
+from earmark.runs.folder import make_folder, write_text
 from earmark.runs.plan import plan_text
+from earmark.runs.slurm import sbatch_options, slurm_script
 from earmark.scores import Scores
 from earmark.scores.metrics import BY_PATH
 from earmark.tables import write_columns
@@ -42,6 +51,10 @@ EXAMPLES = """examples:
   earmark run --corpus clips.csv --extractor logmel,mfcc --probe "linear,classify?classifiers=knn" --into run
   earmark run config.yaml --plan
   earmark run config.yaml --cache-dir s3://bucket/earmark --steps prepare,embed
+  earmark run config.yaml --scheduler tcp://10.0.0.5:8786
+  earmark run config.yaml --shard 3/40
+  earmark run config.yaml --merge
+  earmark run config.yaml --slurm earmark.slurm --shards 40 --sbatch partition=long,time=08:00:00
 """
 
 SHOWN = (*STANDARD, "NMI")
@@ -61,8 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("metrics and calibration")
     flags.add_flags(
         group, RunConfig,
-        ("metrics", "k", "hub_k", "ties", "permutations", "intervals", "bootstrap", "across_groups", "min_class_size",
-         "copies", "label_noise", "dtw", "probe", "seed"),
+        ("metrics", "k", "hub_k", "ties", "queries", "permutations", "intervals", "bootstrap", "across_groups",
+         "min_class_size", "copies", "label_noise", "dtw", "probe", "seed"),
     )  # fmt: skip
     column = CorpusEntry.model_fields["groups"].description
     group.add_argument("--groups", nargs="?", const=True, metavar="COLUMN", help=column)
@@ -70,11 +83,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flags.add_flags(group, RunConfig, ("into", "steps"))
     group.add_argument("--plan", action="store_true", help="say what would run, what is cached and how long it takes")
     flags.add_cache(group)
-    flags.add_flags(group, RunConfig, ("executor", "jobs", "batch", "memory", "device"))
+    flags.add_flags(group, RunConfig, ("jobs", "batch", "memory", "device"))
     options.add(group, ("--per-point", "FILE", "write every clip's own values and nearest neighbour: .csv or .parquet"))
+    _add_executors(parser)
     hidden = dict.fromkeys(("workers", "threads"), argparse.SUPPRESS)
     flags.add_flags(group, RunConfig, hidden, hidden)
     options.add_output(parser)
+
+
+def _add_executors(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("past one machine")
+    flags.add_flags(group, RunConfig, ("executor", "scheduler"))
+    options.add(
+        group,
+        ("--shard", "N/M", "do share N of M and keep it in the cache; any order, any time, any machine that sees it"),
+    )
+    group.add_argument("--merge", action="store_true", help="results from what shards did; says which are missing")
+    group.add_argument(
+        "--slurm",
+        nargs="?",
+        const="-",
+        metavar="FILE",
+        help="print a script for SLURM, or write it: bash FILE submits it",
+    )
+    group.add_argument("--shards", type=int, default=10, metavar="M", help="shares of --slurm (default: 10)")
+    group.add_argument(
+        "--sbatch", type=options.names, default=[], metavar="LIST",
+        help="what its jobs ask for: partition=long,time=08:00:00,mem=16G,cpus-per-task=4,gres=gpu:1",
+    )  # fmt: skip
 
 
 def config_of(args: argparse.Namespace) -> RunConfig:
@@ -101,7 +137,11 @@ def run(args: argparse.Namespace) -> int:
         text = plan_text(lines, url)
         sys.stdout.write((json.dumps([asdict(line) for line in lines], indent=1) if args.json else text) + "\n")
         return 0
-    result = run_representations(config, progress=not args.quiet)
+    if args.slurm is not None:
+        return _write_script(args, config)
+    if args.shard is not None:
+        return _run_share(args, config)
+    result = run_representations(config, progress=not args.quiet, merge=args.merge)
     if result.scores.rows:
         options.deliver(args, result.scores, _table)
     for line in result.lost:  # also with --quiet: it is why the command fails
@@ -114,6 +154,43 @@ def run(args: argparse.Namespace) -> int:
     written = options.write_files(args, {"per_point": lambda path: write_run_points(result.folder, path)})
     measured = not result.scores.rows or any(row.status == "ok" for row in result.scores.rows)
     return 0 if measured and written and not result.lost else 1
+
+
+def _run_share(args: argparse.Namespace, config: RunConfig) -> int:
+    if args.merge:
+        raise UsageError("--shard does a share and --merge what follows: give one of them.")
+    done = run_shard(config, args.shard, progress=not args.quiet)
+    counts = {step: done.counts.get(step, {}) for step in ("embed", "evaluate")}
+    if args.json:
+        print(json.dumps({"shard": str(done.share), "counts": counts, "left": done.left}))
+    elif not args.quiet:
+        heard, measured = (f"{counts[step].get('computed', 0):.0f}" for step in counts)
+        print(f"shard {done.share}: {heard} clips embedded, {measured} measurements made", file=sys.stderr)
+        if done.left:
+            print(f"{counted(done.left, 'system')} waits for vectors of other shards", file=sys.stderr)
+        print("when all shards are done: the same command with --merge", file=sys.stderr)
+    return 0
+
+
+def _write_script(args: argparse.Namespace, config: RunConfig) -> int:
+    """The script for SLURM, and the config with everything resolved that it runs."""
+    if args.shards < 1:
+        raise UsageError("--shards is a whole number of at least 1.")
+    refuse_unshared(config, None)
+    asked = sbatch_options(args.sbatch)
+    open_corpora(config.corpus)  # a wrong name is better known now than in forty jobs
+    folder = make_folder(config.into)
+    path = folder / "config.yaml"
+    write_text(path, config.model_copy(update={"into": str(folder.absolute())}).portable().to_yaml())
+    arrays = {"embed": "--steps prepare,embed", "evaluate": "--steps prepare,evaluate,probe"}
+    text = slurm_script("run", path, folder, args.shards, asked, arrays)
+    if args.slurm == "-":
+        sys.stdout.write(text)
+        return 0
+    write_text(Path(args.slurm), text)
+    if not args.quiet:
+        print(f"wrote {args.slurm}; `bash {args.slurm}` on a login node submits it", file=sys.stderr)
+    return 0
 
 
 def _table(scores: Scores) -> str:
@@ -176,4 +253,4 @@ def write_run_points(folder: Path, path: str) -> None:
     titles = dict.fromkeys(title for table in tables for title in table)
     rows = [(table, len(table["suite"])) for table in tables]
     columns = {title: [cell for table, n in rows for cell in table.get(title, [None] * n)] for title in titles}
-    write_columns(Path(path), columns, "per-point values")
+    write_columns(locate(path), columns, "per-point values")

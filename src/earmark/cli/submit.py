@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from earmark.errors import InputError, UsageError
+from earmark.places import locate
 from earmark.scores import Scores
 from earmark.tables import read_bytes
 from earmark.wording import counted
@@ -146,9 +147,9 @@ def _document(args: argparse.Namespace) -> Document:
     """The document that the file, the cards and the options make together."""
     from earmark.submissions import SystemCard, combined, read_document
 
-    path = Path(args.scores)
+    path = locate(args.scores)
     data = read_bytes(path, "score file")
-    cards = _cards(Path(args.card)) if args.card else []
+    cards = _cards(locate(args.card)) if args.card else []
     if not args.name:
         return read_document(data, filename=path.name, board=args.board, cards=cards)
     if len(cards) <= 1:

@@ -28,7 +28,7 @@ from earmark.codecs.packet_loss import decode_lossy, frames_of, lose
 from earmark.codecs.signal import Sound, measure
 from earmark.codecs.tandem import tandem
 from earmark.corpora.clips import Clip
-from earmark.errors import EarmarkError
+from earmark.errors import EarmarkError, Unreachable
 from earmark.isolation import CellOverdue
 
 MOST_SECONDS = 120.0
@@ -98,6 +98,8 @@ def do(job: Job) -> list[Outcome]:
     try:
         samples, rate = job.clip.read()
         sound = Sound(samples, rate)
+    except Unreachable:
+        raise
     except Exception as error:  # whatever a file or a stranger's generator does, the run goes on
         # No codec is to blame: the clip counts for none of them.
         return [Outcome(refused=Measured.not_applicable(reason_of(error))) for _ in job.parts]

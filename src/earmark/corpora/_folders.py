@@ -29,6 +29,7 @@ from earmark.audio import SUFFIXES
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.corpora.manifest import TextRow, clip_notes, listed_clips, read_card, read_rows
 from earmark.errors import InputError
+from earmark.places import is_remote, locate
 
 SPLITS = {
     **dict.fromkeys(("train", "training"), "train"),
@@ -40,7 +41,7 @@ SPLITS = {
 
 def read_folder(path: str | os.PathLike[str]) -> Corpus:
     """Every audio file under a folder, in the order of its path; nothing is opened."""
-    root = Path(path)
+    root = locate(path)
     if not root.is_dir():
         raise InputError(f"{root} is not a folder: check the path.")
     clips: list[Clip] = []
@@ -66,13 +67,18 @@ def read_folder(path: str | os.PathLike[str]) -> Corpus:
 
 def read_file(path: str | os.PathLike[str]) -> Corpus:
     """A corpus of one unlabelled file."""
-    file = Path(path)
+    file = locate(path)
     name = _readable(file.name)
     return Corpus(CorpusCard(name=name, source=str(file)), [Clip(id=name, path=str(file))])
 
 
 def _files_under(root: Path) -> Iterator[Path]:
     """Files that are not hidden. Links to folders are followed, each folder once, so that a loop ends."""
+    if is_remote(root):
+        depth = len(root.parts)
+        shown = [file for file in root.tree if not any(part.startswith(".") for part in file.parts[depth:])]
+        yield from map(locate, map(str, shown))
+        return
     visited: set[tuple[int, int]] = set()
 
     def refused(error: OSError) -> None:
@@ -178,11 +184,11 @@ def _renamed(row: TextRow, inside: PurePosixPath, file_column: str, roles: Mappi
 
 def _folders_of(clip: Clip, root: Path) -> set[str]:
     """The folders between the corpus and a clip, in lower case; the names of a split stand for each other."""
-    folders = {part.lower() for part in Path(clip.path or "").relative_to(root).parts[:-1]}
+    folders = {part.lower() for part in locate(clip.path or "").relative_to(root).parts[:-1]}
     return folders | {SPLITS[name] for name in folders if name in SPLITS}
 
 
 def strays(clips: Sequence[Clip], root: Path) -> int:
     """How many sound files lie under a folder that no clip is of."""
-    listed = {Path(clip.path).resolve() for clip in clips if clip.path}
+    listed = {locate(clip.path).resolve() for clip in clips if clip.path}
     return sum(file.suffix.lower() in SUFFIXES and file.resolve() not in listed for file in _files_under(root))

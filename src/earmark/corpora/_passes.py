@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from earmark.corpora.clips import Clip
-from earmark.errors import EarmarkError
+from earmark.errors import EarmarkError, Unreachable
 from earmark.progress import tracked
 
 T = TypeVar("T")
@@ -28,6 +28,8 @@ def each(
     def guarded(clip: Clip) -> T | EarmarkError:
         try:
             return work(clip)
+        except Unreachable:
+            raise
         except EarmarkError as error:
             return error
 

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.cards import Card
-from earmark.errors import UsageError
+from earmark.errors import Unreachable, UsageError
+from earmark.places import is_remote, locate
 from earmark.scores.spelling import refuse_reserved
 from earmark.vectors.texts import as_text, composed
 
@@ -175,7 +176,9 @@ class Corpus:
     def refuse_into(self, folder: Path) -> None:
         """Refuse to write into the folder this corpus is read from: its recordings and manifest stay as they are."""
         inside = folder.resolve()
-        if any(clip.path is not None and Path(clip.path).resolve().is_relative_to(inside) for clip in self.clips):
+        files = {locate(clip.path) for clip in self.clips if clip.path is not None}
+        same = [file for file in files if is_remote(file) == is_remote(inside)]
+        if any(file.resolve().is_relative_to(inside) for file in same):
             raise UsageError(f"{folder} holds the corpus itself: give another folder with --into.")
 
     def subsets(self) -> dict[str, list[Clip]]:
@@ -235,5 +238,7 @@ def length_of(clip: Clip) -> float:
         return max(0.0, clip.end - clip.start) / clip.speed
     try:
         return clip.seconds()
+    except Unreachable:
+        raise
     except Exception:  # decoding it will tell what is wrong
         return 0.0

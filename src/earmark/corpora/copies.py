@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from earmark.corpora.clips import Clip
+from earmark.errors import Unreachable
 
 _OPENING = 0.05  # seconds that tell most sounds apart
 
@@ -94,6 +95,8 @@ def _opening(clip: Clip, seconds: float) -> str | None:
     start = clip.start or 0.0
     try:
         samples, rate = audio.read(clip.path, start=start, end=start + _OPENING)
+    except Unreachable:
+        raise
     except Exception:  # decoding it whole will tell what is wrong
         return None
     return _hash(samples, rate)
@@ -105,6 +108,8 @@ def _sound(clip: Clip, digest: str | None) -> str | None:
         return digest
     try:
         return _hash(*clip.read())
+    except Unreachable:
+        raise
     except Exception:  # it fails in the step that needs it, and is told there
         return None
 

@@ -26,6 +26,7 @@ from earmark.corpora._passes import each
 from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.manifest import write_card, write_manifest
 from earmark.errors import EarmarkError, InputError
+from earmark.places import locate
 from earmark.tables import write_csv
 
 
@@ -58,7 +59,7 @@ def export(
 
     `rate` resamples; without it every clip keeps its own. Raises InputError when no clip can be read.
     """
-    root = Path(into)
+    root = locate(into)
     corpus.refuse_into(root)
     (root / "audio").mkdir(parents=True, exist_ok=True)
     clips: list[Clip] = []

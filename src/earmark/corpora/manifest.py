@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from earmark.atomic import write_whole
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.errors import InputError, did_you_mean
+from earmark.places import is_remote, is_url, locate, which_exist
 from earmark.tables import read_csv, read_text, write_csv
 from earmark.vectors.table_files import read_parquet
 from earmark.vectors.texts import as_written, settled
@@ -46,7 +47,7 @@ def read_manifest(
     Raises InputError, with the line, for a missing column or cell, a span that is none, or an id used twice. A few
     missing files are noted and fail later as clips; when every file is missing, that is an error here.
     """
-    source = Path(path)
+    source = locate(path)
     rows, header = _renamed(*read_rows(source), columns or {}, source)
     ignored = _check_header(header, source, ("path", "label") if needs_labels else ("path",))
     remedy = "give each clip its own" if "id" in header else "remove one, or add an id column"
@@ -211,7 +212,7 @@ def _clip_of(row: TextRow, root: Path, has_ids: bool) -> Clip:
         label=cells.get("label"),
         subset=cells.get("subset") or "",
         group=cells.get("group"),
-        path=str(root / path),
+        path=path if is_url(path) else str(root / path),
         start=start,
         end=end,
         text=cells.get("text"),
@@ -234,7 +235,7 @@ def _seconds(row: TextRow, name: str) -> float | None:
 
 def clip_notes(clips: Sequence[Clip], source: Path) -> list[str]:
     """A note when some files are not there, and an error when none is; and how many clips have no label."""
-    known = {path: Path(path).is_file() for path in dict.fromkeys(clip.path for clip in clips) if path is not None}
+    known = which_exist(clip.path for clip in clips if clip.path is not None)
     missing = [path for path, there in known.items() if not there]
     if missing and len(missing) == len(known):
         raise InputError(
@@ -255,17 +256,19 @@ def clip_notes(clips: Sequence[Clip], source: Path) -> list[str]:
 
 def write_manifest(path: str | os.PathLike[str], clips: Iterable[Clip]) -> None:
     """Write clips that are files as a CSV manifest, paths relative to it; the file appears whole or not at all."""
-    target = Path(path)
+    target = locate(path)
     rows = []
     listed = list(clips)
     written = [name for name in COLUMNS if name not in ("text", "fold") or any(getattr(clip, name) for clip in listed)]
     for clip in listed:
         if clip.path is None:
             raise InputError(f"Clip {clip.id!r} is not a file: `earmark corpus export` writes its sound first.")
-        file = Path(clip.path).absolute()
+        file, folder = locate(clip.path).absolute(), target.absolute().parent
         try:  # relative and with forward slashes, so that a folder with its manifest can be moved
-            place = Path(os.path.relpath(file, target.absolute().parent)).as_posix()
-        except ValueError:  # another drive
+            elsewhere = is_remote(file) or is_remote(folder)
+            within = file.relative_to(folder) if elsewhere else Path(os.path.relpath(file, folder))
+            place = within.as_posix()
+        except (TypeError, ValueError):  # another drive, or another server
             place = str(file)
         rows.append([place, *(getattr(clip, name) for name in written[1:])])
     write_csv(target, written, rows, errors="replace")

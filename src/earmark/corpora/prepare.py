@@ -27,6 +27,7 @@ from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.export import export
 from earmark.corpora.manifest import write_card, write_manifest
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
+from earmark.places import locate
 from earmark.scores import VOCSIM_SUBSETS
 from earmark.tables import write_csv
 
@@ -261,7 +262,7 @@ def prepare(
 
     Without `audio` the manifest points at the original files, which are resampled when they are read.
     """
-    root = Path(into)
+    root = locate(into)
     corpus.refuse_into(root)
     rules = {name: find_rule(subset_rule, name) for name in corpus.subsets()}
     records: list[Record] = []

@@ -19,6 +19,7 @@ from earmark.audio import SUFFIXES
 from earmark.corpora import manifest
 from earmark.corpora.clips import Corpus
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
+from earmark.places import locate
 from earmark.registry import Registry, load_path
 
 CORPORA: Registry[Callable[..., Corpus]] = Registry(
@@ -69,7 +70,7 @@ def open_corpus(
     if name in CORPORA:
         opener = CORPORA.load(name)
         return _checked(opener(rest) if colon else opener(), spec)
-    place = Path(spec).expanduser()
+    place = locate(spec).expanduser()
     if place.exists():
         return _open_place(place, needs_labels)
     module = [] if name.endswith(".py") else name.split(".")
@@ -123,7 +124,7 @@ def _checked(found: object, spec: str) -> Corpus:
 
 def _with_columns(spec: str, columns: Mapping[str, str | None], needs_labels: bool) -> Corpus:
     """A manifest, or the manifest of a folder, whose columns have names of their own."""
-    path = Path(spec).expanduser()
+    path = locate(spec).expanduser()
     for file in (path, *(path / f"manifest{suffix}" for suffix in manifest.SUFFIXES)):
         if spec.partition(":")[0] not in CORPORA and file.is_file() and file.suffix.lower() in manifest.SUFFIXES:
             named = {role: name for role, name in columns.items() if name}

@@ -6,13 +6,13 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from earmark.corpora.clips import Clip, Corpus, CorpusCard, length_of
 from earmark.corpora.copies import CopySet
 from earmark.corpora.source import open_corpus
-from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.errors import InputError, Unreachable, UsageError, did_you_mean
+from earmark.places import locate
 from earmark.runs.config import CorpusEntry
 from earmark.runs.engine import Failure, Tick, reason_of
 from earmark.wording import counted
@@ -96,7 +96,7 @@ class PreparedSubset:
 
 
 def _failure(suite: str, subset: str, clip: Clip, step: str, extractor: str, error: BaseException) -> Failure:
-    path = str(Path(clip.path).absolute()) if clip.path else ""
+    path = str(locate(clip.path).absolute()) if clip.path else ""
     return Failure(suite, subset, clip.id, path, clip.label or "", step, extractor, reason_of(error))
 
 
@@ -177,5 +177,7 @@ def _hashed(corpus: Corpus, name: str, clips: list[Clip], workers: int, tick: Ti
 def _examined(clip: Clip) -> tuple[str, float] | Exception:
     try:
         return clip.digest(), length_of(clip)
+    except Unreachable:
+        raise
     except Exception as error:  # whatever a file or a stranger's generator does, the run goes on
         return error

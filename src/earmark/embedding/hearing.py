@@ -22,7 +22,7 @@ from typing import NamedTuple, cast
 
 from earmark import audio
 from earmark.corpora.clips import Clip, length_of
-from earmark.errors import InputError, MissingExtra, UsageError
+from earmark.errors import InputError, MissingExtra, Unreachable, UsageError
 from earmark.extractors.catalogue import as_frames
 from earmark.extractors.contract import Extractor, Frames, Waveform
 from earmark.wording import counted, listed
@@ -135,6 +135,8 @@ def listen(clip: Clip, rate: int) -> Sound | Exception:
             with suppress(Exception):  # it was decoded, which is what counts
                 _, native, channels = audio.probe(clip.path)
         return Sound(audio.peak_normalise(samples), len(samples) / given, native, channels)
+    except Unreachable:
+        raise
     except Exception as error:
         return error
 

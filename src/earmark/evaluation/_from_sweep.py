@@ -95,18 +95,27 @@ def quantity(swept: Swept, name: str, k: int) -> Any:
 def from_sweep(
     swept: Swept, pairs: ClassPairs, protocol: str, names: tuple[str, ...], ks: tuple[int, ...], layout: Layout,
     counts: resampling.Counts | None, hub_k: int, refused: Mapping[str, str],
+    asking: NDArray[np.bool_] | None = None, elsewhere: Iterable[Evaluated | Row] = (), note: str = "",
 ) -> Iterator[Evaluated | Row]:  # fmt: skip
-    """Every metric of Earmark's own that the sweep's quantities decide, in catalogue order."""
+    """Every metric of Earmark's own that the sweep's quantities decide, in catalogue order.
+
+    `asking` marks the places that asked, where not all did; `elsewhere` are metrics that were measured in another way
+    then, and `note` is what the others say of it.
+    """
     places = swept.neighbours.places
+    done = {item.metric: item for item in elsewhere}
     answerable = _partners(layout, protocol) > 0
     alone = int((~answerable).sum())
+    if asking is not None:
+        answerable = answerable & asking
     excluded = f"{counted(alone, 'point')} without a same-class partner excluded" if alone else ""
 
     def mean_of(metric: str, points: Floats, why: str = "") -> Evaluated | Row:
         points = np.where(answerable, points, np.nan)
         valid = np.isfinite(points)
         short = int((answerable & ~valid).sum())
-        remarks = "; ".join(filter(None, [excluded, f"{counted(short, 'point')} {why}" if short and why else ""]))
+        left_out = f"{counted(short, 'point')} {why}" if short and why else ""
+        remarks = "; ".join(filter(None, [note, excluded, left_out]))
         if not valid.any():
             every = f"all points {why}" if why and answerable.any() else ""
             return not_applicable(metric, every or "no point has a same-class partner to be compared with")
@@ -129,6 +138,8 @@ def from_sweep(
         record = METRICS[name]
         if name in refused:
             yield not_applicable(name, refused[name])
+        elif name in done:
+            yield done[name]
         elif name in catalogue.HUBNESS:
             yield _hubness(record, swept, layout.n, hub_k)
         elif "class_pairs" in record.needs:
@@ -144,9 +155,9 @@ def from_sweep(
                 item = _by_class(record, near, wide, layout, counts, excluded)
             else:
                 item = mean_of(name, record.compute(near, wide))
-            note = separation.epsilon_note(near, wide) if "nearest_other" in record.needs else ""
-            if note and isinstance(item, Evaluated):
-                item = replace(item, reason="; ".join(filter(None, [item.reason, note])))
+            felt = separation.epsilon_note(near, wide) if "nearest_other" in record.needs else ""
+            if felt and isinstance(item, Evaluated):
+                item = replace(item, reason="; ".join(filter(None, [item.reason, felt])))
             yield item
 
 

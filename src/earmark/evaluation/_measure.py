@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from earmark._version import __version__
 from earmark.calibrate import bootstrap as resampling
 from earmark.calibrate import deletions, permutation
+from earmark.calibrate.closed_forms import CONTRAST
 from earmark.evaluation._from_sweep import (
     ClassPairs,
     Evaluated,
@@ -27,12 +28,14 @@ from earmark.evaluation._from_sweep import (
 )
 from earmark.evaluation._intervals import IntervalPlan, plan_intervals
 from earmark.evaluation._own_metrics import own_metrics
+from earmark.evaluation._queries import Queries, draw_queries
 from earmark.evaluation.data import Data
 from earmark.evaluation.options import Options
 from earmark.geometry import spaces
 from earmark.geometry.corrections import Correction, Neighbourhoods, factors_of, on_sphere
 from earmark.geometry.factors import Factors
 from earmark.geometry.given import prepare_given
+from earmark.geometry.layout import Layout
 from earmark.geometry.spaces import Space
 from earmark.geometry.sweep import Swept, Wanted, sweep
 from earmark.metrics import catalogue
@@ -118,6 +121,11 @@ def _measure(
     names, ks = catalogue.plan(options.metrics, options.k)
     layout, threads, space = data.layout, options.threads, setting.space
     refused = not_under(setting.correction, names) | ({} if data.distances is None else without_vectors(names))
+    sample = draw_queries(layout, options, names)
+    queries: Queries | None = None
+    if sample is not None:
+        queries = Queries(sample, space, layout, names, options, corrected=setting.factors is not None)
+        refused = queries.refused() | refused
     needed = catalogue.needs([*(name for name in names if name not in refused), *(["P@k"] if ks else [])])
     if catalogue.needs(filter(catalogue.is_own, names)) & {"neighbours", "neighbour_distances"}:
         needed |= {"occurrences"}  # lists as deep as theirs
@@ -128,7 +136,7 @@ def _measure(
         counts = resampling.resample(layout.order, layout.groups, options.bootstrap, options.seed)
     protocols = _protocols(options)
     usable = tuple(name for name in names if name not in refused)
-    intervals = plan_intervals(layout, usable, len(protocols), options)
+    intervals = plan_intervals(layout, usable, len(protocols), options, sample)
     pairs = ClassPairs(protocols, layout.classes, options.bootstrap)
     depth = intervals.depth(max((*ks, options.hub_k if "occurrences" in needed else 1)))
     if options.permutations:
@@ -139,31 +147,41 @@ def _measure(
         class_sums=bool(needed & CLASS_SUMS),
         across_groups=options.across_groups,
         weights=counts if "class_pairs" in needed else None,
-        visit_class=pairs.visit if "class_pairs" in needed else None,
+        visit_class=pairs.visit if "class_pairs" in needed and queries is None else None,
         units=intervals.units.of if intervals.jackknife else None,
-        keep_sums=intervals.keep_sums and bool(needed & CLASS_SUMS),
+        keep_sums=_keeps_sums(queries, intervals) and bool(needed & CLASS_SUMS),
     )
     swept: dict[str, Swept] = {}
     if needed - catalogue.FROM_POINTS:
-        with progress_bar(options.progress, layout.n, f"{setting.title}: distances", "row") as tick:
+        asking = layout.n if sample is None else len(sample.rows)
+        with progress_bar(options.progress, asking, f"{setting.title}: distances", "row") as tick:
             swept = sweep(
                 space, layout, wanted,
-                factors=setting.factors, threads=threads, memory=options.memory, progress=tick,
+                factors=setting.factors, threads=threads, memory=options.memory,
+                rows=None if sample is None else sample.rows, progress=tick,
             )  # fmt: skip
     without: dict[str, dict[str, Floats]] = {}
     if swept and intervals.jackknife:
         with progress_bar(options.progress, 1, f"{setting.title}: intervals", "") as tick:
-            without = deletions.leave_out(
-                space, layout, swept, intervals.units, intervals.metrics, ks, hub_k=options.hub_k,
-                factors=setting.factors, threads=threads, memory=options.memory,
-            )  # fmt: skip
+            if queries is not None:
+                without = queries.leave_out(
+                    swept, intervals.units, intervals.metrics, ks, options.hub_k, setting.factors
+                )
+            else:
+                without = deletions.leave_out(
+                    space, layout, swept, intervals.units, intervals.metrics, ks, hub_k=options.hub_k,
+                    factors=setting.factors, threads=threads, memory=options.memory,
+                )  # fmt: skip
             tick(1)
     items: dict[str, list[Evaluated | Row]] = {name: [] for name in protocols}
     for name in protocols:
         if swept:
             left = without.get(name, {})
-            for item in from_sweep(swept[name], pairs, name, names, ks, layout, counts, options.hub_k, refused):
-                items[name].append(item if isinstance(item, Row) else replace(item, without=left.get(item.metric)))
+            for item in _from_sweep(
+                queries, swept[name], pairs, name, names, ks, layout, counts, options.hub_k, refused, intervals
+            ):
+                found = None if isinstance(item, Row) else left.get(item.metric, item.without)
+                items[name].append(item if isinstance(item, Row) else replace(item, without=found))
         else:
             items[name] += [not_applicable(metric, why) for metric, why in refused.items() if from_pairs(metric)]
         items[name] += own_metrics(data, swept.get(name), names, options.hub_k, refused, counts, name)
@@ -171,6 +189,8 @@ def _measure(
     nulls: dict[str, dict[str, Floats]] = {}
     scheme = permutation.scheme_of(layout)
     calibrated = (frozenset(names) - frozenset(refused)) & permutation.CALIBRATED
+    if queries is not None:
+        calibrated = queries.calibrated(calibrated)
     usable_ks = tuple(k for k in ks if k < layout.n)
     if options.permutations and swept and (calibrated or usable_ks):
         with progress_bar(options.progress, 1.0, f"{setting.title}: permutations", "") as tick:
@@ -178,6 +198,7 @@ def _measure(
                 space, layout, swept, calibrated, usable_ks, options.permutations,
                 scheme=scheme, factors=setting.factors,
                 seed=options.seed, threads=threads, memory=options.memory, progress=tick,
+                rows=None if sample is None else np.flatnonzero(sample.base),
             )  # fmt: skip
     base = _base(data, setting.distance, setting.correction, options, where, time.perf_counter() - started)
     rows, per_point, per_unit = [], {}, {}
@@ -198,6 +219,27 @@ def _measure(
     if keep_lists is not None and swept:
         keep_lists(*key, layout.to_rows(data.order[swept["all"].neighbours.places]))
     return Scores(rows=tuple(rows), per_point=per_point, per_unit=per_unit)
+
+
+def _keeps_sums(queries: Queries | None, intervals: IntervalPlan) -> bool:
+    if queries is None:
+        return intervals.keep_sums
+    return queries.keeps_sums or (intervals.jackknife and CONTRAST in intervals.metrics)
+
+
+def _from_sweep(
+    queries: Queries | None, swept: Swept, pairs: ClassPairs, protocol: str, names: tuple[str, ...],
+    ks: tuple[int, ...], layout: Layout, counts: resampling.Counts | None, hub_k: int, refused: dict[str, str],
+    intervals: IntervalPlan,
+) -> Iterator[Evaluated | Row]:  # fmt: skip
+    if queries is None:
+        return from_sweep(swept, pairs, protocol, names, ks, layout, counts, hub_k, refused)
+    usable = [name for name in names if name not in refused]
+    own = queries.own_items(swept, protocol, usable, hub_k, intervals.units, jackknife=intervals.jackknife)
+    return from_sweep(
+        queries.base(swept), pairs, protocol, names, ks, layout, counts, hub_k, refused,
+        asking=queries.sample.base, elsewhere=list(own), note=queries.note,
+    )  # fmt: skip
 
 
 def _protocols(options: Options) -> tuple[str, ...]:

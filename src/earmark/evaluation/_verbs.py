@@ -24,10 +24,10 @@ from earmark.workers import thread_count
 def evaluate(
     vectors: Any = None, labels: Any = None, *, distances: Any = None, distance_name: str = GIVEN,
     distance: str | Sequence[str] = "cosine",
-    metrics: str | Sequence[str] | None = None, k: int | Sequence[int] = (1, 5), permutations: int = 0,
-    intervals: str | None = None, bootstrap: int = 0, groups: Any = None, across_groups: bool = False,
-    min_class_size: int = 2, ties: spaces.Ties = "average", hub_k: int = HUB_K, seed: int = 0,
-    per_point: bool = False, per_unit: bool = False, ids: Sequence[str] | None = None,
+    metrics: str | Sequence[str] | None = None, k: int | Sequence[int] = (1, 5), queries: int = 0,
+    permutations: int = 0, intervals: str | None = None, bootstrap: int = 0, groups: Any = None,
+    across_groups: bool = False, min_class_size: int = 2, ties: spaces.Ties = "average", hub_k: int = HUB_K,
+    seed: int = 0, per_point: bool = False, per_unit: bool = False, ids: Sequence[str] | None = None,
     correct: str | Sequence[str] = "none", device: str = "auto", memory: str | int = "2GB",
     threads: int | None = None, system: str = "", subset: str = "", suite: str = "", progress: bool = False,
 ) -> Scores:  # fmt: skip
@@ -42,6 +42,8 @@ def evaluate(
         distance: One or several of cosine, euclidean, spearman.
         metrics: Names, in a list or with commas, or "all"; None is all but clustering (k-means, UMAP + HDBSCAN).
         k: The k of P@k, one or several.
+        queries: For large collections: how many clips, drawn at random, ask for their neighbours among all of them.
+            Values are estimates of what all clips would give, with intervals that know it. 0: all ask.
         permutations: Shuffles of the labels, as groups allow: each score gets a chance baseline, a lift and a p-value.
         intervals: "jackknife" (the default: each clip, or each group, is left out as query and as candidate),
             "bootstrap" (queries are drawn and the candidates stay as they are: the interval is about other queries in
@@ -77,9 +79,9 @@ def evaluate(
     kind, resamples = kind_of_intervals(intervals, bootstrap)
     options = Options(
         distance=as_names(distance, "distance"), correct=parse_all(correct), k=as_counts(k, "k"), hub_k=hub_k,
-        metrics=None if metrics is None else as_names(metrics, "metrics"), permutations=permutations, intervals=kind,
-        bootstrap=resamples, across_groups=across_groups, min_class_size=min_class_size, ties=ties, seed=seed,
-        memory=byte_count(memory), threads=thread_count(threads), device=device, per_point=per_point,
+        metrics=None if metrics is None else as_names(metrics, "metrics"), queries=queries, permutations=permutations,
+        intervals=kind, bootstrap=resamples, across_groups=across_groups, min_class_size=min_class_size, ties=ties,
+        seed=seed, memory=byte_count(memory), threads=thread_count(threads), device=device, per_point=per_point,
         per_unit=per_unit, progress=progress,
     )  # fmt: skip
     data = check(vectors, kept_for_reading(labels), kept_for_reading(groups), options, ids)

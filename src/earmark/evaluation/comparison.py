@@ -26,7 +26,8 @@ from earmark.vectors import Distances
 def compare(
     a: Any, b: Any = None, labels: Any = None, *, distance: str | Sequence[str] = "cosine",
     metrics: str | Sequence[str] | None = None, k: int | Sequence[int] = (1, 5), groups: Any = None,
-    across_groups: bool = False, reference: str | None = None, min_class_size: int = 2, ties: spaces.Ties = "average",
+    queries: int = 0, across_groups: bool = False, reference: str | None = None, min_class_size: int = 2,
+    ties: spaces.Ties = "average",
     correct: str = "none", device: str = "auto", memory: str | int = "2GB", threads: int | None = None,
     names: tuple[str, str] = ("A", "B"), distance_name: str = GIVEN, subset: str = "", suite: str = "",
     progress: bool = False, bootstrap: int | None = None, permutations: int | None = None, seed: int = 0,
@@ -46,6 +47,8 @@ def compare(
         metrics: Names, in a list or with commas; None is P@k and the separation of classes.
         k: The k of P@k, one or several.
         groups: The speaker, bird or recording of each row: the unit of intervals and tests.
+        queries: For large collections: how many clips, drawn at random and the same of all systems, ask for their
+            neighbours among all of them. 0: all ask.
         across_groups: Also leave out all pairs of one group, as protocol "across_groups".
         reference: The system that every other one is compared with, instead of all pairs.
         min_class_size: Smaller classes are dropped.
@@ -60,9 +63,9 @@ def compare(
         subset: Name of the data, for the column `subset`.
         suite: Name of the suite, for the column `suite`.
         progress: Whether a bar on stderr shows how far the work is.
-        bootstrap: Accepted and does nothing: nothing is drawn at random.
+        bootstrap: Accepted and does nothing: nothing is resampled.
         permutations: Accepted and does nothing.
-        seed: Accepted and does nothing.
+        seed: Seed of the draw of queries.
 
     >>> compare(X, Y, labels, groups=speakers).row("P@1:difference").p_value
     >>> compare({"wavlm": X, "logmel": Y, "mfcc": Z}, labels, reference="logmel")
@@ -100,7 +103,8 @@ def compare(
     scored = {
         name: evaluate(
             vectors, labels, distance="cosine" if name in given else distance, distance_name=distance_name,
-            metrics=COMPARED if metrics is None else metrics, k=k, groups=groups,
+            metrics=COMPARED if metrics is None else metrics, k=k, groups=groups, queries=queries,
+            seed=seed if queries else 0,
             across_groups=across_groups, min_class_size=min_class_size, ties=ties, correct=correct, device=device,
             intervals="jackknife", per_unit=True, memory=memory, threads=threads, progress=progress, system=name,
         )
@@ -149,7 +153,7 @@ def differences(
         left_out = row_a.unit or row_b.unit or unit
         outcome = jackknife.difference(
             row_a.value, row_b.value, a.per_unit[key], b.per_unit[key_b], metric_facts(row_a.metric).range,
-            unit=left_out, comparisons=comparisons,
+            unit=left_out, comparisons=comparisons, units=_least(row_a.units, row_b.units),
         )  # fmt: skip
         if outcome.p_value is not None:
             cells |= {"unit": left_out, "units": outcome.units, "comparisons": comparisons}

@@ -18,7 +18,7 @@ HUB_K = 5
 GIVEN = "given"  # what distances computed elsewhere are called, where nobody names them
 INTERVALS = ("jackknife", "bootstrap", "none")
 RESAMPLES = 300
-LEAST = {"permutations": 0, "bootstrap": 0, "min_class_size": 1, "hub_k": 1, "seed": 0, "threads": 1}
+LEAST = {"queries": 0, "permutations": 0, "bootstrap": 0, "min_class_size": 1, "hub_k": 1, "seed": 0, "threads": 1}
 
 
 class Options(BaseModel):
@@ -40,6 +40,11 @@ class Options(BaseModel):
     )
     k: tuple[int, ...] = Field(default=(1, 5), description="k of P@k")
     hub_k: int = Field(default=HUB_K, description="neighbours that hubness counts")
+    queries: int = Field(
+        default=0,
+        description="for large collections: draw N clips at random to ask for their neighbours among all; intervals "
+        "know what that costs (default: every clip asks)",
+    )
     permutations: int = Field(
         default=0,
         description="shuffle the labels N times, as groups allow: chance baseline, lift, p-value (1000 when N is left "
@@ -98,6 +103,8 @@ class Options(BaseModel):
         if values["ties"] not in ("average", "ordinal"):
             raise UsageError(f"Unknown way with ties {values['ties']!r}: choose average or ordinal.")
         check_device(values["device"])
+        if values["queries"] and values["intervals"] == "bootstrap":
+            raise UsageError("queries goes with jackknife intervals or none: the bootstrap draws its own queries.")
         values |= {name: whole(name, values[name], least) for name, least in LEAST.items()}
         values |= {name: bool(values[name]) for name in ("across_groups", "per_point", "per_unit", "progress")}
         return values
@@ -107,6 +114,8 @@ class Options(BaseModel):
         skipped = {
             "memory", "threads", "device", "progress", "per_point", "per_unit", "distance", "correct", "metrics", "k",
         }  # fmt: skip
+        if not self.queries:
+            skipped.add("queries")  # a table of the versions that had no samples keeps its inputs
         return repr(sorted((name, value) for name, value in vars(self).items() if name not in skipped))
 
 

@@ -13,11 +13,14 @@ Lower is better for all. (Low et al. 2013; Flexer & Schnitzer 2015; Radovanovic 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from earmark.scores.metrics import FRACTION, UNBOUNDED, metric
+
+Floats = NDArray[np.float64]
 
 TOP_SHARE = 0.01
 
@@ -54,6 +57,40 @@ def hub_skew(occurrences: NDArray[np.int64]) -> float:
     deviation = occurrences - occurrences.mean()
     variance = float((deviation**2).mean())
     return float((deviation**3).mean() / variance**1.5) if variance > 0 else 0.0
+
+
+def sampled_skew(lists: NDArray[np.int64], n: int) -> float:
+    """`hub_skew` of n points from the lists [m, k] of m of them, drawn without replacement; NaN where m is too small.
+
+    How many of these lists a point is in is hypergeometric given N_k, so sums of seen (seen - 1) ... give unbiased
+    moments of N_k (`sampled_moments`), where the skewness of `seen` itself is that of chance alone. The ratio of two
+    unbiased moments has a bias of its own, far below its error (docs/large.md).
+    """
+    seen = np.bincount(lists[lists >= 0], minlength=n).astype(np.float64)
+    sums = seen.sum(), (seen * (seen - 1)).sum(), (seen * (seen - 1) * (seen - 2)).sum()
+    return float(skew_of(*sampled_moments(*sums, np.float64(len(lists)), np.float64(n))))
+
+
+def sampled_moments(first: Any, second: Any, third: Any, queries: Any, n: Any) -> tuple[Floats, Floats, Floats]:
+    """Mean of N_k and unbiased second and third central moments, where the mean is that of the lists seen.
+
+    From sums over the points of seen, seen (seen - 1) and seen (seen - 1) (seen - 2); NaN for fewer than 3 queries.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = 1.0 / queries
+        mean = first * share
+        share = share * (n - 1) / (queries - 1)
+        second = second * share
+        share = share * (n - 2) / np.where(queries > 2, queries - 2.0, np.nan)
+        third = third * share
+    cube = third + 3.0 * second + mean - 3.0 * mean * (second + mean) + 2.0 * mean**3
+    return mean, second + mean - mean**2, cube
+
+
+def skew_of(mean: Floats, variance: Floats, cube: Floats) -> Floats:
+    """Skewness from moments; NaN where the variance came out as nothing."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(variance > 0.0, cube / variance**1.5, np.nan)
 
 
 @metric(

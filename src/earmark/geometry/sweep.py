@@ -53,7 +53,8 @@ class Wanted:
     """What a sweep is to find. `weights` [B, N] (resampling counts per place) add B rows to class means.
 
     With `units` (one per place, 0..U-1) it also finds what would be the nearest point of another class if the unit of
-    the nearest one were left out; `keep_sums` keeps the class sums of every place, [N, C] for each protocol.
+    the nearest one were left out; `keep_sums` keeps the class sums of every place that asks, [queries, C] for each
+    protocol.
     """
 
     neighbours: int
@@ -78,7 +79,7 @@ class Swept:
     other_mean: Floats
     nearest_unit: NDArray[np.int64]  # of the nearest point of another class; -1 where there is none
     second_other: Floats  # the distance of the nearest point of another class that is of another unit than that one
-    class_sums: Floats  # [N, C], or [0, C] when they were not to be kept
+    class_sums: Floats  # [queries, C] in the order of the places, or [0, C] when they were not to be kept
 
 
 @dataclass
@@ -118,19 +119,26 @@ def sweep(
     factors: Factors | None = None,
     threads: int = 1,
     memory: int = 2 << 30,
+    rows: NDArray[np.int64] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Swept]:
     """Sweep all pairs once; the result maps "all" and, when wanted, "across_groups" to what was found.
 
     With `factors` (of the places of `layout`) every distance is the corrected one. `memory` bounds the strips in
     flight, in bytes. Results do not depend on it, nor on `threads`.
+
+    `rows` are the places that ask (None: all of them); every place stays a candidate. What was found of a place that
+    does not ask is NaN and -1; a class none of whose places ask is not visited, and the others are with the mean
+    distances of those that do. Blocks of rows that begin at multiples of 128 give what a sweep of all gives, to the
+    last bit; other rows may differ from it in the last digit of sums.
     """
     if wanted.across_groups and layout.groups is None:
         raise UsageError("across_groups needs the group of each row.")
     if factors is not None and factors.signed and (wanted.class_sums or wanted.farthest):
         raise UsageError("Differences have no meaningful sums: only neighbours can be found under this correction.")
-    run = _Run(space, layout, wanted, factors, threads, memory)
-    run.search(np.arange(layout.n), progress)
+    queries = np.arange(layout.n) if rows is None else _askers(rows, layout.n)
+    run = _Run(space, layout, wanted, factors, threads, memory, kept=len(queries) if wanted.keep_sums else 0)
+    run.search(queries, progress)
     run.settle_open_seconds()
     return run.found
 
@@ -173,7 +181,14 @@ class _Run:
     """The state of one sweep: inputs, outputs, and the work on one tile."""
 
     def __init__(
-        self, space: Space, layout: Layout, wanted: Wanted, factors: Factors | None, threads: int, memory: int
+        self,
+        space: Space,
+        layout: Layout,
+        wanted: Wanted,
+        factors: Factors | None,
+        threads: int,
+        memory: int,
+        kept: int = 0,
     ) -> None:
         self.space, self.layout, self.wanted, self.factors = space, layout, wanted, factors
         self.fix = spelled_out(factors)
@@ -187,7 +202,7 @@ class _Run:
         self.seconds = wanted.units is not None and not (factors is not None and factors.signed)
         self.left_out: NDArray[np.int64] | None = None
         self.protocols = ("all", "across_groups") if wanted.across_groups else ("all",)
-        self.found = {name: _nothing(layout, self.k, wanted) for name in self.protocols}
+        self.found = {name: _nothing(layout, self.k, kept) for name in self.protocols}
         self.open_seconds = {name: np.zeros(layout.n, bool) for name in self.protocols}
         self.sizes = layout.sizes.astype(np.float64)
         self.closed_form = space.halved and factors is None
@@ -197,6 +212,7 @@ class _Run:
     def search(self, rows: NDArray[np.int64], progress: Progress | None) -> None:
         """Find everything wanted of `rows`."""
         space, wanted = self.space, self.wanted
+        self.queries, self.asked = rows, np.bincount(self.layout.codes[rows], minlength=self.layout.classes)
         # Sums of square roots have no closed form: euclidean values come from a float64 product, and so do corrected
         # ones; given ones are what they are.
         wide = self.factors is not None or space.form == GIVEN or (wanted.class_sums and not space.halved)
@@ -362,7 +378,7 @@ class _Run:
             out = self.found[name]
             out.own_mean[rows], out.own_count[rows], out.other_mean[rows] = own_mean, own_count, other_mean
             if self.wanted.keep_sums:
-                out.class_sums[rows] = sums
+                out.class_sums[np.searchsorted(self.queries, rows)] = sums
             if self.wanted.visit_class is not None:
                 parts += self._class_parts(name, rows, sums, counts)
         return parts
@@ -385,15 +401,7 @@ class _Run:
         return left, counts
 
     def _closed_form_sums(self, rows: NDArray[np.int64]) -> Floats:
-        """Sum of q / 2 over each class, from the class's own sums: one product with C columns."""
-        space, layout = self.space, self.layout
-        left = np.column_stack([space.points[rows], space.squares[rows], np.ones(len(rows))])
-        sums = np.maximum(left @ self.class_operand.T, 0.0)
-        kernels.mend_collapsed_sums(sums, rows, space.squares, self.class_squares, layout.starts, space.raw, space.flat)
-        for r in np.flatnonzero(space.flat[rows]):
-            sums[r] = self.sizes
-            sums[r, layout.codes[rows[r]]] -= 1.0
-        return sums
+        return closed_form_sums(self.space, self.layout, rows, self.class_operand, self.class_squares)
 
     def _class_parts(
         self, name: str, rows: NDArray[np.int64], sums: Floats, counts: Floats | None
@@ -413,7 +421,7 @@ class _Run:
             else:
                 pairs = weights @ counts[start:stop]
             part = _Pending(code, weights @ sums[start:stop], pairs)
-            if stop - start == self.sizes[code]:
+            if stop - start == self.asked[code]:
                 self._finish_class(name, part)
             else:
                 parts.append((name, part))
@@ -430,6 +438,14 @@ class _Run:
             with np.errstate(invalid="ignore", divide="ignore"):
                 means = np.where(part.counts > 0, part.sums / part.counts, np.nan)
             self.wanted.visit_class(name, part.code, means)
+
+
+def _askers(rows: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """The places that ask, each once and in order: classes are reduced as they come."""
+    rows = np.unique(np.asarray(rows, np.int64))
+    if len(rows) and (rows[0] < 0 or rows[-1] >= n):
+        raise UsageError(f"Queries must be places from 0 to {n - 1}.")
+    return rows
 
 
 def _blocks(rows: NDArray[np.int64], height: int) -> Iterator[NDArray[np.int64]]:
@@ -454,10 +470,9 @@ class _RowOutputs(NamedTuple):
         return cls(np.full((rows, k), -1), np.full((rows, k), np.nan), other, far, unit, second, undecided)
 
 
-def _nothing(layout: Layout, k: int, wanted: Wanted) -> Swept:
+def _nothing(layout: Layout, k: int, kept: int) -> Swept:
     places, distances, other, far, unit, second, _ = _RowOutputs.empty(layout.n, k)
     own_mean, own_count, other_mean = (np.full(layout.n, np.nan) for _ in range(3))
-    kept = layout.n if wanted.keep_sums else 0
     return Swept(
         Neighbours(places, distances), other, far, own_mean, own_count, other_mean, unit, second,
         np.zeros((kept, layout.classes)),
@@ -467,6 +482,19 @@ def _nothing(layout: Layout, k: int, wanted: Wanted) -> Swept:
 def _own_units(layout: Layout) -> NDArray[np.int64]:
     """The unit of each place: its group, where there are groups."""
     return np.arange(layout.n) if layout.groups is None else layout.groups
+
+
+def closed_form_sums(
+    space: Space, layout: Layout, rows: NDArray[np.int64], operand: Floats, class_squares: Floats
+) -> Floats:
+    """Sum of q / 2 of `rows` over each class, from the classes' own sums (`summed_operand`): one product."""
+    left = np.column_stack([space.points[rows], space.squares[rows], np.ones(len(rows))])
+    sums = np.maximum(left @ operand.T, 0.0)
+    kernels.mend_collapsed_sums(sums, rows, space.squares, class_squares, layout.starts, space.raw, space.flat)
+    for r in np.flatnonzero(space.flat[rows]):
+        sums[r] = layout.sizes
+        sums[r, layout.codes[rows[r]]] -= 1.0
+    return sums
 
 
 def summed_operand(

@@ -113,6 +113,30 @@ def csr_from_class_sums(near: Floats, wide: Floats, sizes: Floats) -> Floats:
         return np.asarray((score * sizes).sum(axis=1) / total)
 
 
+def sampled_csr(
+    nearest_other: Floats, farthest_same: Floats, codes: NDArray[Any], sizes: Floats, asked: Floats
+) -> float:
+    """CSR of all points from some of each class: what the ratio of noisy means adds is estimated and taken off.
+
+    One value for each point that was asked, `codes` its class; `sizes` points of each class, of which `asked` were.
+    With f(-i) a class's ratio without point i, (m - 1) (mean f(-i) - f) is its bias of order 1 / m (the jackknife's),
+    times 1 - m / n because m of n points were drawn without replacement. NaN where nothing was measured.
+    """
+    valid = np.isfinite(nearest_other) & np.isfinite(farthest_same)
+    codes, near, wide = codes[valid], nearest_other[valid], farthest_same[valid]
+    classes = len(sizes)
+    count, near_sum, wide_sum = (np.bincount(codes, values, classes) for values in (np.ones(len(near)), near, wide))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = _balance(near_sum / count, wide_sum / count)
+        left = count[codes] - 1.0
+        without = _balance((near_sum[codes] - near) / left, (wide_sum[codes] - wide) / left)
+        bias = (count - 1.0) * (np.bincount(codes, without, classes) / count - ratio) * (1.0 - asked / sizes)
+        weights = np.where(asked > 0, sizes * count / asked, 0.0)
+    score = np.where(count > 0, ratio - np.where(count > 1, bias, 0.0), 0.0)
+    total = float(weights.sum())
+    return float(np.clip((score * weights).sum() / total, 0.0, 1.0)) if total > 0 else float("nan")
+
+
 @metric(
     range=(-1.0, 1.0), standard=True, lead=4, paper="Rousseeuw, J. Comput. Appl. Math. 20, 1987",
     words="mean of (b − a) / max(a, b): a, distance to the own class; b, to the nearest other class",

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from earmark.corpora.manifest import SUFFIXES, read_rows
 from earmark.errors import InputError, UsageError, did_you_mean, quoted
+from earmark.places import locate
 from earmark.probes._names import fit, parts_of, without_ending
 from earmark.vectors.columns import shortened
 from earmark.vectors.texts import as_text, column_texts
@@ -184,7 +185,7 @@ def _whole_names(names: set[str]) -> dict[str, str]:
 def _columns_of(table: Any) -> tuple[str, dict[str, Texts]]:
     """Where a table comes from, and its columns as text, by their names in small letters."""
     if isinstance(table, str | Path):
-        source = Path(table)
+        source = locate(table)
         if source.suffix.lower() not in (*SUFFIXES, ".jsonl"):
             kinds = ", ".join((*SUFFIXES, ".jsonl"))
             raise InputError(f'{source}: judgements are read from {kinds} files, not from "{source.suffix}".')

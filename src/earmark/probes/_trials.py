@@ -12,7 +12,6 @@ are makes far more.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip
 from earmark.errors import InputError
+from earmark.places import locate
 from earmark.probes._scoring import join_notes
 from earmark.wording import counted
 
@@ -116,7 +116,7 @@ def _without_replacement(total: int, count: int, rng: np.random.Generator) -> Co
 def read_trials(path: str) -> list[tuple[bool, str, str]]:
     """Lines `1 enrolled tested` of a file of trials, as VoxCeleb has them; ids of clips hold no spaces."""
     try:
-        lines = Path(path).expanduser().read_text("utf-8").splitlines()
+        lines = locate(path).expanduser().read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read as a list of trials ({error}).") from error
     trials = []

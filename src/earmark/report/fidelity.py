@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from earmark.errors import UsageError
 from earmark.generated.api import HEADLINES, Fidelity
 from earmark.generated.metrics import LITERAL
 from earmark.generated.metrics import facts as fidelity_facts
+from earmark.places import locate
 from earmark.report.figures import fidelity as figures
 from earmark.report.figures.style import as_svg
 from earmark.report.html import _shell as shell
@@ -197,7 +197,7 @@ def write_samples(scores: Fidelity, path: str | os.PathLike[str]) -> None:
         columns[title] = rows
         if scores.real_ids is not None:
             columns[title.replace("nearest_row", "nearest_id")] = [scores.real_ids[row] for row in rows]
-    write_columns(Path(path), columns, "single points", errors="surrogatepass")
+    write_columns(locate(path), columns, "single points", errors="surrogatepass")
 
 
 def write_reals(scores: Fidelity, path: str | os.PathLike[str]) -> None:
@@ -207,7 +207,7 @@ def write_reals(scores: Fidelity, path: str | os.PathLike[str]) -> None:
     found = np.stack([np.asarray(values) for values in scores.per_real.values()])
     order = np.lexsort((np.arange(found.shape[1]), found.mean(axis=0)))
     columns = _columns(scores.per_real, scores.real_ids, order)
-    write_columns(Path(path), columns, "single points", errors="surrogatepass")
+    write_columns(locate(path), columns, "single points", errors="surrogatepass")
 
 
 def _columns(points: Point, ids: Sequence[str] | None, order: NDArray[np.int64]) -> dict[str, list[Any]]:
@@ -233,7 +233,7 @@ def write_page(scores: Fidelity, title: str, path: str | os.PathLike[str], worst
     parts += [section("notes", "Notes", bullets(notes))] if notes else []
     parts.append(section("reading", "How to read it", _explained()))
     header = tag("header", tag("h1", title), paragraph(f"Earmark {__version__}", class_="meta"))
-    shell.write_page(shell.whole_page(title, __version__, header, parts, shell.footer(__version__)), Path(path))
+    shell.write_page(shell.whole_page(title, __version__, header, parts, shell.footer(__version__)), locate(path))
 
 
 def _scores(scores: Fidelity, distance: str) -> list[Html]:

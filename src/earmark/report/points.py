@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from earmark.errors import InputError
+from earmark.places import locate
 from earmark.scores import Scores
 from earmark.tables import write_columns
 
@@ -26,7 +26,7 @@ def write_points(
 
     A value is empty where the point was excluded. Nearest neighbours are given by row, id and label.
     """
-    write_columns(Path(path), point_columns(scores, labels, groups), "per-point values")
+    write_columns(locate(path), point_columns(scores, labels, groups), "per-point values")
 
 
 def point_columns(

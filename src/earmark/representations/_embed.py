@@ -11,10 +11,10 @@ import logging
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from earmark.embedding.embed import fit_extractor
 from earmark.embedding.hearing import Heard
 from earmark.errors import InputError
 from earmark.extractors.catalogue import as_frames
-from earmark.extractors.contract import Extractor, Frames, Waveform
+from earmark.extractors.contract import Extractor, ExtractorCard, Frames, Waveform
 from earmark.representations import _layers as layers
 from earmark.representations import _steadiness as steadiness
 from earmark.representations._systems import Model
@@ -37,6 +37,7 @@ from earmark.runs.opened_files import Seen, watching
 from earmark.runs.packs import Packer, Records
 from earmark.runs.pool import ITEM_SECONDS, Overdue, Timed
 from earmark.runs.store import Cache, default_url
+from earmark.workers import torch_on_one_thread
 
 log = logging.getLogger("earmark.runs")
 
@@ -81,13 +82,45 @@ def missing(subset: PreparedSubset, records: Records, parts: Sequence[str], batc
     return Todo(windows, wanted, len(seen) - sum(map(len, windows)))
 
 
+class Refusal(NamedTuple):
+    """Why a sound has no vectors, and whether that is the model's doing: one that does not decode is not."""
+
+    reason: str
+    of_model: bool
+
+
+class Recalled(InputError):
+    """A failure that is known from elsewhere."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.reason)
+        self.refusal = refusal
+
+
 @dataclass
 class Outcome:
     """What embedding a subset with a model came to."""
 
     cached: int = 0
     computed: int = 0
+    features: int = 0
     failures: list[Failure] = field(default_factory=list)
+    refused: dict[str, Refusal] = field(default_factory=dict)  # by the hash of the sound, those that were tried
+
+
+@dataclass
+class Before:
+    """What is known of a model and a subset from elsewhere, when their clips are spread over processes.
+
+    `failed` counts clips that the model failed on where it has managed none; `refused` are sounds that are not tried
+    again, in the order in which they failed; `first` says whether these clips are the ones it hears twice.
+    """
+
+    first: bool = True
+    failed: int = 0
+    features: int = 0
+    refused: Mapping[str, Refusal] = field(default_factory=dict)
+    opened: dict[Any, Extractor] = field(default_factory=dict)  # the model that this process opened last
 
 
 def embed(
@@ -100,8 +133,10 @@ def embed(
     workers: int,
     tick: Tick = lambda _: None,
     progress: bool = False,
+    before: Before | None = None,
 ) -> Outcome:
     """Compute what is missing of one subset and store it pack by pack; failed clips are noted and passed over."""
+    before = before or Before()
     outcome = Outcome(cached=todo.cached)
     if not todo.windows:
         return outcome
@@ -115,29 +150,44 @@ def embed(
         return layers.sweep_layers(extractor, todo.parts)
 
     later = strangers.Later(cache, model.identity, model.reads)
-    watched = _Watched(opened, later.seen, first=not records.computed)
+    same = model.key(subset), todo.parts, "" if model.card.rate else (subset.suite, subset.name)
+    first = before.first and not records.computed
+    watched = _Watched(opened, later.seen, first=first, extractor=before.opened.get(same))
     packer = Packer(records)
-    packer.about["features"] = next((about["features"] for about in records.about.values() if "features" in about), 0)
-    patience: Patience[Item] = Patience(HOPELESS, "model", lambda _: model.name, [model.name] if todo.cached else [])
+    known = (about["features"] for about in records.about.values() if "features" in about)
+    packer.about["features"] = next(known, before.features)
+    patience: Patience[Item] = Patience(
+        HOPELESS, "model", lambda _: model.name, [model.name] if todo.cached else [], {model.name: before.failed}
+    )
     failed: dict[str, Failure] = {}  # by the hash of the sound
 
     def answers(windows: Iterator[Sequence[Item]]) -> Iterator[Iterable[tuple[Item, Heard | Exception]]]:
-        ahead: deque[Sequence[Item]] = deque()  # one window is decoded while another is heard
+        ahead: deque[tuple[Sequence[Item], list[Item]]] = deque()  # one window is decoded while another is heard
+        order = {digest: place for place, digest in enumerate(before.refused)}
+
+        def recalled(window: Sequence[Item]) -> list[tuple[Item, Recalled]]:
+            again = sorted((item for item in window if item[1] in order), key=lambda item: order[item[1]])
+            return [(item, Recalled(before.refused[item[1]])) for item in again]
 
         def clips() -> Iterator[list[Clip]]:
             for window in windows:
-                ahead.append(window)
-                yield [clip for clip, _ in window]
+                left = [item for item in window if item[1] not in order]
+                ahead.append((window, left))
+                yield [clip for clip, _ in left]
 
+        if all(digest in order for window in todo.windows for _, digest in window):
+            yield from map(recalled, windows)
+            return
         # Frames of many layers are held at once: fewer clips then.
         most = max(batch, getattr(watched.extractor, "clips_at_once", 0))
         together = max(1, most // max(1, len(layers.layers_of(todo.parts)) // 4))
-        for heard in hearing.hear(clips(), watched, batch=together, threads=workers):
-            window = ahead.popleft()
+        for heard in hearing.hear(clips(), cast(Extractor, watched), batch=together, threads=workers):
+            window, left = ahead.popleft()
             if patience.hopeless(window[0]):
                 yield [(item, patience.refusal) for item in window]
             else:
-                yield ((window[answer.place], answer) for answer in heard)
+                yield from filter(None, [recalled(window)])
+                yield ((left[answer.place], answer) for answer in heard)
 
     def keep(item: Item, heard: Heard | Exception) -> bool | None:
         clip, digest = item
@@ -147,9 +197,15 @@ def embed(
             return True
         failed[digest] = subset.failure(clip, "embed", model.name, error)
         outcome.failures.append(failed[digest])
+        if isinstance(heard, Recalled):
+            return False if heard.refusal.of_model else None
         log.warning("%s/%s %s: %s", subset.suite, subset.name, clip.id, failed[digest].reason)
+        if heard is patience.refusal:
+            return None
         # A clip that does not decode says nothing of the model.
-        return None if isinstance(heard, Exception) or heard.sound is None else False
+        of_model = not isinstance(heard, Exception) and heard.sound is not None
+        outcome.refused[digest] = Refusal(failed[digest].reason, of_model)
+        return False if of_model else None
 
     def after_window() -> None:
         later.keep()
@@ -164,11 +220,14 @@ def embed(
     finally:
         watched.close()
     packer.flush()
-    known = {failure.id for failure in outcome.failures}
-    for clip, digest in subset.readable:
-        first = failed.get(digest)
-        if first is not None and clip.id not in known:  # a sound is tried once
-            reason = InputError(f"the same sound as {first.id}, which failed: {first.reason}")
+    before.opened.clear()
+    before.opened.update({same: watched.opened} if watched.opened is not None else {})
+    outcome.features = packer.about["features"]
+    named = {failure.id for failure in outcome.failures}
+    for clip, digest in subset.readable if failed else []:
+        other = failed.get(digest)
+        if other is not None and clip.id not in named:  # a sound is tried once
+            reason = InputError(f"the same sound as {other.id}, which failed: {other.reason}")
             outcome.failures.append(subset.failure(clip, "embed", model.name, reason))
     return outcome
 
@@ -177,12 +236,24 @@ class _Watched:
     """A model as it is heard: what it opens is noted, the first batch that it manages is heard twice, and a call that
     takes too long costs the clip: the model is then opened anew."""
 
-    def __init__(self, open_model: Callable[[], Extractor], seen: Seen, *, first: bool) -> None:
+    def __init__(
+        self, open_model: Callable[[], Extractor], seen: Seen, *, first: bool, extractor: Extractor | None = None
+    ) -> None:
         self._open, self._seen, self._first = open_model, seen, first
         self._timed = Timed(None)
         self._slowest: float | None = None  # seconds for a sample, in a call that came back
-        self.extractor = open_model()
-        self.card, self.remark = self.extractor.card, ""
+        self.opened, self.remark = extractor, ""
+
+    @property
+    def extractor(self) -> Extractor:
+        """The model, opened when it is first needed."""
+        if self.opened is None:
+            self.opened = self._open()
+        return self.opened
+
+    @property
+    def card(self) -> ExtractorCard:
+        return self.extractor.card
 
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
         chosen = steadiness.choose(waveforms) if self._first else {}
@@ -203,13 +274,13 @@ class _Watched:
         try:
             answers = self._timed.call(self._noted, waveforms)
         except Overdue:
-            self.extractor = self._open()
+            self.opened = self._open()
             raise
         self._slowest = max(self._slowest or 0.0, (time.perf_counter() - started) / max(1, samples))
         return answers
 
     def _noted(self, waveforms: Sequence[Waveform]) -> list[Frames]:
-        with watching(self._seen):
+        with watching(self._seen), torch_on_one_thread():
             return as_frames(self.extractor.extract(waveforms), len(waveforms))
 
     def close(self) -> None:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from earmark.corpora.clips import Clip
 from earmark.corpora.subsets import PreparedSubset, choose_subsets, open_corpora
 from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.places import locate
 from earmark.representations._evaluate import PCA_KIND, SCORES_KIND, assemble
 from earmark.representations.config import RunConfig
 from earmark.runs.folder import read_clips, read_record, write_csv
@@ -48,7 +49,7 @@ def write_clips(
         for clip, digest in subset.listed:
             known = records.get(digest or "", {})
             outcome = outcomes.get((subset.suite, subset.name, clip.id), "used" if digest else "")
-            path = str(Path(clip.path).absolute()) if clip.path else None
+            path = str(locate(clip.path).absolute()) if clip.path else None
             lines.append([
                 subset.suite, subset.name, clip.id, clip.label, clip.group, path, clip.start, clip.end,
                 known.get("seconds"), known.get("rate") or None, known.get("channels") or None, digest, outcome,
@@ -148,7 +149,7 @@ def load_points(
 
 def open_clips(folder: str | Path) -> dict[tuple[str, str], dict[str, Clip]]:
     """The clips of a run, to be heard again: {(suite, subset): {id: Clip}}; corpora are opened as the config says."""
-    config = RunConfig.load(Path(folder) / "config.yaml")
+    config = RunConfig.load(locate(folder) / "config.yaml")
     return {
         (corpus.name, name): {clip.id: clip for clip in clips}
         for corpus, entry in zip(open_corpora(config.corpus), config.corpus, strict=True)

@@ -10,7 +10,6 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from earmark._version import __version__
 from earmark.corpora.clips import folds_of
 from earmark.errors import InputError, UsageError
+from earmark.places import locate
 from earmark.representations._evaluate import Vectors, remarks_on
 from earmark.representations.config import ProbeEntry, RunConfig
 from earmark.runs.identity import Stage
@@ -113,7 +113,7 @@ def refuse_missing_files(config: RunConfig) -> None:
 
 def _digest(file: str) -> str:
     try:
-        return hashlib.sha256(Path(file).expanduser().read_bytes()).hexdigest()
+        return hashlib.sha256(locate(file).expanduser().read_bytes()).hexdigest()
     except OSError as error:
         raise InputError(f"The judgements {file} cannot be read ({error.strerror or error}): check the path.") from None
 
@@ -138,7 +138,7 @@ def _perception(job: Probing, values: np.ndarray[Any, Any], config: RunConfig) -
 
     ids = [job.vectors.subset.clips[row].id for row in job.vectors.rows]
     options = {"distance": job.vectors.system.distances, "ties": config.ties, **job.entry.options}
-    return perception(str(Path(job.entry.file).expanduser()), values, ids=ids, threads=config.threads, **options)
+    return perception(str(locate(job.entry.file).expanduser()), values, ids=ids, threads=config.threads, **options)
 
 
 def _truth(job: Probing, config: RunConfig) -> tuple[list[str | None]]:

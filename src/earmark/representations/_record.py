@@ -17,6 +17,7 @@ from earmark.corpora.subsets import PreparedSubset
 from earmark.representations import _evaluate as evaluate
 from earmark.representations import _systems as systems
 from earmark.representations._copies import describe_copies
+from earmark.representations._embed import Refusal
 from earmark.representations._folder import Finished, Key, write_clips
 from earmark.representations._systems import Model, System
 from earmark.representations.config import RunConfig
@@ -42,6 +43,11 @@ class Work(Ledger):
     evaluations: list[dict[str, Any]] = field(default_factory=list)
     comparisons: list[dict[str, Any]] = field(default_factory=list)  # evaluations on the clips that systems share
     figures: dict[str, str] = field(default_factory=dict)
+    shared: bool = True  # whether other processes find the sounds, too
+    # what other processes did for this run
+    refused: dict[Key, dict[str, Refusal]] = field(default_factory=dict)  # sounds that failed, by model and subset
+    embedded: Counter[Key] = field(default_factory=Counter)  # clips, by model and subset
+    elsewhere: set[str] = field(default_factory=set)  # keys of measurements
 
     @property
     def workers(self) -> int:

@@ -23,6 +23,7 @@ from earmark.calibrate import jackknife
 from earmark.corpora.subsets import PreparedSubset
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.evaluation import compare
+from earmark.places import locate
 from earmark.report.answer import lead
 from earmark.report.ranking import ClipCount, Ranking, SharedClips, lost_said, rank
 from earmark.report.score_index import ranked
@@ -107,7 +108,8 @@ def _difference(
         return []
     facts = metric_facts(best.metric).range
     difference = jackknife.difference(
-        best.value, other.value, without, others, facts, unit=unit, comparisons=comparisons
+        best.value, other.value, without, others, facts, unit=unit, comparisons=comparisons,
+        units=min((row.units for row in (best, other) if row.units), default=None),
     )  # fmt: skip
     names = ("suite", "subset", "system", "distance", "correction", "protocol", "n", "seconds", "version", "inputs")
     row = Row(
@@ -199,7 +201,7 @@ def compare_runs(
     the folder's name goes in front. Clips are the same when they have the same id, label, group and sound.
     """
     if across_groups is None:
-        across_groups = any(_measured_across(Path(folder)) for folder in folders)
+        across_groups = any(_measured_across(locate(folder)) for folder in folders)
     tables: list[Scores] = []
     refused: list[str] = []
     for place, found in _vectors_by_subset(folders).items():
@@ -224,7 +226,7 @@ def _measured_across(folder: Path) -> bool:
 def _vectors_by_subset(folders: Sequence[str | Path]) -> dict[tuple[str, str], dict[str, tuple[Path, str]]]:
     """Where the vectors of every system lie: {(suite, subset): {name: (folder, system)}}."""
     found: dict[tuple[str, str], dict[str, tuple[Path, str]]] = {}
-    everything = [(Path(folder), read_record(folder)["vectors"]) for folder in folders]
+    everything = [(locate(folder), read_record(folder)["vectors"]) for folder in folders]
     names = [one["system"] for _, vectors in everything for one in {one["system"]: one for one in vectors}.values()]
     for folder, vectors in everything:
         for one in vectors:

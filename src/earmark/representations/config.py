@@ -17,13 +17,17 @@ from earmark.evaluation.options import HUB_K, byte_count, check_device, kind_of_
 from earmark.geometry.corrections import parse_all
 from earmark.geometry.spaces import DISTANCES
 from earmark.metrics import catalogue
+from earmark.places import locate
 from earmark.runs.config import (
+    EXECUTORS,
     CacheOptions,
+    ClusterOptions,
     CorpusEntries,
     CorpusEntry,
     Names,
     RunSettings,
     Section,
+    check_executor,
     entries,
     is_registered,
     listed,
@@ -33,7 +37,6 @@ from earmark.specs import parse_spec
 from earmark.tables import read_csv
 
 STEPS = ("prepare", "embed", "evaluate", "probe", "report")
-EXECUTORS = ("local",)
 
 
 def _dimension(given: object) -> object:
@@ -220,6 +223,7 @@ class RunConfig(RunSettings):
     metrics: Names | None = None
     k: Counts = Field([1, 5])
     hub_k: int = Field(HUB_K, ge=1)
+    queries: int = Field(0, ge=0)
     permutations: int = Field(0, ge=0)
     intervals: Literal["jackknife", "bootstrap", "none"] | None = None
     bootstrap: int = Field(0, ge=0)
@@ -249,6 +253,12 @@ class RunConfig(RunSettings):
     steps: Names = Field(list(STEPS), description=f"of {','.join(STEPS)} (default: all)")
     cache: CacheOptions = CacheOptions()
     executor: str = Field("local", description=f"where steps run: {', '.join(EXECUTORS)}")
+    scheduler: str = Field(
+        "",
+        description="the Dask scheduler whose workers do the steps, such as tcp://host:8786; implies --executor dask",
+        json_schema_extra={"metavar": "ADDRESS"},
+    )
+    cluster: ClusterOptions | None = None
     workers: int | None = Field(None, ge=1)  # threads that decode
     threads: int | None = Field(None, ge=1)  # threads that compare
     batch: int = Field(16, ge=1, description="clips given to an extractor at once")
@@ -261,6 +271,8 @@ class RunConfig(RunSettings):
         suite = "vocsim" if given.get("suite") == "lite" else given.get("suite")
         if "corpus" not in given and isinstance(suite, str) and is_registered(suite):
             given = {**given, "corpus": suite}
+        if "executor" not in given and (given.get("scheduler") or given.get("cluster")):
+            given = {**given, "executor": "dask"}
         return super().completed(given)
 
     @field_validator("suite")
@@ -329,12 +341,10 @@ class RunConfig(RunSettings):
                 )
         return [name for name in STEPS if name in given and (name != "probe" or info.data.get("probes"))]
 
-    @field_validator("executor")
-    @classmethod
-    def _check_executor(cls, given: str) -> str:
-        if given not in EXECUTORS:
-            raise ValueError(f"executor {given!r} is not in this version of Earmark: use {' or '.join(EXECUTORS)}.")
-        return given
+    @model_validator(mode="after")
+    def _check_executor(self) -> RunConfig:
+        check_executor(self.executor, self.scheduler, self.cluster)
+        return self
 
     @field_validator("extractors")
     @classmethod
@@ -349,7 +359,8 @@ class RunConfig(RunSettings):
     def options(self) -> dict[str, Any]:
         """The keywords of `earmark.evaluate` that change its values."""
         names = ("metrics", "k", "hub_k", "permutations", "intervals", "bootstrap", "min_class_size", "ties", "seed")
-        return {name: getattr(self, name) for name in names}
+        options = {name: getattr(self, name) for name in names}
+        return options | ({"queries": self.queries} if self.queries else {})  # results without it keep their keys
 
 
 def _lite(entry: CorpusEntry) -> CorpusEntry:
@@ -376,7 +387,7 @@ def _subsets_of(spec: str) -> set[str] | None:
     """The subsets of a corpus as far as they are known without opening it; None where they are not."""
     if is_registered(spec):
         return set()  # none but VocSim has subsets of VocSim
-    path = Path(spec).expanduser()
+    path = locate(spec).expanduser()
     if path.suffix.lower() != ".csv" or not path.is_file():
         return None
     lines = (line.cells for line in read_csv(path.read_text("utf-8-sig", errors="replace"), path))

@@ -90,7 +90,7 @@ def _evaluate_steps(
         width = _width(replace(system, pca=None), records)
         seconds = reduce * points * width * min(points, width) * _SECONDS_PER_MULTIPLICATION / threads
         yield PlannedStep("pca", subset.name, system.name, reduce, 1, "reductions", seconds)
-    pairs = float(points) ** 2
+    pairs = float(points) * min(points, work.config.queries or points)
     cost = pairs * _width(system, records) * _SECONDS_PER_MULTIPLICATION + pairs * _SECONDS_PER_PAIR
     cost += work.config.permutations * points * _SECONDS_PER_PERMUTATION_AND_CLIP
     seconds = cost / max(1, threads) * todo

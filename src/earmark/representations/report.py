@@ -14,6 +14,7 @@ from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.evaluation.options import kind_of_intervals
 from earmark.extractors.contract import ExtractorCard
 from earmark.extractors.overlap import audit
+from earmark.places import locate
 from earmark.report import to_latex, to_markdown
 from earmark.report.content import CloseUp, CopyNote, Durations, FileNote, OverlapNote, ReportData, SubsetFacts, Timing
 from earmark.report.correlations import metric_correlations
@@ -35,8 +36,8 @@ CONVERTED = 100
 """More conversions than this are the rule in a corpus, not something that happened to a file."""
 
 SETTINGS = (
-    "distances", "correct", "ties", "permutations", "intervals", "bootstrap", "across_groups", "min_class_size",
-    "copies", "speed", "k", "seed",
+    "distances", "correct", "ties", "queries", "permutations", "intervals", "bootstrap", "across_groups",
+    "min_class_size", "copies", "speed", "k", "seed",
 )  # fmt: skip
 
 Clips = Mapping[tuple[str, str], Mapping[str, Clip]]
@@ -51,7 +52,7 @@ def report_run(path: str | Path, *, scores: Scores | None = None, compared: Scor
         scores: what its scores.csv holds, where that is at hand.
         compared: what its comparisons.csv holds, where that is at hand.
     """
-    path = Path(path)
+    path = locate(path)
     record = folder.read_record(path)
     if scores is None:
         if not (path / "scores.csv").exists():

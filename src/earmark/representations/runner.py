@@ -14,21 +14,24 @@ from earmark.atomic import write_whole
 from earmark.corpora.clips import Corpus, groups_of
 from earmark.corpora.subsets import PreparedSubset, clip_count, open_corpora, prepare
 from earmark.embedding.hearing import settle_rate
-from earmark.errors import EarmarkError, InputError
+from earmark.errors import EarmarkError, InputError, UsageError
+from earmark.places import locate
 from earmark.progress import progress_bar
 from earmark.representations import _embed as embed
 from earmark.representations import _evaluate as evaluate
 from earmark.representations import _probe as probing
 from earmark.representations import comparisons
 from earmark.representations._copies import note_on_copies, remark_on_copies, settle_copies
-from earmark.representations._folder import read_finished, vectors_kind
+from earmark.representations._folder import read_finished
 from earmark.representations._record import Work, describe_vectors, keep_finished, record_of, write_tables
+from earmark.representations._shards import take_shards
 from earmark.representations._systems import Model, System, parts_by_model, systems_of
+from earmark.representations._workers import executor_of, read_vectors, refuse_unshared, spread, spread_here
 from earmark.representations.config import RunConfig
 from earmark.representations.plan import make_plan
 from earmark.runs import folder
 from earmark.runs.engine import Failure, Tick
-from earmark.runs.packs import LostPacks, Records, read_records
+from earmark.runs.packs import LostPacks
 from earmark.runs.plan import PlannedStep
 from earmark.runs.store import Entry, open_cache
 from earmark.scores import Row, Scores, load_scores
@@ -57,17 +60,24 @@ class Run:
     """A sentence for each system that lost more than half of the clips of a subset; a command ends with status 1."""
 
 
-def run(config: Config, *, corpora: Sequence[Corpus] | None = None, progress: bool = False) -> Run:
+def run(config: Config, *, corpora: Sequence[Corpus] | None = None, progress: bool = False, merge: bool = False) -> Run:
     """Do what a config says (a RunConfig, a mapping or a YAML file) and return the scores and where they lie.
 
     Args:
         config: a RunConfig, a mapping of its fields, or the path of a YAML file.
         corpora: stand in for those the config names, one for each entry, when they exist only in memory.
         progress: show a bar for each step on stderr.
+        merge: go on from what shards did (`earmark.representations.shards`): what failed there is not tried again.
 
     >>> earmark.run({"corpus": "sounds/", "extractors": ["logmel"], "into": "run"}).scores.value("P@1")
     """
     config = RunConfig.resolve(config)
+    if config.executor == "shard" and not merge:
+        raise UsageError(
+            "The executor shard does a share of the run: give --shard 1/10, or --merge once shards are done."
+        )
+    if config.executor == "dask" or merge:
+        refuse_unshared(config, corpora)
     path = folder.make_folder(config.into)
     with folder.logging_to(path), open_cache(config.cache.url, config.cache.policy) as cache:
         if config.steps == ["report"]:
@@ -75,9 +85,10 @@ def run(config: Config, *, corpora: Sequence[Corpus] | None = None, progress: bo
         before = read_finished(path) if "evaluate" not in config.steps else None
         folder.write_text(path / "config.yaml", config.portable().to_yaml())
         log.info("earmark %s: %s into %s, cache %s", __version__, ", ".join(config.steps), path, cache.url)
-        work = Work(config=config, cache=cache, corpora=list(corpora or open_corpora(config.corpus)), progress=progress)
+        sounds = list(corpora or open_corpora(config.corpus))
+        work = Work(config=config, cache=cache, corpora=sounds, progress=progress, shared=not corpora)
         try:
-            scores, compared = _stages(work, path)
+            scores, compared = _stages(work, path, merge)
         except EarmarkError as error:
             log.error("stopped: %s", error)
             raise
@@ -99,18 +110,24 @@ def plan(
     config = RunConfig.resolve(config)
     with open_cache(config.cache.url, config.cache.policy) as cache:
         work = Work(config=config, cache=cache, corpora=list(corpora or open_corpora(config.corpus)), progress=progress)
-        _prepare(work)
-        return make_plan(work, folder.read_failures(Path(config.into)), thread_count(config.threads)), cache.url
+        prepare_work(work)
+        return make_plan(work, folder.read_failures(locate(config.into)), thread_count(config.threads)), cache.url
 
 
 # --- the stages ----------------------------------------------------------------------------------------------
 
 
-def _stages(work: Work, path: Path) -> tuple[Scores, Scores]:
+def _stages(work: Work, path: Path, merge: bool) -> tuple[Scores, Scores]:
     """The scores, and those on shared clips with the differences between systems."""
     wanted = work.config.steps
-    with work.timed("prepare"):
-        _prepare(work)
+    with executor_of(work) as executor:
+        with work.timed("prepare"):
+            prepare_work(work)
+        if executor is not None:
+            with work.timed("workers"):
+                spread(work, executor, [step for step in ("embed", "evaluate", "probe") if step in wanted])
+    if merge:
+        take_shards(work, path)
     if "embed" in wanted:
         with work.timed("embed"):
             _embed(work)
@@ -138,7 +155,7 @@ def _stages(work: Work, path: Path) -> tuple[Scores, Scores]:
     return scores, compared
 
 
-def _prepare(work: Work) -> None:
+def prepare_work(work: Work) -> None:
     """Open models and corpora, hash every clip, and read what the cache holds of their vectors."""
     probing.refuse_missing_files(work.config)
     work.corpora = [corpus.at_speed(work.config.speed) for corpus in work.corpora]
@@ -151,18 +168,15 @@ def _prepare(work: Work) -> None:
     work.notes += [note for subset in work.subsets for note in note_on_copies(subset)]
     work.failures += [failure for subset in work.subsets for failure in subset.failures]
     work.count("prepare", clips=sum(len(subset.clips) for subset in work.subsets), failed=len(work.failures))
-    by_key: dict[str, Records] = {}
     for model in {system.model.identity: system.model for system in work.systems}.values():
-        for subset in work.subsets:
-            if not model.card.rate:  # clips of several rates are refused, also where all their vectors are cached
-                settle_rate(model.open(), [clip for clip, _ in subset.readable])
-            key = model.key(subset)
-            if key not in by_key:
-                by_key[key] = read_records(work.cache, vectors_kind(key))
-            work.records[model.identity, subset.suite, subset.name] = by_key[key]
+        for subset in work.subsets if not model.card.rate else ():
+            # Clips of several rates are refused, also where all their vectors are cached.
+            settle_rate(model.open(), [clip for clip, _ in subset.readable])
+    read_vectors(work)
 
 
 def _embed(work: Work) -> None:
+    spread_here(work)
     todo = [
         (model, subset, embed.missing(subset, work.records_of(model, subset), parts, work.config.batch))
         for model, parts in parts_by_model(work.systems, work.config).values()
@@ -183,12 +197,14 @@ def _embed_subset(work: Work, model: Model, subset: PreparedSubset, todo: embed.
         workers=work.workers,
         tick=tick,
         progress=work.progress,
+        before=embed.Before(refused=work.refused.get((model.identity, subset.suite, subset.name), {})),
     )
     known = set(work.failures)
     work.failures += [failure for failure in outcome.failures if failure not in known]
-    amounts = outcome.computed, outcome.cached, len(outcome.failures)
+    elsewhere = min(outcome.cached, work.embedded.pop((model.identity, subset.suite, subset.name), 0))
+    amounts = outcome.computed + elsewhere, outcome.cached - elsewhere, len(outcome.failures)
     work.count("embed", computed=amounts[0], cached=amounts[1], failed=amounts[2])
-    if outcome.computed or outcome.failures:
+    if amounts[0] or outcome.failures:
         log.info("embed %s/%s %s: %d computed, %d cached, %d failed", subset.suite, subset.name, model.name, *amounts)
 
 
@@ -279,6 +295,7 @@ def _probe_system(work: Work, subset: PreparedSubset, system: System, tick: Tick
                 job, evaluate.load(work.cache, vectors, records, work.config.threads).entry, work.config
             ),
         )
+        computed = computed or job.key in work.elsewhere
         if computed:
             about = subset.suite, subset.name, system.name, job.entry.probe, entry.meta["seconds"]
             log.info("probe %s/%s %s %s: %.1f s", *about)
@@ -354,6 +371,7 @@ def _measure_system(
         if only is not None and job.noise:
             continue  # an ablation ranks nothing
         entry, computed = cache.recall(evaluate.SCORES_KIND, job.key, partial(measure, job))
+        computed = computed or job.key in work.elsewhere
         if computed:
             way = job.distance if job.correction == "none" else f"{job.distance} {job.correction}"
             seconds = entry.meta["seconds"]

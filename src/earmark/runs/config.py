@@ -16,6 +16,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.places import locate
 from earmark.plain_yaml import load_yaml
 
 Policy: TypeAlias = Literal["use", "refresh", "off"]
@@ -157,7 +158,46 @@ CorpusEntries: TypeAlias = Annotated[
 ]
 
 
-LATER_KEYS: dict[str, Any] = {"device": "auto", "label_column": None, "groups": None, "probes": [], "speed": 1.0}
+class ClusterOptions(Section):
+    """A Dask cluster that a run starts and ends: what it is made of, and how large it is.
+
+    `options` go to the class of that kind: dask.distributed.LocalCluster, dask_jobqueue.SLURMCluster or
+    dask_kubernetes.operator.KubeCluster.
+    """
+
+    kind: Literal["local", "slurm", "kubernetes"] = "local"
+    workers: int = Field(default=2, ge=1)
+    cores: int = Field(default=1, ge=1)  # of each worker
+    memory: str = ""  # of each worker, such as 8GB
+    wait: float = Field(default=600.0, gt=0)  # seconds without any worker before the run gives up
+    options: dict[str, Any] = Field(default={})
+
+
+EXECUTORS = ("local", "dask", "shard")
+
+
+def check_executor(executor: str, scheduler: str, cluster: ClusterOptions | None) -> None:
+    """Refuse an executor that is not there, and one that has nowhere to send its steps."""
+    if executor not in EXECUTORS:
+        hint = did_you_mean(executor, EXECUTORS)
+        raise ValueError(f"there is no executor {executor!r}: choose from {', '.join(EXECUTORS)}.{hint}")
+    if executor == "dask" and not scheduler and cluster is None:
+        raise ValueError(
+            "the executor dask needs a cluster: give --scheduler tcp://HOST:8786, or `cluster:` in the config, such as "
+            "`cluster: {kind: local, workers: 4}`."
+        )
+
+
+LATER_KEYS: dict[str, Any] = {
+    "scheduler": "",
+    "cluster": None,
+    "device": "auto",
+    "label_column": None,
+    "groups": None,
+    "probes": [],
+    "queries": 0,
+    "speed": 1.0,
+}
 """Keys that version 0.1.0 does not know, with the value that says nothing."""
 
 OF_EACH_CORPUS = ("subset", "label_column", "groups")
@@ -205,7 +245,7 @@ class RunSettings(Section):
 
         Relative paths of corpora are taken from the file's folder; where nothing is there, from the current one.
         """
-        source, changes = Path(path), cls.spelled(overrides or {})
+        source, changes = locate(path), cls.spelled(overrides or {})
         cache = changes.pop("cache", {})
         try:
             config = cls.make({**cls.spelled(read_yaml(source, cls.EXAMPLE)), **changes}, str(source))
@@ -214,7 +254,7 @@ class RunSettings(Section):
         config = config.model_copy(update={"cache": config.cache.model_copy(update=cache)})
         if source.parent.resolve() == Path.cwd():
             return config
-        return config.with_files(lambda spec: source.parent / Path(spec).expanduser(), but=changes)
+        return config.with_files(lambda spec: source.parent / locate(spec).expanduser(), but=changes)
 
     @classmethod
     def resolve(cls, config: Self | Mapping[str, Any] | str | Path) -> Self:
@@ -233,7 +273,7 @@ class RunSettings(Section):
 
     def portable(self) -> Self:
         """The config with corpora by absolute path, so that it does the same from any folder; names stay names."""
-        return self.with_files(lambda spec: Path(spec).expanduser().absolute())
+        return self.with_files(lambda spec: locate(spec).expanduser().absolute())
 
     def with_files(self, place: Callable[[str], Path], but: Iterable[str] = ()) -> Self:
         """The config with every path that it names as `place` gives it, but those of some keys."""

@@ -10,7 +10,7 @@ items go through `work_through` and lie in packs; those with one result for a wh
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -70,13 +70,23 @@ class Ledger:
 
 
 class Patience(Generic[Item]):
-    """Which subjects are hopeless: they have failed on so many items and managed none. `noun`: model, codec …"""
+    """Which subjects are hopeless: they have failed on so many items and managed none. `noun`: model, codec …
 
-    def __init__(self, most: int, noun: str, subject: Callable[[Item], str], managed: Iterable[str] = ()) -> None:
+    `managed` are subjects that have managed an item before; `failed` says on how many they have failed before.
+    """
+
+    def __init__(
+        self,
+        most: int,
+        noun: str,
+        subject: Callable[[Item], str],
+        managed: Iterable[str] = (),
+        failed: Mapping[str, int] | None = None,
+    ) -> None:
         self._most, self._subject = most, subject
         self.refusal = InputError(f"not tried, because the {noun} failed on every clip before it")
         self._managed = set(managed)
-        self._failed: dict[str, int] = {}
+        self._failed = dict(failed or {})
 
     def hopeless(self, item: Item) -> bool:
         name = self._subject(item)

@@ -15,22 +15,25 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
 
 from earmark.atomic import write_whole
 from earmark.errors import InputError
+from earmark.places import RemotePath, is_remote, locate
 from earmark.runs.engine import Failure
 from earmark.tables import csv_text, read_csv_records, read_text
 
 FORMAT = 1
+LOG_SECONDS = 15.0
 
 
 def make_folder(into: str | Path) -> Path:
-    folder = Path(into).expanduser()
+    folder = locate(into).expanduser()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -70,7 +73,7 @@ def read_failures(folder: Path) -> list[Failure]:
 
 def read_clips(folder: str | Path) -> list[dict[str, str]]:
     """The lines of clips.csv; an empty cell is an empty text."""
-    path = Path(folder) / "clips.csv"
+    path = locate(folder) / "clips.csv"
     return list(read_csv_records(read_text(path), path))
 
 
@@ -80,7 +83,7 @@ def write_record(folder: Path, record: Mapping[str, Any]) -> None:
 
 def read_record(folder: str | Path) -> dict[str, Any]:
     """What run.json says."""
-    path = Path(folder) / "run.json"
+    path = locate(folder) / "run.json"
     try:
         record: dict[str, Any] = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
@@ -96,10 +99,15 @@ def read_record(folder: str | Path) -> dict[str, Any]:
 def logging_to(folder: Path) -> Iterator[None]:
     """Send the log of runs to RUN/run.log while a run lasts."""
     log = logging.getLogger("earmark.runs")
+    file = folder / "run.log"
     try:
-        handler: logging.Handler = logging.FileHandler(folder / "run.log", encoding="utf-8", errors="backslashreplace")
+        handler: logging.Handler = (
+            _Uploaded(file)
+            if is_remote(file)
+            else logging.FileHandler(file, encoding="utf-8", errors="backslashreplace")
+        )
     except OSError as error:
-        raise InputError(f"{folder / 'run.log'} cannot be written ({error.strerror}): choose another place.") from error
+        raise InputError(f"{file} cannot be written ({error.strerror}): choose another place.") from error
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     before, spread = log.level, log.propagate
     log.addHandler(handler)
@@ -112,3 +120,30 @@ def logging_to(folder: Path) -> Iterator[None]:
         log.setLevel(before)
         log.propagate = spread
         handler.close()
+
+
+class _Uploaded(logging.Handler):
+    """A log on an object store, where nothing can be appended: written as a whole every while, and at the end."""
+
+    def __init__(self, file: RemotePath) -> None:
+        super().__init__()
+        self._file = file
+        try:
+            self._text = file.read_bytes().decode("utf-8", "replace")
+        except FileNotFoundError:
+            self._text = ""
+        self._written = time.monotonic()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._text += self.format(record) + "\n"
+        if time.monotonic() - self._written > LOG_SECONDS:
+            self._write()
+
+    def close(self) -> None:
+        self._write()
+        super().close()
+
+    def _write(self) -> None:
+        self._written = time.monotonic()
+        with suppress(OSError, InputError):  # the work counts, not what is told of it
+            self._file.write_text(self._text, errors="backslashreplace")

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from earmark.atomic import write_whole
 from earmark.errors import InputError, UsageError
+from earmark.places import is_remote, locate
 from earmark.tables import csv_text, read_csv
 
 COLUMNS = ("metric", "check", "subcase", "value", "repeat", "score", "reason")
 SCORES, SETTINGS = "scores.csv", "settings.json"
+WRITE_SECONDS = 15.0
+"""What a killed study on an object store loses at most."""
 
 
 class Trial(NamedTuple):
@@ -43,24 +47,31 @@ class Journal:
 
     def __init__(self, folder: str | Path | None, settings: Mapping[str, Any]) -> None:
         self.scores: dict[Trial, TrialScore] = {}
-        self._file = None if folder is None else Path(folder) / SCORES
+        self._file = None if folder is None else locate(folder) / SCORES
         if folder is not None:
-            _settle(Path(folder), settings)
+            _settle(locate(folder), settings)
         self._stream: io.TextIOWrapper | None = None
+        self._text, self._written = "", time.monotonic()
 
     def __enter__(self) -> Self:
         if self._file is not None:
             self.scores = read_journal(self._file)
             data = self._file.read_bytes() if self._file.exists() else b""
+            header = ",".join(COLUMNS) + "\n"
             whole = data[: data.rfind(b"\n") + 1]  # without what a killed writer left of its last line
             if whole != data or not whole:
-                self._file.write_bytes(whole or (",".join(COLUMNS) + "\n").encode())
-            self._stream = self._file.open("a", newline="", encoding="utf-8")
+                self._file.write_bytes(whole or header.encode())
+            if is_remote(self._file):
+                self._text = whole.decode() or header
+            else:
+                self._stream = self._file.open("a", newline="", encoding="utf-8")
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._stream is not None:
             self._stream.close()
+        elif is_remote(self._file):
+            self._file.write_text(self._text)
 
     def add(self, scores: Iterable[TrialScore]) -> None:
         added = {score.trial: score for score in scores}
@@ -70,6 +81,11 @@ class Journal:
         if self._stream is not None:
             self._stream.write(csv_text(None, lines))
             self._stream.flush()
+        elif is_remote(self._file):  # where nothing can be appended
+            self._text += csv_text(None, lines)
+            if time.monotonic() - self._written > WRITE_SECONDS:
+                self._file.write_text(self._text)
+                self._written = time.monotonic()
 
 
 def read_journal(path: Path) -> dict[Trial, TrialScore]:

@@ -26,7 +26,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any, Generic, Self, TypeVar
 
-from earmark.errors import EarmarkError, InputError, MissingExtra, UsageError
+from earmark.errors import EarmarkError, InputError, MissingExtra, Unreachable, UsageError
 from earmark.isolation import ending, kill_after, pipe
 from earmark.workers import Workers
 
@@ -62,7 +62,7 @@ class Pool(Generic[Item, Result]):
         workers: int = 1,
         *,
         limit: float | None = None,
-        fatal: tuple[type[Exception], ...] = (UsageError, MissingExtra),
+        fatal: tuple[type[Exception], ...] = (UsageError, MissingExtra, Unreachable),
     ) -> None:
         self.work, self.workers, self.limit, self.fatal = work, workers, limit, fatal
         self._here = threading.local()  # each thread makes its own calls

@@ -1,8 +1,9 @@
 """Finished work, kept by content: a folder or any fsspec URL that many runs may read and write at once.
 
-An entry's name is the hash of everything it depends on, so it is never wrong, only absent. It is written beside its
-place under a name of its own, forced to disk and renamed: a reader sees all of it or nothing, a killed writer leaves a
-part that nobody reads, and two writers of one entry leave one whole entry. Its bytes are
+An entry's name is the hash of everything it depends on, so it is never wrong, only absent. In a folder it is written
+beside its place under a name of its own, forced to disk and renamed; an object store gets it by one upload, which it
+shows when it is whole. A reader sees all of it or nothing, a killed writer leaves a part that nobody reads, and two
+writers of one entry leave one whole entry. A cut connection is taken up again (`earmark.places`). Its bytes are
 
     earmark-entry 1 <header bytes> <header sha256> <body bytes> <body sha256>\\n
     {"meta": {...}, "arrays": {"values": {"dtype": "<f4", "shape": [256, 128], "at": 0}, ...}}
@@ -28,13 +29,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import fsspec
 import numpy as np
-from fsspec.implementations.local import LocalFileSystem
 from numpy.typing import NDArray
 
 from earmark.atomic import write_whole
 from earmark.errors import InputError
+from earmark.places import is_remote, locate, read_heads, sizes_in
 from earmark.runs.config import Policy
 
 MAGIC = b"earmark-entry 1"
@@ -45,6 +45,7 @@ STALE_SECONDS = 24 * 3600
 RECENT = 12
 """Entries that `Cache.recent` holds in memory."""
 _HEADER_GUESS = 1 << 16
+_HEADERS_AT_ONCE = 256
 
 log = logging.getLogger("earmark.runs")
 
@@ -174,27 +175,29 @@ class Made(NamedTuple):
 
 
 class Cache:
-    """Entries under a URL, by kind and key."""
+    """Entries under a URL, by kind and key. Those written before `since` (in ns) are taken for absent."""
 
-    def __init__(self, url: str, policy: Policy = "use") -> None:
+    def __init__(self, url: str, policy: Policy = "use", since: int | None = None) -> None:
         self.policy = policy
-        self._since = time.time_ns() if policy == "refresh" else 0
+        self.since = since if since is not None else time.time_ns() if policy == "refresh" else 0
         self._recent: dict[tuple[str, str], Entry] = {}
-        try:
-            self._fs, self._root = fsspec.core.url_to_fs(str(Path(url).expanduser()) if "://" not in url else url)
-        except (ImportError, ValueError) as error:
-            raise InputError(f"The cache {url!r} cannot be opened ({error}).") from error
-        self.local = isinstance(self._fs, LocalFileSystem)
-        self._root = self._root.rstrip("/")
-        self.url = self._root if self.local else url
+        root = locate(url).expanduser()
+        self.local = not is_remote(root)
+        if is_remote(root):
+            root.check_scheme()
+        self._root = Path(os.path.abspath(root)) if self.local else root  # noqa: PTH100 (`..` goes, links stay)
+        self.url = str(self._root)
 
     def folder(self) -> Path | None:
         """The cache as a folder of this machine, or None when it lies elsewhere."""
-        return Path(self._root) if self.local else None
+        return self._root if self.local else None
 
     def path(self, kind: str, key: str) -> str:
         """Where an entry lies."""
-        return f"{self._root}/{kind}/{key}{SUFFIX}"
+        return str(self._place(kind, key))
+
+    def _place(self, kind: str, key: str) -> Path:
+        return self._root / kind / f"{key}{SUFFIX}"
 
     def recall(self, kind: str, key: str, make: Callable[[], Entry]) -> Made:
         """The entry as it was stored, or made now and stored."""
@@ -209,15 +212,20 @@ class Cache:
 
     def get(self, kind: str, key: str) -> Entry | None:
         """The entry, every byte checked; None when there is none, or it is damaged, or it is to be refreshed."""
-        data = self._read(self.path(kind, key))
-        if data is None:
-            return None
-        try:
-            entry = unpack(data)
-        except Damaged as damage:
-            self._discard(kind, key, damage)
-            return None
-        return entry if self._current(entry.meta) else None
+        damage = Damaged()
+        # Elsewhere, a read that crosses a write or is cut short without a word looks damaged: it is read once more.
+        for _ in range(1 if self.local else 2):
+            data = self._read(self._place(kind, key))
+            if data is None:
+                return None
+            try:
+                entry = unpack(data)
+            except Damaged as found:
+                damage = found
+                continue
+            return entry if self._current(entry.meta) else None
+        self._discard(kind, key, damage)
+        return None
 
     def recent(self, kind: str, key: str) -> Entry | None:
         """`get`, for entries that are asked for again and again: the last few stay in memory."""
@@ -232,49 +240,89 @@ class Cache:
 
     def peek(self, kind: str, key: str) -> Header | None:
         """The header of an entry whose size is right; its arrays are checked when they are read."""
-        path = self.path(kind, key)
-        data = self._read(path, _HEADER_GUESS)
-        if data is None:
-            return None
+        place = self._place(kind, key)
         try:
-            seal = read_seal(data)
-            if self._fs.size(path) != seal.size:
-                raise Damaged(f"it does not have its {seal.size} bytes")
-            if len(data) < seal.start + seal.header:
-                data = self._read(path, seal.start + seal.header) or b""
-            facts = read_header(data, seal)
-        except Damaged as damage:
-            self._discard(kind, key, damage)
+            return self._checked_headers(kind, {key: place.stat().st_size}).get(key)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
-        except OSError:
-            return None
-        return Header(key, facts["meta"], facts["arrays"]) if self._current(facts["meta"]) else None
-
-    def headers(self, kind: str) -> list[Header]:
-        """The headers of every entry of a kind, oldest first."""
-        folder = f"{self._root}/{kind}"
-        self._fs.invalidate_cache(folder)
-        try:
-            names = [Path(name).name for name in self._fs.ls(folder, detail=False)]
-        except (FileNotFoundError, NotADirectoryError):
-            return []
         except OSError as error:
             raise self._unreadable(error) from error
-        for name in names if self.local else []:
+
+    def headers(self, kind: str) -> list[Header]:
+        """The headers of every entry of a kind, oldest first: one listing, and many headers at a time."""
+        try:
+            sizes = sizes_in(self._root / kind)
+        except OSError as error:
+            raise self._unreadable(error) from error
+        for name in sizes if self.local else ():
             if name.endswith(".part"):
-                _sweep(Path(folder) / name)
-        keys = sorted(name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX))
-        headers = [header for key in keys if (header := self.peek(kind, key)) is not None]
+                _sweep(self._root / kind / name)
+        keys = {name.removesuffix(SUFFIX): size for name, size in sorted(sizes.items()) if name.endswith(SUFFIX)}
+        headers = self._checked_headers(kind, keys).values()
         return sorted(headers, key=lambda header: (header.meta.get("written", 0), header.key))
 
-    def _current(self, meta: Mapping[str, Any]) -> bool:
-        return int(meta.get("written", 0)) >= self._since
+    def _checked_headers(self, kind: str, sizes: Mapping[str, int]) -> dict[str, Header]:
+        """The headers of entries of these sizes that are whole and current."""
+        headers: dict[str, Header] = {}
+        keys = list(sizes)
+        for start in range(0, len(keys), _HEADERS_AT_ONCE):
+            batch = keys[start : start + _HEADERS_AT_ONCE]
+            for key, known in self._batch_of_headers(kind, {key: sizes[key] for key in batch}).items():
+                # Damaged, or replaced between the listing and the reading: look again.
+                header = self._second_look(kind, key, known) if isinstance(known, Damaged) else known
+                if header is not None and self._current(header.meta):
+                    headers[key] = header
+        return headers
 
-    def _read(self, path: str, size: int | None = None) -> bytes | None:
+    def _batch_of_headers(self, kind: str, sizes: Mapping[str, int]) -> dict[str, Header | Damaged]:
+        found: dict[str, Header | Damaged] = {}
+        known = dict(zip(sizes, self._heads(kind, {key: min(_HEADER_GUESS, sizes[key]) for key in sizes}), strict=True))
+        longer: dict[str, int] = {}
+        for key, data in known.items():
+            with contextlib.suppress(Damaged):  # which is found again below
+                seal = read_seal(data or b"")
+                if data is not None and len(data) < seal.start + seal.header <= sizes[key]:
+                    longer[key] = seal.start + seal.header
+        known.update(zip(longer, self._heads(kind, longer), strict=True))
+        for key, data in known.items():
+            if data is None:
+                continue
+            try:
+                seal = read_seal(data)
+                if sizes[key] != seal.size:
+                    raise Damaged(f"it has {sizes[key]} bytes instead of {seal.size}")
+                facts = read_header(data, seal)
+            except Damaged as damage:
+                found[key] = damage
+            else:
+                found[key] = Header(key, facts["meta"], facts["arrays"])
+        return found
+
+    def _second_look(self, kind: str, key: str, damage: Damaged) -> Header | None:
         try:
-            with self._fs.open(path, "rb") as stream:
-                data: bytes = stream.read() if size is None else stream.read(size)
-                return data
+            size = self._place(kind, key).stat().st_size
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return None
+        except OSError as error:
+            raise self._unreadable(error) from error
+        header = self._batch_of_headers(kind, {key: size}).get(key)
+        if isinstance(header, Damaged):
+            self._discard(kind, key, damage)
+            return None
+        return header
+
+    def _heads(self, kind: str, sizes: Mapping[str, int]) -> list[bytes | None]:
+        try:
+            return read_heads([self._place(kind, key) for key in sizes], list(sizes.values()))
+        except OSError as error:
+            raise self._unreadable(error) from error
+
+    def _current(self, meta: Mapping[str, Any]) -> bool:
+        return int(meta.get("written", 0)) >= self.since
+
+    def _read(self, place: Path) -> bytes | None:
+        try:
+            return place.read_bytes()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
         except OSError as error:
@@ -282,8 +330,8 @@ class Cache:
 
     def _discard(self, kind: str, key: str, damage: Damaged) -> None:
         log.warning("cache entry %s/%s is damaged (%s): it is computed again", kind, key, damage)
-        with contextlib.suppress(OSError):
-            self._fs.rm_file(self.path(kind, key))
+        with contextlib.suppress(OSError, InputError):
+            self._place(kind, key).unlink()
 
     # --- writing ---------------------------------------------------------------------------------------------
 
@@ -291,12 +339,9 @@ class Cache:
         """Store an entry, whole or not at all; an error of one sentence when the place takes no more."""
         data = pack(Entry({**entry.meta, "written": time.time_ns()}, entry.arrays))
         try:
-            if self.local:
-                path = Path(self.path(kind, key))
-                path.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(path, data)
-            else:
-                self._write_remotely(self.path(kind, key), data)
+            place = self._place(kind, key)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(place, data)
         except OSError as error:
             full = error.errno in (errno.ENOSPC, errno.EDQUOT)
             remedy = (
@@ -314,19 +359,7 @@ class Cache:
         token = secrets.token_hex(8)
         self.put("probe", token, Entry())
         with contextlib.suppress(OSError):
-            self._fs.rm_file(self.path("probe", token))
-
-    def _write_remotely(self, path: str, data: bytes) -> None:
-        # An object store shows an object when its upload ends; other file systems need the rename.
-        part = f"{path}.{os.getpid()}-{secrets.token_hex(8)}.part"
-        self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
-        try:
-            self._fs.pipe_file(part, data)
-            self._fs.mv(part, path)
-        finally:
-            with contextlib.suppress(OSError):
-                if self._fs.exists(part):
-                    self._fs.rm_file(part)
+            self._place("probe", token).unlink()
 
     def _unreadable(self, error: OSError) -> InputError:
         return InputError(

@@ -14,6 +14,7 @@ from typing import Any
 
 from earmark.atomic import write_whole
 from earmark.errors import InputError, UsageError, did_you_mean, quoted, require
+from earmark.places import locate
 from earmark.scores.rows import COLUMNS, COUNTS, DEFAULTS, NUMBERS, Row, checked
 from earmark.tables import csv_text, decode_text, parquet_bytes, read_bytes, read_csv
 
@@ -22,7 +23,7 @@ from earmark.tables import csv_text, decode_text, parquet_bytes, read_bytes, rea
 
 def read_rows(path: str | os.PathLike[str]) -> list[Row]:
     """The rows of a .csv, .jsonl, .json or .parquet score table; errors say where."""
-    source = Path(path)
+    source = locate(path)
     decode = _READERS.get(source.suffix.lower())
     data = read_bytes(source, "score file")
     if decode is None:

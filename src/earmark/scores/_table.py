@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.places import locate
 from earmark.scores._files import json_array, read_rows, write_rows
 from earmark.scores.rows import COLUMNS, DEFAULTS, KEY, Row, distinct
 
@@ -104,7 +104,7 @@ class Scores:
 
         Another process sees the old file or the whole new one, never a part.
         """
-        write_rows(self.rows, Path(path))
+        write_rows(self.rows, locate(path))
 
 
 def read_scores(path: str | os.PathLike[str]) -> Scores:

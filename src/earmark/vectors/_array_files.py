@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.errors import InputError, UsageError, did_you_mean, require
+from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean, require
+from earmark.places import is_remote
 from earmark.vectors._values import Labels, Vectors, as_matrix, labels_of, vectors_of
 from earmark.vectors.columns import Asked, names_items, pick_columns, refuse_columns, role_of, roles_of
 from earmark.vectors.texts import Texts, as_text
@@ -26,7 +27,7 @@ def npy_vectors(source: Path, _key: str | None, asked: Asked) -> Vectors:
 def npz_vectors(source: Path, key: str | None, asked: Asked) -> Vectors:
     _refuse_dimensions(source, asked)
     with _open_npz(source) as archive:
-        chosen = _choose_array({name: _npz_ndim(source, name) for name in archive.files}, key, source)
+        chosen = _choose_array({name: _npz_ndim(archive, name) for name in archive.files}, key, source)
         values = as_matrix(_npz_array(archive, chosen, source), source)
         roles = _beside(archive.files, chosen, asked, source)
         texts = {role: _array_texts(_npz_array(archive, name, source), source) for role, name in roles.items()}
@@ -39,8 +40,10 @@ def pt_vectors(source: Path, key: str | None, asked: Asked) -> Vectors:
     torch = require("torch", "Torch .pt files", "torch")
     try:
         # weights_only: tensors and plain containers, never code.
-        held = torch.load(source, map_location="cpu", weights_only=True)
-    except PermissionError:
+        elsewhere: bool = is_remote(source)
+        with source.open("rb") if elsewhere else nullcontext(source) as given:
+            held = torch.load(given, map_location="cpu", weights_only=True)
+    except (EarmarkError, PermissionError):
         raise
     except Exception as error:
         # Torch's own message advises to load the file without this safeguard.
@@ -84,7 +87,7 @@ def npy_labels(source: Path, column: str | None, groups: str | None) -> Labels:
 
 def npz_labels(source: Path, column: str | None, groups: str | None) -> Labels:
     with _open_npz(source) as archive:
-        lists = [name for name in archive.files if role_of(name) or _npz_ndim(source, name) == 1 or name == column]
+        lists = [name for name in archive.files if role_of(name) or _npz_ndim(archive, name) == 1 or name == column]
         if not lists:
             raise InputError(f"{source} has no 1-D array; its arrays are {', '.join(archive.files) or 'none'}.")
         roles = pick_columns(lists, column, groups, source)
@@ -97,7 +100,7 @@ def _text_arrays(archive: Any, used: Sequence[str], count: int, source: Path) ->
     """The arrays of texts whose name says that they hold names."""
     found = {}
     for name in archive.files:
-        if name not in used and names_items(name) and _npz_ndim(source, name) == 1:
+        if name not in used and names_items(name) and _npz_ndim(archive, name) == 1:
             array = _npz_array(archive, name, source)
             if len(array) == count and array.dtype.kind in "US":
                 found[name] = _array_texts(array, source)
@@ -106,7 +109,11 @@ def _text_arrays(archive: Any, used: Sequence[str], count: int, source: Path) ->
 
 def map_npy(source: Path) -> NDArray[Any]:
     """The array of a .npy file, left on disk; what is written to it does not reach the file."""
-    _check_npy(source)
+    elsewhere: bool = is_remote(source)
+    if elsewhere:  # there is no disk to leave it on
+        return _load_npy(source)
+    with source.open("rb") as stream:
+        _check_npy(source, stream)
     with _refusing_objects(str(source)):
         return np.asanyarray(np.load(source, mmap_mode="c", allow_pickle=False))
 
@@ -118,18 +125,20 @@ def npz_arrays(source: Path) -> dict[str, NDArray[Any]]:
 
 
 def _load_npy(source: Path) -> NDArray[Any]:
-    _check_npy(source)
-    with _refusing_objects(str(source)):
-        return np.asarray(np.load(source, allow_pickle=False))
-
-
-def _check_npy(source: Path) -> None:
+    # Elsewhere NumPy reads blocks into the array itself: the file is never held beside it.
     with source.open("rb") as stream:
-        start = stream.read(6)
-        if start != b"\x93NUMPY":
-            # np.load would take it for a pickle and advise to allow them, which is never safe.
-            kind = "a .npz file" if start[:2] == b"PK" else "not a NumPy array"
-            raise InputError(f"{source} is {kind}; save it with numpy.save, or give it its right suffix.")
+        _check_npy(source, stream)
+        with _refusing_objects(str(source)):
+            return np.asarray(np.load(stream, allow_pickle=False))
+
+
+def _check_npy(source: Path, stream: IO[bytes]) -> None:
+    start = stream.read(6)
+    stream.seek(0)
+    if start != b"\x93NUMPY":
+        # np.load would take it for a pickle and advise to allow them, which is never safe.
+        kind = "a .npz file" if start[:2] == b"PK" else "not a NumPy array"
+        raise InputError(f"{source} is {kind}; save it with numpy.save, or give it its right suffix.")
 
 
 @contextmanager
@@ -161,9 +170,9 @@ def _npz_array(archive: Any, name: str, source: Path) -> NDArray[Any]:
         return np.asarray(archive[name])
 
 
-def _npz_ndim(source: Path, name: str) -> int:
+def _npz_ndim(archive: Any, name: str) -> int:
     """The number of dimensions of an array, from its header: other arrays of the file may be large."""
-    with zipfile.ZipFile(source) as archive, archive.open(f"{name}.npy") as stream:
+    with archive.zip.open(f"{name}.npy") as stream:
         version = np.lib.format.read_magic(stream)
         if version == (1, 0):
             shape = np.lib.format.read_array_header_1_0(stream)[0]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from earmark.errors import EarmarkError, InputError, UsageError
+from earmark.places import locate
 from earmark.vectors._array_files import npy_labels, npy_vectors, npz_labels, npz_vectors, pt_vectors
 from earmark.vectors._matching import match_rows
 from earmark.vectors._values import Joined, Labels, Vectors
@@ -72,7 +73,7 @@ def read_vectors(
         dimensions: Columns of a table that are the vectors, by name or pattern (`f*`).
         apart: Columns that are no dimensions, beside those above.
     """
-    source = Path(path)
+    source = locate(path)
     if key is not None and source.suffix.lower() in (".npy", ".csv"):
         raise UsageError(f"{source} holds one matrix; a key chooses an array of .npz, .parquet or .pt files.")
     patterns = (dimensions,) if isinstance(dimensions, str) else tuple(dimensions)
@@ -96,7 +97,7 @@ def read_labels(path: str | os.PathLike[str], *, column: str | None = None, grou
     is a number. The words NaN, NaT and <NA> mean unlabelled, and so do nan, None, null and NA where all other labels
     are numbers; elsewhere these are words.
     """
-    source = Path(path)
+    source = locate(path)
     with readable(source):
         labels = reader_for(source, _LABEL_READERS, "labels")(source, column, groups)
     if not labels.values:
@@ -270,4 +271,4 @@ def _refuse_leaks(vectors: Vectors, labels: Sequence[str | None], groups: Sequen
 
 
 def _same_file(one: str, other: str) -> bool:
-    return one == other or Path(one).absolute() == Path(other).absolute()
+    return one == other or locate(one).absolute() == locate(other).absolute()

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.places import locate
 from earmark.vectors import _array_files, _distance_tables
 from earmark.vectors._condensed import condensed_places, count_of_condensed
 from earmark.vectors._distance_checks import (
@@ -218,7 +219,7 @@ def read_distances(
         complete: Whether every pair must be there; otherwise a pair that a table does not list has the distance NaN.
         progress: Whether a bar on stderr shows how far the checks are.
     """
-    source = Path(path)
+    source = locate(path)
     _check_symmetrise(symmetrise)
     chosen = _chosen_columns(columns)
     wanted = read_ids(ids) if isinstance(ids, str | os.PathLike) else None if ids is None else list(ids)
@@ -254,7 +255,7 @@ def read_distances(
 
 def read_ids(path: str | os.PathLike[str]) -> list[str]:
     """Names of items from a file: one in a line, or a table's column `id`, or `path`, `file` and the like."""
-    source = Path(path)
+    source = locate(path)
     column = None
     if source.suffix.lower() in (".csv", ".parquet", ".npz"):
         with readable(source):

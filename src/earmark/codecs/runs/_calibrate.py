@@ -17,7 +17,7 @@ from earmark.codecs.contract import ENCODE_ONLY, Waveform
 from earmark.codecs.runs._systems import CodecSystem
 from earmark.codecs.runs.state import Sample
 from earmark.corpora.clips import Clip
-from earmark.errors import InputError
+from earmark.errors import InputError, Unreachable
 from earmark.runs.identity import Stage
 from earmark.runs.store import Cache, Entry
 
@@ -51,6 +51,8 @@ def choose_samples(samples: Sequence[Sample], wanted: int = CLIPS) -> list[Sampl
 def _suits(clip: Clip) -> bool:
     try:
         samples, rate = clip.read()
+    except Unreachable:
+        raise
     except Exception:  # what is wrong with it is told when it is coded
         return False
     if not _LEAST_SECONDS * rate <= len(samples) <= _MOST_SECONDS * rate:

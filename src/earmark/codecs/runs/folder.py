@@ -30,6 +30,7 @@ from earmark.codecs.submission import codec_document, to_json
 from earmark.corpora.subsets import PreparedSubset
 from earmark.errors import EarmarkError, InputError
 from earmark.metrics.catalogue import name_of
+from earmark.places import locate
 from earmark.runs import folder
 from earmark.runs.identity import fingerprint, versions
 from earmark.scores import Scores
@@ -207,7 +208,7 @@ def read_cards(record: dict[str, Any]) -> dict[str, CodecCard]:
 
 def clip_values(place: str | Path, metric: str) -> Iterator[tuple[str, str, str, Measured]]:
     """(subset, system, clip id, value) of one column of clips.csv; "status" tells the lines without a value apart."""
-    path = Path(place) / "clips.csv"
+    path = locate(place) / "clips.csv"
     try:
         for line in folder.read_clips(place):
             cell = line.get(metric) or ""

@@ -39,6 +39,7 @@ from earmark.corpora.clips import Clip, Corpus, length_of
 from earmark.corpora.subsets import PreparedSubset, clip_count, open_corpora, prepare
 from earmark.errors import EarmarkError, UsageError
 from earmark.metrics.catalogue import pinned
+from earmark.places import is_url
 from earmark.progress import progress_bar
 from earmark.runs import folder
 from earmark.runs.plan import PlannedStep
@@ -182,9 +183,10 @@ def _hidden(
     confinement: Confinement,
 ) -> tuple[str, ...]:
     """What codecs may not see: clips, the cache, the results."""
-    clips = {clip.path for corpus in corpora for clip in corpus.clips if clip.path is not None}
+    clips = {clip.path for corpus in corpora for clip in corpus.clips if clip.path and not is_url(clip.path)}
     covered = covering(clips, [system.codec for system in systems], confinement)
-    return (*covered, str(Path(config.into).absolute()), *([cache.url] if cache.local else []))
+    into = [] if is_url(config.into) else [str(Path(config.into).absolute())]
+    return (*covered, *into, *([cache.url] if cache.local else []))
 
 
 def _stand(work: CodecWork) -> None:

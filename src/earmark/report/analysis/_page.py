@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from earmark._version import __version__
 from earmark.analysis.study import Study
+from earmark.places import locate
 from earmark.report.analysis import _figures as figures
 from earmark.report.analysis import _sentences as sentences
 from earmark.report.analysis._figures import SPELLED
@@ -24,7 +24,7 @@ _MOST_MODELS = 300
 
 def write_analysis(study: Study, path: str | os.PathLike[str]) -> None:
     """Write the page, whole or not at all."""
-    write_page(render_analysis(study), Path(path))
+    write_page(render_analysis(study), locate(path))
 
 
 def render_analysis(study: Study) -> str:

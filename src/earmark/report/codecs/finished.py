@@ -14,6 +14,7 @@ from earmark.codecs.contract import CodecCard, Measured
 from earmark.codecs.runs.folder import clip_values, read_cards, read_codec_record
 from earmark.codecs.standing import Standing
 from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.places import locate
 from earmark.report.codecs._comparison import (
     Comparison,
     Difference,
@@ -68,7 +69,7 @@ def open_runs(places: Sequence[str | Path], scores: Scores | None = None) -> Run
 
     `scores` are theirs, where they are at hand.
     """
-    folders = tuple(Path(place) for place in places)
+    folders = tuple(locate(place) for place in places)
     records = tuple(read_codec_record(place) for place in folders)
     protocols = {record["protocol"] for record in records}
     if len(protocols) > 1:

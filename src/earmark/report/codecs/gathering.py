@@ -18,6 +18,7 @@ from earmark.codecs.runs.state import BLOB
 from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.subsets import choose_subsets, open_corpora
 from earmark.errors import EarmarkError, InputError
+from earmark.places import locate
 from earmark.report.codecs._comparison import (
     CodecReport,
     Failed,
@@ -56,7 +57,7 @@ def report_codec_run(
         corpora: spare opening them again.
         title: of the page.
     """
-    target = Path(path) / "report.html"
+    target = locate(path) / "report.html"
     write_codecs(gather([path], scores=scores, cache=cache, corpora=corpora, title=title), target)
     return target
 

@@ -17,7 +17,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from earmark.atomic import write_whole
 from earmark.errors import InputError, require
+from earmark.places import locate
 from earmark.report.metric_text import facts
 from earmark.tables import plain
 
@@ -181,9 +183,11 @@ def save(figure: Any, path: str) -> None:
     suffix = path.rsplit(".", 1)[-1].lower()
     if suffix not in ("png", "svg", "pdf"):
         raise InputError(f"{path}: a figure is written as .png, .svg or .pdf; choose one of these suffixes.")
+    out = io.BytesIO()
     dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(suffix, {"Software": None})
     with look(), library().rc_context({"svg.hashsalt": "earmark"}):
-        figure.savefig(path, metadata=dated)
+        figure.savefig(out, format=suffix, metadata=dated)
+    write_whole(locate(path), out.getvalue())
 
 
 def as_svg(figure: Any, name: str, description: str, dpi: int = 110) -> str:

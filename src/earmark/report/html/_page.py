@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from earmark.errors import InputError
+from earmark.places import locate
 from earmark.report.content import ReportData
 from earmark.report.correlations import metric_correlations
 from earmark.report.figures.style import library
@@ -22,7 +22,7 @@ from earmark.wording import counted, listed
 
 def write_report(data: ReportData, path: str | os.PathLike[str]) -> None:
     """Write the report as one HTML file. Another process sees the old file or the whole new one, never a part."""
-    write_page(render(data), Path(path))
+    write_page(render(data), locate(path))
 
 
 def render(data: ReportData) -> str:

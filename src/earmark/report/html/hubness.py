@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from earmark.places import locate
 from earmark.report import figures
 from earmark.report.figures.hubness import neighbourhood, occurrences
 from earmark.report.figures.style import library
@@ -24,7 +25,7 @@ _ANTIHUBS = 200
 
 def write_hubness(view: HubView, path: str | Path, version: str = "") -> None:
     """Write the page as one HTML file."""
-    write_page(render_hubness(view, version), Path(path))
+    write_page(render_hubness(view, version), locate(path))
 
 
 def render_hubness(view: HubView, version: str = "") -> str:

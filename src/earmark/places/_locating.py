@@ -1,0 +1,128 @@
+"""From a text to a path, here or elsewhere; and what is asked of many files at once."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TypeGuard, cast
+
+from earmark.places._remote import RemotePath
+from earmark.places._requests import reach, server_of
+from earmark.places._streams import fetch_ranges, following
+from earmark.progress import Bar, progress_bar
+
+_URL = re.compile(r"(?:[a-z0-9]+::)*([a-z][a-z0-9+.-]+)://", re.I)
+_FLATTENED = re.compile(r"(s3a?|gs|gcs|az|abfss?|memory|https?|sftp|ssh|ftp|smb|hdfs|webdav):/(?=[^/])")
+"""What `pathlib.Path` makes of a URL's two lines."""
+_FOLDERS = 64  # that are listed one by one
+
+
+def is_url(name: object) -> bool:
+    """Whether a text names a file elsewhere: `s3://bucket/x`, not `file:///x` or `C:\\x`."""
+    text = _spelled(str(name))
+    match = _URL.match(text)
+    return match is not None and match[1].lower() not in ("file", "local")
+
+
+def is_remote(path: object) -> TypeGuard[RemotePath]:
+    """Whether a path lies elsewhere."""
+    return isinstance(path, RemotePath)
+
+
+def locate(name: str | os.PathLike[str]) -> Path:
+    """A path of a path; of a URL, a `RemotePath`, which has the verbs of one."""
+    if is_remote(name):
+        return cast(Path, name)
+    text = os.fspath(name)
+    if is_url(text):
+        return cast(Path, RemotePath(_spelled(text)))
+    local = re.match(r"(?:file|local)://(?=/|[A-Za-z]:)", text)
+    if local is None:
+        return Path(text)
+    rest = text[local.end() :]
+    return Path(rest[1:] if re.match(r"/[A-Za-z]:", rest) else rest)
+
+
+def _spelled(text: str) -> str:
+    return _FLATTENED.sub(r"\1://", text, count=1) if _FLATTENED.match(text) else text
+
+
+def sizes_in(folder: Path) -> dict[str, int]:
+    """The files of a folder, by name, with their sizes; none where there is no such folder."""
+    sizes: dict[str, int] = {}
+    with suppress(FileNotFoundError, NotADirectoryError):
+        if is_remote(folder):
+            return {name: status.st_size for name, status in folder.listing().items() if status is not None}
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):  # another process has removed it
+                    if entry.is_file():
+                        sizes[entry.name] = entry.stat().st_size
+    return sizes
+
+
+def which_exist(names: Iterable[str]) -> dict[str, bool]:
+    """Whether each of many files is there; those elsewhere by listings of their folders, not one by one."""
+    files = {name: locate(name) for name in dict.fromkeys(names)}
+    remote: dict[str, RemotePath] = {name: file for name, file in files.items() if is_remote(file)}
+    listed: set[RemotePath] = set()
+    by_server: dict[str, list[RemotePath]] = {}
+    for file in remote.values():
+        by_server.setdefault(server_of(str(file)), []).append(file)
+    for together in by_server.values():
+        folders = list(dict.fromkeys(file.parent for file in together))
+        many = len(folders) > _FOLDERS
+        if many:
+            folders = [functools.reduce(_shared, folders)]
+        for folder in folders:
+            with suppress(FileNotFoundError, NotADirectoryError):
+                listed.update(folder.tree if many else folder.iterdir())
+    return {name: file in listed if name in remote else file.is_file() for name, file in files.items()}
+
+
+def _shared(one: RemotePath, other: RemotePath) -> RemotePath:
+    """The folder that two folders lie in."""
+    while not other.is_relative_to(one):
+        one = one.parent
+    return one
+
+
+def read_heads(files: Sequence[Path], sizes: Sequence[int]) -> list[bytes | None]:
+    """The first bytes of files that lie together, elsewhere many at a time; None of one that is not there."""
+    if files and is_remote(files[0]):
+        paths = [reach(str(file)).path for file in files]
+        return fetch_ranges(str(files[0]), paths, [(0, size) for size in sizes])
+    return [_head(file, size) for file, size in zip(files, sizes, strict=True)]
+
+
+def _head(file: Path, size: int) -> bytes | None:
+    try:
+        with file.open("rb") as stream:
+            return stream.read(size)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+
+
+@contextmanager
+def showing_transfers(progress: bool) -> Iterator[None]:
+    """Show a bar for each large file that is fetched or sent in this block."""
+    with ExitStack() as bars:
+        shown: dict[str, Bar] = {}
+
+        def tell(url: str, done: int, whole: int) -> None:
+            if url not in shown:
+                bars.close()
+                shown.clear()
+                title = url.rpartition("/")[2]
+                shown[url] = bars.enter_context(progress_bar(progress, whole / 1e6, title, "MB"))
+            shown[url].reach(done / 1e6)
+
+        token = following.set(tell)
+        try:
+            yield
+        finally:
+            following.reset(token)

@@ -1,0 +1,135 @@
+"""A run in shares: `--shard 3/40` does the third of forty, at any time and in any order, and `--merge` does the rest.
+
+    RUN/shards/3-of-40/shard.json   what the shard did: when, where, counts, and what failed
+    RUN/shards/3-of-40/run.log
+
+Who does what follows from the place of a piece of work in the run alone, so that shares never overlap and need not know
+of each other. What they make lies in the cache; what failed lies here, so that nobody tries it again needlessly.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from earmark._version import __version__
+from earmark.errors import UsageError
+from earmark.runs.folder import make_folder, write_text
+from earmark.wording import counted, first_of
+
+SHARDS = "shards"
+
+
+class Share(NamedTuple):
+    """Which share of a run: `3/40`."""
+
+    number: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    @property
+    def stem(self) -> str:
+        return f"{self.number}-of-{self.of}"
+
+    def takes(self, place: int) -> bool:
+        """Whether the piece of work at a place of the run is this share's."""
+        return place % self.of == self.number - 1
+
+
+def parse_share(text: str) -> Share:
+    found = re.fullmatch(r"\s*(\d+)\s*/\s*(\d+)\s*", text)
+    share = Share(int(found[1]), int(found[2])) if found else Share(0, 0)
+    if not 1 <= share.number <= share.of:
+        raise UsageError(f"{text!r} is no share of a run: write 3/40 for the third of forty.")
+    return share
+
+
+@dataclass
+class ShardRecord:
+    """What a shard says of itself."""
+
+    number: int
+    of: int
+    status: str = "running"  # finished, or the reason why it failed
+    host: str = field(default_factory=socket.gethostname)
+    process: int = field(default_factory=os.getpid)
+    earmark: str = __version__
+    started: str = field(default_factory=lambda: _now())
+    finished: str = ""
+    steps: list[str] = field(default_factory=list)
+    counts: dict[str, dict[str, float]] = field(default_factory=dict)
+    about: dict[str, Any] = field(default_factory=dict)  # what the kind of run wants to know again
+
+    @property
+    def share(self) -> Share:
+        return Share(self.number, self.of)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def shard_folder(run: Path, share: Share) -> Path:
+    return make_folder(run / SHARDS / share.stem)
+
+
+def write_shard(run: Path, record: ShardRecord) -> None:
+    """Replace what is known of a shard, as a whole."""
+    if record.status != "running":
+        record.finished = _now()
+    path = shard_folder(run, record.share) / "shard.json"
+    write_text(path, json.dumps(asdict(record), ensure_ascii=False, indent=1) + "\n")
+
+
+def read_shard(run: Path, share: Share) -> ShardRecord | None:
+    """What a shard wrote; None where it wrote nothing that can be read."""
+    try:
+        known: Mapping[str, Any] = json.loads((run / SHARDS / share.stem / "shard.json").read_text("utf-8"))
+        return ShardRecord(**known)
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def read_shards(run: Path) -> list[ShardRecord]:
+    """Every shard that has begun, in order."""
+    found = re.compile(r"(\d+)-of-(\d+)")
+    names = [match for path in (run / SHARDS).glob("*-of-*") if (match := found.fullmatch(path.name))]
+    shares = sorted((int(match[2]), int(match[1])) for match in names)
+    records = [read_shard(run, Share(number, of)) for of, number in shares]
+    return [record for record in records if record is not None]
+
+
+def notes_on(records: Sequence[ShardRecord], command: str) -> list[str]:
+    """What a person should know of shards before their results are merged: which are missing, failed or not at an end.
+
+    Counted are those of the last division: a run that was begun in 10 shards and done in 40 is one of 40.
+    """
+    if not records:
+        return [f"no shard has run: everything is computed here ({command} --shard 1/10 does a tenth)"]
+    of = max(records, key=lambda record: record.started).of
+    known = {record.number: record for record in records if record.of == of}
+    notes = []
+    missing = [str(Share(number, of)) for number in range(1, of + 1) if number not in known]
+    unfinished = [record for record in known.values() if record.status == "running"]
+    failed = [record for record in known.values() if record.status not in ("running", "finished")]
+    if missing:
+        notes.append(f"{counted(len(missing), 'shard')} of {of} never ran: {first_of(missing, 5)}")
+    if unfinished:
+        shown = [f"{record.share} (begun {record.started} on {record.host})" for record in unfinished]
+        notes.append(f"{counted(len(unfinished), 'shard')} of {of} did not finish: {first_of(shown, 5)}")
+    if failed:
+        shown = [f"{record.share} ({record.status})" for record in failed]
+        notes.append(f"{counted(len(failed), 'shard')} of {of} failed: {first_of(shown, 5)}")
+    if notes:
+        example = (missing or [str(record.share) for record in [*unfinished, *failed]])[0]
+        notes.append(f"what is missing is computed here; to spread it instead run {command} --shard {example} first")
+    return notes
