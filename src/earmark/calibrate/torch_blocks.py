@@ -37,7 +37,8 @@ class Blocks:
         self.squares, self.flat = self.upload(space.squares), self.upload(space.flat)
         self.points = self.upload(space.points)
         self.any_flat = bool(space.flat.any())
-        self.first = self.second = None
+        self.first: Tensor = None
+        self.second: Tensor = None
         if factors is not None:
             self.first, self.second = self.upload(factors.first), self.upload(factors.second)
         self._raw: Tensor = None

@@ -13,14 +13,14 @@ Lists (P@k, hubness) stay with the CPU: they cost little. The height of a block 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from earmark.calibrate._deletion_pairs import leave_out_queries
-from earmark.calibrate._deletion_work import Floats, Sums, Work
+from earmark.calibrate._deletion_pairs import Floats, Pairs, Sums
 from earmark.calibrate._null_job import spans
 from earmark.calibrate.closed_forms import CONTRAST, FARTHEST
 from earmark.calibrate.deletion_kernels import ROUNDING
@@ -34,9 +34,9 @@ BLOCK = 1 << 27  # bytes of a matrix [rows, places]
 
 
 class TorchDeletions:
-    """What leaving out each unit does, worked out on a device for one `Work`."""
+    """What leaving out each unit does, worked out on a device for one set of places."""
 
-    def __init__(self, work: Work, device: Any) -> None:
+    def __init__(self, work: Pairs, device: Any) -> None:
         self.work, self.device = work, device
         self.blocks = Blocks(work.space, work.factors, device)
         upload = self.upload = self.blocks.upload
@@ -63,7 +63,6 @@ class TorchDeletions:
     def go_over_classes(self) -> None:
         """Fill `changes`, the two farthest of the own class, and the sums inside groups, as `_deletion_pairs`."""
         work = self.work
-        every = np.arange(work.layout.n)
         totals = {key: [self._zeros(len(work.units)) for _ in range(2)] for key in work.changes}
         if not work.clips and work.closed_form:
             self.operand = self.upload(summed_operand(work.space, work.cells.bounds, work.cells.order)[0])
@@ -72,7 +71,7 @@ class TorchDeletions:
         for key, (total, count) in totals.items():
             work.changes[key].add(Sums(_numpy(total), _numpy(count)))
         if work.clips:
-            leave_out_queries(work, every, work.changes)
+            work.leave_out_queries(np.arange(work.layout.n), work.changes)
 
     def _zeros(self, *shape: int) -> Tensor:
         return torch.zeros(shape, dtype=torch.float64, device=self.device)
@@ -83,7 +82,8 @@ class TorchDeletions:
         sums_needed = self.gsr or self.contrast or len(work.shared) > 0
         summed = sums_needed and not work.clips and not work.closed_form
         wide = summed or (work.clips and self.contrast)
-        block, columns = None, slice(0, layout.n) if wide else own
+        block: Tensor = None
+        columns = slice(0, layout.n) if wide else own
         if wide or (work.metrics & FARTHEST) or (work.clips and self.gsr):
             block = self.blocks.distances(first, last, columns)
         if work.metrics & FARTHEST:
@@ -140,10 +140,11 @@ class TorchDeletions:
         same = self.codes[own] == mine[:, None]
         same &= self._places(own) != self._places(rows)[:, None]
         left = _rest(own_sum, inside) / (partners - 1.0)
-        for name, term, counts in (
+        terms: list[tuple[str, Callable[[Tensor], Tensor], Tensor]] = [
             ("GSR", lambda own_mean: _balance(near, own_mean), near),
             (CONTRAST, lambda own_mean: _contrast(own_mean, lowest), lowest),
-        ):
+        ]
+        for name, term, counts in terms:
             if name in self.work.metrics:
                 chosen = same & counts.isfinite()
                 total, count = totals["all", name]
@@ -279,7 +280,7 @@ class TorchDeletions:
         ]
         change = np.concatenate(changes, axis=1)
         return [
-            float(part.sum()) + np.bincount(owners, of_cells, len(work.units))
+            np.asarray(float(part.sum()) + np.bincount(owners, of_cells, len(work.units)), np.float64)
             for part, of_cells in zip(terms, change, strict=True)
         ]
 

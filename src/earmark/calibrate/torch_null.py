@@ -176,7 +176,7 @@ class _Task:
                 np.concatenate([[0], np.cumsum(np.bincount(draws.units))[:-1]]).astype(np.int32), device
             )
         self.units = _moved(draws.units, device)
-        self.groups = None if layout.groups is None else _moved(layout.groups, device)
+        self.groups: Tensor = None if layout.groups is None else _moved(layout.groups, device)
         self._leave_groups_out()
 
     @property

@@ -367,10 +367,10 @@ class _Run:
             *feeds,
         )  # fmt: skip
         if values:
-            tile_kernels.value_strips(
-                *given, layout.codes, layout.starts, space.squares, space.raw, space.flat, space.form, space.scale,
-                class_sums,
+            given += (
+                layout.codes, layout.starts, space.squares, space.raw, space.flat, space.form, space.scale, class_sums,
             )  # fmt: skip
+            tile_kernels.value_strips(*given)
         else:
             tile_kernels.order_strips(*given)
 
