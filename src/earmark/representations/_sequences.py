@@ -112,5 +112,7 @@ def _nearest(
     layout = one_class(len(values))
     space = spaces.prepare(values, distance, order=layout.order, ties=config.ties, threads=threads)
     memory = byte_count(int(config.memory) if config.memory.isdigit() else config.memory)
-    swept = sweep(space, layout, Wanted(neighbours=count), threads=threads, memory=memory, rows=asking)
+    swept = sweep(
+        space, layout, Wanted(neighbours=count), threads=threads, memory=memory, device=config.device, rows=asking
+    )
     return np.asarray(layout.order[swept["all"].neighbours.places[asking]])
