@@ -45,9 +45,7 @@ class Blocks:
         self._columns: Tensor = None
 
     def upload(self, values: NDArray[Any]) -> Tensor:
-        # torch warns of arrays that may not be written to, as those of a mapped file.
-        values = np.ascontiguousarray(values)
-        return torch.from_numpy(values if values.flags.writeable else values.copy()).to(self.device)
+        return moved(values, self.device)
 
     @property
     def columns(self) -> Tensor:
@@ -168,6 +166,13 @@ def surprise(z: Tensor) -> Tensor:
     series = w * (-1.0 + w * (3.0 + w * (-15.0 + w * 105.0)))
     far = 0.5 * z * z + torch.log(z) + _LOG_ROOT_TAU - torch.log1p(series)
     return torch.where(z < 0.0, low, torch.where(z < pair_kernels._FAR_OUT, high, far))
+
+
+def moved(values: NDArray[Any], device: Any) -> Tensor:
+    """An array on the device."""
+    values = np.ascontiguousarray(values)
+    # torch warns of arrays that may not be written to, as those of a mapped file.
+    return torch.from_numpy(values if values.flags.writeable else values.copy()).to(device)
 
 
 def segment_sums(values: Tensor, order: Tensor, offsets: Tensor) -> Tensor:
