@@ -26,9 +26,10 @@ from numpy.typing import NDArray
 from earmark.calibrate import _null_by_rows as by_rows
 from earmark.calibrate._null_job import Draws, Floats, Job, spans
 from earmark.calibrate.closed_forms import CONTRAST, FARTHEST, PAIR_SHARES
-from earmark.calibrate.torch_blocks import Blocks, moved, segment_sums
+from earmark.calibrate.torch_blocks import Blocks, segment_sums
 from earmark.calibrate.torch_null_rows import GATHERED, Rows, closed_pair_shares, pair_shares
 from earmark.errors import UsageError
+from earmark.geometry.torch_pairs import upload
 from earmark.metrics import separation
 from earmark.workers import Workers
 
@@ -109,7 +110,7 @@ class Shuffled:
 
     def __init__(self, draws: Draws, start: int, stop: int, workers: Workers, device: Any) -> None:
         self.count, self.units = stop - start, len(draws.unit_sizes)
-        self.starts = moved(draws.starts, device)
+        self.starts = upload(draws.starts, device)
         self.classes = len(self.starts) - 1
         self.members = self._drawn(draws, start, workers, device)  # [B, U]
         codes = torch.arange(self.classes, device=device).repeat_interleave(self.starts.diff())
@@ -123,7 +124,7 @@ class Shuffled:
         self.order = self.members.flatten()
         self.sizes = self.unit_counts[None].double()  # clips of each class, for each shuffle or for all
         if draws.moves_groups:
-            self.sizes = self.class_sums(moved(draws.unit_sizes, device)[:, None])[:, :, 0]
+            self.sizes = self.class_sums(upload(draws.unit_sizes, device)[:, None])[:, :, 0]
 
     def _drawn(self, draws: Draws, start: int, workers: Workers, device: Any) -> Tensor:
         """The units by class, drawn on the CPU; nothing else has to travel."""
@@ -176,12 +177,12 @@ class Task:
         self.distances = distances
         self.moves_groups, self.unit_count = draws.moves_groups, len(draws.unit_sizes)
         if self.moves_groups:
-            self.unit_order = moved(np.argsort(draws.units, kind="stable").astype(np.int32), device)
-            self.unit_offsets = moved(
+            self.unit_order = upload(np.argsort(draws.units, kind="stable").astype(np.int32), device)
+            self.unit_offsets = upload(
                 np.concatenate([[0], np.cumsum(np.bincount(draws.units))[:-1]]).astype(np.int32), device
             )
-        self.units = moved(draws.units, device)
-        self.groups: Tensor = None if layout.groups is None else moved(layout.groups, device)
+        self.units = upload(draws.units, device)
+        self.groups: Tensor = None if layout.groups is None else upload(layout.groups, device)
         self._leave_groups_out()
 
     @property
@@ -219,15 +220,15 @@ class Task:
     def _leave_groups_out(self) -> None:
         """What is left out for each place: see `_null_by_rows`."""
         left, layout = by_rows.left_out(self.job), self.job.layout
-        self.barred, self.unit_groups = moved(left.barred, self.device), moved(left.unit_groups, self.device)
-        self.aside = moved(left.aside.astype(np.float64), self.device)
+        self.barred, self.unit_groups = upload(left.barred, self.device), upload(left.unit_groups, self.device)
+        self.aside = upload(left.aside.astype(np.float64), self.device)
         self.cells: Tensor = None
         if self.grouped and (left.aside == 0).any():
             assert layout.groups is not None
             cells = np.zeros((len(layout.group_starts) - 1, layout.classes))
             inside = left.aside == 0
             np.add.at(cells, (layout.groups[inside], layout.codes[inside]), 1.0)
-            self.cells = moved(cells, self.device)
+            self.cells = upload(cells, self.device)
 
     @cached_property
     def unit_points(self) -> Tensor:
@@ -264,8 +265,8 @@ class Task:
     def _pair_shares(self, shuffled: Shuffled, inter: Tensor) -> Tensor:
         """CS and CSCF terms from summed distances [B, C, C], as `_null_by_rows` counts their pairs."""
         apart, left_out = by_rows.pairs_left_out(self.job)
-        diagonal = shuffled.class_sums(moved(apart, self.device)[:, None])[:, :, 0]
-        gone, parts = moved(left_out, self.device), []
+        diagonal = shuffled.class_sums(upload(apart, self.device)[:, None])[:, :, 0]
+        gone, parts = upload(left_out, self.device), []
         for p0, p1 in spans(shuffled.count, max(1, GATHERED // (8 * inter[0].numel()))):
             sizes = shuffled.sizes[p0:p1] if len(shuffled.sizes) > 1 else shuffled.sizes
             counts = sizes[:, :, None] * sizes[:, None, :] - gone - torch.diag_embed(diagonal[p0:p1])

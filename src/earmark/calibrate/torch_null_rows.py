@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from earmark.calibrate import _null_by_rows as by_rows
 from earmark.calibrate._null_job import spans
-from earmark.calibrate.torch_blocks import moved, segment_sums
+from earmark.calibrate.torch_blocks import segment_sums
+from earmark.geometry.torch_pairs import upload
 from earmark.metrics import separation
 
 if TYPE_CHECKING:
@@ -75,12 +76,12 @@ class Rows:
 
     @cached_property
     def lists(self) -> Tensor:
-        return moved(self.task.hit_units[self.rows], self.device)
+        return upload(self.task.hit_units[self.rows], self.device)
 
     def _same(self, units: NDArray[Any]) -> Tensor:
         """Whether a unit for each row (-1: none) has its class."""
-        same = self.shuffled.codes[moved(np.maximum(units, 0), self.device)] == self.mine
-        return same if (units >= 0).all() else same & moved(units >= 0, self.device)[:, None]
+        same = self.shuffled.codes[upload(np.maximum(units, 0), self.device)] == self.mine
+        return same if (units >= 0).all() else same & upload(units >= 0, self.device)[:, None]
 
     def _count_hits(self, add: Callable[[str, Tensor], None]) -> None:
         task = self.task
@@ -97,7 +98,7 @@ class Rows:
             found += self._same(lists[:, t])
             if t + 1 in ks:
                 # A query whose group leaves it fewer than k candidates has no P@k.
-                listed = moved(lists[:, t] >= 0, self.device)[:, None] & self.open
+                listed = upload(lists[:, t] >= 0, self.device)[:, None] & self.open
                 hits[t + 1] = torch.where(listed, found, 0).sum(0)
                 valid[t + 1] = listed.sum(0)
         add("hits", torch.stack([hits[k] for k in ks], 1))
@@ -109,10 +110,10 @@ class Rows:
         if task.moves_groups:
             units, distances = self.near_units
         else:
-            units, distances = task.hit_units[self.rows], moved(task.distances[self.rows], self.device)
+            units, distances = task.hit_units[self.rows], upload(task.distances[self.rows], self.device)
         nearest = torch.full_like(self.partners, torch.inf)
         if task.fused is not None:
-            given = moved(units, self.device) if task.moves_groups else self.lists
+            given = upload(units, self.device) if task.moves_groups else self.lists
             codes = self.shuffled.codes
             task.fused.look(codes, task.units[self.rows], given, distances.contiguous(), self.open, nearest)
             return self._search_rows(nearest, nearest.isnan())
@@ -120,7 +121,7 @@ class Rows:
         for t in range(units.shape[1]):
             other = looking & ~self._same(units[:, t])
             if (units[:, t] < 0).any():
-                other &= moved(units[:, t] >= 0, self.device)[:, None]
+                other &= upload(units[:, t] >= 0, self.device)[:, None]
             nearest = torch.where(other, distances[:, t, None], nearest)
             looking &= ~other
             if t % LOOK == LOOK - 1 and not looking.any():

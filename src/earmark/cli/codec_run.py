@@ -16,6 +16,8 @@ from typing import Any
 
 from earmark.cli import flags, options
 from earmark.codecs.runs.config import CodecConfig
+from earmark.evaluation.options import Options
+from earmark.geometry import devices
 from earmark.runs.config import CorpusEntry
 from earmark.wording import counted
 
@@ -48,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--plan", action="store_true", help="say what would run, what is cached and roughly how long it takes"
     )
+    flags.add_flags(group, Options, ("device",))
     flags.add_cache(group)
     options.add_output(parser)
 
@@ -63,7 +66,8 @@ def run(args: argparse.Namespace) -> int:
         text = plan_text(lines, url)
         sys.stdout.write((json.dumps([asdict(line) for line in lines], indent=1) if args.json else text) + "\n")
         return 0
-    result = run_codecs(config, progress=not args.quiet)
+    with devices.preferring(args.device):  # no score depends on it, so no config says it
+        result = run_codecs(config, progress=not args.quiet)
     options.deliver(args, result.scores, lambda scores: _table(scores, result.folder))
     if not args.quiet:
         for line in _remarks(result):
