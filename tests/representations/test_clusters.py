@@ -29,10 +29,10 @@ ROOT = Path(__file__).resolve().parents[2]
 class Cluster:
     """A scheduler and workers, each a process of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, workers: int = 2) -> None:
         self._folder, self._file = folder, folder / "scheduler.json"
         self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", self._file)
-        self.workers = [self.worker(), self.worker()]
+        self.workers = [self.worker() for _ in range(workers)]
         for _ in range(600):
             if self._file.is_file() and self._file.stat().st_size:
                 break
@@ -170,7 +170,7 @@ def test_a_scheduler_that_dies_leaves_a_run_that_goes_on(
     corpus: Path, tmp_path: Path, expected: tuple[list[str], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clusters, "CONNECT_SECONDS", 2.0)
-    mortal = Cluster(tmp_path)
+    mortal = Cluster(tmp_path, workers=1)
     try:
         blow = when_packed(tmp_path / "cache", 1, mortal.scheduler.kill)
         with pytest.raises(InputError, match=r"no longer answers: start it again; what was computed stays in .*cache"):
