@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from earmark.codecs.contract import Category
 from earmark.codecs.signal import CORE, EXTRA
-from earmark.runs.config import CacheOptions, CorpusEntries, Names, RunSettings, listed
+from earmark.runs.config import (
+    EXECUTORS,
+    CacheOptions,
+    ClusterOptions,
+    CorpusEntries,
+    Names,
+    RunSettings,
+    check_executor,
+    listed,
+)
 
 Percents: TypeAlias = Annotated[list[Annotated[float, Field(gt=0, lt=100)]], BeforeValidator(listed)]
 
@@ -18,6 +27,7 @@ class CodecConfig(RunSettings):
 
     EXAMPLE: ClassVar[str] = "codecs: opus@12"
     SPELLINGS: ClassVar[dict[str, tuple[str, ...]]] = {"threads": ("jobs",), "workers": ("jobs",)}
+    LATER: ClassVar[dict[str, Any]] = {"executor": "local"}
 
     codecs: Annotated[Names, Field(min_length=1)] = Field(description="settings, families or import paths")
     corpus: CorpusEntries
@@ -42,6 +52,13 @@ class CodecConfig(RunSettings):
     into: str = Field("codec-run", description="folder for the results", json_schema_extra={"metavar": "FOLDER"})
     report: bool = Field(True, description="write report.html")
     jobs: int | None = Field(None, ge=0, description="worker processes (default: every core; 0: none)")
+    executor: str = Field("local", description=f"where steps run: {', '.join(EXECUTORS)}")
+    scheduler: str = Field(
+        "",
+        description="the Dask scheduler whose workers do the steps, such as tcp://host:8786; implies --executor dask",
+        json_schema_extra={"metavar": "ADDRESS"},
+    )
+    cluster: ClusterOptions | None = None
     isolation: Literal["auto", "full", "off"] = Field(
         "auto",
         description="encoder and decoder in processes that share only the payload; full: stop where that cannot be "
@@ -56,6 +73,11 @@ class CodecConfig(RunSettings):
     )
     check: bool = Field(True, description="run `earmark check` on codecs that are not of the list, once")
     cache: CacheOptions = CacheOptions()
+
+    @model_validator(mode="after")
+    def _check_executor(self) -> Self:
+        check_executor(self.executor, self.scheduler, self.cluster)
+        return self
 
     @field_validator("suite")
     @classmethod
