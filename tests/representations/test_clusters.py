@@ -21,6 +21,7 @@ from earmark.cli import main
 from earmark.codecs.runs.config import CodecConfig
 from earmark.codecs.runs.runner import run_codecs
 from earmark.errors import InputError, UsageError
+from earmark.generated.sanity import CHECKS, sanity
 from earmark.representations import run
 from earmark.runs import clusters, executors
 from earmark.runs.store import Cache
@@ -303,3 +304,9 @@ def test_codecs_in_shares_give_the_bytes_of_one_process(
     assert 'code) $earmark --shard "$SLURM_ARRAY_TASK_ID/$shards"' in script
     assert main(["codec", "run", str(path), "--executor", "shard", "--quiet"]) == 2
     assert main(["codec", "run", str(path), "--shard", "1/2", "--merge", "--quiet"]) == 2
+
+
+def test_the_sanity_bench_on_a_cluster_gives_the_scores_of_one_process(cluster: Cluster, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"checks": [next(iter(CHECKS))], "correct": ["none"], "repeats": 2, "n": 30}
+    there = sanity(["density", "recall"], **asked, into=tmp_path / "there", scheduler=cluster.address)
+    assert there.to_csv() == sanity(["density", "recall"], **asked).to_csv()

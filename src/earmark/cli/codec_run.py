@@ -15,7 +15,7 @@ from dataclasses import asdict
 from typing import Any
 
 from earmark.cli import flags, options, spreading
-from earmark.codecs.runs.config import CodecConfig
+from earmark.codecs.runs.config import CodecConfig, refuse_unshared
 from earmark.runs.config import CorpusEntry
 from earmark.wording import counted
 
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from earmark.codecs.runs.runner import plan_codecs, refuse_unshared, run_codecs
+    from earmark.codecs.runs.runner import plan_codecs, run_codecs
     from earmark.runs.plan import plan_text
 
     options.check_out(args)

@@ -31,10 +31,8 @@ from earmark.codecs.runs._steps import (
     CodecName,
 )
 from earmark.codecs.runs._systems import CodecSystem
-from earmark.codecs.runs.config import CodecConfig
 from earmark.codecs.runs.state import BLOB, CodecWork
 from earmark.corpora.clips import length_of
-from earmark.errors import UsageError
 from earmark.progress import progress_bar
 from earmark.runs.clusters import DaskWorkers
 from earmark.runs.executors import Answer, Done, Executor, JobAddress, Step, carry_out, keep_job
@@ -47,22 +45,6 @@ TRIES = 3
 """How often a step is begun whose worker is lost; then the run does it itself."""
 
 log = logging.getLogger("earmark.runs")
-
-
-def refuse_unshared(
-    config: CodecConfig, codecs: Sequence[Any] | None, corpora: Sequence[Any] | None, merge: bool = False
-) -> None:
-    """Refuse what other machines cannot reach, and a share without its number."""
-    if config.executor == "shard" and not merge:
-        raise UsageError(
-            "The executor shard does a share of the run: give --shard 1/10, or --merge once shards are done."
-        )
-    if config.executor != "dask" and not merge:
-        return
-    if corpora or any(not isinstance(codec, str) for codec in codecs or ()):
-        raise UsageError("Codecs and sounds that exist only in memory cannot be sent to workers: name them by a path.")
-    if config.cache.policy == "off":
-        raise UsageError("Workers hand results over in the cache: leave --cache off out, or use --executor local.")
 
 
 def executor_of(work: CodecWork) -> AbstractContextManager[Executor | None]:

@@ -28,8 +28,8 @@ from earmark.codecs.runs._calibrate import choose_samples, known_delay
 from earmark.codecs.runs._code import code_and_measure
 from earmark.codecs.runs._listen import open_tasks, task_rows
 from earmark.codecs.runs._opening import open_work
-from earmark.codecs.runs._spread import executor_of, refuse_unshared, spread_coding, spread_hearing
-from earmark.codecs.runs.config import CodecConfig
+from earmark.codecs.runs._spread import executor_of, spread_coding, spread_hearing
+from earmark.codecs.runs.config import CodecConfig, refuse_unshared
 from earmark.codecs.runs.folder import write_results
 from earmark.codecs.runs.state import CodecWork
 from earmark.codecs.standing import Promise, Standing

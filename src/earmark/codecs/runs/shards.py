@@ -13,8 +13,7 @@ from pathlib import Path
 from earmark._version import __version__
 from earmark.codecs.runs._code import SHARE_CLIPS, code_and_measure
 from earmark.codecs.runs._listen import ear_of, fitting_subsets, open_tasks, sounds_of
-from earmark.codecs.runs._spread import refuse_unshared
-from earmark.codecs.runs.config import CodecConfig
+from earmark.codecs.runs.config import CodecConfig, refuse_unshared
 from earmark.codecs.runs.runner import Config, prepare_work
 from earmark.corpora.subsets import PreparedSubset
 from earmark.runs import folder
