@@ -8,15 +8,20 @@ Numbers of fields are those of onnx.proto.
 
 from __future__ import annotations
 
+import logging
 import mmap
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from earmark.errors import InputError, require
+from earmark.errors import InputError, UsageError, require
 
 __all__ = ["external_data", "open_session"]
+
+log = logging.getLogger("earmark.extractors")
+
+_CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 
 _EXTERNAL, _KEY, _VALUE = 13, 1, 2
 _GRAPH, _OUTPUT = 7, 12
@@ -33,12 +38,18 @@ _FIELDS: dict[str, dict[int, str]] = {
 
 
 def open_session(
-    path: str | PathLike[str], thing: str = "ONNX models", extra: str = "onnx", *, inner: Sequence[str] = ()
+    path: str | PathLike[str],
+    thing: str = "ONNX models",
+    extra: str = "onnx",
+    *,
+    inner: Sequence[str] = (),
+    device: str = "cpu",
 ) -> Any:
-    """An onnxruntime session on the CPU: one thread for each call, and it may be called from several at once.
+    """An onnxruntime session: on the CPU one thread for each call, and it may be called from several at once.
 
     `inner` names tensors inside the graph, of float32, that it gives out behind its own outputs. A model with external
-    data cannot have any: it is read from memory.
+    data cannot have any: it is read from memory. `device` is cpu, cuda, cuda:1, or auto (a GPU if onnxruntime has it);
+    where onnxruntime has no CUDA a note says so, and the session is on the CPU.
     """
     require("onnxruntime", thing, extra)
     import onnxruntime  # an import statement, so that its version is part of the cache key
@@ -46,12 +57,30 @@ def open_session(
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    providers = _providers(onnxruntime.get_available_providers(), device, Path(path).name)
     try:
         model = Path(path).read_bytes() + _added_outputs(inner) if inner else str(path)
-        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(model, options, providers=providers)
     except Exception as error:  # onnxruntime's errors share no type of their own
         text = " ".join(str(error).split())
         raise InputError(f"{path} cannot be opened as an ONNX model: {text}.") from error
+    if len(providers) > 1 and _CUDA not in session.get_providers():
+        log.warning("%s runs on the CPU: onnxruntime could not start CUDA (its libraries are missing)", Path(path).name)
+    return session
+
+
+def _providers(available: Sequence[str], device: str, name: str) -> list[Any]:
+    """Where onnxruntime shall compute, the CPU last: it takes what a GPU cannot do."""
+    kind, _, number = device.partition(":")
+    if kind not in ("auto", "cpu", "cuda", "mps") or (number and not number.isdecimal()):
+        raise UsageError(f"There is no device {device!r} for {name}: give auto, cpu, cuda or cuda:1.")
+    if kind in ("cuda", "auto") and _CUDA in available:
+        # Products of float32 in float32, not in TF32.
+        return [(_CUDA, {"device_id": number or "0", "use_tf32": "0"}), _CPU]
+    if kind in ("cuda", "mps"):
+        remedy = "; pip install onnxruntime-gpu brings it" if kind == "cuda" else ""
+        log.warning("%s runs on the CPU: onnxruntime here has no %s%s", name, kind, remedy)
+    return [_CPU]
 
 
 def _added_outputs(names: Sequence[str]) -> bytes:

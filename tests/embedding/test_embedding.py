@@ -65,7 +65,7 @@ def test_every_pooling_from_one_pass_is_what_pooling_alone_gives() -> None:
 def test_flattened_log_mel_is_band_major_and_padded_after_the_decibels() -> None:
     clips = clips_of(3)
     found = embed(clips, open_extractor("logmel"), ["flatten"]).vectors["flatten"]
-    frames = [one.frames for window in hear([[clip] for clip in clips], open_extractor("logmel")) for one in window]
+    frames = [one.answer for window in hear([[clip] for clip in clips], open_extractor("logmel")) for one in window]
     assert found.shape == (3, 128 * len(frames[2].values))
     for row, one in zip(found, frames, strict=True):
         bands = row.reshape(128, -1)
@@ -238,7 +238,7 @@ def test_batches_hold_clips_of_like_lengths_and_answers_keep_their_order() -> No
             return [Frames(np.full((1, 1), len(waveform), np.float32), 1) for waveform in waveforms]
 
     (heard,) = [list(window) for window in hear([clips], Watching(), batch=8)]
-    assert {one.place: one.frames.values[0, 0] for one in heard if one.frames} == dict(enumerate(lengths))
+    assert {one.place: one.answer.values[0, 0] for one in heard if one.error is None} == dict(enumerate(lengths))
     assert seen == [[100 * n for n in range(start, start + 8)] for start in range(1, 65, 8)]
 
 

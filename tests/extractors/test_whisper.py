@@ -92,3 +92,19 @@ def test_the_fourier_transform_grows_with_the_rate() -> None:
     assert [fft_size(rate) for rate in (16_000, 32_000, 44_100, 96_000, 250_000, 500_000)] == [
         512, 512, 1024, 2048, 4096, 8192,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_what_a_gpu_is_spared_changes_no_number(tiny: Path, dtype: str) -> None:
+    """Frames in order, and attention that reads queries, keys and values where they are."""
+    from earmark.networks.whisper_memory import spare_copies
+
+    plain, spared = (open_extractor(f"whisper:{tiny}", device="cpu", dtype=dtype) for _ in range(2))
+    spare_copies(spared.network)
+    clips = [sound(16000, seconds, seed) for seed, seconds in enumerate((0.3, 1.1, 2.0))]
+    room = {"float32": 1e-6, "bfloat16": 2.0**-6}[dtype]
+    for (_, one), (_, other) in zip(
+        *(model.extract_layers(clips, [0, 1, 3]) for model in (plain, spared)), strict=True
+    ):
+        for layer in (0, 1, 3):
+            np.testing.assert_allclose(one[layer].values, other[layer].values, rtol=room, atol=room)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 from tests.cases import CASES, DISTANCES, random
 
 from earmark.errors import UsageError
+from earmark.generated import GICDM
+from earmark.geometry import icdm as icdm_module
 from earmark.geometry import neighbours as searches
 from earmark.geometry.icdm import icdm
 from earmark.geometry.neighbours import ball_counts, log_closeness, nearest
@@ -14,6 +18,7 @@ from earmark.geometry.spaces import prepare, prepare_pair
 
 torch = pytest.importorskip("torch", reason="torch is an extra")
 torch_backend = pytest.importorskip("earmark.geometry.torch_backend")
+torch_lists = pytest.importorskip("earmark.geometry.torch_lists")
 
 HERE = "torch:cpu"
 
@@ -75,6 +80,87 @@ def test_icdm_is_the_same_to_the_last_bit(monkeypatch):
     space = prepare(rng.normal(size=(500, 20)) * np.exp(0.5 * rng.normal(size=(500, 1))), "euclidean")
     here, there = icdm(space, 7), icdm(space, 7, device=HERE)
     assert_same((here.factors, here.mean, *here.neighbours), (there.factors, there.mean, *there.neighbours))
+
+
+@pytest.mark.parametrize("name", ["random", "float32", "outlier", "zero_vectors", "duplicates", "two_places"])
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_icdm_of_odd_points_is_the_same(name, distance, monkeypatch):
+    monkeypatch.setattr(torch_backend, "BLOCK_BYTES", 1 << 13)
+    monkeypatch.setattr(torch_backend, "PAIR_BYTES", 1 << 20)
+    space = prepare(CASES[name]().vectors, distance)
+    here, there = icdm(space, 5, 4), icdm(space, 5, 4, device=HERE)
+    assert_same((here.factors, here.mean, *here.neighbours), (there.factors, there.mean, *there.neighbours))
+
+
+@pytest.mark.parametrize(("n", "dims", "k"), [(3, 1, 1), (3, 1, 2), (12, 1, 5), (40, 2, 39)])
+def test_icdm_of_few_points_is_the_same(n, dims, k):
+    space = prepare(np.random.default_rng(n).normal(size=(n, dims)), "euclidean")
+    here, there = icdm(space, k, 3), icdm(space, k, 3, device=HERE)
+    assert_same((here.factors, here.mean, *here.neighbours), (there.factors, there.mean, *there.neighbours))
+
+
+def test_no_schedule_of_icdm_changes_a_bit_on_a_device(monkeypatch):
+    """Lists too short, without room, without a guess: rows visit columns, are searched alone or listed anew."""
+    monkeypatch.setattr(torch_backend, "BLOCK_BYTES", 1 << 19)
+    monkeypatch.setattr(torch_backend, "PAIR_BYTES", 1 << 20)
+    monkeypatch.setattr(torch_lists, "SETTLED", 5000)
+    rng = np.random.default_rng(3)
+    vectors = rng.normal(size=(400, 12)) * np.exp(0.5 * rng.normal(size=(400, 1)))
+    vectors[50:80] = vectors[50]  # more copies than a short list holds
+    visited = []
+    add = torch_lists.TorchLists.add
+    monkeypatch.setattr(torch_lists.TorchLists, "add", lambda *args: visited.append(add(*args)) or visited[-1])
+    space = prepare(vectors, "euclidean")
+    here = icdm(space, 8)
+    for settings in (
+        {},
+        {"LONGER": 1, "EXTRA": 3, "ROOM": 1},
+        {"LONGER": 1, "EXTRA": 20, "REHEARSALS": 0},
+        {"ALONE": 1e9, "EXTRA": 5},
+        {"ALONE": 1e-9, "EXTRA": 5},
+        {"EXTRA": 1000},
+    ):
+        with monkeypatch.context() as patch:
+            for name, value in settings.items():
+                patch.setattr(icdm_module, name, value)
+            there = icdm(space, 8, device=HERE)
+        assert_same((here.factors, here.mean, *here.neighbours), (there.factors, there.mean, *there.neighbours))
+    assert {0, 1, 2} <= set(np.concatenate(visited).tolist())  # nothing new, something new, no room
+
+
+def test_gicdm_is_the_same_on_a_device():
+    rng = np.random.default_rng(5)
+    real, generated = rng.normal(size=(150, 9)), 1.2 * rng.normal(size=(60, 9))
+    generated[3] = real[7]
+    here, there = (GICDM(k=2, device=device).fit(real) for device in ("cpu", HERE))
+    assert_same((here.factors_, here.thresholds_, here.kept_), (there.factors_, there.thresholds_, there.kept_))
+    one, other = here.transform(generated), there.transform(generated)
+    assert_same((one.factors, one.kept, one.misfit), (other.factors, other.kept, other.misfit))
+
+
+def test_a_space_is_moved_once_and_let_go_with_it():
+    space = prepare(random(4, n=50, dims=5).vectors, "euclidean")
+    before = len(torch_backend._there)
+    nearest(space, 3, device=HERE)
+    nearest(space, 5, device=HERE)
+    assert len(torch_backend._there) == before + 1
+    del space
+    gc.collect()
+    assert len(torch_backend._there) == before
+
+
+def test_lists_of_few_and_of_none():
+    """Rows with fewer candidates than are asked for, with none, and with ties at the edge."""
+    part = torch_lists.Part(
+        torch.tensor([[4, 2, 9, 0], [3, 0, 0, 0], [0, 0, 0, 0]], dtype=torch.int32),
+        torch.tensor([[2.0, 2.0, 1.0, 2.0], [5.0, 0.0, 0.0, 0.0], [0.0] * 4], dtype=torch.float64),
+        torch.ones((3, 4), dtype=torch.bool),
+        torch.tensor([4, 1, 0]),
+        torch.tensor([2.5, np.inf, 0.0], dtype=torch.float64),
+    )
+    found = torch_lists.settle(part, torch.ones(10, dtype=torch.float64), 3, lambda *_: pytest.fail("all is known"))
+    assert found.places.tolist() == [[9, 0, 2], [3, -1, -1], [-1, -1, -1]]
+    assert found.certified.tolist() == [True, True, False]
 
 
 def test_the_smallest_keys_of_groups():

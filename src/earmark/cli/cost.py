@@ -33,14 +33,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--repeats", type=int, default=5, metavar="N", help="timed runs, of which the middle counts (default: 5)"
     )
-    parser.add_argument("--device", help="cpu or cuda, for models that take one (default: their own)")
+    parser.add_argument(
+        "--device", default="auto", metavar="NAME",
+        help="where models run that take one: auto (a GPU if there is one), cpu, cuda, cuda:1, mps",
+    )  # fmt: skip
     parser.add_argument("--dtype", help="float32, bfloat16 or float16, for models that take one")
     parser.add_argument("--json", action="store_true", help="print the figures on stdout as a JSON array")
     parser.add_argument("--quiet", action="store_true", help="no remarks")
 
 
 def run(args: argparse.Namespace) -> int:
-    parameters = {name: value for name in ("device", "dtype") if (value := getattr(args, name)) is not None}
+    parameters = {} if args.dtype is None else {"dtype": args.dtype}
     costs, failed = [], False
     for spec in args.extractors:
         try:
@@ -68,18 +71,20 @@ def _in_a_fresh_process(spec: str, parameters: dict[str, str], args: argparse.Na
     from multiprocessing import get_context
 
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        work = pool.submit(_measure, spec, parameters, args.seconds, args.batch, args.repeats)
+        work = pool.submit(_measure, spec, parameters, args.device, args.seconds, args.batch, args.repeats)
         try:
             return work.result()
         except BrokenProcessPool:
             raise InputError(f"{spec} ended its process, probably for lack of memory: try a smaller --batch.") from None
 
 
-def _measure(spec: str, parameters: dict[str, str], seconds: float, batch: int, repeats: int) -> dict[str, Any]:
-    from earmark.extractors.catalogue import open_extractor
+def _measure(
+    spec: str, parameters: dict[str, str], device: str, seconds: float, batch: int, repeats: int
+) -> dict[str, Any]:
+    from earmark.extractors.catalogue import open_on
     from earmark.extractors.cost import measure_cost
 
-    cost = measure_cost(lambda: open_extractor(spec, **parameters), seconds=seconds, batch=batch, repeats=repeats)
+    cost = measure_cost(lambda: open_on(device, spec, **parameters), seconds=seconds, batch=batch, repeats=repeats)
     return {**asdict(cost), "name": spec}
 
 

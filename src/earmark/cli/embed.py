@@ -22,7 +22,7 @@ from earmark.embedding import pooling
 from earmark.embedding.embed import Embedded, embed
 from earmark.embedding.pca import reduce
 from earmark.errors import UsageError
-from earmark.extractors.catalogue import open_extractor
+from earmark.extractors.catalogue import open_on
 from earmark.places import locate
 from earmark.wording import counted
 
@@ -32,6 +32,7 @@ EXAMPLES = """examples:
   earmark embed clips.csv --label-column species --groups bird --out vectors.npz
   earmark embed clips.csv --extractor mypackage.mymodule:MyModel --pool MTF --pca 100 --out vectors.npz
   earmark embed mice/ --extractor whisper --speed 0.1 --out vectors.npz
+  earmark embed clips.csv --extractor "whisper?dtype=bfloat16" --device cuda --batch 64 --out vectors.npz
   earmark embed mice/ --extractor "logmel?rate=native&fmin=30000" --out vectors.npz
 """
 
@@ -62,6 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--batch", type=int, default=16, metavar="N", help="clips given to the extractor at once (default: 16)"
     )
+    parser.add_argument(
+        "--device", default="auto", metavar="NAME",
+        help="where the model runs, if it takes one: auto (a GPU if there is one), cpu, cuda, cuda:1, mps",
+    )  # fmt: skip
     parser.add_argument("--threads", type=int, metavar="N", help="worker threads (default: every core)")
     parser.add_argument("--checkpoint", metavar="FILE", help="where an extractor that learns saves its training")
     parser.add_argument("--json", action="store_true", help="print a summary on stdout as JSON")
@@ -74,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{args.out}: vectors are written as .npz; give a name that ends so.")
     from earmark.corpora.source import open_corpus
 
-    extractor = open_extractor(args.extractor)
+    extractor = open_on(args.device, args.extractor)
     variants = [pooling.parse(text) for text in args.pool or [extractor.card.pooling]]
     corpus = open_corpus(args.audio, label_column=args.label_column, groups=args.groups, needs_labels=False)
     clips = corpus.at_speed(args.speed).clips

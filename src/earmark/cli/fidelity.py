@@ -138,9 +138,9 @@ def _read(args: argparse.Namespace) -> tuple[Vectors, Vectors]:
                     f"{source} is a folder: name a model with --extractor to turn its sounds into vectors."
                 )
         return _same_columns(*(_read_file(args, source) for source in (args.real, args.generated)))
-    from earmark.extractors.catalogue import open_extractor
+    from earmark.extractors.catalogue import open_on
 
-    model = open_extractor(args.extractor)
+    model = open_on(args.device, args.extractor)
     pool = _pooling(args, model)
     real, generated = (_embed(args, source, model, pool) for source in (args.real, args.generated))
     if real.values.shape[1] != generated.values.shape[1]:

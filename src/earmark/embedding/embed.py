@@ -8,8 +8,9 @@ clips --> frames (earmark.embedding.hearing) --> every pooling asked for --> vec
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from typing import NamedTuple
 
@@ -21,8 +22,9 @@ from earmark.embedding import pooling
 from earmark.embedding.hearing import BATCH_CLIPS, Heard, hear, length_of, settle_rate, windows
 from earmark.embedding.pca import reduce
 from earmark.errors import InputError, UsageError
-from earmark.extractors.catalogue import open_extractor
-from earmark.extractors.contract import Extractor
+from earmark.extractors.catalogue import open_on
+from earmark.extractors.contract import Extractor, Frames
+from earmark.extractors.torch_models import on_device
 from earmark.progress import Progress, progress_bar
 from earmark.runs.engine import reason_of
 
@@ -85,6 +87,7 @@ def embed_audio(
     *,
     whiten: bool = False,
     speed: float = 1.0,
+    device: str = "auto",
     threads: int | None = None,
     progress: Progress = False,
 ) -> Embedding:
@@ -100,10 +103,12 @@ def embed_audio(
         whiten: Whether each component is scaled to variance 1.
         speed: How fast sounds are played to the model: 0.1 is ten times as slow and as low, and brings ultrasound of
             60 kHz to 6 kHz. Nothing is lost: a recording of 250 kHz is taken for one of 25 kHz.
+        device: Where a model that is named runs, if it takes a device: auto (a GPU if there is one), cpu, cuda, cuda:1
+            or mps.
         threads: Threads that decode; None is one for each core.
         progress: Whether a bar on stderr shows how far the work is; or a function that is called with (done, total).
     """
-    model = open_extractor(extractor) if isinstance(extractor, str) else extractor
+    model = open_on(device, extractor) if isinstance(extractor, str) else extractor
     variant = pooling.parse(pool or model.card.pooling)
     if pca is not None and variant.pca not in (None, pca):
         raise UsageError(f"{pool!r} asks for {variant.pca} components and pca for {pca}: give one of them.")
@@ -155,13 +160,19 @@ def embed(
     dimension: int | None = None
     refused = 0
     cuts = windows([length_of(clip) for clip in clips], batch)
-    parts = hear([clips[cut] for cut in cuts], extractor, batch=batch, threads=threads)
+
+    def start(frames: Sequence[Frames]) -> list[Callable[[], _Pooled]]:
+        started = pooling.start_pooling([(one, names) for one in frames])
+        features = [int(one.values.shape[1]) for one in frames]
+        return [partial(_gather, *both) for both in zip(started, features, strict=True)]
+
+    parts = hear([clips[cut] for cut in cuts], on_device(extractor), batch=batch, threads=threads, start=start)
     with progress_bar(progress, len(clips), f"embed {extractor.card.name}", "clip") as tick:
         for cut, heard_clips in zip(cuts, parts, strict=True):
             for heard in heard_clips:
                 place = cut.start + heard.place
                 try:
-                    vectors[place], dimension = _pooled(heard, names, dimension)
+                    vectors[place], dimension = _checked(heard, dimension)
                     lengths[place] = heard.sound.seconds if heard.sound is not None else 0.0
                 except InputError as error:
                     failed[place] = Failure(clips[place].id, str(error))
@@ -217,12 +228,22 @@ def fit_extractor(
         learn(clips, progress=progress, checkpoint=checkpoint)
 
 
-def _pooled(heard: Heard, names: Sequence[str], dimension: int | None) -> tuple[list[pooling.Vector], int]:
-    """A clip's vectors, and how many features its frames have: as many as those of the clips before."""
+class _Pooled(NamedTuple):
+    """A clip's vectors, and how many features its frames have."""
+
+    vectors: list[pooling.Vector]
+    features: int
+
+
+def _gather(vectors: Callable[[], list[pooling.Vector]], features: int) -> _Pooled:
+    return _Pooled(vectors(), features)
+
+
+def _checked(heard: Heard, dimension: int | None) -> _Pooled:
+    """What was pooled of a clip: it has as many features as the clips before."""
     if heard.error is not None:
         raise InputError(reason_of(heard.error)) from heard.error
-    assert heard.frames is not None
-    shape = heard.frames.values.shape
-    if dimension is not None and len(shape) == 2 and shape[1] != dimension:
-        raise InputError(f"the model returned {shape[1]} features, and {dimension} for the clips before")
-    return pooling.pool(heard.frames, names), shape[1]
+    pooled: _Pooled = heard.answer
+    if dimension is not None and pooled.features != dimension:
+        raise InputError(f"the model returned {pooled.features} features, and {dimension} for the clips before")
+    return pooled

@@ -6,7 +6,8 @@
 A window is a few batches of clips cut from the order they were given in, so a resumed run forms the same windows as
 an undisturbed one and gets the same numbers. Inside a window clips are extracted from the shortest to the longest:
 a batch then holds clips of like lengths and pads little. Memory holds two windows of sound, and two batches of frames:
-one is extracted in a thread of its own (on a GPU: the card works) while the caller pools the one before it.
+one is extracted in a thread of its own while the caller uses the one before it. On a GPU that thread only says what is
+to be done, pooling included (`start`): the next batch is made ready, across windows too, while the card works.
 
 An extractor is never called from two threads at once. A batch on which it raises is tried again clip by clip, so
 that one bad clip costs only itself; errors of usage (a missing package, a model not fitted) end the run at once.
@@ -15,16 +16,17 @@ that one bad clip costs only itself; errors of usage (a missing package, a model
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import NamedTuple, cast
+from functools import partial
+from typing import Any, NamedTuple, cast
 
 from earmark import audio
 from earmark.corpora.clips import Clip, length_of
 from earmark.errors import InputError, MissingExtra, Unreachable, UsageError
 from earmark.extractors.catalogue import as_frames
-from earmark.extractors.contract import Extractor, Frames, Waveform
+from earmark.extractors.contract import Extractor, Frames, Waveform, as_array
 from earmark.wording import counted, listed
 from earmark.workers import thread_count
 
@@ -46,12 +48,20 @@ class Sound(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """One clip after extraction: its place in the window, the sound and its frames, or the error in their place."""
+    """One clip after extraction: its place in the window, the sound and what was made of its frames, or the error."""
 
     place: int
     sound: Sound | None
-    frames: Frames | None
+    answer: Any
     error: Exception | None
+
+
+Start = Callable[[Sequence[Frames]], Sequence[Callable[[], Any]]]
+"""Begins what is to be made of the frames of a batch; the functions, one for each clip, wait for it and return it."""
+
+
+def _start_bringing(answers: Sequence[Frames]) -> list[Callable[[], Frames]]:
+    return [partial(lambda frames: Frames(as_array(frames.values), frames.valid), frames) for frames in answers]
 
 
 def hear(
@@ -60,8 +70,10 @@ def hear(
     *,
     batch: int = BATCH_CLIPS,
     threads: int | None = None,
+    start: Start = _start_bringing,
 ) -> Iterator[Iterator[Heard]]:
-    """Frames of every clip: an iterator for each window of `parts`, to be used up before the next is asked for.
+    """Every clip's answer, what `start` makes of its frames: an iterator for each window of `parts`, to be used up
+    before the next is asked for.
 
     Within a window clips come as they were extracted, batch by batch. Nothing is kept of a batch once the next is
     asked for: frames may be large.
@@ -71,20 +83,79 @@ def hear(
     rate = extractor.card.rate
     with ThreadPoolExecutor(thread_count(threads)) as pool, ThreadPoolExecutor(1) as model:
 
-        def decoding(part: Sequence[Clip]) -> list[Future[Sound | Exception]]:
-            return [pool.submit(listen, clip, rate) for clip in part]
+        def under_way(part: Sequence[Clip]) -> _Window:
+            return _Window([pool.submit(listen, clip, rate) for clip in part], batch, rate, submit)
 
-        coming: list[Future[Sound | Exception]] | None = None
+        def submit(waveforms: list[Waveform]) -> Future[list[Any]]:
+            return model.submit(_extract, extractor, waveforms, start)
+
+        coming: _Window | None = None
         try:
             for part in parts:
-                ready, coming = coming, decoding(part)
+                ready, coming = coming, under_way(part)
                 if ready is not None:
-                    yield _heard([future.result() for future in ready], extractor, batch, model)
+                    yield ready.heard(coming)
             if coming is not None:
-                yield _heard([future.result() for future in coming], extractor, batch, model)
+                yield coming.heard(None)
         finally:
             model.shutdown(wait=False, cancel_futures=True)
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+class _Window:
+    """Clips that are being decoded, and then extracted batch by batch: one ahead of the one whose answers are used."""
+
+    def __init__(
+        self,
+        decoding: list[Future[Sound | Exception]],
+        size: int,
+        rate: int,
+        submit: Callable[[list[Waveform]], Future[list[Any]]],
+    ) -> None:
+        self._decoding, self._size, self._rate, self._submit = decoding, size, rate, submit
+        self._sounds: list[Sound | Exception] = []
+        self._batches: Iterator[list[int]] | None = None
+        self._ahead: tuple[list[int], Future[list[Any]]] | None = None
+
+    def decoded(self) -> bool:
+        return all(future.done() for future in self._decoding)
+
+    def advance(self) -> None:
+        """Have the next batch extracted, unless one waits already or none is left. Waits for what is not decoded."""
+        if self._batches is None:
+            self._sounds = [future.result() for future in self._decoding]
+            self._decoding = []
+            waveforms = {place: one.waveform for place, one in enumerate(self._sounds) if isinstance(one, Sound)}
+            self._batches = _batches(waveforms, self._size, self._rate)
+        if self._ahead is None and (places := next(self._batches, None)) is not None:
+            sounds = [self._sounds[place] for place in places]
+            self._ahead = places, self._submit([one.waveform for one in sounds if isinstance(one, Sound)])
+
+    def heard(self, following: _Window | None) -> Iterator[Heard]:
+        """The answers of this window. While its last batch is waited for, the `following` window may begin."""
+        self.advance()
+        for place, sound in enumerate(self._sounds):
+            if isinstance(sound, Exception):
+                yield Heard(place, None, None, sound)
+        while self._ahead is not None:
+            places, extracting = self._ahead
+            self._ahead = None
+            self.advance()
+            if self._ahead is None and following is not None and following.decoded():
+                following.advance()
+            answers = extracting.result()
+            for place in reversed(places):
+                sound, answer, error = self._sounds[place], answers.pop(), None
+                assert isinstance(sound, Sound)
+                try:
+                    answer = answer() if callable(answer) else answer
+                except (MissingExtra, UsageError):
+                    raise
+                except Exception as reason:
+                    error = reason
+                if isinstance(answer, Exception):
+                    error = answer
+                yield Heard(place, sound, None if error is not None else answer, error)
 
 
 def settle_rate(extractor: Extractor, clips: Sequence[Clip]) -> Extractor:
@@ -141,31 +212,6 @@ def listen(clip: Clip, rate: int) -> Sound | Exception:
         return error
 
 
-def _heard(
-    sounds: list[Sound | Exception], extractor: Extractor, batch: int, model: ThreadPoolExecutor
-) -> Iterator[Heard]:
-    waveforms: dict[int, Waveform] = {}
-    for place, sound in enumerate(sounds):
-        if isinstance(sound, Exception):
-            yield Heard(place, None, None, sound)
-        else:
-            waveforms[place] = sound.waveform
-    coming: tuple[list[int], Future[list[Frames | Exception]]] | None = None
-    for places in [*_batches(waveforms, batch, extractor.card.rate), None]:
-        ready = coming
-        if places is not None:
-            coming = places, model.submit(_extract, extractor, [waveforms[place] for place in places])
-        if ready is not None:
-            answers = ready[1].result()
-            for place in reversed(ready[0]):
-                sound, answer = sounds[place], answers.pop()
-                assert isinstance(sound, Sound)
-                if isinstance(answer, Exception):
-                    yield Heard(place, sound, None, answer)
-                else:
-                    yield Heard(place, sound, answer, None)
-
-
 def _batches(waveforms: dict[int, Waveform], size: int, rate: int) -> Iterator[list[int]]:
     """Places from the shortest sound to the longest, at most `size` together and BATCH_SECONDS once padded."""
     held: list[int] = []
@@ -179,12 +225,13 @@ def _batches(waveforms: dict[int, Waveform], size: int, rate: int) -> Iterator[l
         yield held
 
 
-def _extract(extractor: Extractor, waveforms: list[Waveform]) -> list[Frames | Exception]:
+def _extract(extractor: Extractor, waveforms: list[Waveform], start: Start) -> list[Any]:
+    """For each clip a function that gives its answer, or the error in its place."""
     try:
-        return list(as_frames(extractor.extract(waveforms), len(waveforms)))
+        return list(start(as_frames(extractor.extract(waveforms), len(waveforms), there=True)))
     except (MissingExtra, UsageError):  # the model is not usable at all
         raise
     except Exception as error:
         if len(waveforms) == 1:
             return [error]
-        return [answer for waveform in waveforms for answer in _extract(extractor, [waveform])]
+        return [answer for waveform in waveforms for answer in _extract(extractor, [waveform], start)]

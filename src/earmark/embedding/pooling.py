@@ -31,15 +31,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.embedding import on_device
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.extractors.contract import ExtractorCard, Frames
 
 Vector = NDArray[np.float32]
+
+NOT_FINITE = "the model returned NaN or infinity"
 
 
 class Pooling(NamedTuple):
@@ -157,15 +161,59 @@ def pool(frames: Frames, names: Sequence[str]) -> list[Vector]:
 
     Raises InputError for frames that are not [T, D] with at least one valid frame, or not finite.
     """
+    (started,) = start_pooling([(frames, names)])
+    return started()
+
+
+def start_pooling(wanted: Sequence[tuple[Frames, Sequence[str]]]) -> list[Callable[[], list[Vector]]]:
+    """`pool` of many frames, each with its poolings, as functions that give the vectors, or raise.
+
+    Frames that are tensors are pooled at once, where they are, and their vectors are sent back together; arrays are
+    pooled when they are asked for.
+    """
+    started: list[Callable[[], list[Vector]]] = []
+    staying: list[int] = []
+    for number, (frames, names) in enumerate(wanted):
+        started.append(partial(_pool, frames, names))
+        if on_device.is_tensor(frames.values) and _has_shape(frames):
+            staying.append(number)
+    if staying:
+        arriving = on_device.start_pooling([wanted[number] for number in staying])
+        for number, vectors in zip(staying, arriving, strict=True):
+            started[number] = partial(_finite, vectors)
+    return started
+
+
+def _finite(arriving: Callable[[], list[Vector] | None]) -> list[Vector]:
+    vectors = arriving()
+    if vectors is None:
+        raise InputError(NOT_FINITE)
+    return vectors
+
+
+def _has_shape(frames: Frames) -> bool:
+    try:
+        _check_shape(frames)
+    except InputError:  # to be raised when the vectors are asked for
+        return False
+    return True
+
+
+def _pool(frames: Frames, names: Sequence[str]) -> list[Vector]:
+    _check_shape(frames)
     values, valid = frames
-    if values.ndim != 2 or 0 in values.shape:
-        raise InputError(f"the model returned frames of shape {values.shape}, not [T, D] with T and D at least 1")
-    if not 1 <= valid <= len(values):
-        raise InputError(f"the model says {valid} of {len(values)} frames are valid")
     if not np.isfinite(values).all():
-        raise InputError("the model returned NaN or infinity")
+        raise InputError(NOT_FINITE)
     # A copy: a view of the frames would keep all of them in memory.
     return [np.array(POOLINGS[name].reduce(values, valid), dtype=np.float32) for name in names]
+
+
+def _check_shape(frames: Frames) -> None:
+    shape, valid = tuple(frames.values.shape), frames.valid
+    if len(shape) != 2 or 0 in shape:
+        raise InputError(f"the model returned frames of shape {shape}, not [T, D] with T and D at least 1")
+    if not 1 <= valid <= shape[0]:
+        raise InputError(f"the model says {valid} of {shape[0]} frames are valid")
 
 
 def rows_of(name: str, features: int) -> int:

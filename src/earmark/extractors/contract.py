@@ -18,10 +18,10 @@ Waveform = NDArray[np.float32]
 class Frames(NamedTuple):
     """What a model says of one clip: values [T, D], of which the first `valid` rows heard sound, not padding.
 
-    A clip-level model returns T = 1.
+    A clip-level model returns T = 1. The values may be a tensor that is still on its device, to be pooled there.
     """
 
-    values: NDArray[Any]
+    values: Any  # an array, or a tensor
     valid: int
 
 
@@ -97,20 +97,25 @@ class Adapted(Adapter[ExtractorCard]):
         return as_frames(self.model.extract(waveforms), len(waveforms))
 
 
-def as_frames(answer: Any, clips: int) -> list[Frames]:
+def as_frames(answer: Any, clips: int, *, there: bool = False) -> list[Frames]:
     """Bring what a model returned for `clips` waveforms to a list of `Frames`.
 
     One item per clip, in a list or along the first axis of an array: Frames, (values, valid), [T, D], or [D]
-    for one vector per clip. Tensors are brought to the CPU. Whatever else it is, the error says so.
+    for one vector per clip. Tensors are brought to the CPU, unless `there` lets those of `Frames` stay where they are.
+    Whatever else it is, the error says so.
     """
     is_array = isinstance(answer, np.ndarray) or hasattr(answer, "detach")
     items = list(as_array(answer)) if is_array else answer
     if not isinstance(items, Iterable) or isinstance(items, str | bytes | Mapping):
         raise InputError(f"extract returned {type(answer).__name__}, not a list with one item per waveform.")
-    frames = [_frames_of(item) for item in items]
+    frames = [item if there and _stays(item) else _frames_of(item) for item in items]
     if len(frames) != clips:
         raise InputError(f"extract returned {len(frames)} items for {clips} waveforms.")
     return frames
+
+
+def _stays(item: Any) -> bool:
+    return isinstance(item, Frames) and hasattr(item.values, "detach") and item.values.dim() == 2
 
 
 def _frames_of(item: Any) -> Frames:
@@ -128,5 +133,8 @@ def _frames_of(item: Any) -> Frames:
 
 
 def as_array(thing: Any) -> Any:
-    """An array of NumPy; a tensor is brought to the CPU."""
-    return np.asarray(thing.detach().cpu().numpy() if hasattr(thing, "detach") else thing)
+    """An array of NumPy; a tensor is brought to the CPU, one of bfloat16, which NumPy lacks, as float32."""
+    if hasattr(thing, "detach"):
+        thing = thing.detach().cpu()
+        thing = (thing.float() if str(thing.dtype) == "torch.bfloat16" else thing).numpy()
+    return np.asarray(thing)

@@ -75,7 +75,7 @@ def measure_cost(open_it: Callable[[], Extractor], *, seconds: float = 1.0, batc
     macs, notes = _macs(extractor, clips[:1], modules)
     return Cost(
         name=name,
-        device=gpu.get_device_name() if gpu is not None else "cpu",
+        device=gpu.get_device_name() if gpu is not None else str(getattr(extractor, "device", "cpu")),
         seconds=seconds,
         batch=batch,
         parameters=sum(unique.values()) if modules else extractor.card.parameters,

@@ -31,6 +31,7 @@ from earmark.errors import EarmarkError, InputError, UsageError, require
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
 from earmark.extractors.logmel import BANDS, RANGE_DB, log_mel
 from earmark.extractors.model_cards import CARDS
+from earmark.extractors.torch_models import device_of
 from earmark.extractors.training import Recipe, resume, torch_of, train
 from earmark.extractors.windows import clip_by_clip, map_clips
 from earmark.progress import Progress, progress_bar
@@ -61,7 +62,7 @@ class _Learned:
         torch = torch_of()
         self.recipe = replace(self.recipe, epochs=epochs, patience=patience, seed=seed)
         self.threads = thread_count(threads)
-        self.device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+        self.device = str(device_of(torch, device))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.network = self._build(torch.nn).to(self.device).eval()

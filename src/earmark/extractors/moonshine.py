@@ -65,9 +65,12 @@ class Moonshine:
         model: tiny or base.
         layer: which hidden layer; 0 is what enters the first block, -1 what leaves the last norm.
         threads: clips heard at once; None is one for each core.
+        device: cpu, or cuda where onnxruntime has it.
     """
 
-    def __init__(self, model: str = "tiny", *, layer: int = -1, threads: int | None = None) -> None:
+    def __init__(
+        self, model: str = "tiny", *, layer: int = -1, threads: int | None = None, device: str = "cpu"
+    ) -> None:
         size = size_of(model)
         self.layers = size.layers
         self.layer = self._counted(layer)
@@ -80,7 +83,7 @@ class Moonshine:
             )  # fmt: skip
         self.files = paths_of(size.spelling)[:1]
         inner = ["/Transpose_output_0", *(f"/layers.{number}/Add_1_output_0" for number in range(size.layers - 1))]
-        self._session = open_session(self.files[0], "Moonshine embeddings", self.card.extra, inner=inner)
+        self._session = open_session(self.files[0], "Moonshine embeddings", self.card.extra, inner=inner, device=device)
         self._outputs = [*inner, "last_hidden_state"]
 
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:

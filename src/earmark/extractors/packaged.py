@@ -26,6 +26,7 @@ from earmark.errors import InputError, UsageError, require
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
 from earmark.extractors.mel_front_end import MelFrontEnd, mel_corners
 from earmark.extractors.model_cards import CARDS
+from earmark.extractors.torch_models import device_of
 from earmark.extractors.wheel_weights import paths_of
 from earmark.extractors.windows import clip_by_clip, cover, windows
 from earmark.onnx_files import open_session
@@ -54,10 +55,12 @@ class SpeechEmbedding:
     WINDOW, HOP = 76, 8  # mel frames
     AT_ONCE = 64  # windows in one call: memory stays bounded on long clips
 
-    def __init__(self, *, threads: int | None = None) -> None:
+    def __init__(self, *, threads: int | None = None, device: str = "cpu") -> None:
         self.threads = thread_count(threads)
         files = paths_of(self.card.name)
-        self._mel, self._embedding = (open_session(file, "Speech embeddings", self.card.extra) for file in files)
+        self._mel, self._embedding = (
+            open_session(file, "Speech embeddings", self.card.extra, device=device) for file in files
+        )
 
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
         return clip_by_clip(self._clip, waveforms, self.threads)
@@ -87,10 +90,11 @@ class EfficientWord:
     card = CARDS["efficientword"]
     WINDOW = 24000
 
-    def __init__(self, *, hop: float = 1.5, threads: int | None = None) -> None:
+    def __init__(self, *, hop: float = 1.5, threads: int | None = None, device: str = "cpu") -> None:
         self.hop = _hop_samples(hop, 1.5, self.card)
         self.threads = thread_count(threads)
-        self._session = open_session(paths_of(self.card.name)[0], "EfficientWord-Net embeddings", self.card.extra)
+        (file,) = paths_of(self.card.name)
+        self._session = open_session(file, "EfficientWord-Net embeddings", self.card.extra, device=device)
 
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
         return clip_by_clip(self._clip, waveforms, self.threads)
@@ -219,13 +223,13 @@ class Resemblyzer:
     def __init__(self, *, device: str = "cpu") -> None:
         torch = require("torch", "Resemblyzer embeddings", "torch")
         state = torch.load(paths_of(self.card.name)[0], map_location="cpu", weights_only=True)["model_state"]
-        self._torch, self._device = torch, device
+        self._torch, self._device = torch, device_of(torch, device)
         self._lstm = torch.nn.LSTM(MEL.mels, 256, num_layers=3, batch_first=True)
         self._linear = torch.nn.Linear(256, 256)
         for name, layer in (("lstm.", self._lstm), ("linear.", self._linear)):
             own = {key.removeprefix(name): value for key, value in state.items() if key.startswith(name)}
             layer.load_state_dict(own)
-            layer.eval().to(device)
+            layer.eval().to(self._device)
 
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
         pieces = [self._mel_windows(waveform) for waveform in waveforms]
@@ -283,8 +287,9 @@ class Crepe:
 
     def __init__(self, *, hop: float = 0.02, device: str = "cpu") -> None:
         self.hop = _hop_samples(hop, math.inf, self.card)
-        self._torch, self._device = require("torch", "CREPE embeddings", "torch"), device
-        state = self._torch.load(paths_of(self.card.name)[0], map_location=device, weights_only=True)
+        self._torch = require("torch", "CREPE embeddings", "torch")
+        self._device = device_of(self._torch, device)
+        state = self._torch.load(paths_of(self.card.name)[0], map_location=self._device, weights_only=True)
         self._layers = [self._layer(state, number) for number in range(1, 7)]
 
     @staticmethod

@@ -10,6 +10,7 @@ float32 on the CPU. A batch that does not fit the device's memory is halved, and
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.errors import InputError, UsageError, require
+from earmark.errors import InputError, MissingExtra, UsageError, require
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
 from earmark.extractors.model_cards import CARDS
 from earmark.extractors.pretrained import config_of, find, load_model, versioned
@@ -33,7 +34,7 @@ class Settings:
     """Parameters that every torch family takes beside its checkpoint."""
 
     layer: int = -1  # 0: what enters the first block; -1: what leaves the last
-    device: str = "auto"  # cuda where there is one, else cpu
+    device: str = "auto"  # auto (cuda where there is one, else cpu), cpu, cuda, cuda:1, mps
     dtype: str = "float32"
     batch: int = 32  # clips at once, at most; whoever calls may give fewer
     local_files_only: bool = False
@@ -124,17 +125,18 @@ class TorchExtractor:
 
     # --- what an extractor does ---
 
-    def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
+    def extract(self, waveforms: Sequence[Waveform], *, there: bool = False) -> list[Frames]:
+        """Frames of every clip; `there` leaves them on the device, as tensors."""
         layer = self.counted(self.settings.layer)
-        by_clip = {clip: frames[layer] for clip, frames in self._run(waveforms, [layer])}
+        by_clip = {clip: frames[layer] for clip, frames in self._run(waveforms, [layer], there)}
         return [by_clip[clip] for clip in range(len(waveforms))]
 
     def extract_layers(
-        self, waveforms: Sequence[Waveform], layers: Sequence[int]
+        self, waveforms: Sequence[Waveform], layers: Sequence[int], *, there: bool = False
     ) -> Iterator[tuple[int, Mapping[int, Frames]]]:
         """Frames of several layers from one pass, clip by clip as batches are done; keys are as they were asked."""
         counted = {layer: self.counted(layer) for layer in layers}
-        for clip, frames in self._run(waveforms, sorted(set(counted.values()))):
+        for clip, frames in self._run(waveforms, sorted(set(counted.values())), there):
             yield clip, {layer: frames[number] for layer, number in counted.items()}
 
     def counted(self, layer: int) -> int:
@@ -166,7 +168,9 @@ class TorchExtractor:
                     module.flatten_parameters()
         return self._network
 
-    def _run(self, waveforms: Sequence[Waveform], layers: Sequence[int]) -> Iterator[tuple[int, dict[int, Frames]]]:
+    def _run(
+        self, waveforms: Sequence[Waveform], layers: Sequence[int], there: bool
+    ) -> Iterator[tuple[int, dict[int, Frames]]]:
         context = self.card.context_seconds
         most = None if context is None else round(context * self.card.rate)
         heard = [waveform[:most] for waveform in waveforms]
@@ -185,19 +189,20 @@ class TorchExtractor:
                 self._less(len(clips), chosen[0], error)
                 waiting.insert(0, clips)
                 continue
-            if len(layers) == 1:  # one way back for the batch; many layers would not fit at once
+            if len(layers) == 1 and not there:  # one way back for the batch; many layers would not fit at once
                 answers = {layer: self._brought_back(answers[layer]) for layer in layers}
             for row, clip in enumerate(clips):
-                yield clip, {layer: self._frames(answers[layer][row], samples[row]) for layer in layers}
+                yield clip, {layer: self._frames(answers[layer][row], samples[row], there) for layer in layers}
 
     def _forward(
         self, arrays: Sequence[NDArray[np.float32]], samples: tuple[int, ...], layers: Sequence[int]
     ) -> Mapping[int, Any]:
         torch = self._torch
-        stacked = torch.from_numpy(_stacked(arrays))
-        if self._device.type == "cuda":
-            stacked = stacked.pin_memory()
-        with torch.inference_mode(), _exact(torch, self._dtype):
+        longest = max(len(array) for array in arrays)
+        shape = (len(arrays), longest, *arrays[0].shape[1:])
+        stacked = torch.empty(shape, dtype=torch.float32, pin_memory=self._device.type == "cuda")
+        _stack(arrays, stacked.numpy())
+        with torch.inference_mode(), _exact(torch):
             sounds = stacked.to(self._device, non_blocking=True)
             batch = Batch(sounds, samples, tuple(len(array) for array in arrays))
             return self.forward(self.network, batch, layers)
@@ -209,10 +214,13 @@ class TorchExtractor:
         pinned = self._torch.empty(values.shape, dtype=self._torch.float32, pin_memory=True)
         return pinned.copy_(values.detach().float())
 
-    def _frames(self, values: Any, samples: int) -> Frames:
-        kept = values[: self.frames_of(samples, len(values))].detach().cpu()
-        array = kept.float().numpy() if kept.is_floating_point() else kept.numpy()
-        return Frames(array, max(1, min(self.valid(samples, len(array)), len(array))))
+    def _frames(self, values: Any, samples: int, there: bool) -> Frames:
+        kept = values[: self.frames_of(samples, len(values))].detach()
+        valid = max(1, min(self.valid(samples, len(kept)), len(kept)))
+        if there:
+            return Frames(kept, valid)
+        kept = kept.cpu()
+        return Frames(kept.float().numpy() if kept.is_floating_point() else kept.numpy(), valid)
 
     def _less(self, clips: int, array: NDArray[np.float32], error: BaseException) -> None:
         if clips == 1:
@@ -222,8 +230,33 @@ class TorchExtractor:
             ) from error
         self._most = max(1, clips // 2)
         log.warning("%s: out of memory with %d clips at once, going on with %d", self.card.name, clips, self._most)
-        if self._device.type == "cuda":
-            self._torch.cuda.empty_cache()
+        if self._device.type != "cpu":
+            getattr(self._torch, self._device.type).empty_cache()
+
+
+class OnDevice:
+    """A torch extractor whose frames stay on its device until they are pooled."""
+
+    def __init__(self, extractor: TorchExtractor) -> None:
+        self.extractor = extractor
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.extractor, name)
+
+    def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
+        return self.extractor.extract(waveforms, there=True)
+
+    def extract_layers(
+        self, waveforms: Sequence[Waveform], layers: Sequence[int]
+    ) -> Iterator[tuple[int, Mapping[int, Frames]]]:
+        return self.extractor.extract_layers(waveforms, layers, there=True)
+
+
+def on_device(extractor: Any) -> Any:
+    """The extractor, with frames that stay on a GPU if it runs on one: for whoever pools them there."""
+    if isinstance(extractor, TorchExtractor) and extractor.device.startswith("cuda"):
+        return OnDevice(extractor)
+    return extractor
 
 
 class TransformersExtractor(TorchExtractor):
@@ -255,16 +288,37 @@ class TransformersExtractor(TorchExtractor):
 
 
 def device_of(torch: Any, name: str) -> Any:
-    """The device of a name, `auto` being a GPU where there is one; one sentence when there is none such."""
+    """The device of a name, `auto` being a GPU of NVIDIA where there is one; one sentence when there is none such."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
-    except RuntimeError as error:
-        raise UsageError(f"There is no device {name!r}: give auto, cpu, cuda or cuda:1.") from error
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise UsageError("torch sees no CUDA device here: give device=cpu.")
+        known = device.type in ("cpu", "cuda", "mps")
+    except RuntimeError:
+        known = False
+    if not known:
+        raise UsageError(f"There is no device {name!r}: give auto, cpu, cuda, cuda:1 or mps.")
+    if device.type == "cuda":
+        if not torch.cuda.is_available():
+            raise UsageError("torch sees no CUDA device here: give device=cpu.")
+        if (device.index or 0) >= torch.cuda.device_count():
+            raise UsageError(f"There is no device {name}: torch sees {torch.cuda.device_count()}.")
+    if device.type == "mps" and not torch.backends.mps.is_available():
+        raise UsageError("torch sees no GPU of Apple (mps) here: give device=cpu.")
     return device
+
+
+def cards_of(device: str) -> list[str]:
+    """The GPUs of this machine as CUDA_VISIBLE_DEVICES names them, where a device means more than one of them."""
+    if device not in ("auto", "cuda"):
+        return []
+    try:
+        torch = require("torch", "These models", "torch")
+    except MissingExtra:
+        return []
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    seen = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    return (seen or [str(number) for number in range(count)])[:count] if count > 1 else []
 
 
 def _grouped(arrays: Sequence[NDArray[np.float32]], pads: bool) -> Iterator[list[int]]:
@@ -279,19 +333,17 @@ def _grouped(arrays: Sequence[NDArray[np.float32]], pads: bool) -> Iterator[list
     yield from by_shape.values()
 
 
-def _stacked(arrays: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+def _stack(arrays: Sequence[NDArray[np.float32]], stacked: NDArray[np.float32]) -> None:
     """Arrays in one, zeros behind those that are shorter."""
-    longest = max(len(array) for array in arrays)
-    stacked = np.zeros((len(arrays), longest, *arrays[0].shape[1:]), np.float32)
     for row, array in enumerate(arrays):
         stacked[row, : len(array)] = array
-    return stacked
+        stacked[row, len(array) :] = 0.0
 
 
 @contextmanager
-def _exact(torch: Any, dtype: Any) -> Iterator[None]:
-    """float32 means float32: no TF32 in products and convolutions while this runs."""
-    if dtype is not torch.float32 or not torch.cuda.is_available():
+def _exact(torch: Any) -> Iterator[None]:
+    """float32 means float32, in front ends too: no TF32 in products and convolutions while this runs."""
+    if not torch.cuda.is_available():
         yield
         return
     kept = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32

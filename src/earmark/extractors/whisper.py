@@ -47,6 +47,7 @@ class Whisper(TransformersExtractor):
         super().__init__(checkpoint, **options)
         self._kind = require("transformers.models.whisper.modeling_whisper", "These models", "models").WhisperEncoder
         self._front_end = front_end = self.front_end()
+        self._bank: Any = None
         self.layers = int(self._config.encoder_layers)
         self.complete_card(
             rate=front_end.rate,
@@ -69,15 +70,21 @@ class Whisper(TransformersExtractor):
         if table.num_embeddings != positions:  # fewer than it was made for: the first of them
             table.weight.data = table.weight.data[:positions].clone()
             table.num_embeddings = encoder.config.max_source_positions = encoder.max_source_positions = positions
+        if self._device.type == "cuda":
+            from earmark.networks.whisper_memory import spare_copies
+
+            spare_copies(encoder)
         return encoder
 
     def forward(self, network: Any, batch: Batch, layers: Sequence[int]) -> Mapping[int, Any]:
         from earmark.networks.spectrograms import mel_bank, whisper_mel
 
         rate, fft, hop, columns, low, high, scale = self._front_end
-        bank = mel_bank(fft // 2 + 1, self._config.num_mel_bins, low, high, rate, "slaney", scale)
+        if self._bank is None:  # on the device from the first batch on: moving it would wait for the batch before
+            self._bank = mel_bank(fft // 2 + 1, self._config.num_mel_bins, low, high, rate, "slaney", scale)
+            self._bank = self._bank.to(batch.sounds.device)
         sounds = self._torch.nn.functional.pad(batch.sounds, (0, columns * hop - batch.sounds.shape[1]))
-        return self.hidden(network, whisper_mel(sounds, bank, fft, hop).to(self._dtype), layers)
+        return self.hidden(network, whisper_mel(sounds, self._bank, fft, hop).to(self._dtype), layers)
 
     def valid(self, samples: int, frames: int) -> int:
         return math.ceil(samples / (2 * self._front_end.hop))

@@ -12,10 +12,10 @@ The numeric policy stands in `neighbour_kernels`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,6 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Precision = type[np.floating[Any]]
-Result = TypeVar("Result")
 
 EVERY_PAIR_ROWS = 16
 EVERY = slice(None)
@@ -144,17 +143,50 @@ class Lists(NamedTuple):
         self.counts[rows] = part.counts
         self.floors[rows] = part.floors
 
+    def forget(self, rows: Ints) -> None:
+        """Leave the lists of `rows` empty: they prove nothing."""
+        self.counts[rows], self.floors[rows] = 0, 0.0
+
+    def proofs(self) -> tuple[Ints, Floats]:
+        """Counts and floors of every row."""
+        return self.counts, self.floors
+
+
+class Kept(Protocol):
+    """Lists of every row that outlive a search, wherever the backend keeps them."""
+
+    def forget(self, rows: Ints) -> None: ...
+
+    def proofs(self) -> tuple[Ints, Floats]: ...
+
 
 class Backend(Protocol):
-    """Where products are computed and lists made."""
+    """Where products are computed, and lists made, kept and settled."""
 
-    def each(
-        self, workers: Workers, weights: Floats, dtype: Precision, rows: Ints, length: int, eager: int,
-        then: Callable[[Ints, Lists], Result],
-    ) -> Iterator[Result]:  # fmt: skip
-        """Hand the lists of `rows`, a block at a time and in order, to `then`, on the workers.
+    def keep_lists(self, length: int) -> Any:
+        """Empty lists (`Kept`) of every row, with room for `length` candidates each."""
+        ...
 
-        The first `eager` candidates will surely be decided: a backend may look up their distances at once.
+    def find(
+        self, workers: Workers, under: Floats, weights: Floats, dtype: Precision, rows: Ints, length: int, k: int,
+        out: Neighbours, *, keep: Any = None, ordered: bool = True,
+    ) -> Iterator[tuple[int, Ints]]:  # fmt: skip
+        """List `length` candidates of `rows` under the weights `under` and settle them under `weights`, into `out`.
+
+        For blocks of rows, in order: how many were done, and which of them are not certain. `keep` takes the lists.
+        """
+        ...
+
+    def settle(self, workers: Workers, lists: Any, rows: Ints | None, weights: Floats, k: int, out: Neighbours) -> None:
+        """The k nearest of `rows` (None: all) as far as the lists that were kept know, into `out`."""
+        ...
+
+    def visit(
+        self, workers: Workers, weights: Floats, rows: Ints, columns: Ints, reaches: Floats, lists: Any
+    ) -> Iterator[tuple[Ints, NDArray[np.int8]]]:
+        """Add to the kept lists of `rows` every one of `columns` with d * weight under the row's reach.
+
+        For blocks of rows: the rows, and 0 where nothing was new, 1 where something was, 2 where it did not fit.
         """
         ...
 
@@ -264,7 +296,7 @@ def search(
     out: Neighbours,
     *,
     rows: Ints | None = None,
-    keep: Lists | None = None,
+    keep: Kept | None = None,
     ordered: bool = True,
     progress: Progress | None = None,
 ) -> None:
@@ -277,18 +309,13 @@ def search(
     fits = float(factors.max()) < WIDEST * float(factors.min())
     precisions: list[Precision] = [np.float32, np.float64] if fits and not pairs.given else [np.float64]
 
-    def then(block: Ints, lists: Lists) -> tuple[int, Ints]:
-        found, certified = settle(pairs, block, lists, weights, k, ordered=ordered)
-        out.places[block], out.distances[block] = found
-        if keep is not None:
-            keep.store(block, lists)
-        return len(block), block[~certified]
-
     for dtype in precisions:
         if not len(rows):
             return
         failed = []
-        for done, left in backend.each(workers, weights, dtype, rows, length, k, then):
+        for done, left in backend.find(
+            workers, weights, weights, dtype, rows, length, k, out, keep=keep, ordered=ordered
+        ):
             failed.append(left)
             if progress is not None:
                 progress(done)
@@ -298,7 +325,7 @@ def search(
         found, _ = settle(pairs, block, all_columns(pairs, block), weights, k)
         out.places[block], out.distances[block] = found
         if keep is not None:
-            keep.counts[block], keep.floors[block] = 0, 0.0
+            keep.forget(block)
 
     for _ in workers.map(every_pair, blocks(rows, EVERY_PAIR_ROWS)):
         pass

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,14 @@ from earmark.geometry._candidates import (
     blocks,
     fold,
     left_operand,
+    settle,
 )
 from earmark.geometry.kernels import BLOCK
 from earmark.geometry.spaces import product
-from earmark.geometry.sweep import ORDER_COLUMNS, ROWS, VALUE_COLUMNS
+from earmark.geometry.sweep import ORDER_COLUMNS, ROWS, VALUE_COLUMNS, Neighbours
 from earmark.workers import Workers
 
 Array = NDArray[Any]
-Result = TypeVar("Result")
 
 
 class Cpu:
@@ -36,17 +36,40 @@ class Cpu:
     def __init__(self, pairs: Pairs, threads: int, memory: int) -> None:
         self.pairs, self.threads, self.memory = pairs, threads, memory
 
-    def each(
-        self, workers: Workers, weights: Floats, dtype: Precision, rows: Ints, length: int, eager: int,
-        then: Callable[[Ints, Lists], Result],
-    ) -> Iterator[Result]:  # fmt: skip
-        folded = fold(self.pairs, weights, dtype)
+    def keep_lists(self, length: int) -> Lists:
+        return Lists.empty(self.pairs.rows.n, length)
+
+    def find(
+        self, workers: Workers, under: Floats, weights: Floats, dtype: Precision, rows: Ints, length: int, k: int,
+        out: Neighbours, *, keep: Lists | None = None, ordered: bool = True,
+    ) -> Iterator[tuple[int, Ints]]:  # fmt: skip
+        folded = fold(self.pairs, under, dtype)
         width = self._strip_width(dtype)
 
-        def work(block: Ints) -> Result:
-            return then(block, self._lists(block, folded, weights, dtype, length, width))
+        def work(block: Ints) -> tuple[int, Ints]:
+            lists = self._lists(block, folded, under, dtype, length, width)
+            found, certified = settle(self.pairs, block, lists, weights, k, ordered=ordered)
+            out.places[block], out.distances[block] = found
+            if keep is not None:
+                keep.store(block, lists)
+            return len(block), block[~certified]
 
         return workers.map(work, blocks(rows, ROWS))
+
+    def settle(
+        self, workers: Workers, lists: Lists, rows: Ints | None, weights: Floats, k: int, out: Neighbours
+    ) -> None:
+        everyone = np.arange(self.pairs.rows.n)
+
+        def work(block: Ints | slice) -> None:
+            part = lists.part(block)
+            out.places[block], out.distances[block] = settle(self.pairs, everyone[block], part, weights, k)[0]
+            if not isinstance(block, slice):  # of a slice the part is a view
+                lists.store(block, part)
+
+        parts: Iterable[Ints | slice] = (slice(start, start + ROWS) for start in range(0, len(everyone), ROWS))
+        for _ in workers.map(work, parts if rows is None else blocks(rows, ROWS)):
+            pass
 
     def _lists(self, rows: Ints, folded: Folded, weights: Floats, dtype: Precision, length: int, width: int) -> Lists:
         pairs, own = self.pairs, self.pairs.own(rows)
@@ -65,10 +88,6 @@ class Cpu:
     def visit(
         self, workers: Workers, weights: Floats, rows: Ints, columns: Ints, reaches: Floats, lists: Lists
     ) -> Iterator[tuple[Ints, NDArray[np.int8]]]:
-        """Add to the lists of `rows` every one of `columns` with d * weight under the row's reach.
-
-        For blocks of rows: the rows, and 0 where nothing was new, 1 where something was, 2 where it did not fit.
-        """
         pairs = self.pairs
         folded = fold(pairs, weights, np.float32, columns)
         _, limits = ball_limits(pairs, folded, reaches)

@@ -27,12 +27,11 @@ from typing import NamedTuple
 import numpy as np
 
 from earmark.errors import UsageError
-from earmark.geometry._candidates import Floats, Ints, Lists, Pairs, search, settle
-from earmark.geometry._cpu_backend import Cpu
+from earmark.geometry._candidates import Floats, Ints, Kept, Pairs, search
 from earmark.geometry.kernels import TIE_SHARE
 from earmark.geometry.neighbours import SPARE, backend_for, check_k
 from earmark.geometry.spaces import Space
-from earmark.geometry.sweep import ROWS, Neighbours, Progress
+from earmark.geometry.sweep import Neighbours, Progress
 from earmark.workers import Workers
 
 LONGER, EXTRA = 2, 64  # a list is made with LONGER * K + EXTRA candidates
@@ -122,10 +121,9 @@ class _Searches:
     def __init__(self, space: Space, k: int, workers: Workers, threads: int, memory: int, device: str) -> None:
         self.pairs, self.k, self.workers = Pairs.of(space), k, workers
         self.backend = backend_for(device, self.pairs, threads, memory)
-        self.narrow = Cpu(self.pairs, threads, memory)
         self.rows = np.arange(space.n)
         self.length = min(LONGER * k + EXTRA, space.n)
-        self.lists: Lists | None = None
+        self.lists: Kept | None = None
         self.made_under: list[Floats] = []  # the factors that lists were made under
         self.made = np.zeros(space.n, np.int64)  # which of them, for each row
         self.found = Neighbours(np.full((space.n, k), -1), np.full((space.n, k), np.nan))
@@ -142,7 +140,7 @@ class _Searches:
         `to_come`: how many more times this will be asked. What was given last is overwritten.
         """
         if self.lists is not None:
-            self._settle_all(factors)
+            self.backend.settle(self.workers, self.lists, None, factors, self.k, self.found)
             known, before = self.found, factors
         plan = self._plan(factors, ordered=not to_come)
         if plan.cost * (to_come + 1) > 1.0:
@@ -163,16 +161,17 @@ class _Searches:
         if self.lists is None:
             return _Plan(np.inf, [], self.rows)
         n = len(self.rows)
-        cost, visits, alone = 0.0, [], []
+        cost, visits, alone = 0.0, [], [self.rows[:0]]
+        counts, floors = self.lists.proofs()
         with np.errstate(divide="ignore", invalid="ignore"):
-            needed = self.found.distances[:, -1] / self.lists.floors * (1.0 + 4 * TIE_SHARE)
-        needed[self.lists.counts < self.k] = np.inf
+            needed = self.found.distances[:, -1] / floors * (1.0 + 4 * TIE_SHARE)
+        needed[counts < self.k] = np.inf
         needed[np.isnan(needed)] = np.inf if ordered else 0.0  # 0 of 0: which points lie at 0, not how far they are
         for number, under in enumerate(self.made_under):
-            rows = self.rows[self.made == number]
+            ratio = factors / under
+            rows = self.rows[(self.made == number) & (needed >= ratio.min())]  # the others are certain
             if not len(rows):
                 continue
-            ratio = factors / under
             sorted_needs = np.sort(needed[rows])
             edges = np.append(sorted_needs[np.linspace(0, len(rows) - 1, CHOICES).astype(np.int64)], 0.0)
             edges = edges[np.isfinite(edges)]  # a row whose list proves nothing is searched alone
@@ -190,42 +189,24 @@ class _Searches:
 
     def _list(self, factors: Floats, guess: Floats) -> None:
         """Make every list under the guess and settle it under the factors."""
-        lists = self.lists = Lists.empty(len(self.rows), self.length + ROOM)
+        self.lists = self.backend.keep_lists(self.length + ROOM)
         self.made_under, self.made[:] = [guess], 0
-
-        def then(block: Ints, part: Lists) -> None:
-            lists.store(block, part)
-            self._settle(slice(block[0], block[-1] + 1), factors)
-
-        for _ in self.backend.each(self.workers, guess, np.float32, self.rows, self.length, self.k, then):
+        for _ in self.backend.find(
+            self.workers, guess, factors, np.float32, self.rows, self.length, self.k, self.found, keep=self.lists
+        ):
             pass
 
     def _visit(self, factors: Floats, rows: Ints, columns: Ints) -> Ints:
         """Add what is near among `columns` to the lists of `rows` and settle them; return the rows it did not fit."""
-        assert self.lists is not None
         reaches = np.zeros(len(self.rows))
         reaches[rows] = self.found.distances[rows, -1]
-        full = []
-        for block, changed in self.narrow.visit(self.workers, factors, rows, columns, reaches, self.lists):
-            if (changed == 1).any():
-                self._settle(block[changed == 1], factors)
+        grown, full = [self.rows[:0]], [self.rows[:0]]
+        for block, changed in self.backend.visit(self.workers, factors, rows, columns, reaches, self.lists):
+            grown.append(block[changed == 1])
             full.append(block[changed == 2])
+        if len(settled := np.concatenate(grown)):
+            self.backend.settle(self.workers, self.lists, settled, factors, self.k, self.found)
         return np.concatenate(full)
-
-    def _settle_all(self, factors: Floats) -> None:
-        n = len(self.rows)
-        parts = (slice(start, min(start + ROWS, n)) for start in range(0, n, ROWS))
-        for _ in self.workers.map(lambda part: self._settle(part, factors), parts):
-            pass
-
-    def _settle(self, rows: Ints | slice, factors: Floats) -> None:
-        """The neighbours of some rows, as far as their lists know."""
-        assert self.lists is not None
-        part = self.lists.part(rows)
-        found, _ = settle(self.pairs, self.rows[rows], part, factors, self.k)
-        self.found.places[rows], self.found.distances[rows] = found
-        if not isinstance(rows, slice):
-            self.lists.store(rows, part)
 
 
 def _rehearsed(factors: Floats, before: Floats, known: Neighbours) -> Floats:

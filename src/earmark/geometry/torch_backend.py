@@ -3,10 +3,11 @@
     block of rows x all columns   keys = left @ right.T, DEPTH dimensions at a time, TF32 off
          |                        groups of 16 keys: only groups with the smallest minima are looked into
          v
-    lists, with the distances of the candidates that will be needed, decided by the same kernel as on the CPU
+    lists, with the distances of the candidates that will be needed, settled and kept there (`torch_lists`)
 
 A distance is computed here as `pair_kernels.pair_square` does it: eight interleaved float64 sums, added in the
-same order, one operation at a time so that nothing is fused; NumPy takes the root, because torch's may be off by a bit.
+same order, one operation at a time so that nothing is fused. CUDA rounds roots of float64 correctly; torch's CPU may be
+off by a bit, so NumPy takes them there.
 So neighbours and ball counts are those of the CPU to the last bit, on any device. A block that does not fit the
 device's memory is halved.
 
@@ -15,6 +16,7 @@ Nobody imports this module unless a device other than the CPU is asked for.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -24,12 +26,11 @@ import torch
 from numpy.typing import NDArray
 
 from earmark.errors import UsageError
-from earmark.geometry import kernels
+from earmark.geometry import kernels, torch_lists
 from earmark.geometry._candidates import (
     Floats,
     Folded,
     Ints,
-    Lists,
     Pairs,
     Precision,
     ball_limits,
@@ -39,7 +40,8 @@ from earmark.geometry._candidates import (
 )
 from earmark.geometry.neighbour_kernels import FAINT
 from earmark.geometry.spaces import DEPTH, FLAT_SQUARE, Space
-from earmark.geometry.sweep import ROWS
+from earmark.geometry.sweep import Neighbours
+from earmark.geometry.torch_lists import SETTLED, Part, TorchLists
 from earmark.workers import Workers
 
 Tensor = Any
@@ -60,46 +62,92 @@ class Torch:
         self.height = 0  # rows of a block that is known to fit; 0: not tried yet
         rows, _, columns, _ = pairs.decided_by
         with self._room_for("the vectors"):
-            self.rows = self.columns = _Uploaded(pairs.rows, rows, self.device)
+            self.rows = self.columns = _uploaded(pairs.rows, rows, self.device)
             if pairs.rows is not pairs.columns:
-                self.columns = _Uploaded(pairs.columns, columns, self.device)
+                self.columns = _uploaded(pairs.columns, columns, self.device)
 
     # --- candidate lists --------------------------------------------------------------------------
 
-    def each(
-        self, workers: Workers, weights: Floats, dtype: Precision, rows: Ints, length: int, eager: int,
-        then: Callable[[Ints, Lists], Result],
-    ) -> Iterator[Result]:  # fmt: skip
-        folded = self._fold(weights, dtype)
+    def keep_lists(self, length: int) -> TorchLists:
+        with self._room_for("the lists of candidates"):
+            return TorchLists(self.pairs.rows.n, length, self.device)
 
-        def parts() -> Iterator[tuple[Ints, Lists]]:
-            for block, lists in self._blocks(rows, dtype, lambda b: self._lists(b, folded, weights, length, eager)):
-                for start in range(0, len(block), ROWS):
-                    part = slice(start, start + ROWS)
-                    yield block[part], lists.part(part)
+    def find(
+        self, workers: Workers, under: Floats, weights: Floats, dtype: Precision, rows: Ints, length: int, k: int,
+        out: Neighbours, *, keep: TorchLists | None = None, ordered: bool = True,
+    ) -> Iterator[tuple[int, Ints]]:  # fmt: skip
+        folded = self._fold(under, dtype)
+        listed_under, settled_under = self._upload(under), self._upload(weights)
 
-        return workers.map(lambda item: then(*item), parts())
+        def work(block: Ints) -> NDArray[np.bool_]:
+            at = self._upload(block)
+            part = self._lists(block, at, folded, listed_under, length, k)
+            certified = self._settled(block, at, part, settled_under, k, out, ordered)
+            if keep is not None:
+                keep.store(at, part)
+            return certified
 
-    def _lists(self, rows: Ints, folded: Folded, weights: Floats, length: int, eager: int) -> Lists:
+        for block, certified in self._blocks(rows, dtype, work):
+            yield len(block), block[~certified]
+
+    def settle(
+        self, workers: Workers, lists: TorchLists, rows: Ints | None, weights: Floats, k: int, out: Neighbours
+    ) -> None:
+        there = self._upload(weights)
+        everyone = np.arange(self.pairs.rows.n) if rows is None else rows
+        step = max(1, SETTLED // lists.length)
+        for start in range(0, len(everyone), step):
+            block = everyone[start : start + step]
+            at = self._upload(block)
+            part = lists.part(slice(start, start + step) if rows is None else at)
+            self._settled(block, at, part, there, k, out, True)
+            if rows is not None:  # of a slice the part is a view
+                lists.store(at, part)
+
+    def visit(
+        self, workers: Workers, weights: Floats, rows: Ints, columns: Ints, reaches: Floats, lists: TorchLists
+    ) -> Iterator[tuple[Ints, NDArray[np.int8]]]:
+        folded = self._fold(weights, np.float32, columns)
+        _, limits = ball_limits(self.pairs, folded, reaches)
+        chosen = self._upload(columns)
+
+        def work(block: Ints) -> NDArray[np.int8]:
+            near = self._keys(block, folded, chosen) < self._upload(limits[block].astype(np.float32))[:, None]
+            at, number = near.nonzero(as_tuple=True)
+            return lists.add(self._upload(block), at, chosen[number])
+
+        yield from self._blocks(rows, np.float32, work)
+
+    def _lists(self, rows: Ints, at: Tensor, folded: Folded, weights: Tensor, length: int, eager: int) -> Part:
         pairs, n = self.pairs, self.pairs.columns.n
         available = n - int(pairs.same)
         keys = self._keys(rows, folded)
         values, places = _smallest(keys, min(length, available))
         del keys
-        lists = Lists.empty(len(rows), length)
         count = places.shape[1]
-        lists.counts[:] = count
         errors = self._upload(folded.errors[rows])[:, None]
         share = (values.double() - errors).clamp(min=0.0) / folded.key_scale
         bounds = 0.5 * share if pairs.halved else share.sqrt() * pairs.scale
-        if count < available:
-            lists.floors[:] = _numpy(bounds[:, -1])
-        lists.places[:, :count] = _numpy(places.int())
-        lists.distances[:, :count] = _numpy(bounds / self._upload(weights)[places])
+        floors = bounds[:, -1].clone() if count < available else torch.full_like(bounds[:, 0], torch.inf)
+        distances = bounds / weights[places]
+        known = torch.zeros_like(places, dtype=torch.bool)
         sure = min(eager + AHEAD, count)
-        lists.distances[:, :sure] = self._distances(self._upload(rows), places[:, :sure])
-        lists.known[:, :sure] = True
-        return lists
+        distances[:, :sure] = self._distances(at, places[:, :sure])
+        known[:, :sure] = True
+        return Part(places.int(), distances, known, torch.full_like(at, count), floors)
+
+    def _settled(
+        self, rows: Ints, at: Tensor, part: Part, weights: Tensor, k: int, out: Neighbours, ordered: bool
+    ) -> NDArray[np.bool_]:
+        """The neighbours of some rows into `out`; which of them are certain."""
+        found = torch_lists.settle(
+            part, weights, k, lambda row, column: self._distances(at[row], column), ordered=ordered
+        )
+        at_once: Ints | slice = rows  # a slice is written much faster
+        if len(rows) and rows[-1] - rows[0] + 1 == len(rows) and (np.diff(rows) == 1).all():
+            at_once = slice(int(rows[0]), int(rows[-1]) + 1)
+        out.places[at_once], out.distances[at_once] = _numpy(found.places), _numpy(found.values)
+        return _numpy(found.certified)
 
     # --- balls and closeness ----------------------------------------------------------------------
 
@@ -120,7 +168,7 @@ class Torch:
             near = ((keys < self._upload(highs[rows].astype(np.float32))[:, None]) & ~inside).nonzero()
             per_row, per_column = _numpy(inside.sum(1)), _numpy(inside.sum(0))[: self.pairs.columns.n]
             a, b = _numpy(near[:, 0]), _numpy(near[:, 1])
-            distances = self._distances(self._upload(rows)[near[:, 0]], near[:, 1])
+            distances = _numpy(self._distances(self._upload(rows)[near[:, 0]], near[:, 1]))
             ranks = kernels.rank_of(distances * weights[b] * row_weights[rows[a]])
             limits = kernels.rank_of(radii[rows[a]])
             found = ranks < limits if strict else ranks <= limits
@@ -149,7 +197,7 @@ class Torch:
             found = torch.where(lost, 0.0, power * (keys / limit).clamp(0.0, 1.0).log())
             near = (lost & (keys < bound)).nonzero()
             if len(near):
-                exact = self._upload(self._distances(self._upload(block)[near[:, 0]], near[:, 1]))
+                exact = self._distances(self._upload(block)[near[:, 0]], near[:, 1])
                 value, reach = exact * self._upload(weights)[near[:, 1]], self._upload(reaches[block])[near[:, 0]]
                 part = torch.where(value < reach, value / reach, 1.0).log()
                 found[near[:, 0], near[:, 1]] = torch.where(value == 0.0, -torch.inf, part)
@@ -159,26 +207,31 @@ class Torch:
 
     # --- products and distances -------------------------------------------------------------------
 
-    def _fold(self, weights: Floats, dtype: Precision) -> Folded:
-        """`candidates.fold` on the device; columns are padded to whole groups."""
+    def _fold(self, weights: Floats, dtype: Precision, columns: Ints | None = None) -> Folded:
+        """`candidates.fold` on the device; columns, all or some, are padded to whole groups."""
         pairs = self.pairs
         factors, key_scale = scaled_factors(pairs, weights)
-        n, dims = pairs.columns.points.shape
+        chosen: Tensor | slice = slice(None)
+        if columns is not None:
+            factors, chosen = factors[columns], self._upload(columns)
+        n, dims = len(factors), pairs.columns.points.shape[1]
         with self._room_for("the vectors"):
             right = torch.zeros((-(-n // GROUP) * GROUP, width_of(pairs)), dtype=_TYPES[dtype], device=self.device)
         scaled = self._upload(factors)
-        right[:n, :dims] = self.columns.points * scaled[:, None]
-        right[:n, dims] = self.columns.squares * scaled
+        right[:n, :dims] = self.columns.points[chosen] * scaled[:, None]
+        right[:n, dims] = self.columns.squares[chosen] * scaled
         right[:n, dims + 1] = scaled
         if pairs.flat:
-            flat = self.columns.flat
+            flat = self.columns.flat[chosen]
             right[:n][flat] = 0.0
             right[:n, -1] = torch.where(flat, scaled, 0.0)
-        return Folded(right, key_scale, error_bound(pairs, factors, dtype))
+        which = slice(None) if columns is None else columns
+        return Folded(right, key_scale, error_bound(pairs, factors, dtype, which))
 
-    def _keys(self, rows: Ints, folded: Folded) -> Tensor:
-        """The keys of a block of rows with every column; inf for the row itself and for the padding."""
-        pairs, n = self.pairs, self.pairs.columns.n
+    def _keys(self, rows: Ints, folded: Folded, columns: Tensor | None = None) -> Tensor:
+        """The keys of a block of rows with the folded columns; inf for the row itself and for the padding."""
+        pairs = self.pairs
+        n = self.pairs.columns.n if columns is None else len(columns)
         at = self._upload(rows)
         right = folded.right
         dims = pairs.columns.points.shape[1]
@@ -196,11 +249,13 @@ class Torch:
             for start in range(DEPTH, right.shape[1], DEPTH):
                 keys.addmm_(left[:, start : start + DEPTH], right[:, start : start + DEPTH].T)
         keys[:, n:] = torch.inf
-        if pairs.same:
+        if pairs.same and columns is None:
             keys[torch.arange(len(rows), device=self.device), at] = torch.inf
+        elif pairs.same:
+            keys[:, :n].masked_fill_(at[:, None] == columns, torch.inf)
         return keys
 
-    def _distances(self, a: Tensor, b: Tensor) -> Floats:
+    def _distances(self, a: Tensor, b: Tensor) -> Tensor:
         """The distances of rows a [R] and columns b [R] or [R, m], as `neighbour_kernels.pair_distance` gives them."""
         pairs, inverse = self.pairs, 1.0 if self.pairs.halved else 1.0 / self.pairs.scale
         size = max(1, b[:1].numel() * self.rows.raw.shape[1] * self.rows.raw.element_size())
@@ -211,11 +266,10 @@ class Torch:
         for start in range(0, len(a), step):
             part = slice(start, start + step)
             squares[part] = _squares(self.rows.raw[a[part]], self.columns.raw[b[part]], inverse)
-        found = _numpy(squares)
         if not pairs.halved:
-            return np.asarray(np.sqrt(found) * pairs.scale, np.float64)
-        flat = _numpy(self.rows.flat[a] | self.columns.flat[b])
-        return np.where(flat, 1.0, np.where(found > kernels.SAME_DIRECTION, 0.5 * found, 0.0))
+            return _root(squares).mul_(pairs.scale)
+        flat = self.rows.flat[a] | self.columns.flat[b]
+        return torch.where(flat, 1.0, torch.where(squares > kernels.SAME_DIRECTION, 0.5 * squares, 0.0))
 
     # --- blocks -----------------------------------------------------------------------------------
 
@@ -261,6 +315,19 @@ class _Uploaded:
         self.raw = self.points if raw is space.points else move(raw)
 
 
+_there: dict[tuple[int, str], tuple[weakref.ref[Space], _Uploaded]] = {}
+"""Spaces that lie on a device already: searches one after another, as those of GICDM, move them once."""
+
+
+def _uploaded(space: Space, raw: NDArray[Any], device: Any) -> _Uploaded:
+    """The space on the device, where it stays as long as it lives here."""
+    key = id(space), str(device)
+    if key not in _there:
+        moved = _Uploaded(space, raw, device)
+        _there[key] = weakref.ref(space, lambda _: _there.pop(key, None)), moved
+    return _there[key][1]
+
+
 _TYPES: dict[Any, Any] = {np.float32: torch.float32, np.float64: torch.float64}
 
 
@@ -302,6 +369,11 @@ def _squares(x: Tensor, y: Tensor, inverse: float) -> Tensor:
     return total
 
 
+def _root(values: Tensor) -> Tensor:
+    """Correctly rounded square roots."""
+    return values.sqrt_() if values.is_cuda else torch.from_numpy(np.sqrt(values.numpy()))
+
+
 def _device(name: str) -> Any:
     device = torch.device(name)
     if device.type == "cuda":
@@ -313,7 +385,8 @@ def _device(name: str) -> Any:
 
 
 def _numpy(tensor: Tensor) -> NDArray[Any]:
-    return np.array(tensor.cpu().numpy())
+    """An array of its own."""
+    return np.array(tensor.numpy()) if tensor.device.type == "cpu" else np.asarray(tensor.cpu().numpy())
 
 
 @contextmanager

@@ -16,9 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
 from earmark.atomic import write_whole
 from earmark.corpora.clips import Clip
 from earmark.corpora.subsets import PreparedSubset
@@ -28,6 +25,7 @@ from earmark.embedding.hearing import Heard
 from earmark.errors import InputError
 from earmark.extractors.catalogue import as_frames
 from earmark.extractors.contract import Extractor, ExtractorCard, Frames, Waveform
+from earmark.extractors.torch_models import on_device
 from earmark.representations import _layers as layers
 from earmark.representations import _steadiness as steadiness
 from earmark.representations._systems import Model
@@ -147,7 +145,7 @@ def embed(
         extractor = hearing.settle_rate(model.open(), [clip for clip, _ in subset.readable])
         if model.learns:
             _learn(extractor, subset, model.key(subset), cache, progress)
-        return layers.sweep_layers(extractor, todo.parts)
+        return layers.sweep_layers(on_device(extractor), todo.parts)
 
     later = strangers.Later(cache, model.identity, model.reads)
     same = model.key(subset), todo.parts, "" if model.card.rate else (subset.suite, subset.name)
@@ -160,6 +158,9 @@ def embed(
         HOPELESS, "model", lambda _: model.name, [model.name] if todo.cached else [], {model.name: before.failed}
     )
     failed: dict[str, Failure] = {}  # by the hash of the sound
+
+    def start(frames: Sequence[Frames]) -> list[Callable[[], layers.Taken]]:
+        return layers.start_taking(frames, todo.parts)
 
     def answers(windows: Iterator[Sequence[Item]]) -> Iterator[Iterable[tuple[Item, Heard | Exception]]]:
         ahead: deque[tuple[Sequence[Item], list[Item]]] = deque()  # one window is decoded while another is heard
@@ -181,7 +182,7 @@ def embed(
         # Frames of many layers are held at once: fewer clips then.
         most = max(batch, getattr(watched.extractor, "clips_at_once", 0))
         together = max(1, most // max(1, len(layers.layers_of(todo.parts)) // 4))
-        for heard in hearing.hear(clips(), cast(Extractor, watched), batch=together, threads=workers):
+        for heard in hearing.hear(clips(), cast(Extractor, watched), batch=together, threads=workers, start=start):
             window, left = ahead.popleft()
             if patience.hopeless(window[0]):
                 yield [(item, patience.refusal) for item in window]
@@ -191,7 +192,7 @@ def embed(
 
     def keep(item: Item, heard: Heard | Exception) -> bool | None:
         clip, digest = item
-        error = heard if isinstance(heard, Exception) else heard.error or _pack(heard, digest, todo.parts, packer)
+        error = heard if isinstance(heard, Exception) else heard.error or _pack(heard, digest, packer)
         if error is None:
             outcome.computed += 1
             return True
@@ -281,27 +282,22 @@ class _Watched:
 
     def _noted(self, waveforms: Sequence[Waveform]) -> list[Frames]:
         with watching(self._seen), torch_on_one_thread():
-            return as_frames(self.extractor.extract(waveforms), len(waveforms))
+            return as_frames(self.extractor.extract(waveforms), len(waveforms), there=True)
 
     def close(self) -> None:
         self._timed.close()
 
 
-def _pack(heard: Heard, digest: str, parts: Sequence[str], packer: Packer) -> Exception | None:
+def _pack(heard: Heard, digest: str, packer: Packer) -> Exception | None:
     """Put what was heard of a clip into the pack, or return what is wrong with it."""
-    try:
-        assert heard.frames is not None
-        assert heard.sound is not None
-        features = np.shape(heard.frames.values)[-1] // len(layers.layers_of(parts))
-        known = packer.about["features"]
-        if known and features != known:
-            raise InputError(f"the model returned {features} features, and {known} for the clips before")
-        packer.about["features"] = features
-        vectors: dict[str, NDArray[np.float32]] = layers.take(heard.frames, parts)
-    except Exception as error:
-        return error
+    assert heard.sound is not None
+    taken: layers.Taken = heard.answer
+    known = packer.about["features"]
+    if known and taken.features != known:
+        return InputError(f"the model returned {taken.features} features, and {known} for the clips before")
+    packer.about["features"] = taken.features
     sound = heard.sound
-    packer.add(digest, {"seconds": sound.seconds, "rate": sound.rate, "channels": sound.channels}, vectors)
+    packer.add(digest, {"seconds": sound.seconds, "rate": sound.rate, "channels": sound.channels}, taken.vectors)
     return None
 
 

@@ -11,15 +11,16 @@ and each part is taken from its own columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from earmark.embedding import pooling
-from earmark.errors import InputError, UsageError
-from earmark.extractors.contract import Extractor, Frames, Waveform
+from earmark.errors import InputError, UsageError, require
+from earmark.extractors.contract import Extractor, Frames, Waveform, as_array
 
 Layers = Sequence[int | None]
 """None stands for the layer that the model gives unasked."""
@@ -89,7 +90,7 @@ class Sweep:
             chosen = [unasked[row] if layer is None else layers[layer] for layer in self._layers]
             if len({frames.values.shape for frames in chosen}) > 1:
                 raise InputError(f"layers of {self.card.name} have frames of different shapes")
-            answers[row] = Frames(np.concatenate([frames.values for frames in chosen], axis=1), chosen[0].valid)
+            answers[row] = Frames(_side_by_side([frames.values for frames in chosen]), chosen[0].valid)
         return [answers[row] for row in range(len(waveforms))]
 
 
@@ -99,24 +100,56 @@ def sweep_layers(extractor: Extractor, parts: Iterable[str]) -> Extractor:
     return extractor if layers in ((), (None,)) else Sweep(extractor, layers)
 
 
-def take(frames: Frames, parts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-    """Every part from an answer that holds the layers of all of them."""
+def _side_by_side(values: Sequence[Any]) -> Any:
+    """Frames of several layers in one, where they are."""
+    if not hasattr(values[0], "detach"):
+        return np.concatenate(values, axis=1)
+    return require("torch", "Layers on a device", "torch").cat(list(values), 1)
+
+
+class Taken(NamedTuple):
+    """What is kept of a clip, by part, and how many features a frame of each layer has."""
+
+    vectors: dict[str, NDArray[np.float32]]
+    features: int
+
+
+def start_taking(answers: Sequence[Frames], parts: Sequence[str]) -> list[Callable[[], Taken]]:
+    """Every part from answers that hold the layers of all of them, as functions that give them (or raise)."""
     layers = layers_of(parts)
-    width = np.shape(frames.values)[1] // len(layers)
-    vectors: dict[str, NDArray[np.float32]] = {}
-    for number, layer in enumerate(layers):
-        own = Frames(frames.values[:, number * width : (number + 1) * width], frames.valid)
-        names = {part: name for part in parts for of, name in [split(part)] if of == layer}
-        pooled = [part for part, name in names.items() if not name.startswith(_FRAMES)]
-        vectors |= dict(zip(pooled, pooling.pool(own, [names[part] for part in pooled]), strict=True))
-        vectors |= {part: _frames(own, name) for part, name in names.items() if name.startswith(_FRAMES)}
-    return vectors
+    names = {layer: {part: name for part in parts for of, name in [split(part)] if of == layer} for layer in layers}
+    pooled = {layer: [part for part, name in names[layer].items() if not name.startswith(_FRAMES)] for layer in layers}
+    owns = [_of_layers(frames, layers) for frames in answers]
+    started = iter(
+        pooling.start_pooling(
+            [(own[layer], [names[layer][part] for part in pooled[layer]]) for own in owns for layer in layers]
+        )
+    )
+
+    def gathering(own: dict[int | None, Frames], arriving: dict[int | None, Callable[[], list[Any]]]) -> Taken:
+        vectors: dict[str, NDArray[np.float32]] = {}
+        for layer in layers:
+            vectors |= dict(zip(pooled[layer], arriving[layer](), strict=True))
+            rest = {part: name for part, name in names[layer].items() if part not in vectors}
+            vectors |= {part: _frames(own[layer], name) for part, name in rest.items()}
+        return Taken(vectors, int(next(iter(own.values())).values.shape[1]))
+
+    return [partial(gathering, own, {layer: next(started) for layer in layers}) for own in owns]
+
+
+def _of_layers(frames: Frames, layers: Layers) -> dict[int | None, Frames]:
+    """The frames of each layer, from its own columns."""
+    width = int(frames.values.shape[1]) // len(layers)
+    return {
+        layer: Frames(frames.values[:, number * width : (number + 1) * width], frames.valid)
+        for number, layer in enumerate(layers)
+    }
 
 
 def _frames(frames: Frames, name: str) -> NDArray[np.float32]:
     """The kept frames one after another, or their width. A frame of zeros stays zero."""
     if name.endswith(_WIDTH):
         return np.array([frames.values.shape[1]], np.float32)
-    kept = np.asarray(frames.values[: frames.valid : int(name.removeprefix(_FRAMES))], np.float32)
+    kept = np.asarray(as_array(frames.values[: frames.valid : int(name.removeprefix(_FRAMES))]), np.float32)
     norms = np.linalg.norm(kept.astype(np.float64), axis=1, keepdims=True)
     return np.asarray(kept / np.where(norms > 0, norms, 1.0), np.float32).ravel()

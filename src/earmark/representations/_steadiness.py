@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.extractors.contract import Frames, Waveform
+from earmark.extractors.contract import Frames, Waveform, as_array
 
 CLIPS = 4  # heard again
 SAME = 0.01  # of the usual distance between clips: the largest difference between two calls that are alike
@@ -44,8 +44,9 @@ def remark_on(extract: Extract, chosen: Mapping[int, Waveform], answers: Sequenc
     """What is to be said of a model that gave `answers` for a batch with the `chosen` clips in it, if anything is."""
     if not chosen:
         return ""
+    answers = _arrays(answers)
     try:
-        once, twice = ([*extract([np.array(waveform) for waveform in chosen.values()])] for _ in range(2))
+        once, twice = (_arrays(extract([np.array(waveform) for waveform in chosen.values()])) for _ in range(2))
     except Exception as error:
         return f"the model failed on clips it had heard before ({type(error).__name__}): it keeps state"
     scale = _scale(answers)
@@ -62,6 +63,11 @@ def remark_on(extract: Extract, chosen: Mapping[int, Waveform], answers: Sequenc
             "clip depends on the clips beside or before it"
         )
     return ""
+
+
+def _arrays(answers: Sequence[Frames]) -> list[Frames]:
+    """Frames as arrays: some may still be on a device."""
+    return [Frames(as_array(frames.values), frames.valid) for frames in answers]
 
 
 def _mean(frames: Frames) -> NDArray[np.float64]:

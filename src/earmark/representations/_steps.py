@@ -137,7 +137,7 @@ def _model(job: Job, name: str, identity: str) -> Model:
     if ("model", name) not in job.kept:
         entry = next(entry for entry in _config(job).extractors if entry.name == name)
         try:
-            job.kept["model", name] = describe_model(entry, job.cache)
+            job.kept["model", name] = describe_model(entry, job.cache, _config(job).device)
         except EarmarkError as error:
             raise Unfit(f"{here()} cannot open the model {name}: {error}") from error
     model: Model = job.kept["model", name]

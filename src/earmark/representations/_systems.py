@@ -18,7 +18,7 @@ from typing import Any
 from earmark.corpora.subsets import PreparedSubset
 from earmark.embedding import pooling
 from earmark.errors import UsageError
-from earmark.extractors.catalogue import open_extractor, parse_spec
+from earmark.extractors.catalogue import open_on, parse_spec
 from earmark.extractors.contract import Extractor, ExtractorCard, LayeredExtractor
 from earmark.representations import _layers as layers
 from earmark.representations.config import ExtractorEntry, RunConfig
@@ -58,6 +58,7 @@ class Model:
     learns: bool
     reads: Reads
     layers: int | None = None  # hidden layers, where they can be chosen
+    device: str = "auto"  # where it runs, which is no part of what it is
 
     def key(self, subset: PreparedSubset) -> str:
         """What its vectors of a subset depend on, beside each clip; one that learns depends on all, in order."""
@@ -66,7 +67,7 @@ class Model:
         return fingerprint(self.identity, versions("torch"), [digest for _, digest in subset.readable])
 
     def open(self) -> Extractor:
-        return open_extractor(self.spec, **self.parameters)
+        return open_on(self.device, self.spec, **self.parameters)
 
 
 @dataclass(frozen=True)
@@ -84,14 +85,15 @@ class System:
     remark: str = ""  # what was noticed of the model when it first heard sound
 
 
-def describe_model(entry: ExtractorEntry, cache: Cache | None = None) -> Model:
+def describe_model(entry: ExtractorEntry, cache: Cache | None = None, device: str = "auto") -> Model:
     """The model of an entry; opens it once: for its card, for what it reads, and to fail early when it cannot be had.
 
-    A `cache` knows which files it opened later, when it first heard sound.
+    A `cache` knows which files it opened later, when it first heard sound. The `device` is no part of its identity:
+    vectors that one machine made on a GPU serve another that has none. A precision (`dtype`) is: it is a parameter.
     """
     spec = parse_spec(entry.spec)
     extractor, reads = strangers.opening(
-        lambda: open_extractor(entry.spec, **entry.parameters),
+        lambda: open_on(device, entry.spec, **entry.parameters),
         modules=[spec.name],
         given=[spec.argument or "", entry.parameters],
         rooms=ROOMS,
@@ -104,14 +106,14 @@ def describe_model(entry: ExtractorEntry, cache: Cache | None = None) -> Model:
     short = entry.short_name or card.short_name or entry.name
     depth = extractor.layers if isinstance(extractor, LayeredExtractor) else None
     learns = hasattr(extractor, "fit")
-    return Model(entry.name, short, entry.spec, entry.parameters, card, identity, learns, reads, depth)
+    return Model(entry.name, short, entry.spec, entry.parameters, card, identity, learns, reads, depth, device)
 
 
 def systems_of(config: RunConfig, cache: Cache | None = None) -> list[System]:
     """Every system of a config in its order; entries that share spec and parameters share the model's vectors."""
     systems: dict[str, System] = {}
     for entry in config.extractors:
-        model = describe_model(entry, cache)
+        model = describe_model(entry, cache, config.device)
         dimensions = entry.pca if entry.pca is not None else config.pca
         distances = entry.distances or config.distances
         for wanted in entry.pooling or config.pooling or [model.card.pooling]:

@@ -2,7 +2,8 @@
 
 A run that takes a while embeds in as many processes as there are cores, each with one thread: models that hold the
 interpreter lock or compute on one core would leave the others idle. The first windows are heard here, which tells
-whether the rest is worth the start of processes. A model on a GPU stays in this process.
+whether the rest is worth the start of processes. With a GPU in the machine this process embeds alone; with several
+there is a process for each card.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 from earmark.corpora.clips import Corpus
 from earmark.errors import UsageError
 from earmark.extractors.contract import Extractor
+from earmark.extractors.torch_models import cards_of
 from earmark.progress import progress_bar
 from earmark.representations import _embed as embed
 from earmark.representations._folder import vectors_kind
@@ -83,18 +85,28 @@ def spread(work: Work, executor: Executor, wanted: Sequence[str], share: Share |
 
 def spread_here(work: Work, share: Share | None = None) -> None:
     """Embed in processes of this machine, where that pays; what is left is for the caller."""
-    if work.workers < 2 or not work.shared:
+    cards = cards_of(work.config.device)
+    if not work.shared or (not cards and (work.workers < 2 or _on_gpu(work.config.device))):
         return
     by_model: dict[str, list[Errand]] = {}
     for errand in Spread(work, ("embed",), work.workers, share).errands:
         if not errand.model.learns:
             by_model.setdefault(errand.model.identity, []).append(errand)
     seconds = sum(_seconds_of(work, errands) for errands in by_model.values())
-    processes = min(work.workers, _that_fit()) if seconds > WORTH_SECONDS and not _on_gpu() else 1
-    if processes > 1:
+    if seconds <= WORTH_SECONDS:
+        return
+    if cards:
+        _let_go_of_cards()
+        log.info("embedding takes about %.0f s on one GPU: %s do it", seconds, counted(len(cards), "process"))
+        executor = LocalProcesses(cards=cards, threads=max(1, work.workers // len(cards)))
+    else:
+        processes = min(work.workers, _that_fit())
+        if processes < 2:
+            return
         log.info("embedding takes about %.0f s on one core: %d processes do it", seconds, processes)
-        with LocalProcesses(processes) as executor:
-            spread(work, executor, ["embed"], share)
+        executor = LocalProcesses(processes)
+    with executor:
+        spread(work, executor, ["embed"], share)
 
 
 def _seconds_of(work: Work, errands: Sequence[Errand]) -> float:
@@ -128,9 +140,16 @@ def _hear_window(work: Work, errand: Errand, window: Sequence[int], opened: dict
     return bool(outcome.computed)
 
 
-def _on_gpu() -> bool:
+def _on_gpu(device: str) -> bool:
+    torch = sys.modules.get("torch")  # a torch model has been opened, and imported it
+    return device != "cpu" and torch is not None and bool(torch.cuda.is_available())
+
+
+def _let_go_of_cards() -> None:
+    """Give back what this process holds of the memory of GPUs: others are about to use it."""
     torch = sys.modules.get("torch")
-    return torch is not None and bool(torch.cuda.is_available())
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def _that_fit() -> int:

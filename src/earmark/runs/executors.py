@@ -33,9 +33,10 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
@@ -283,13 +284,19 @@ def carry_out(executor: Executor, agenda: Agenda, tick: Tick = lambda _: None) -
 
 
 class LocalProcesses(Executor):
-    """Steps in worker processes of this machine, each with a core of its own."""
+    """Steps in worker processes of this machine, each with a core of its own.
 
-    def __init__(self, workers: int) -> None:
-        self.workers = workers
+    `cards` are GPUs as CUDA_VISIBLE_DEVICES names them: there is then a process for each, which sees that one alone,
+    and `threads` of its own that decode.
+    """
+
+    def __init__(self, workers: int = 1, *, cards: Sequence[str] = (), threads: int = 1) -> None:
+        self.workers, self.threads = len(cards) or workers, threads
+        self._environments = [{"CUDA_VISIBLE_DEVICES": card} for card in cards]
 
     def __enter__(self) -> Self:
-        self._processes = Processes(do_step, self.workers).__enter__()
+        work = partial(do_step, threads=self.threads)
+        self._processes = Processes(work, self.workers, environments=self._environments).__enter__()
         self._threads = ThreadPoolExecutor(self.workers)
         self._under_way: dict[Future[Answer], Step] = {}
         return self

@@ -23,7 +23,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, Generic, Self, TypeVar
 
 from earmark.errors import EarmarkError, InputError, MissingExtra, Unreachable, UsageError
@@ -198,18 +198,29 @@ _Worker = subprocess.Popen[bytes]
 
 
 class Processes:
-    """A few worker processes that call one function: `call` may be used from as many threads as there are workers."""
+    """A few worker processes that call one function: `call` may be used from as many threads as there are workers.
 
-    def __init__(self, work: Callable[[Any], Any], jobs: int, *, limit: float | None = None) -> None:
+    `environments` holds variables for each of them, such as which GPU it sees; one that replaces another has the same.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[Any], Any],
+        jobs: int,
+        *,
+        limit: float | None = None,
+        environments: Sequence[Mapping[str, str]] = (),
+    ) -> None:
         self._work, self._jobs, self._limit = work, jobs, limit
-        self._idle: queue.SimpleQueue[_Worker | None] = queue.SimpleQueue()
+        self._environments = list(environments) or [{}] * jobs
+        self._idle: queue.SimpleQueue[tuple[int, _Worker | None]] = queue.SimpleQueue()
         self._all: set[_Worker] = set()
         self._lock = threading.Lock()
         self._closed = False
 
     def __enter__(self) -> Self:
-        for _ in range(self._jobs):
-            self._idle.put(None)  # started when it is first needed
+        for number in range(self._jobs):
+            self._idle.put((number, None))  # started when it is first needed
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -226,11 +237,11 @@ class Processes:
     def renew(self) -> None:
         """End the workers that are idle; others are started when they are needed."""
         for _ in range(self._jobs):
-            process = self._idle.get()
+            number, process = self._idle.get()
             if process is not None:
                 self._buried(process)
                 self._all.discard(process)
-            self._idle.put(None)
+            self._idle.put((number, None))
 
     def call(self, task: Any) -> Any:
         """What the function returned or raised in a worker; `Died` when the worker did not live to tell.
@@ -238,10 +249,10 @@ class Processes:
         `task` may be pickled already.
         """
         data = task if isinstance(task, bytes) else pickle.dumps(task, protocol=pickle.HIGHEST_PROTOCOL)
-        process = self._idle.get()
+        number, process = self._idle.get()
         overdue = threading.Event()
         try:
-            process = process or self._started()
+            process = process or self._started(self._environments[number])
             with kill_after(process, self._limit) as overdue:
                 answer = _ask(process, data)
         except (OSError, EOFError) as error:
@@ -251,17 +262,17 @@ class Processes:
                 raise _overdue(self._limit or 0.0) from None
             raise Died(f"the process that worked on it ended ({ending(code)})") from error
         finally:
-            self._idle.put(process)
+            self._idle.put((number, process))
         if isinstance(answer, BaseException):
             raise answer
         return answer
 
-    def _started(self) -> _Worker:
+    def _started(self, own: Mapping[str, str]) -> _Worker:
         with self._lock:
             if self._closed:
                 raise OSError("the run is over")
             # A worker is one of several: its libraries keep to one thread.
-            environment = {**os.environ, **{f"{name}_NUM_THREADS": "1" for name in _THREADS}}
+            environment = {**os.environ, **{f"{name}_NUM_THREADS": "1" for name in _THREADS}, **own}
             process = subprocess.Popen(
                 [sys.executable, "-c", _START], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
             )

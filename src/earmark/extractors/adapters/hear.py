@@ -22,6 +22,7 @@ import numpy as np
 
 from earmark.errors import InputError, UsageError, require
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform, as_frames
+from earmark.extractors.torch_models import device_of
 from earmark.extractors.windows import SHORTEST, cover
 from earmark.registry import load_path
 
@@ -40,12 +41,13 @@ class HearModule:
         device: str = "cpu",
     ) -> None:
         module, _, weights = spec.partition(":")
-        self._torch, self._device = require("torch", "HEAR modules", "torch"), device
+        self._torch = require("torch", "HEAR modules", "torch")
+        self._device = device_of(self._torch, device)
         load_path(f"{module}:load_model", "HEAR module")
         self._module: Any = sys.modules[module]
         self.kind = _kind(self._module, kind, module)
         self._model: Any = self._module.load_model(*([weights] if weights else []))
-        for name, arguments in (("to", (device,)), ("eval", ())):
+        for name, arguments in (("to", (self._device,)), ("eval", ())):
             change = getattr(self._model, name, None)
             self._model = change(*arguments) if callable(change) else self._model
         rate = getattr(self._model, "sample_rate", None)

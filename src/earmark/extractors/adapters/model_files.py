@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean, require
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
 from earmark.extractors.mel_front_end import MelFrontEnd
+from earmark.extractors.torch_models import device_of
 from earmark.extractors.windows import SHORTEST, clip_by_clip, cover, windows
 from earmark.onnx_files import open_session
 from earmark.plain_yaml import load_yaml
@@ -277,12 +278,12 @@ class OnnxModel(ModelFile):
 
     title = "ONNX file"
 
-    def __init__(self, path: str, *, threads: int | None = None, **setup: Any) -> None:
-        self.threads = thread_count(threads)
+    def __init__(self, path: str, *, threads: int | None = None, device: str = "cpu", **setup: Any) -> None:
+        self.threads, self._device = thread_count(threads), device
         super().__init__(path, **setup)
 
     def begin(self) -> tuple[tuple[str, ...], Shape]:
-        self._session = open_session(self.file)
+        self._session = open_session(self.file, device=self._device)
         name, wanted = self.file.name, self.setup.output
         inputs = self._session.get_inputs()
         if len(inputs) != 1:
@@ -313,11 +314,12 @@ class TorchScriptModel(ModelFile):
     title = "TorchScript file"
 
     def __init__(self, path: str, *, device: str = "cpu", **setup: Any) -> None:
-        self._device = device
+        self._device: Any = device
         super().__init__(path, **setup)
 
     def begin(self) -> tuple[tuple[str, ...], Shape]:
         self._torch = require("torch", "TorchScript files", "torch")
+        self._device = device_of(self._torch, self._device)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # newer torch advises another format, which is of no use here
