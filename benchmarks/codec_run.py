@@ -3,8 +3,8 @@
     python benchmarks/codec_run.py [--clips 24] [--seconds 3] [--codecs opus@12,mp3@32,mulaw@64]
 
 The first run of a size is thrown away: it compiles kernels and fills the page cache. Beside each pair of runs stands
-what the machine itself gives at that moment: a loop in one process and in two at once. Two cores that others use too, or
-that share a clock, give less than two.
+what the machine itself gives at that moment: a loop in one process and in two at once. Two cores that others use too,
+or that share a clock, give less than two.
 """
 
 from __future__ import annotations
@@ -34,7 +34,14 @@ def sound(seed: int, seconds: float) -> np.ndarray:
     return (0.2 * voiced / np.abs(voiced).max() + 0.003 * rng.standard_normal(len(t))).astype(np.float32)
 
 
-LOOP = "import time\nt = time.perf_counter()\nx = 0\nfor i in range(12_000_000): x += i & 3\nprint(time.perf_counter() - t)"
+LOOP = """
+import time
+started = time.perf_counter()
+total = 0
+for number in range(12_000_000):
+    total += number & 3
+print(time.perf_counter() - started)
+"""
 
 
 def bare_ratio() -> float:

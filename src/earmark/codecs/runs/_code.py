@@ -104,9 +104,10 @@ def code_and_measure(work: CodecWork, share: Share | None = None) -> None:
     close_cells()
 
 
-def coding_pool(work: CodecWork) -> CodecPool:
+def coding_pool(work: CodecWork, longest: float | None = None) -> CodecPool:
     """Processes for the clips of a run, with as much time for each call as the longest clip needs."""
-    longest = max((length_of(sample.clip) for sample in work.samples.values()), default=0.0)
+    if longest is None:
+        longest = max((length_of(sample.clip) for sample in work.samples.values()), default=0.0)
     limit = ITEM_SECONDS
     if work.confinement.mode != "off":  # cells have limits of their own, which must be able to pass first
         limit += 2 * TOGETHER * work.confinement.allowed(min(longest, MOST_SECONDS))

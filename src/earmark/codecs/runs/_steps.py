@@ -7,11 +7,12 @@ codecs by name and key, clips by subset, id and the hash of their sound, which t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from earmark.codecs.alignment import Delay
 from earmark.codecs.cells import close_cells
+from earmark.codecs.clip_work import MOST_SECONDS
 from earmark.codecs.contract import Category
 from earmark.codecs.runs._calibrate import CALIBRATE
 from earmark.codecs.runs._code import CodecPool, coding_pool, encode_block, measure_block, settle_block
@@ -116,14 +117,29 @@ def _at_work(
     )  # fmt: skip
     work.samples = {clip.digest: Sample(_clip(job, opened, clip), clip.digest, clip.category) for clip in clips}
     work.categories = {clip.category: clip.category for clip in clips}
-    if not pooled:
-        yield work, block, None  # type: ignore[misc]
-        return
     try:
-        with coding_pool(work) as pool:
-            yield work, block, pool
+        yield work, block, _pool(job, work) if pooled else None  # type: ignore[misc]
     finally:
         close_cells()
+
+
+def _pool(job: Job, work: CodecWork) -> CodecPool:
+    """Processes that stay for later steps: each takes seconds to start."""
+    if ("pool", work.jobs) not in job.kept:
+        job.kept["pool", work.jobs] = _KeptPool(coding_pool(work, MOST_SECONDS))
+    kept: _KeptPool = job.kept["pool", work.jobs]
+    return kept.pool
+
+
+class _KeptPool:
+    """A pool that ends when nobody needs its job any more; with this process its own end too."""
+
+    def __init__(self, pool: CodecPool) -> None:
+        self.pool = pool.__enter__()
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.pool.__exit__(None, None, None)
 
 
 def _opened(job: Job) -> CodecWork:
