@@ -10,8 +10,8 @@ from tests.cases import CASES, DISTANCES, random
 
 from earmark.errors import UsageError
 from earmark.generated import GICDM
+from earmark.geometry import devices
 from earmark.geometry import icdm as icdm_module
-from earmark.geometry import neighbours as searches
 from earmark.geometry.icdm import icdm
 from earmark.geometry.neighbours import ball_counts, log_closeness, nearest
 from earmark.geometry.spaces import prepare, prepare_pair
@@ -216,7 +216,7 @@ def test_devices_that_are_not_there(monkeypatch):
     if not torch.cuda.is_available():
         with pytest.raises(UsageError, match="no CUDA device"):
             nearest(space, 3, device="cuda")
-        monkeypatch.setattr(searches, "WORTH_A_GPU", 1)
+        monkeypatch.setattr(devices, "WORTH_WAKING", 1)
         assert nearest(space, 3, device="auto").places.shape == (9, 3)
     else:
         with pytest.raises(UsageError, match="There is no device"):

@@ -16,6 +16,8 @@ from typing import Any
 
 from earmark.cli import flags, options, spreading
 from earmark.codecs.runs.config import CodecConfig, refuse_unshared
+from earmark.evaluation.options import Options
+from earmark.geometry import devices
 from earmark.runs.config import CorpusEntry
 from earmark.wording import counted
 
@@ -50,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--plan", action="store_true", help="say what would run, what is cached and roughly how long it takes"
     )
+    flags.add_flags(group, Options, ("device",))
     flags.add_cache(group)
     spreading.add_executors(parser, CodecConfig)
     options.add_output(parser)
@@ -70,9 +73,10 @@ def run(args: argparse.Namespace) -> int:
     if args.slurm is not None:
         refuse_unshared(config, None, None, merge=True)
         return spreading.write_script(args, config, "codec run", {"code": ""})
-    if args.shard is not None:
-        return _run_share(args, config)
-    result = run_codecs(config, progress=not args.quiet, merge=args.merge)
+    with devices.preferring(args.device):  # no score depends on it, so no config says it
+        if args.shard is not None:
+            return _run_share(args, config)
+        result = run_codecs(config, progress=not args.quiet, merge=args.merge)
     options.deliver(args, result.scores, lambda scores: _table(scores, result.folder))
     if not args.quiet:
         for line in _remarks(result):

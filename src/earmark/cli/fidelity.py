@@ -41,7 +41,6 @@ TEXTS = {
     "bootstrap": "resamples of the points for --intervals bootstrap, which it chooses; 0 for no intervals (300)",
     "seed": "seed of smaller sets, resamples and the network",
     "distance": "euclidean, cosine, spearman; several separated by commas (default: euclidean)",
-    "device": "where neighbours are searched: auto, cpu, cuda, cuda:1 (default: auto)",
     "system": "name of the generator, for the system column",
 }
 

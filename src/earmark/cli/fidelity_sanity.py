@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--seed", 0, "seed of all draws"),
         ("--into", "FOLDER", "keep every score here; a killed run continues"),
         ("--jobs", int, "processes, one thread each (default: every core)"),
-        ("--device", "NAME", "where large searches run: cpu, cuda or auto (default: cpu)"),
+        ("--device", "NAME", "where distances of large sets are computed: auto, cpu, cuda or cuda:1 (default: cpu)"),
         ("--minutes", float, "begin nothing new after so many minutes"),
     )
     how.add_argument(

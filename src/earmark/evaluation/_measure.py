@@ -157,7 +157,7 @@ def _measure(
         with progress_bar(options.progress, asking, f"{setting.title}: distances", "row") as tick:
             swept = sweep(
                 space, layout, wanted,
-                factors=setting.factors, threads=threads, memory=options.memory,
+                factors=setting.factors, threads=threads, memory=options.memory, device=options.device,
                 rows=None if sample is None else sample.rows, progress=tick,
             )  # fmt: skip
     without: dict[str, dict[str, Floats]] = {}

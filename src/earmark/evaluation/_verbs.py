@@ -60,8 +60,8 @@ def evaluate(
         ids: Names of the rows.
         correct: One or several hubness corrections: none, sphere, ls, nicdm, icdm, csls, mp, dsl, with parameters as in
             "icdm:k=20,iterations=5". Each gives rows of its own, from distances corrected on the fly.
-        device: Where the neighbours that a correction rests on are searched: cpu, cuda, or auto (a GPU if there is one
-            and it pays).
+        device: Where distances are computed: cpu, cuda, cuda:1, or auto (a GPU if torch sees one and it pays). No score
+            depends on it.
         memory: Budget for tiles and batches, beside the vectors: "2GB", or a number of bytes.
         threads: Threads at work; None is one for each core. No result depends on it.
         system: Name of the model, for the column `system`.

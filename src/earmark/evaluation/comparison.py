@@ -54,8 +54,8 @@ def compare(
         min_class_size: Smaller classes are dropped.
         ties: Ranks of equal values under spearman: "average", or "ordinal" as in published numbers.
         correct: One hubness correction, which applies to all systems.
-        device: Where the neighbours that a correction rests on are searched: cpu, cuda, or auto (a GPU if there is one
-            and it pays).
+        device: Where distances are computed: cpu, cuda, cuda:1, or auto (a GPU if torch sees one and it pays). No score
+            depends on it.
         memory: Budget for tiles and batches, beside the vectors: "2GB", or a number of bytes.
         threads: Threads at work; None is one for each core. No result depends on it.
         names: What the two systems are called, where they are not a mapping.

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, model_validator
 
 from earmark.errors import UsageError
-from earmark.geometry import spaces
+from earmark.geometry import devices, spaces
 from earmark.geometry.corrections import Correction
 
 HUB_K = 5
@@ -81,8 +81,8 @@ class Options(BaseModel):
     )
     device: str = Field(
         default="cpu",
-        description="auto, cpu, cuda or cuda:1: where a correction searches its neighbours (auto: a GPU if there is "
-        "one and it pays); all other work runs on the CPU (default: auto)",
+        description="where distances are computed: auto, cpu, cuda or cuda:1 (default: auto, a GPU if torch sees one "
+        "and it pays); no score depends on it",
     )
     per_point: bool = False
     per_unit: bool = False
@@ -102,7 +102,7 @@ class Options(BaseModel):
             raise UsageError(f"Unknown kind of intervals {values['intervals']!r}: choose {', '.join(INTERVALS)}.")
         if values["ties"] not in ("average", "ordinal"):
             raise UsageError(f"Unknown way with ties {values['ties']!r}: choose average or ordinal.")
-        check_device(values["device"])
+        devices.check(values["device"])
         if values["queries"] and values["intervals"] == "bootstrap":
             raise UsageError("queries goes with jackknife intervals or none: the bootstrap draws its own queries.")
         values |= {name: whole(name, values[name], least) for name, least in LEAST.items()}
@@ -129,11 +129,6 @@ def kind_of_intervals(intervals: str | None, bootstrap: int) -> tuple[str, int]:
     if bootstrap:
         raise UsageError(f'bootstrap={bootstrap} goes with intervals="bootstrap", not with {intervals!r}.')
     return intervals, 0
-
-
-def check_device(device: Any) -> None:
-    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", str(device)):
-        raise UsageError(f"Unknown device {device!r}: choose auto, cpu or cuda.")
 
 
 def whole(name: str, value: Any, least: int) -> int:

@@ -127,7 +127,7 @@ def fidelity(
         ids: Names of the generated rows.
         real_ids: Names of the real rows.
         ties: Ranks of equal values under spearman: "average", or "ordinal" as in published numbers.
-        device: Where the neighbours are searched: cpu, cuda, or auto (a GPU if there is one and it pays).
+        device: Where distances are computed: cpu, cuda, cuda:1, or auto (a GPU if torch sees one and it pays).
         memory: Budget for tiles and batches, beside the vectors: "2GB", or a number of bytes.
         threads: Threads at work; None is one for each core. No result depends on it.
         system: Name of the generator, for the column `system`.

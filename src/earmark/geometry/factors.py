@@ -92,10 +92,17 @@ def exact_distances(tile: Floats, c0: int, rows: NDArray[np.int64], space: Space
     Sums forgive what a rotation (`spaces._compact`) adds to a close pair; an order and a tail do not.
     """
     kernels.distances_from_keys(tile, c0, rows, space.squares, space.raw, space.flat, space.form, space.scale)
-    if space.rotation_error:
-        square = space.rotation_error / _ROTATION_SHARE * 4.0 * float(space.squares.max(initial=0.0))
-        least = 0.5 * square if space.halved else float(np.sqrt(square)) * space.scale
+    least = unsafe_under(space)
+    if least:
         pair_kernels.mend_rotated(tile, c0, rows, space.raw, space.flat, space.form, space.scale, least)
+
+
+def unsafe_under(space: Space) -> float:
+    """The distance under which what a rotation may have added is no longer small; 0 where nothing was rotated."""
+    if not space.rotation_error:
+        return 0.0
+    square = space.rotation_error / _ROTATION_SHARE * 4.0 * float(space.squares.max(initial=0.0))
+    return 0.5 * square if space.halved else float(np.sqrt(square)) * space.scale
 
 
 def order_keys(tile: Floats, c0: int, rows: NDArray[np.int64], space: Space, factors: Factors) -> None:

@@ -14,16 +14,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.errors import InputError, MissingExtra, UsageError, require
+from earmark.errors import InputError, UsageError
+from earmark.geometry import devices
 from earmark.geometry._candidates import Backend, Floats, Pairs, search
 from earmark.geometry._cpu_backend import Cpu
+from earmark.geometry.devices import WORTH_A_GPU as WORTH_A_GPU
 from earmark.geometry.spaces import Space
 from earmark.geometry.sweep import Neighbours, Progress
 from earmark.workers import Workers
 
 SPARE = 11  # candidates listed beyond the k needed, so that nearly every row is certified at once
 WEIGHTS = (1e-100, 1e100)  # their squares fit float64
-WORTH_A_GPU = 1e12  # multiplications under which device "auto" stays on the CPU
 
 
 class BallCounts(NamedTuple):
@@ -146,27 +147,16 @@ def check_k(k: int, most: int, thing: str = "k") -> None:
 
 
 def backend_for(device: str, pairs: Pairs, threads: int, memory: int) -> Backend:
-    """Where the products of a search run: "cpu", "cuda", "cuda:1", or "auto" (a GPU if there is one and it pays)."""
-    if device == "auto":
-        work = pairs.rows.n * pairs.columns.n * pairs.columns.points.shape[1]
-        device = "cuda" if work >= WORTH_A_GPU and _sees_cuda() else "cpu"
-    if device == "cpu" or pairs.given:  # given distances are read, and no product is made of them
+    """Where the products of a search run: see devices.py."""
+    if pairs.given:  # given distances are read, and no product is made of them
+        devices.check(device)
         return Cpu(pairs, threads, memory)
-    kind, _, number = device.removeprefix("torch:").partition(":")
-    if kind not in ("cpu", "cuda") or (number and not number.isdecimal()):
-        raise UsageError(f"Unknown device {device!r}: choose auto, cpu, cuda or cuda:1.")
-    require("torch", "Searches on a GPU", "torch")
+    device = devices.resolve(device, pairs.rows.n * pairs.columns.n * pairs.columns.points.shape[1])
+    if device == "cpu":
+        return Cpu(pairs, threads, memory)
     from earmark.geometry import torch_backend
 
     return torch_backend.Torch(pairs, device.removeprefix("torch:"), threads, memory)
-
-
-def _sees_cuda() -> bool:
-    try:
-        torch = require("torch", "Searches on a GPU", "torch")
-    except MissingExtra:
-        return False
-    return bool(torch.cuda.is_available())
 
 
 def _weights(weights: Floats | None, n: int, name: str, *, infinite: bool = False) -> Floats:

@@ -13,8 +13,9 @@ The N x N matrix is never built: a worker holds one strip, the candidate lists o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import UsageError
-from earmark.geometry import kernels, pair_kernels
+from earmark.geometry import devices, kernels, pair_kernels
 from earmark.geometry.factors import Factors, order_keys, spelled_out
 from earmark.geometry.layout import Layout
 from earmark.geometry.pair_kernels import GIVEN
@@ -83,8 +84,8 @@ class Swept:
 
 
 @dataclass
-class _Lists:
-    """Candidate lists of one tile of rows, under one protocol."""
+class Lists:
+    """Candidate lists of one tile of rows, under one protocol: see `kernels.propose`."""
 
     keys: Array
     places: NDArray[np.int64]
@@ -92,7 +93,7 @@ class _Lists:
     near: int
 
     @classmethod
-    def empty(cls, rows: int, near: int, far: int, dtype: type[np.floating[Any]]) -> _Lists:
+    def empty(cls, rows: int, near: int, far: int, dtype: type[np.floating[Any]]) -> Lists:
         width = 2 * near + far
         return cls(
             np.empty((rows, width), dtype),
@@ -111,6 +112,10 @@ class _Pending:
     counts: Floats = field(default_factory=lambda: np.empty(0))
 
 
+_Parts = list[tuple[str, _Pending]]
+Propose = Callable[[], tuple[dict[str, Lists], Floats]]
+
+
 def sweep(
     space: Space,
     layout: Layout,
@@ -119,13 +124,15 @@ def sweep(
     factors: Factors | None = None,
     threads: int = 1,
     memory: int = 2 << 30,
+    device: str = "cpu",
     rows: NDArray[np.int64] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Swept]:
     """Sweep all pairs once; the result maps "all" and, when wanted, "across_groups" to what was found.
 
     With `factors` (of the places of `layout`) every distance is the corrected one. `memory` bounds the strips in
-    flight, in bytes. Results do not depend on it, nor on `threads`.
+    flight, in bytes. Results do not depend on it, nor on `threads`. `device` says where the products are made (see
+    devices.py): it changes no neighbour and no distance, and of sums at most the last digits.
 
     `rows` are the places that ask (None: all of them); every place stays a candidate. What was found of a place that
     does not ask is NaN and -1; a class none of whose places ask is not visited, and the others are with the mean
@@ -137,7 +144,7 @@ def sweep(
     if factors is not None and factors.signed and (wanted.class_sums or wanted.farthest):
         raise UsageError("Differences have no meaningful sums: only neighbours can be found under this correction.")
     queries = np.arange(layout.n) if rows is None else _askers(rows, layout.n)
-    run = _Run(space, layout, wanted, factors, threads, memory, kept=len(queries) if wanted.keep_sums else 0)
+    run = _run_on(device, len(queries), space, layout, wanted, factors, threads, memory)
     run.search(queries, progress)
     run.settle_open_seconds()
     return run.found
@@ -162,10 +169,11 @@ def search_without(
     factors: Factors | None = None,
     threads: int = 1,
     memory: int = 2 << 30,
+    device: str = "cpu",
 ) -> Without:
     """Search the candidates of `rows` again, each without the points of one unit (`left_out`, one for each row)."""
     wanted = Wanted(neighbours, across_groups=across_groups, units=units)
-    run = _Run(space, layout, wanted, factors, threads, memory)
+    run = _run_on(device, len(rows), space, layout, wanted, factors, threads, memory)
     run.protocols = ("across_groups",) if across_groups else ("all",)
     run.left_out = np.full(layout.n, -1)
     run.left_out[rows] = left_out
@@ -177,8 +185,25 @@ def search_without(
     )
 
 
-class _Run:
+def _run_on(
+    device: str, asking: int, space: Space, layout: Layout, wanted: Wanted, factors: Factors | None, threads: int,
+    memory: int,
+) -> Run:  # fmt: skip
+    """The sweep of so many rows on a device; distances that were given are read, and no product is made of them."""
+    kept = asking if wanted.keep_sums else 0
+    if space.form != GIVEN:
+        device = devices.resolve(device, asking * layout.n * space.points.shape[1])
+        if device != "cpu":
+            from earmark.geometry.torch_sweep import TorchRun
+
+            return TorchRun(space, layout, wanted, factors, threads, memory, kept, device)
+    return Run(space, layout, wanted, factors, threads, memory, kept)
+
+
+class Run:
     """The state of one sweep: inputs, outputs, and the work on one tile."""
+
+    device = "cpu"
 
     def __init__(
         self,
@@ -216,7 +241,12 @@ class _Run:
         # Sums of square roots have no closed form: euclidean values come from a float64 product, and so do corrected
         # ones; given ones are what they are.
         wide = self.factors is not None or space.form == GIVEN or (wanted.class_sums and not space.halved)
-        precisions: list[type[np.floating[Any]]] = [np.float64] if wide else [np.float32, np.float64]
+        self.pass_twice(rows, [np.float64] if wide else [np.float32, np.float64], progress)
+
+    def pass_twice(
+        self, rows: NDArray[np.int64], precisions: list[type[np.floating[Any]]], progress: Progress | None
+    ) -> None:
+        """Sweep with products of one precision after the other; what none of them certifies is decided pair by pair."""
         with Workers(self.threads) as workers:
             for step, dtype in enumerate(precisions):
                 rows = self.pass_over(workers, rows, dtype, sums=step == 0, progress=progress)
@@ -235,6 +265,7 @@ class _Run:
                 out.second_other[rows] = search_without(
                     self.space, self.layout, rows, out.nearest_unit[rows], self.units, 1,
                     across_groups=name != "all", factors=self.factors, threads=self.threads, memory=self.memory,
+                    device=self.device,
                 ).nearest_other  # fmt: skip
 
     def banned(self, protocol: str, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -256,33 +287,58 @@ class _Run:
         progress: Progress | None,
     ) -> NDArray[np.int64]:
         """Sweep the given rows with products of `dtype`; return the rows it could not certify."""
-        columns = self.space.columns(dtype)
-        bounds = self.space.error_bound(dtype) if self.factors is None else np.zeros(self.layout.n)
+        bounds = self.bounds(dtype)
         sums = sums and self.wanted.class_sums
-        values = sums and not self.closed_form
-        width = VALUE_COLUMNS if values or self.factors is not None else self._strip_width(dtype)
         failed: list[NDArray[np.int64]] = []
+
+        def work(tile: tuple[NDArray[np.int64], Propose]) -> tuple[NDArray[np.int64], NDArray[np.bool_], _Parts]:
+            tile_rows, propose = tile
+            lists, class_sums = propose()
+            certified = self._settle(tile_rows, lists, bounds)
+            return tile_rows, certified, self.reduce_sums(tile_rows, class_sums) if sums else []
+
+        def reduced() -> Iterator[tuple[int, _Parts]]:
+            for tile_rows, certified, parts in workers.map(work, self.tiles(rows, dtype, sums)):
+                failed.append(tile_rows[~certified])
+                yield len(tile_rows), parts
+
+        self.merge(reduced(), progress)
+        return np.concatenate(failed) if failed else rows[:0]
+
+    def merge(self, reduced: Iterable[tuple[int, _Parts]], progress: Progress | None) -> None:
+        """Put together the classes that reach over several tiles; tiles come in order."""
         pending = {name: _Pending() for name in self.protocols}
-
-        def work(tile_rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[tuple[str, _Pending]]]:
-            certified, class_sums = self._tile(tile_rows, dtype, columns, bounds, width, values)
-            parts = self._reduce_sums(tile_rows, class_sums) if sums else []
-            return tile_rows[~certified], parts
-
-        for tile_rows, (left, parts) in zip(_blocks(rows, ROWS), workers.map(work, _blocks(rows, ROWS)), strict=True):
-            failed.append(left)
+        for done, parts in reduced:
             for name, part in parts:
                 pending[name] = self._merge(name, pending[name], part)
             if progress is not None:
-                progress(len(tile_rows))
+                progress(done)
         for name, last in pending.items():
             self._finish_class(name, last)
-        return np.concatenate(failed) if failed else rows[:0]
+
+    def bounds(self, dtype: type[np.floating[Any]]) -> Floats:
+        """How far the keys of each place can be from the truth."""
+        return self.space.error_bound(dtype) if self.factors is None else np.zeros(self.layout.n)
+
+    def tiles(
+        self, rows: NDArray[np.int64], dtype: type[np.floating[Any]], sums: bool
+    ) -> Iterator[tuple[NDArray[np.int64], Propose]]:
+        """Tiles of rows, each with what gives its candidate lists and class sums."""
+        columns = self.space.columns(dtype)
+        values = sums and not self.closed_form
+        width = VALUE_COLUMNS if values or self.factors is not None else self._strip_width(dtype)
+
+        def propose(tile_rows: NDArray[np.int64]) -> tuple[dict[str, Lists], Floats]:
+            lists, class_sums = self._tile(tile_rows, dtype, columns, width, values)
+            return lists, self._closed_form_sums(tile_rows) if sums and self.closed_form else class_sums
+
+        for tile_rows in _blocks(rows, ROWS):
+            yield tile_rows, partial(propose, tile_rows)
 
     def decide_by_every_pair(self, rows: NDArray[np.int64]) -> None:
         space, layout = self.space, self.layout
         for name in self.protocols:
-            outputs = _RowOutputs.empty(len(rows), self.k)
+            outputs = RowOutputs.empty(len(rows), self.k)
             kernels.exact_rows(
                 space.raw, space.flat, space.form, space.scale, *self.fix, layout.order, rows,
                 self.first, self.last, self.units, self.banned(name, rows), *outputs,
@@ -290,7 +346,7 @@ class _Run:
             self._store(name, rows, outputs)
         space.release(8 * len(rows) * layout.n, whole=False)
 
-    def _store(self, protocol: str, rows: NDArray[np.int64], outputs: _RowOutputs) -> None:
+    def _store(self, protocol: str, rows: NDArray[np.int64], outputs: RowOutputs) -> None:
         places, distances, other, far, unit, second, undecided = outputs
         if self.factors is not None:
             distances, other, far, second = (
@@ -315,13 +371,12 @@ class _Run:
         rows: NDArray[np.int64],
         dtype: type[np.floating[Any]],
         columns: Array,
-        bounds: Floats,
         width: int,
         values: bool,
-    ) -> tuple[NDArray[np.bool_], Floats]:
+    ) -> tuple[dict[str, Lists], Floats]:
         space, layout, n = self.space, self.layout, self.layout.n
         left = space.operands(dtype, rows)
-        lists = {name: _Lists.empty(len(rows), self.near, self.far, dtype) for name in self.protocols}
+        lists = {name: Lists.empty(len(rows), self.near, self.far, dtype) for name in self.protocols}
         banned = {name: self.banned(name, rows) for name in self.protocols}
         class_sums = np.zeros((len(rows), layout.classes if values else 0))
         strip = np.empty((len(rows), min(width, n)), dtype)
@@ -347,25 +402,28 @@ class _Run:
                         tile, c0, rows, space.squares, space.raw, space.flat, space.form, space.scale
                     )
                 kernels.add_class_sums(tile, c0, layout.codes, layout.starts, class_sums)
+        return lists, class_sums
+
+    def _settle(self, rows: NDArray[np.int64], lists: dict[str, Lists], bounds: Floats) -> NDArray[np.bool_]:
+        """Decide the candidates of a tile in float64; say which rows are certain."""
+        space = self.space
         certified = np.ones(len(rows), bool)
         for name, found in lists.items():
             sure = np.empty(len(rows), bool)
-            outputs = _RowOutputs.empty(len(rows), self.k)
+            outputs = RowOutputs.empty(len(rows), self.k)
             kernels.decide(
-                space.raw, space.flat, space.form, space.scale, *self.fix, layout.order, rows, bounds, self.doubt,
+                space.raw, space.flat, space.form, space.scale, *self.fix, self.layout.order, rows, bounds, self.doubt,
                 found.keys, found.places, found.counts, found.near, self.wanted.farthest, self.k,
                 self.units, self.seconds, *outputs, sure,
             )  # fmt: skip
             certified &= sure
             self._store(name, rows, outputs)
-        return certified, class_sums
+        return certified
 
-    def _reduce_sums(self, rows: NDArray[np.int64], sums: Floats) -> list[tuple[str, _Pending]]:
+    def reduce_sums(self, rows: NDArray[np.int64], sums: Floats) -> _Parts:
         """Reduce one tile's class sums to what is kept; hand back classes that reach into another tile."""
         layout = self.layout
-        if self.closed_form:
-            sums = self._closed_form_sums(rows)
-        parts: list[tuple[str, _Pending]] = []
+        parts: _Parts = []
         for name in self.protocols:
             counts: Floats | None = None
             if name == "across_groups":
@@ -403,11 +461,9 @@ class _Run:
     def _closed_form_sums(self, rows: NDArray[np.int64]) -> Floats:
         return closed_form_sums(self.space, self.layout, rows, self.class_operand, self.class_squares)
 
-    def _class_parts(
-        self, name: str, rows: NDArray[np.int64], sums: Floats, counts: Floats | None
-    ) -> list[tuple[str, _Pending]]:
+    def _class_parts(self, name: str, rows: NDArray[np.int64], sums: Floats, counts: Floats | None) -> _Parts:
         """Sums over the rows of each class in the tile; a class that is complete is visited at once."""
-        parts: list[tuple[str, _Pending]] = []
+        parts: _Parts = []
         codes = self.layout.codes[rows]
         edges = np.flatnonzero(np.diff(codes, prepend=-1, append=-1))
         for start, stop in pairwise(edges):
@@ -452,7 +508,7 @@ def _blocks(rows: NDArray[np.int64], height: int) -> Iterator[NDArray[np.int64]]
     return (rows[start : start + height] for start in range(0, len(rows), height))
 
 
-class _RowOutputs(NamedTuple):
+class RowOutputs(NamedTuple):
     """What the kernels fill in for each row of a tile."""
 
     places: NDArray[np.int64]
@@ -464,14 +520,14 @@ class _RowOutputs(NamedTuple):
     undecided: NDArray[np.bool_]
 
     @classmethod
-    def empty(cls, rows: int, k: int) -> _RowOutputs:
+    def empty(cls, rows: int, k: int) -> RowOutputs:
         other, far, second = (np.full(rows, np.nan) for _ in range(3))
         unit, undecided = np.full(rows, -1), np.zeros(rows, bool)
         return cls(np.full((rows, k), -1), np.full((rows, k), np.nan), other, far, unit, second, undecided)
 
 
 def _nothing(layout: Layout, k: int, kept: int) -> Swept:
-    places, distances, other, far, unit, second, _ = _RowOutputs.empty(layout.n, k)
+    places, distances, other, far, unit, second, _ = RowOutputs.empty(layout.n, k)
     own_mean, own_count, other_mean = (np.full(layout.n, np.nan) for _ in range(3))
     return Swept(
         Neighbours(places, distances), other, far, own_mean, own_count, other_mean, unit, second,
@@ -489,7 +545,13 @@ def closed_form_sums(
 ) -> Floats:
     """Sum of q / 2 of `rows` over each class, from the classes' own sums (`summed_operand`): one product."""
     left = np.column_stack([space.points[rows], space.squares[rows], np.ones(len(rows))])
-    sums = np.maximum(left @ operand.T, 0.0)
+    return mend_closed_form(np.maximum(left @ operand.T, 0.0), space, layout, rows, class_squares)
+
+
+def mend_closed_form(
+    sums: Floats, space: Space, layout: Layout, rows: NDArray[np.int64], class_squares: Floats
+) -> Floats:
+    """Put right, in place, what a closed form cannot know: collapsed classes, vectors without direction."""
     kernels.mend_collapsed_sums(sums, rows, space.squares, class_squares, layout.starts, space.raw, space.flat)
     for r in np.flatnonzero(space.flat[rows]):
         sums[r] = layout.sizes

@@ -96,5 +96,5 @@ def _nearest(values: NDArray[np.float32], distance: str, count: int, config: Run
     layout = one_class(len(values))
     space = spaces.prepare(values, distance, order=layout.order, ties=config.ties, threads=threads)
     memory = byte_count(int(config.memory) if config.memory.isdigit() else config.memory)
-    swept = sweep(space, layout, Wanted(neighbours=count), threads=threads, memory=memory)
+    swept = sweep(space, layout, Wanted(neighbours=count), threads=threads, memory=memory, device=config.device)
     return np.asarray(layout.order[swept["all"].neighbours.places])

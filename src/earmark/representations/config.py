@@ -13,7 +13,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, field_validator, model_validator
 
 from earmark.errors import UsageError, did_you_mean
-from earmark.evaluation.options import HUB_K, byte_count, check_device, kind_of_intervals
+from earmark.evaluation.options import HUB_K, byte_count, kind_of_intervals
+from earmark.geometry import devices
 from earmark.geometry.corrections import parse_all
 from earmark.geometry.spaces import DISTANCES
 from earmark.metrics import catalogue
@@ -263,7 +264,11 @@ class RunConfig(RunSettings):
     threads: int | None = Field(None, ge=1)  # threads that compare
     batch: int = Field(16, ge=1, description="clips given to an extractor at once")
     memory: str = "2GB"
-    device: str = "auto"
+    device: str = Field(
+        "auto",
+        description="where models run and distances are computed: auto, cpu, cuda or cuda:1 (default: auto, a GPU if "
+        "torch sees one and it pays)",
+    )
 
     @classmethod
     def completed(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -321,7 +326,7 @@ class RunConfig(RunSettings):
     @field_validator("device")
     @classmethod
     def _check_device(cls, given: str) -> str:
-        refused(check_device, given)
+        refused(devices.check, given)
         return given
 
     @field_validator("dtw", mode="before")
