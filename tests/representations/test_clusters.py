@@ -261,7 +261,7 @@ def test_codecs_on_two_workers_give_the_bytes_of_one_process(
     assert found.counts["code"]["computed"] == found.counts["measure"]["computed"] == 3 * 20 - 2
     assert found.counts["tasks"]["computed"] == 4 * 20 - 2
     again = run_codecs(coding(voices, tmp_path))
-    assert [again.counts[step].get("computed", 0) for step in ("code", "measure", "tasks")] == [0, 0, 0]
+    assert [again.counts.get(step, {}).get("computed", 0) for step in ("code", "measure", "tasks")] == [0, 0, 0]
     assert coded(tmp_path) == codec_scores
 
 
@@ -296,7 +296,7 @@ def test_codecs_in_shares_give_the_bytes_of_one_process(
     assert not (tmp_path / "run" / "scores.csv").exists()
     found = run_codecs(coding(voices, tmp_path, executor="shard"), merge=True)
     assert coded(tmp_path) == codec_scores
-    assert [found.counts[step].get("computed", 0) for step in ("code", "measure", "tasks")] == [0, 0, 0]
+    assert [found.counts.get(step, {}).get("computed", 0) for step in ("code", "measure", "tasks")] == [0, 0, 0]
     assert not any("shard" in note for note in found.notes)
     assert main(["codec", "run", str(path), "--slurm", str(tmp_path / "script"), "--shards", "3", "--quiet"]) == 0
     script = (tmp_path / "script").read_text()

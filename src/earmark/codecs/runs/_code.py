@@ -100,7 +100,8 @@ def code_and_measure(work: CodecWork, share: Share | None = None) -> None:
     for system in work.systems:
         new = work.files.get(system.name, set()) - set(system.files)
         strangers.keep_later(work.cache, system.key, new)
-    work.count("code", computed=work.elsewhere.pop("code computed", 0))
+    if coded := work.elsewhere.pop("code computed", 0):
+        work.count("code", computed=coded)
     close_cells()
 
 

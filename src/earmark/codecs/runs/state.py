@@ -98,7 +98,7 @@ class CodecWork(Ledger):
         """Count what the cache holds; what workers put there for this run was computed."""
         moved = min(amount, self.elsewhere[f"{step} computed"])
         self.elsewhere[f"{step} computed"] -= moved
-        self.count(step, computed=moved, cached=amount - moved)
+        self.count(step, cached=amount - moved, **({"computed": moved} if moved else {}))
 
     def read_coded(self, system: CodecSystem) -> None:
         """Know what the cache holds of a codec's output."""
