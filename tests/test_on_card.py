@@ -66,6 +66,17 @@ def test_sets_too_small_for_a_metric(device):
     assert np.isfinite(found[2]["hub_skew"])
 
 
+def test_more_points_than_the_device_holds(monkeypatch):
+    sets = on_card.LabelledSets([["a", "a", "b", "b"]], "torch:cpu")
+
+    def none_left(*_):
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(sets, "_measured", none_left)
+    with pytest.raises(EarmarkError, match="fewer sets at once"):
+        sets.measure(np.eye(4))
+
+
 def test_what_cannot_be_measured():
     sets = on_card.LabelledSets([["a", "a", "b", "b"]], "torch:cpu")
     vectors = np.random.default_rng(0).normal(size=(4, 3))
@@ -78,3 +89,22 @@ def test_what_cannot_be_measured():
         sets.measure(vectors)
     with pytest.raises(EarmarkError, match="at least two labels"):
         on_card.LabelledSets([["a"]], "torch:cpu")
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_an_evaluation_is_the_same_on_a_device(device):
+    """Values, intervals, baselines and lists, plain and corrected, all pairs and across groups."""
+    case = random(11, n=150, dims=20)
+    options = {
+        "distance": ["cosine", "euclidean"], "correct": ["none", "ls"], "groups": case.groups, "across_groups": True,
+        "permutations": 20, "per_point": True, "threads": 1,
+    }  # fmt: skip
+    here = earmark.evaluate(case.vectors, case.labels, device="cpu", **options)
+    there = earmark.evaluate(case.vectors, case.labels, device=device, **options)
+    assert len(here.rows) == len(there.rows)
+    for one, other in zip(here.rows, there.rows, strict=True):
+        one, other = one.as_dict() | {"seconds": 0}, other.as_dict() | {"seconds": 0}
+        for name, value in one.items():
+            assert other[name] == (pytest.approx(value, rel=1e-10) if isinstance(value, float) else value), name
+    for key, values in here.per_point.items():
+        assert there.per_point[key] == pytest.approx(values, rel=1e-11, nan_ok=True), key

@@ -22,9 +22,12 @@ def offences(tree: ast.AST) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.split(".")[0] in FILE_MODULES)
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in FILE_MODULES:
-            yield node.module or ""
+            if [alias.name for alias in node.names] != ["environ"]:
+                yield node.module or ""
         elif isinstance(node, ast.Call):
             called = node.func
+            if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "tl":
+                continue  # the memory of a GPU, as Triton's kernels name it
             name = (
                 called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
             )
@@ -38,5 +41,6 @@ def test_a_module_of_arrays_touches_no_file(path: Path) -> None:
 
 
 def test_the_check_sees_what_it_should() -> None:
-    code = "import os\nfrom pathlib import Path\nnp.load('x')\nopen('y')\nPath('z').read_text()\nmath.sqrt(2)"
+    fine = "from os import environ\ntl.load(x)\nmath.sqrt(2)\n"
+    code = fine + "import os\nfrom pathlib import Path\nnp.load('x')\nopen('y')\nPath('z').read_text()"
     assert len(list(offences(ast.parse(code)))) == 6

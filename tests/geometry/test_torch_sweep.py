@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -90,7 +92,7 @@ def test_sums_that_never_leave_the_device(name, distance, device):
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("correct", CORRECTIONS)
 @pytest.mark.parametrize("distance", DISTANCES)
-@pytest.mark.parametrize("name", ["float32", "duplicates", "zero_vectors", "outlier"])
+@pytest.mark.parametrize("name", ["duplicates", "zero_vectors"])
 def test_every_correction(name, distance, correct, device):
     assert_same(both(CASES[name](), distance, device, correct=correct), rel=1e-9)
 
@@ -103,7 +105,7 @@ def test_any_number_of_rows(n, device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@settings(max_examples=12, deadline=None, suppress_health_check=[*HealthCheck])
+@settings(max_examples=8, deadline=None, suppress_health_check=[*HealthCheck])
 @given(st.integers(0, 10**6), st.integers(2, 150), st.integers(1, 9), st.integers(1, 90), st.integers(1, 30))
 def test_any_grid_of_ties(device, seed, n, dims, classes, neighbours):
     """Small integer coordinates: most distances tie, many are 0, and (distance, row) decides."""
@@ -154,9 +156,36 @@ def test_a_block_that_does_not_fit_is_halved(monkeypatch):
     assert_same(both(case, "euclidean", "torch:cpu"))
     assert_same(both(case, "euclidean", "torch:cpu", correct="ls"))
     assert max(heights) == 600
+    monkeypatch.setattr(torch_card, "_from_products", short_of_memory(lists, 0, 3))
+    with pytest.raises(UsageError, match="does not hold 1 row "):
+        both(case, "euclidean", "torch:cpu")
     monkeypatch.setattr(torch_sweep.TorchRun, "keys", short_of_memory(products, 0, 1))
     with pytest.raises(UsageError, match="does not hold 128 rows"):
         both(case, "euclidean", "torch:cpu", correct="ls")
+
+
+def test_a_triton_that_cannot_build_is_done_without(monkeypatch):
+    """No C compiler, a card with too little memory for a program: torch's own operations find the same."""
+    card = SimpleNamespace(type="cuda")
+
+    def refuses(*_, **__):
+        raise type("OutOfResources", (Exception,), {"__module__": "triton.runtime.errors"})
+
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (9, 0))
+    monkeypatch.setattr(torch, "arange", lambda *_, **__: torch.ones(2))
+    for build, works in ((refuses, False), (lambda *_: None, True)):
+        fused = SimpleNamespace(segment_sums=build)
+        monkeypatch.setattr(torch_card, "require", lambda *_, fused=fused: fused)
+        assert torch_card._tried(card) is (fused if works else None)
+    monkeypatch.undo()
+    here = torch.device("cpu")
+    monkeypatch.setitem(torch_card._fused_on, here, SimpleNamespace(parts_of=refuses))
+    points, layout = random(8, n=50, dims=9), lay_out(np.arange(50) % 3)
+    space = spaces.prepare(points.vectors, "cosine", order=layout.order)
+    found = sweep(space, layout, Wanted(3, farthest=True), device="torch:cpu")["all"]
+    expected = sweep(space, layout, Wanted(3, farthest=True))["all"]
+    assert np.array_equal(found.neighbours.places, expected.neighbours.places)
+    assert torch_card._fused_on[here] is None
 
 
 def test_what_auto_means(monkeypatch):

@@ -8,16 +8,16 @@ torch:cpu     the code of the GPU on the CPU, to test it where there is none
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import environ
 from typing import Any
 
 from earmark.errors import MissingExtra, UsageError, require
 
-NAMES = "auto, cpu, cuda or cuda:1"
+NAMES = "auto, cpu or cuda (cuda:1 is the second)"
 WORTH_A_GPU = 1e10  # multiplications from which a GPU that is awake pays: a sweep of 10,000 x 100
 WORTH_WAKING = 3e11  # and one that torch has yet to be imported for, which takes seconds
 VARIABLE = "EARMARK_DEVICE"  # what "auto" means here, where it is set
@@ -42,7 +42,7 @@ def resolve(device: str, work: float) -> str:
     """
     check(device)
     if device == "auto":
-        device = os.environ.get(VARIABLE) or "auto"
+        device = environ.get(VARIABLE) or "auto"
         check(device)
     if device == "auto":
         awake = "torch" in sys.modules and sys.modules["torch"].cuda.is_initialized()
@@ -67,15 +67,15 @@ def preferring(device: str | None) -> Iterator[None]:
         yield
         return
     check(device)
-    before = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = device
+    before = environ.get(VARIABLE)
+    environ[VARIABLE] = device
     try:
         yield
     finally:
         if before is None:
-            del os.environ[VARIABLE]
+            del environ[VARIABLE]
         else:
-            os.environ[VARIABLE] = before
+            environ[VARIABLE] = before
 
 
 def sees_cuda() -> bool:

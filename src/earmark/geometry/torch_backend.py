@@ -334,17 +334,20 @@ _TYPES: dict[Any, Any] = {np.float32: torch.float32, np.float64: torch.float64}
 def _smallest(keys: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The `count` smallest keys of each row, in order, and where they stand.
 
-    The smallest `count` lie in the `count` groups with the smallest minima: one pass over the keys, and the selection
-    works on a sixteenth of them.
+    The smallest `count` lie in the `count` groups with the smallest minima, or behind the last whole group: one pass
+    over the keys, and the selection works on a sixteenth of them.
     """
     rows, width = keys.shape
+    whole = width - width % GROUP
     if width <= 4 * GROUP * count:
         found = torch.topk(keys, count, dim=1, largest=False)
         return found.values, found.indices
-    grouped = keys.view(rows, width // GROUP, GROUP)
-    groups = torch.topk(grouped.amin(2), count, dim=1, largest=False, sorted=False).indices
+    minima = keys[:, :whole].unflatten(1, (-1, GROUP)).amin(2)
+    groups = torch.topk(minima, count, dim=1, largest=False, sorted=False).indices
     inside = torch.arange(GROUP, device=keys.device)
     places = (groups[:, :, None] * GROUP + inside).view(rows, -1)
+    if whole < width:
+        places = torch.cat([places, torch.arange(whole, width, device=keys.device).expand(rows, -1)], 1)
     found = torch.topk(keys.gather(1, places), count, dim=1, largest=False)
     return found.values, places.gather(1, found.indices)
 

@@ -25,14 +25,15 @@ from earmark.geometry.spaces import Space
 from earmark.geometry.torch_backend import _full_precision as full_precision
 from earmark.geometry.torch_backend import _numpy as to_numpy
 from earmark.geometry.torch_backend import _root as root
+from earmark.geometry.torch_backend import _smallest as smallest
 from earmark.geometry.torch_backend import _squares as squares_of
+from earmark.wording import counted
 
 __all__ = ["Points", "Tensor", "blocks", "full_precision", "smallest", "squares_of", "to_numpy", "upload"]
 
 Tensor = Any
 Result = TypeVar("Result")
 
-GROUP = 16
 PAIR_BYTES = 1 << 28  # of vectors gathered for their distances
 _ROOT_HALF = math.sqrt(0.5)
 _LOG_ROOT_TAU = 0.5 * math.log(2.0 * math.pi)
@@ -42,27 +43,6 @@ def upload(values: NDArray[Any], device: Any) -> Tensor:
     values = np.ascontiguousarray(values)
     # torch warns of arrays that may not be written to, as those of a mapped file.
     return torch.from_numpy(values if values.flags.writeable else values.copy()).to(device)
-
-
-def smallest(keys: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The `count` smallest keys of each row, in order, and where they stand.
-
-    The smallest `count` lie in the `count` groups with the smallest minima: one pass over the keys, and the selection
-    works on a sixteenth of them.
-    """
-    rows, width = keys.shape
-    whole = width - width % GROUP
-    if width <= 4 * GROUP * count:
-        found = torch.topk(keys, count, dim=1, largest=False)
-        return found.values, found.indices
-    minima = keys[:, :whole].unflatten(1, (-1, GROUP)).amin(2)
-    groups = torch.topk(minima, count, dim=1, largest=False, sorted=False).indices
-    inside = torch.arange(GROUP, device=keys.device)
-    places = (groups[:, :, None] * GROUP + inside).view(rows, -1)
-    rest = torch.arange(whole, width, device=keys.device).expand(rows, -1)
-    places = torch.cat([places, rest], 1)
-    found = torch.topk(keys.gather(1, places), count, dim=1, largest=False)
-    return found.values, places.gather(1, found.indices)
 
 
 def blocks(
@@ -78,7 +58,7 @@ def blocks(
         except torch.OutOfMemoryError:
             if height <= least:
                 raise UsageError(
-                    f"The memory of {device} does not hold {len(block)} rows of the sweep: use device cpu."
+                    f"The memory of {device} does not hold {counted(len(block), 'row')} of the sweep: use device cpu."
                 ) from None
             height = max(1, min(height, len(block)) // 2 // least) * least
             torch.cuda.empty_cache()
