@@ -22,7 +22,7 @@ from earmark.codecs.runs.config import CodecConfig
 from earmark.codecs.runs.runner import run_codecs
 from earmark.errors import InputError, UsageError
 from earmark.generated.sanity import CHECKS, sanity
-from earmark.representations import run
+from earmark.representations import _workers, run
 from earmark.runs import clusters, executors
 from earmark.runs.store import Cache
 
@@ -194,7 +194,7 @@ def test_what_a_worker_cannot_see_it_names(corpus: Path, tmp_path: Path, monkeyp
             steps.append(step)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(clusters.DaskWorkers, "__new__", lambda *_: Collecting())
+    monkeypatch.setattr(_workers, "DaskWorkers", lambda *_: Collecting())
     with pytest.raises(KeyboardInterrupt):
         run(config(corpus, tmp_path, scheduler="tcp://x"))
     (step,) = steps
