@@ -21,7 +21,8 @@ from earmark._version import __version__
 from earmark.cli.fidelity_sanity import text
 from earmark.generated.metrics import NETWORK
 from earmark.generated.sanity import CHECKS, Sanity
-from earmark.generated.sanity.bench import Setup, Task, run, score, tasks
+from earmark.generated.sanity._scoring import Task, score
+from earmark.generated.sanity.bench import Setup, run, tasks
 from earmark.generated.sanity.columns import JUDGED, Column, choose
 from earmark.generated.sanity.rules import GROUPS
 from earmark.generated.sanity.table import judged

@@ -9,6 +9,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from scipy.spatial.distance import cdist
 
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.generated.sanity import CHECKS, draw_pair, sanity
-from earmark.generated.sanity.bench import Setup, batches, score, tasks
+from earmark.generated.sanity._scoring import batches, score
+from earmark.generated.sanity.bench import Setup, tasks
 from earmark.generated.sanity.columns import choose, expected_coverage_k, neighbours_of
 from earmark.generated.sanity.table import Sanity
 from earmark.runs.journal import Journal, Trial, TrialScore
@@ -329,3 +331,19 @@ def test_no_number_survives_the_store_as_no_number(tmp_path: Path) -> None:
     assert np.isnan(back[place].score)
     assert back[place].reason == "all, balls\nempty"
     assert back[place._replace(repeat=4)].score == 0.1 + 0.2
+
+
+def test_shares_that_are_merged_give_the_scores_of_one_process(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"checks": [next(iter(CHECKS))], "correct": ["none"], "repeats": 2, "n": 30}
+    metrics = ["density", "recall"]
+    whole = sanity(metrics, **asked, into=tmp_path / "whole")
+    for share in ("2/3", "1/3"):
+        sanity(metrics, **asked, into=tmp_path / "shared", shard=share)
+    merged = sanity(metrics, **asked, into=tmp_path / "shared", merge=True)  # and scores the third itself
+    assert merged.to_csv() == whole.to_csv()
+    lines = sorted((tmp_path / "shared" / "scores.csv").read_text().splitlines())
+    assert lines == sorted((tmp_path / "whole" / "scores.csv").read_text().splitlines())
+    with pytest.raises(UsageError, match="give --into"):
+        sanity(metrics, **asked, shard="1/2")
+    with pytest.raises(UsageError, match="give --into"):
+        sanity(metrics, **asked, scheduler="tcp://127.0.0.1:9")

@@ -135,6 +135,19 @@ class Picky(Coarse):
         return super().encode(waveform)
 
 
+class Moody(Late):
+    """As late as Late, and it takes loud clips only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.card = CodecCard(name="moody", family="toy", rate=RATE, frame_rate=50.0)
+
+    def encode(self, waveform: Samples) -> Coded:
+        if np.abs(waveform).max() < 0.4:
+            raise ValueError("too quiet for me")
+        return super().encode(waveform)
+
+
 class Refusing(Coarse):
     """Takes no clip at all, and does not say its delay."""
 

@@ -15,11 +15,14 @@ from typing import Any
 
 import pytest
 import soundfile
-from tests.representations import sounds
+from tests.representations import codec_toys, sounds
 
 from earmark.cli import main
+from earmark.codecs.runs.config import CodecConfig
+from earmark.codecs.runs.runner import run_codecs
 from earmark.errors import InputError, UsageError
-from earmark.representations import run
+from earmark.generated.sanity import CHECKS, sanity
+from earmark.representations import _workers, run
 from earmark.runs import clusters, executors
 from earmark.runs.store import Cache
 
@@ -191,7 +194,7 @@ def test_what_a_worker_cannot_see_it_names(corpus: Path, tmp_path: Path, monkeyp
             steps.append(step)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(clusters.DaskWorkers, "__new__", lambda *_: Collecting())
+    monkeypatch.setattr(_workers, "DaskWorkers", lambda *_: Collecting())
     with pytest.raises(KeyboardInterrupt):
         run(config(corpus, tmp_path, scheduler="tcp://x"))
     (step,) = steps
@@ -214,3 +217,96 @@ def test_what_a_worker_cannot_see_it_names(corpus: Path, tmp_path: Path, monkeyp
     fewer = sounds.make_folder(tmp_path / corpus.name, classes=3, per_class=2)
     with pytest.raises(executors.Unfit, match=r"does not see the clip 'class0/broken.wav' of .*: share it with all"):
         executors.do_step(elsewhere(corpus=[{"spec": str(fewer), "name": corpus.name}]))
+
+
+# --- codecs --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def voices(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Clips in two classes; one codec refuses two of them, and nobody can read one."""
+    root = tmp_path_factory.mktemp("voices")
+    for seed in range(20):
+        (root / f"k{seed % 2}").mkdir(exist_ok=True)
+        peak = 0.2 if seed in (3, 8) else 0.5
+        soundfile.write(root / f"k{seed % 2}" / f"{seed}.wav", codec_toys.voiced(seed, 0.6, peak=peak), codec_toys.RATE)
+    (root / "k0" / "broken.wav").write_bytes(b"RIFF")
+    return root
+
+
+def coding(voices: Path, place: Path, **changes: Any) -> dict[str, Any]:
+    codecs = ["pcm", "mulaw@64", "tests.representations.codec_toys:Moody"]
+    given = {"codecs": codecs, "corpus": str(voices), "category": "speech", "tasks": ["content:mfcc"]}
+    return {**codec_toys.QUICK, **given, "into": str(place / "run"), "cache": str(place / "cache"), **changes}
+
+
+def coded(place: Path) -> list[str]:
+    """The scores of a codec run but for what depends on the hour."""
+    lines = sounds.without_seconds(place / "run" / "scores.csv")
+    return [line for line in lines if "_rtf," not in line]
+
+
+@pytest.fixture(scope="module")
+def codec_scores(voices: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    place = tmp_path_factory.mktemp("local-codecs")
+    run_codecs(coding(voices, place))
+    return coded(place)
+
+
+def test_codecs_on_two_workers_give_the_bytes_of_one_process(
+    cluster: Cluster, voices: Path, tmp_path: Path, codec_scores: list[str]
+) -> None:
+    found = run_codecs(coding(voices, tmp_path, scheduler=cluster.address))
+    assert coded(tmp_path) == codec_scores
+    assert found.counts["code"]["computed"] == found.counts["measure"]["computed"] == 3 * 20 - 2
+    assert found.counts["tasks"]["computed"] == 4 * 20 - 2
+    again = run_codecs(coding(voices, tmp_path))
+    assert [again.counts.get(step, {}).get("computed", 0) for step in ("code", "measure", "tasks")] == [0, 0, 0]
+    assert coded(tmp_path) == codec_scores
+
+
+def test_a_worker_killed_while_it_codes_changes_nothing(
+    cluster: Cluster, voices: Path, tmp_path: Path, codec_scores: list[str]
+) -> None:
+    victim = cluster.workers.pop(0)
+
+    def watch() -> None:
+        while len(list((tmp_path / "cache").glob("coded/*/*.entry"))) < 3:
+            time.sleep(0.005)
+        os.kill(victim.pid, signal.SIGKILL)
+
+    blow = threading.Thread(target=watch, daemon=True)
+    blow.start()
+    run_codecs(coding(voices, tmp_path, scheduler=cluster.address))
+    blow.join(10)
+    assert victim.wait(10) == -signal.SIGKILL
+    assert coded(tmp_path) == codec_scores
+    cluster.workers.append(cluster.worker())
+
+
+def test_codecs_in_shares_give_the_bytes_of_one_process(
+    voices: Path, tmp_path: Path, codec_scores: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(CodecConfig.make(coding(voices, tmp_path)).to_yaml())
+    assert "executor" not in path.read_text()  # which version 0.1.0 does not know
+    for share in ("2/2", "1/2"):
+        assert main(["codec", "run", str(path), "--shard", share]) == 0
+        assert f"shard {share}: " in capsys.readouterr().err
+    assert not (tmp_path / "run" / "scores.csv").exists()
+    found = run_codecs(coding(voices, tmp_path, executor="shard"), merge=True)
+    assert coded(tmp_path) == codec_scores
+    assert [found.counts.get(step, {}).get("computed", 0) for step in ("code", "measure", "tasks")] == [0, 0, 0]
+    assert not any("shard" in note for note in found.notes)
+    assert main(["codec", "run", str(path), "--slurm", str(tmp_path / "script"), "--shards", "3", "--quiet"]) == 0
+    script = (tmp_path / "script").read_text()
+    assert "earmark codec run" in script
+    assert 'code) $earmark --shard "$SLURM_ARRAY_TASK_ID/$shards"' in script
+    assert main(["codec", "run", str(path), "--executor", "shard", "--quiet"]) == 2
+    assert main(["codec", "run", str(path), "--shard", "1/2", "--merge", "--quiet"]) == 2
+
+
+def test_the_sanity_bench_on_a_cluster_gives_the_scores_of_one_process(cluster: Cluster, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"checks": [next(iter(CHECKS))], "correct": ["none"], "repeats": 2, "n": 30}
+    there = sanity(["density", "recall"], **asked, into=tmp_path / "there", scheduler=cluster.address)
+    assert there.to_csv() == sanity(["density", "recall"], **asked).to_csv()

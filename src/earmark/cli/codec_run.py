@@ -14,8 +14,8 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from earmark.cli import flags, options
-from earmark.codecs.runs.config import CodecConfig
+from earmark.cli import flags, options, spreading
+from earmark.codecs.runs.config import CodecConfig, refuse_unshared
 from earmark.evaluation.options import Options
 from earmark.geometry import devices
 from earmark.runs.config import CorpusEntry
@@ -28,6 +28,8 @@ EXAMPLES = """examples:
   earmark codec run --codecs opus@12,opus@24 --corpus sounds/ --category music --tandem 5 --loss 5,10 --into run
   earmark codec run --codecs mypackage.mymodule:MyCodec,opus@12 --corpus sounds/ --category speech --into run
   earmark codec run run/config.yaml --plan
+  earmark codec run run/config.yaml --scheduler tcp://head:8786 --cache-dir /shared/earmark
+  earmark codec run run/config.yaml --shard 3/40 --cache-dir s3://lab/earmark
 
 Name anchors too: pcm loses nothing of 16-bit sound and shows the ceiling of every metric, flac what coding without loss
 costs; quiet 24-bit or float material is rounded to 16 bits, and the ceiling shows it.
@@ -52,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     flags.add_flags(group, Options, ("device",))
     flags.add_cache(group)
+    spreading.add_executors(parser, CodecConfig)
     options.add_output(parser)
 
 
@@ -66,14 +69,33 @@ def run(args: argparse.Namespace) -> int:
         text = plan_text(lines, url)
         sys.stdout.write((json.dumps([asdict(line) for line in lines], indent=1) if args.json else text) + "\n")
         return 0
+    spreading.check(args)
+    if args.slurm is not None:
+        refuse_unshared(config, None, None, merge=True)
+        return spreading.write_script(args, config, "codec run", {"code": ""})
     with devices.preferring(args.device):  # no score depends on it, so no config says it
-        result = run_codecs(config, progress=not args.quiet)
+        if args.shard is not None:
+            return _run_share(args, config)
+        result = run_codecs(config, progress=not args.quiet, merge=args.merge)
     options.deliver(args, result.scores, lambda scores: _table(scores, result.folder))
     if not args.quiet:
         for line in _remarks(result):
             print(line, file=sys.stderr)
     measured = {row.system for row in result.scores if row.metric == "kbps" and row.value is not None}
     return 0 if all(row.system in measured for row in result.scores) else 1
+
+
+def _run_share(args: argparse.Namespace, config: CodecConfig) -> int:
+    from earmark.codecs.runs.shards import run_codec_shard
+
+    done = run_codec_shard(config, args.shard, progress=not args.quiet)
+    if args.json:
+        print(json.dumps({"shard": str(done.share), "counts": done.counts}))
+    elif not args.quiet:
+        coded, measured = (f"{done.counts.get(step, {}).get('computed', 0):.0f}" for step in ("code", "measure"))
+        print(f"shard {done.share}: {coded} clips coded, {measured} measured", file=sys.stderr)
+        print("when all shards are done: the same command with --merge", file=sys.stderr)
+    return 0
 
 
 def _table(scores: Any, place: Any) -> str:

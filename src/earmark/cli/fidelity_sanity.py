@@ -60,6 +60,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--grid", choices=("full", "thin"),
         help="values of the varied parameter: full has 51 or 20, thin 11 or 10 (default: thin; full with --original)",
     )  # fmt: skip
+    options.add(
+        parser.add_argument_group("past one machine"),
+        ("--scheduler", "ADDRESS", "the Dask scheduler whose workers score, such as tcp://host:8786; needs --into"),
+        ("--shard", "N/M", "score share N of M under --into; any order, any time, any machine that sees the folder"),
+        ("--merge", True, "take what shares have scored, and score what is missing"),
+    )
     known = ", ".join(STUDIES)
     options.add(parser.add_argument_group("studies"), ("--study", "NAME", f"instead of the checks: {known}"))
     options.add(
@@ -85,8 +91,13 @@ def run(args: argparse.Namespace) -> int:
         args.metrics, checks=args.checks, correct=args.correct, repeats=args.repeats,
         n=1000 if args.n is None else args.n, grid=args.grid, edition="original" if args.original else "amended",
         own_kind=args.judge, seed=args.seed, into=args.into, jobs=thread_count(args.jobs), device=args.device,
-        minutes=args.minutes, progress=not args.quiet,
+        minutes=args.minutes, progress=not args.quiet, scheduler=args.scheduler or "", shard=args.shard,
+        merge=args.merge,
     )  # fmt: skip
+    if args.shard:
+        if not args.quiet:
+            print(f"shard {args.shard} is done; when all are: the same command with --merge", file=sys.stderr)
+        return 0
     if args.figure:
         from earmark.report.figures import sanity as figures
         from earmark.report.figures.style import save

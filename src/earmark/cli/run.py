@@ -18,8 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from earmark.cli import flags, options
-from earmark.corpora.subsets import open_corpora
+from earmark.cli import flags, options, spreading
 from earmark.errors import UsageError
 from earmark.metrics.catalogue import STANDARD
 from earmark.places import locate
@@ -34,9 +33,7 @@ from earmark.representations.runner import run as run_representations
 from earmark.representations.shards import run_shard
 from earmark.runs import read_record
 from earmark.runs.config import CorpusEntry
-from earmark.runs.folder import make_folder, write_text
 from earmark.runs.plan import plan_text
-from earmark.runs.slurm import sbatch_options, slurm_script
 from earmark.scores import Scores
 from earmark.scores.metrics import BY_PATH
 from earmark.tables import write_columns
@@ -85,32 +82,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flags.add_cache(group)
     flags.add_flags(group, RunConfig, ("jobs", "batch", "memory", "device"))
     options.add(group, ("--per-point", "FILE", "write every clip's own values and nearest neighbour: .csv or .parquet"))
-    _add_executors(parser)
+    spreading.add_executors(parser, RunConfig)
     hidden = dict.fromkeys(("workers", "threads"), argparse.SUPPRESS)
     flags.add_flags(group, RunConfig, hidden, hidden)
     options.add_output(parser)
-
-
-def _add_executors(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("past one machine")
-    flags.add_flags(group, RunConfig, ("executor", "scheduler"))
-    options.add(
-        group,
-        ("--shard", "N/M", "do share N of M and keep it in the cache; any order, any time, any machine that sees it"),
-    )
-    group.add_argument("--merge", action="store_true", help="results from what shards did; says which are missing")
-    group.add_argument(
-        "--slurm",
-        nargs="?",
-        const="-",
-        metavar="FILE",
-        help="print a script for SLURM, or write it: bash FILE submits it",
-    )
-    group.add_argument("--shards", type=int, default=10, metavar="M", help="shares of --slurm (default: 10)")
-    group.add_argument(
-        "--sbatch", type=options.names, default=[], metavar="LIST",
-        help="what its jobs ask for: partition=long,time=08:00:00,mem=16G,cpus-per-task=4,gres=gpu:1",
-    )  # fmt: skip
 
 
 def config_of(args: argparse.Namespace) -> RunConfig:
@@ -138,7 +113,10 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write((json.dumps([asdict(line) for line in lines], indent=1) if args.json else text) + "\n")
         return 0
     if args.slurm is not None:
-        return _write_script(args, config)
+        refuse_unshared(config, None)
+        arrays = {"embed": "--steps prepare,embed", "evaluate": "--steps prepare,evaluate,probe"}
+        return spreading.write_script(args, config, "run", arrays)
+    spreading.check(args)
     if args.shard is not None:
         return _run_share(args, config)
     result = run_representations(config, progress=not args.quiet, merge=args.merge)
@@ -157,8 +135,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_share(args: argparse.Namespace, config: RunConfig) -> int:
-    if args.merge:
-        raise UsageError("--shard does a share and --merge what follows: give one of them.")
     done = run_shard(config, args.shard, progress=not args.quiet)
     counts = {step: done.counts.get(step, {}) for step in ("embed", "evaluate")}
     if args.json:
@@ -169,27 +145,6 @@ def _run_share(args: argparse.Namespace, config: RunConfig) -> int:
         if done.left:
             print(f"{counted(done.left, 'system')} waits for vectors of other shards", file=sys.stderr)
         print("when all shards are done: the same command with --merge", file=sys.stderr)
-    return 0
-
-
-def _write_script(args: argparse.Namespace, config: RunConfig) -> int:
-    """The script for SLURM, and the config with everything resolved that it runs."""
-    if args.shards < 1:
-        raise UsageError("--shards is a whole number of at least 1.")
-    refuse_unshared(config, None)
-    asked = sbatch_options(args.sbatch)
-    open_corpora(config.corpus)  # a wrong name is better known now than in forty jobs
-    folder = make_folder(config.into)
-    path = folder / "config.yaml"
-    write_text(path, config.model_copy(update={"into": str(folder.absolute())}).portable().to_yaml())
-    arrays = {"embed": "--steps prepare,embed", "evaluate": "--steps prepare,evaluate,probe"}
-    text = slurm_script("run", path, folder, args.shards, asked, arrays)
-    if args.slurm == "-":
-        sys.stdout.write(text)
-        return 0
-    write_text(Path(args.slurm), text)
-    if not args.quiet:
-        print(f"wrote {args.slurm}; `bash {args.slurm}` on a login node submits it", file=sys.stderr)
     return 0
 
 

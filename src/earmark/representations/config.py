@@ -276,8 +276,6 @@ class RunConfig(RunSettings):
         suite = "vocsim" if given.get("suite") == "lite" else given.get("suite")
         if "corpus" not in given and isinstance(suite, str) and is_registered(suite):
             given = {**given, "corpus": suite}
-        if "executor" not in given and (given.get("scheduler") or given.get("cluster")):
-            given = {**given, "executor": "dask"}
         return super().completed(given)
 
     @field_validator("suite")

@@ -210,10 +210,13 @@ class RunSettings(Section):
     EXAMPLE: ClassVar[str] = "corpus: sounds/"
     PATHS: ClassVar[tuple[str, ...]] = ("corpus",)
     """Keys whose entries name files."""
+    LATER: ClassVar[dict[str, Any]] = {}
+    """Beside LATER_KEYS, for this kind of run."""
 
     if TYPE_CHECKING:  # each kind of run says where these fields stand in its file
         corpus: list[CorpusEntry]
         cache: CacheOptions
+        into: str
 
     @model_validator(mode="before")
     @classmethod
@@ -222,7 +225,10 @@ class RunSettings(Section):
 
     @classmethod
     def completed(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The values with those that follow from others: what is said of all corpora is said of each."""
+        """The values with those that follow from others: what is said of all corpora is said of each; and a cluster is
+        one of Dask."""
+        if "executor" not in given and (given.get("scheduler") or given.get("cluster")):
+            given = {**given, "executor": "dask"}
         shared = {name: given[name] for name in OF_EACH_CORPUS if name in given}
         if not shared or "corpus" not in given:
             return given
@@ -267,7 +273,7 @@ class RunSettings(Section):
         """The config as resolved. Keys that came later stand where they say something: older versions read the rest."""
         values = self.model_dump(mode="json")
         for part in (values, *values["corpus"]):
-            for name in [name for name, silent in LATER_KEYS.items() if part.get(name) == silent]:
+            for name in [name for name, silent in {**LATER_KEYS, **self.LATER}.items() if part.get(name) == silent]:
                 part.pop(name, None)
         return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=100)
 

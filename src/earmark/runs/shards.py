@@ -102,7 +102,8 @@ def read_shard(run: Path, share: Share) -> ShardRecord | None:
 def read_shards(run: Path) -> list[ShardRecord]:
     """Every shard that has begun, in order."""
     found = re.compile(r"(\d+)-of-(\d+)")
-    names = [match for path in (run / SHARDS).glob("*-of-*") if (match := found.fullmatch(path.name))]
+    files = (run / SHARDS).glob("*-of-*/shard.json")  # a folder of an object store is known by what lies in it
+    names = [match for path in files if (match := found.fullmatch(path.parent.name))]
     shares = sorted((int(match[2]), int(match[1])) for match in names)
     records = [read_shard(run, Share(number, of)) for of, number in shares]
     return [record for record in records if record is not None]

@@ -34,11 +34,15 @@ from earmark.runs import strangers
 from earmark.runs.engine import Patience, work_through
 from earmark.runs.packs import Packer, Records
 from earmark.runs.pool import ITEM_SECONDS, Pool, make_pool
+from earmark.runs.shards import Share
 
 HOPELESS = 16
 """A codec that has failed on this many clips and managed none is not tried on the others."""
 HANG = 6
 """As how many failures a clip counts that was given up because it took too long."""
+
+SHARE_CLIPS = 16
+"""Clips that follow each other and belong to one shard."""
 
 log = logging.getLogger("earmark.runs")
 
@@ -81,36 +85,62 @@ def blocks(systems: Sequence[CodecSystem]) -> Iterator[list[CodecSystem]]:
         yield waiting
 
 
-def code_and_measure(work: CodecWork) -> None:
-    """Do whatever the cache does not hold yet; what fails is noted in `work.refused`."""
-    longest = max((length_of(sample.clip) for sample in work.samples.values()), default=0.0)
-    limit = ITEM_SECONDS
-    if work.confinement.mode != "off":  # cells have limits of their own, which must be able to pass first
-        limit += 2 * TOGETHER * work.confinement.allowed(min(longest, MOST_SECONDS))
+def code_and_measure(work: CodecWork, share: Share | None = None) -> None:
+    """Do whatever the cache does not hold yet, all of it or a share; what fails is noted in `work.refused`."""
     work.suitable = choose_samples(list(work.samples.values()))
-    with make_pool(work_on, work.jobs, limit=limit) as pool:
+    if share is not None:  # and the clips that delays are found on
+        own = {digest for place, digest in enumerate(work.samples) if share.takes(place // SHARE_CLIPS)}
+        suitable = {sample.digest for sample in work.suitable}
+        work.samples = {digest: sample for digest, sample in work.samples.items() if digest in own | suitable}
+    with coding_pool(work) as pool:
         for block in blocks(work.systems):
-            for system in block:
-                work.read_coded(system)
-            stranger = any(system.stranger for system in block)
-            _encode(work, block, pool)
-            _end_cells(pool, stranger)
-            _find_delays(work, block, pool)
-            _examine(work, block, pool)
-            for system in block:
-                work.read_measured(system)
-            _end_cells(pool, stranger)
-            _measure(work, block, pool)
-            _end_cells(pool, stranger)
+            encode_block(work, block, pool)
+            settle_block(work, block, pool)
+            measure_block(work, block, pool)
     for system in work.systems:
         new = work.files.get(system.name, set()) - set(system.files)
         strangers.keep_later(work.cache, system.key, new)
+    if coded := work.elsewhere.pop("code computed", 0):
+        work.count("code", computed=coded)
     close_cells()
 
 
-def _end_cells(pool: CodecPool, stranger: bool) -> None:
+def coding_pool(work: CodecWork, longest: float | None = None) -> CodecPool:
+    """Processes for the clips of a run, with as much time for each call as the longest clip needs."""
+    if longest is None:
+        longest = max((length_of(sample.clip) for sample in work.samples.values()), default=0.0)
+    limit = ITEM_SECONDS
+    if work.confinement.mode != "off":  # cells have limits of their own, which must be able to pass first
+        limit += 2 * TOGETHER * work.confinement.allowed(min(longest, MOST_SECONDS))
+    return make_pool(work_on, work.jobs, limit=limit)
+
+
+def encode_block(work: CodecWork, block: Sequence[CodecSystem], pool: CodecPool) -> None:
+    """What codecs send for every clip."""
+    for system in block:
+        work.read_coded(system)
+    _encode(work, block, pool)
+    _end_cells(block, pool)
+
+
+def settle_block(work: CodecWork, block: Sequence[CodecSystem], pool: CodecPool) -> None:
+    """The delays of codecs, and the promises that they keep."""
+    _find_delays(work, block, pool)
+    _examine(work, block, pool)
+    _end_cells(block, pool)
+
+
+def measure_block(work: CodecWork, block: Sequence[CodecSystem], pool: CodecPool) -> None:
+    """Every measurement of what codecs sent."""
+    for system in block:
+        work.read_measured(system)
+    _measure(work, block, pool)
+    _end_cells(block, pool)
+
+
+def _end_cells(block: Sequence[CodecSystem], pool: CodecPool) -> None:
     """End the processes of a stranger's codec: no encoder lives while a decoder works, and none remembers a pass."""
-    if stranger:
+    if any(system.stranger for system in block):
         close_cells()
         pool.renew()
 
@@ -144,7 +174,7 @@ def _measure(work: CodecWork, block: Sequence[CodecSystem], pool: CodecPool) -> 
             todo.append((sample, lacking))
     refused = sum((system.name, digest) in work.refused for system in block for digest in work.samples)
     total = sum(len(systems) for _, systems in todo)
-    work.count("measure", cached=len(block) * len(work.samples) - total - refused)
+    work.count_cached("measure", len(block) * len(work.samples) - total - refused)
 
     def part(system: CodecSystem, sample: Sample) -> Part:
         delay, missing = work.delays[system.name].seconds, work.missing_names(system, sample.digest)

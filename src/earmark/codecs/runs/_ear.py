@@ -52,7 +52,7 @@ class Ear:
     """
 
     def __init__(self, work: CodecWork, task: Task, key: str, *, together: bool = False) -> None:
-        self._work, self._task, self._together = work, task, together
+        self._work, self._task, self.together = work, task, together
         self._records = read_records(work.cache, f"codec-heard/{key}")
         self._failures: dict[str, str] = {}
 
@@ -63,10 +63,10 @@ class Ear:
         for sounds in sets:
             named = dict(zip(self._names(sounds), sounds, strict=True))
             missing = {name: item for name, item in named.items() if name not in self._records.records}
-            todo.append(named if missing and self._together else missing)
+            todo.append(named if missing and self.together else missing)
             everything.update(named)
         wanted = {name for names in todo for name in names}
-        self._work.count("tasks", cached=len(everything) - len(wanted))
+        self._work.count_cached("tasks", len(everything) - len(wanted))
         if not wanted:
             return
         self._work.cache.check_writable()
@@ -84,9 +84,15 @@ class Ear:
                 heard += len(portion)
                 bar.reach(heard)
 
+    def lacking(self, sounds: Sequence[HeardClip]) -> list[HeardClip]:
+        """What is not known yet of a set; all of it where it is heard as a whole."""
+        named = list(zip(self._names(sounds), sounds, strict=True))
+        missing = [item for name, item in named if name not in self._records.records]
+        return list(sounds) if missing and self.together else missing
+
     def _names(self, sounds: Sequence[HeardClip]) -> list[str]:
         """What the answers for clips are kept under: the sound, or the set that it was heard in and the clip's id."""
-        if not self._together:
+        if not self.together:
             return [item.identity for item in sounds]
         whole = fingerprint([[item.id, item.identity] for item in sounds])
         return [fingerprint(whole, item.id) for item in sounds]
@@ -107,10 +113,10 @@ class Ear:
                     continue
                 portion[name] = replace(clip, id=item.id)
                 seconds += length_of(clip)
-                if not self._together and (len(portion) >= PORTION_CLIPS or seconds >= PORTION_SECONDS):
+                if not self.together and (len(portion) >= PORTION_CLIPS or seconds >= PORTION_SECONDS):
                     yield portion
                     portion, seconds = {}, 0.0
-            if self._together and portion:
+            if self.together and portion:
                 yield portion
                 portion, seconds = {}, 0.0
         if portion:
@@ -118,7 +124,7 @@ class Ear:
 
     def _hear(self, portion: dict[str, Clip], packer: Packer, progress: Any) -> None:
         # Two codecs have clips of one id: in a portion each has an id of its own.
-        ids = {clip.id if self._together else f"{clip.id} {name[:16]}": name for name, clip in portion.items()}
+        ids = {clip.id if self.together else f"{clip.id} {name[:16]}": name for name, clip in portion.items()}
         clips = [replace(portion[name], id=unique) for unique, name in ids.items()]
         try:
             responses = self._task.listen(clips, progress=progress)
@@ -133,7 +139,7 @@ class Ear:
             packer.add(ids[answer.ids[0]], record, parts)
         failures = {ids[unique]: why for unique, why in responses.failures.items() if unique in ids}
         self._failures |= failures
-        if self._together:  # a set is heard again as a whole: what failed in it is known too
+        if self.together:  # a set is heard again as a whole: what failed in it is known too
             for name in portion.keys() - {ids[unique] for unique in responses.ids}:
                 packer.add(name, {FAILED: failures.get(name, "it was not heard")})
         self._work.count("tasks", computed=len(responses.ids), failed=len(clips) - len(responses.ids))

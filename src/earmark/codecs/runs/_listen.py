@@ -132,13 +132,12 @@ def task_rows(work: CodecWork, tasks: Sequence[NamedTask]) -> list[Row]:
     rows: list[Row] = []
     for named in tasks:
         card = named.task.card
-        fitting = [name for name, category in work.categories.items() if category in (card.categories or (category,))]
-        subsets = [subset for subset in work.subsets if subset.name in fitting]
-        ear = _ear_of(work, named)
-        ear.listen(item for subset in subsets for item in _sounds(work, subset))
+        subsets = fitting_subsets(work, named)
+        ear = ear_of(work, named)
+        ear.listen(item for subset in subsets for item in sounds_of(work, subset))
         with progress_bar(work.progress, len(work.subsets) * len(work.systems), f"{card.name}: score", "set") as tick:
             for subset in work.subsets:
-                if subset.name in fitting:
+                if subset in subsets:
                     rows += _rows_of(work, named, ear, subset, tick)
                 else:
                     rows += _unfit_rows(work, named, subset)
@@ -146,7 +145,14 @@ def task_rows(work: CodecWork, tasks: Sequence[NamedTask]) -> list[Row]:
     return rows
 
 
-def _ear_of(work: CodecWork, named: NamedTask) -> Ear:
+def fitting_subsets(work: CodecWork, named: NamedTask) -> list[PreparedSubset]:
+    """The subsets that a task is for."""
+    categories = named.task.card.categories
+    return [subset for subset in work.subsets if not categories or work.categories[subset.name] in categories]
+
+
+def ear_of(work: CodecWork, named: NamedTask) -> Ear:
+    """What a task's model has heard already, and how it hears more."""
     card = named.task.card
     if not getattr(named.task, "each_clip", False):  # a stranger's task may hear a clip by the others
         key = LISTEN.key(named.spec, card.name, card.model, card.version, named.reads)
@@ -157,7 +163,7 @@ def _ear_of(work: CodecWork, named: NamedTask) -> Ear:
     return Ear(work, named.task, LISTEN.key(model, hears, card.model, card.version, named.reads))
 
 
-def _sounds(work: CodecWork, subset: PreparedSubset) -> Iterator[list[HeardClip]]:
+def sounds_of(work: CodecWork, subset: PreparedSubset) -> Iterator[list[HeardClip]]:
     """The clean clips of a subset, and those of each codec."""
     yield [HeardClip(clip.id, digest, functools.partial(_itself, clip)) for clip, digest in subset.readable]
     for system in work.systems:
@@ -179,7 +185,7 @@ def _unfit_rows(work: CodecWork, named: NamedTask, subset: PreparedSubset) -> It
 def _rows_of(work: CodecWork, named: NamedTask, ear: Ear, subset: PreparedSubset, tick: Tick) -> Iterator[Row]:
     card = named.task.card
     clips = [clip for clip, _ in subset.readable]
-    clean, *coded = (_responses(ear, sounds) for sounds in _sounds(work, subset))
+    clean, *coded = (_responses(ear, sounds) for sounds in sounds_of(work, subset))
     for system, heard in zip(work.systems, coded, strict=True):
         if system.card.encode_only:
             tick(1)

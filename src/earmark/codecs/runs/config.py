@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from earmark.codecs.contract import Category
 from earmark.codecs.signal import CORE, EXTRA
-from earmark.runs.config import CacheOptions, CorpusEntries, Names, RunSettings, listed
+from earmark.errors import UsageError
+from earmark.runs.config import (
+    EXECUTORS,
+    CacheOptions,
+    ClusterOptions,
+    CorpusEntries,
+    Names,
+    RunSettings,
+    check_executor,
+    listed,
+)
 
 Percents: TypeAlias = Annotated[list[Annotated[float, Field(gt=0, lt=100)]], BeforeValidator(listed)]
 
@@ -18,6 +29,7 @@ class CodecConfig(RunSettings):
 
     EXAMPLE: ClassVar[str] = "codecs: opus@12"
     SPELLINGS: ClassVar[dict[str, tuple[str, ...]]] = {"threads": ("jobs",), "workers": ("jobs",)}
+    LATER: ClassVar[dict[str, Any]] = {"executor": "local"}
 
     codecs: Annotated[Names, Field(min_length=1)] = Field(description="settings, families or import paths")
     corpus: CorpusEntries
@@ -42,6 +54,13 @@ class CodecConfig(RunSettings):
     into: str = Field("codec-run", description="folder for the results", json_schema_extra={"metavar": "FOLDER"})
     report: bool = Field(True, description="write report.html")
     jobs: int | None = Field(None, ge=0, description="worker processes (default: every core; 0: none)")
+    executor: str = Field("local", description=f"where steps run: {', '.join(EXECUTORS)}")
+    scheduler: str = Field(
+        "",
+        description="the Dask scheduler whose workers do the steps, such as tcp://host:8786; implies --executor dask",
+        json_schema_extra={"metavar": "ADDRESS"},
+    )
+    cluster: ClusterOptions | None = None
     isolation: Literal["auto", "full", "off"] = Field(
         "auto",
         description="encoder and decoder in processes that share only the payload; full: stop where that cannot be "
@@ -57,9 +76,30 @@ class CodecConfig(RunSettings):
     check: bool = Field(True, description="run `earmark check` on codecs that are not of the list, once")
     cache: CacheOptions = CacheOptions()
 
+    @model_validator(mode="after")
+    def _check_executor(self) -> Self:
+        check_executor(self.executor, self.scheduler, self.cluster)
+        return self
+
     @field_validator("suite")
     @classmethod
     def _check_suite(cls, given: str) -> str:
         if not given.strip():
             raise ValueError("a suite needs a name.")
         return given
+
+
+def refuse_unshared(
+    config: CodecConfig, codecs: Sequence[Any] | None, corpora: Sequence[Any] | None, merge: bool = False
+) -> None:
+    """Refuse what other machines cannot reach, and a share without its number."""
+    if config.executor == "shard" and not merge:
+        raise UsageError(
+            "The executor shard does a share of the run: give --shard 1/10, or --merge once shards are done."
+        )
+    if config.executor != "dask" and not merge:
+        return
+    if corpora or any(not isinstance(codec, str) for codec in codecs or ()):
+        raise UsageError("Codecs and sounds that exist only in memory cannot be sent to workers: name them by a path.")
+    if config.cache.policy == "off":
+        raise UsageError("Workers hand results over in the cache: leave --cache off out, or use --executor local.")

@@ -13,40 +13,36 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from earmark._version import __version__
 from earmark.codecs._adapted import Adapted
-from earmark.codecs.cells import Confinement, Portable, covering
+from earmark.codecs.cells import Portable
 from earmark.codecs.clip_work import MOST_SECONDS
 from earmark.codecs.contract import CATEGORIES, Category, Codec, CodecCard
 from earmark.codecs.runs._aggregate import mean_rows, subset_rows, without_lost
 from earmark.codecs.runs._calibrate import choose_samples, known_delay
 from earmark.codecs.runs._code import code_and_measure
 from earmark.codecs.runs._listen import open_tasks, task_rows
-from earmark.codecs.runs._systems import CodecSystem, open_systems
-from earmark.codecs.runs.config import CodecConfig
+from earmark.codecs.runs._opening import open_work
+from earmark.codecs.runs._spread import executor_of, spread_coding, spread_hearing
+from earmark.codecs.runs.config import CodecConfig, refuse_unshared
 from earmark.codecs.runs.folder import write_results
 from earmark.codecs.runs.state import CodecWork
-from earmark.codecs.signal import CORE, require_packages
 from earmark.codecs.standing import Promise, Standing
-from earmark.corpora.clips import Clip, Corpus, length_of
-from earmark.corpora.subsets import PreparedSubset, clip_count, open_corpora, prepare
+from earmark.corpora.clips import Corpus, length_of
+from earmark.corpora.subsets import PreparedSubset, clip_count, prepare
 from earmark.errors import EarmarkError, UsageError
-from earmark.metrics.catalogue import pinned
-from earmark.places import is_url
 from earmark.progress import progress_bar
 from earmark.runs import folder
 from earmark.runs.plan import PlannedStep
+from earmark.runs.shards import notes_on, read_shards
 from earmark.runs.store import Cache, open_cache
 from earmark.scores import Row, Scores
 from earmark.wording import counted
-from earmark.workers import thread_count
 
 log = logging.getLogger("earmark.runs")
 
@@ -105,20 +101,34 @@ def run_codecs(
     codecs: Sequence[str | Codec] | None = None,
     corpora: Sequence[Corpus] | None = None,
     progress: bool = False,
+    merge: bool = False,
 ) -> CodecRun:
     """Do what a config says (a CodecConfig, a mapping or a YAML file) and return the scores and where they lie.
 
-    `codecs` and `corpora` stand in for those the config names, when they exist only in memory.
+    Args:
+        config: a CodecConfig, a mapping of its fields, or the path of a YAML file.
+        codecs: stand in for those the config names, when they exist only in memory.
+        corpora: stand in for those the config names, when they exist only in memory.
+        progress: show bars on stderr.
+        merge: go on from what shards did (`earmark.codecs.runs.shards`).
     """
     config = CodecConfig.resolve(config)
+    refuse_unshared(config, codecs, corpora, merge)
     tasks = open_tasks(config.tasks, config.retention)
     path = folder.make_folder(config.into)
     with folder.logging_to(path), open_cache(config.cache.url, config.cache.policy) as cache:
         folder.write_text(path / "config.yaml", config.portable().to_yaml())
         log.info("earmark %s: codecs into %s, cache %s", __version__, path, cache.url)
         try:
-            work = _prepare(config, cache, codecs, corpora, progress)
-            code_and_measure(work)
+            work = prepare_work(config, cache, codecs, corpora, progress)
+            if merge:
+                work.notes += notes_on(read_shards(path), "earmark codec run CONFIG")
+            with executor_of(work) as executor:
+                if executor is not None:
+                    spread_coding(work, executor)
+                code_and_measure(work)
+                if executor is not None and tasks:
+                    spread_hearing(work, executor, tasks)
             _stand(work)
             scores = Scores((*_aggregate(work), *without_lost(work, task_rows(work, tasks))))
             write_results(work, path, scores)
@@ -136,31 +146,19 @@ def plan_codecs(
     """What there is to do and about how long it takes; nothing is coded. Also the cache's URL."""
     config = CodecConfig.resolve(config)
     with open_cache(config.cache.url, config.cache.policy) as cache:
-        return _plan(_prepare(config, cache, codecs, corpora, False)), cache.url
+        return _plan(prepare_work(config, cache, codecs, corpora)), cache.url
 
 
-def _prepare(
+def prepare_work(
     config: CodecConfig,
     cache: Cache,
-    codecs: Sequence[str | Codec] | None,
-    corpora: Sequence[Corpus] | None,
-    progress: bool,
+    codecs: Sequence[str | Codec] | None = None,
+    corpora: Sequence[Corpus] | None = None,
+    progress: bool = False,
 ) -> CodecWork:
     """Codecs and corpora opened, every clip known by the hash of its sound."""
-    metrics = tuple(dict.fromkeys(map(pinned, [*(config.metrics or CORE), *config.extras])))
-    require_packages(metrics)
-    if config.gain_match and config.definitions == "reference":
-        raise UsageError("The published definitions know no gain matching: leave out one of the two.")
-    confinement = Confinement(config.isolation, (), tuple(config.readable), config.clip_timeout)
-    if confinement.support().level == "full":  # from now on no worker may fall back to less
-        confinement = replace(confinement, mode="full")
-    systems, notes = open_systems(config.codecs if codecs is None else codecs, cache, confinement)
-    limited = [_limited(corpus, config.limit) for corpus in corpora or open_corpora(config.corpus)]
-    jobs = thread_count(None) if config.jobs is None else config.jobs
-    work = CodecWork(
-        config=config, cache=cache, corpora=limited, systems=systems, metrics=metrics, jobs=jobs, progress=progress,
-        notes=notes, confinement=replace(confinement, hidden=_hidden(config, cache, limited, systems, confinement)),
-    )  # fmt: skip
+    work = open_work(config, cache, codecs, corpora, progress)
+    limited, jobs = work.corpora, work.jobs
     wanted = [entry.subsets for entry in config.corpus]
     with progress_bar(progress, clip_count(limited, wanted), "prepare") as tick:
         work.subsets = prepare(limited, wanted, workers=max(1, jobs), tick=tick)
@@ -173,20 +171,6 @@ def _prepare(
         work.notes.append(f"{counted(unreadable, 'clip')} cannot be read; clips.csv says why")
     work.count("prepare", clips=sum(len(subset.clips) for subset in work.subsets), failed=unreadable)
     return work
-
-
-def _hidden(
-    config: CodecConfig,
-    cache: Cache,
-    corpora: Sequence[Corpus],
-    systems: Sequence[CodecSystem],
-    confinement: Confinement,
-) -> tuple[str, ...]:
-    """What codecs may not see: clips, the cache, the results."""
-    clips = {clip.path for corpus in corpora for clip in corpus.clips if clip.path and not is_url(clip.path)}
-    covered = covering(clips, [system.codec for system in systems], confinement)
-    into = [] if is_url(config.into) else [str(Path(config.into).absolute())]
-    return (*covered, *into, *([cache.url] if cache.local else []))
 
 
 def _stand(work: CodecWork) -> None:
@@ -238,17 +222,6 @@ def _category(config: CodecConfig, subset: PreparedSubset) -> Category:
             f"({', '.join(CATEGORIES)})."
         )
     return config.category or known[0]
-
-
-def _limited(corpus: Corpus, limit: int | None) -> Corpus:
-    """The corpus with at most so many clips of each subset, evenly from its beginning to its end."""
-    if limit is None:
-        return corpus
-    kept: list[Clip] = []
-    for clips in corpus.subsets().values():
-        rows = np.linspace(0, len(clips) - 1, min(limit, len(clips))).round().astype(int)
-        kept += [clips[row] for row in rows]
-    return replace(corpus, clips=kept)
 
 
 # Measured on one core for the core metrics, to the right order of magnitude: a plan says minutes or hours.

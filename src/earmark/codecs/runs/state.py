@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from earmark.codecs.alignment import Delay
 from earmark.codecs.cells import Confinement
@@ -68,6 +69,8 @@ class CodecWork(Ledger):
     checks: dict[str, tuple[CheckStatus, str]] = field(default_factory=dict)  # by system, with a reason
     files: dict[str, set[str]] = field(default_factory=dict)  # by system: what it opened while it worked
     standings: dict[str, Standing] = field(default_factory=dict)  # by system; what its results rest on
+    elsewhere: Counter[str] = field(default_factory=Counter)  # what workers computed for this run, by step
+    settled: dict[str, Sequence[Any]] = field(default_factory=dict)  # by system: delays that workers found
 
     @property
     def protocol(self) -> str:
@@ -90,6 +93,12 @@ class CodecWork(Ledger):
         """The sampling rate of every sound that a codec has coded; known once all are done."""
         records = (records for coded in self.coded.values() for records in coded.records.items())
         return {digest: int(record["rate"]) for digest, record in records}
+
+    def count_cached(self, step: str, amount: int) -> None:
+        """Count what the cache holds; what workers put there for this run was computed."""
+        moved = min(amount, self.elsewhere[f"{step} computed"])
+        self.elsewhere[f"{step} computed"] -= moved
+        self.count(step, cached=amount - moved, **({"computed": moved} if moved else {}))
 
     def read_coded(self, system: CodecSystem) -> None:
         """Know what the cache holds of a codec's output."""

@@ -7,29 +7,29 @@ with one thread. A task's numbers depend on nothing but the task.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from earmark._version import __version__
-from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
-from earmark.generated.balls import Reference
-from earmark.generated.measure import measure
+from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.generated.metrics import NETWORK
 from earmark.generated.sanity import rules
-from earmark.generated.sanity._data import CHECKS, DEFAULT_N, Floats, Grid, Pair, draw_pair, value_text
-from earmark.generated.sanity.columns import Column, choose, neighbours_of, own_values
+from earmark.generated.sanity._data import CHECKS, DEFAULT_N, Grid
+from earmark.generated.sanity._scoring import Task, batches, score_all, travelling
+from earmark.generated.sanity._spread import score_on_cluster, share_of, take_shares
+from earmark.generated.sanity.columns import Column, choose
 from earmark.generated.sanity.rules import Edition, Kind
 from earmark.generated.sanity.table import Sanity, judged
 from earmark.progress import progress_bar
-from earmark.registry import load_path
-from earmark.runs.engine import work_through
-from earmark.runs.journal import Journal, Trial, TrialScore
+from earmark.runs.engine import reason_of, work_through
+from earmark.runs.folder import make_folder
+from earmark.runs.journal import Journal, TrialScore
 from earmark.runs.pool import ITEM_SECONDS, Died, make_pool
+from earmark.runs.shards import ShardRecord, Share, parse_share, shard_folder, write_shard
 
 REPEATS = 10
-BATCH = 8
 SMALLEST_N = {"none": 20, "gicdm": 101}  # GICDM at k = 5 looks at a point and its 100 neighbours
 
 
@@ -44,27 +44,6 @@ class Setup:
     n: int = DEFAULT_N
     seed: int = 0
     device: str = "cpu"
-
-
-class Task(NamedTuple):
-    """One pair, and the columns to score on it."""
-
-    check: str
-    subcase: str
-    value: float
-    repeat: int
-    columns: tuple[Column, ...]
-    n: int
-    seed: int
-    device: str = "cpu"
-
-    def trial(self, column: Column) -> Trial:
-        return Trial(column.key, self.check, self.subcase, value_text(self.value), self.repeat)
-
-    @property
-    def size(self) -> float:
-        """How many points the check puts beyond n, for the order of work."""
-        return self.value if CHECKS[self.check].sized else 0.0
 
 
 def sanity(
@@ -83,6 +62,9 @@ def sanity(
     device: str = "cpu",
     minutes: float | None = None,
     progress: bool = False,
+    scheduler: str = "",
+    shard: str | Share | None = None,
+    merge: bool = False,
 ) -> Sanity:
     """Put fidelity and coverage metrics to the sanity checks; a table of T, F, L and H beside the published one.
 
@@ -103,6 +85,9 @@ def sanity(
         device: Where large searches run: cpu, cuda or auto.
         minutes: Begin nothing new after so many minutes.
         progress: Whether a bar on stderr shows how far the work is.
+        scheduler: A Dask scheduler whose workers score, such as tcp://host:8786; they must see the folder `into`.
+        shard: Score a share alone, such as "3/40", into a journal of its own under `into`.
+        merge: Take the scores of shares first, and score what is missing.
     """
     grid = grid or ("thin" if edition == "amended" else "full")
     columns = choose(metrics, correct, own_kind=own_kind)
@@ -110,17 +95,49 @@ def sanity(
     setup = _checked(Setup(_known_checks(checks), edition, grid, repeats, n, seed, device), least, jobs, minutes)
     if jobs > 1 and any(column.function for column in columns):
         raise UsageError("A function given as an object runs with jobs=1: give its import path to use more processes.")
-    with Journal(into, {"n": n, "seed": seed, "version": __version__}) as journal:
+    if into is None and (shard is not None or merge):
+        raise UsageError("Shares meet in a folder: give --into, a folder or URL that all of them see.")
+    settings = {"n": n, "seed": seed, "version": __version__}
+    if into is not None and shard is not None:
+        return _share(setup, columns, parse_share(str(shard)), into, settings, jobs, minutes, progress)
+    with Journal(into, settings) as journal:
+        if into is not None and merge:
+            take_shares(journal, into)
+        if scheduler:
+            score_on_cluster(unfinished(tasks(setup, columns), journal), journal, scheduler, into, progress)
         run(setup, columns, journal, jobs=jobs, minutes=minutes, progress=progress)
         return judged(columns, setup.checks, journal.scores, edition=edition, grid=grid, repeats=repeats)
 
 
+def _share(
+    setup: Setup, columns: Sequence[Column], share: Share, into: str | Path, settings: Mapping[str, Any], jobs: int,
+    minutes: float | None, progress: bool,
+) -> Sanity:  # fmt: skip
+    """The scores of a share; cells that have none yet are judged when shares are merged."""
+    folder = make_folder(into)
+    record = ShardRecord(share.number, share.of)
+    write_shard(folder, record)
+    try:
+        with Journal(shard_folder(folder, share), settings) as journal:
+            run(setup, columns, journal, jobs=jobs, minutes=minutes, progress=progress, share=share)
+            record.status = "finished"
+            return judged(
+                columns, setup.checks, journal.scores, edition=setup.edition, grid=setup.grid, repeats=setup.repeats
+            )
+    except BaseException as error:
+        record.status = reason_of(error)
+        raise
+    finally:
+        write_shard(folder, record)
+
+
 def run(
     setup: Setup, columns: Sequence[Column], journal: Journal, *, jobs: int = 1, minutes: float | None = None,
-    progress: bool = False,
+    progress: bool = False, share: Share | None = None,
 ) -> None:  # fmt: skip
     """Score what the journal does not have yet, cheapest and most telling first, until all is done or time is up."""
-    waiting = unfinished(tasks(setup, columns), journal)
+    everything = tasks(setup, columns)
+    waiting = unfinished(everything if share is None else share_of(everything, share), journal)
     deadline = None if minutes is None else time.monotonic() + 60.0 * minutes
     cut = batches(waiting)
     processes = min(jobs, len(cut)) if jobs > 1 and len(cut) > 1 else 0
@@ -182,108 +199,6 @@ def unfinished(all_tasks: Sequence[Task], journal: Journal) -> list[Task]:
         for task in all_tasks
     ]
     return [task for task in left if task.columns]
-
-
-def batches(waiting: Sequence[Task]) -> list[list[Task]]:
-    """Neighbouring tasks that share a real set, a few at a time: its own neighbourhoods are found once for all."""
-    found: list[list[Task]] = []
-    for task in waiting:
-        last = found[-1] if found else []
-        if last and len(last) < BATCH and CHECKS[task.check].fixed and not task.size and _shared(task, last[0]):
-            last.append(task)
-        else:
-            found.append([task])
-    return found
-
-
-def _shared(task: Task, other: Task) -> bool:
-    return task[:2] == other[:2] and (task.repeat, task.columns) == (other.repeat, other.columns)
-
-
-# --- one task ---------------------------------------------------------------------------------------------
-
-
-def score(task: Task) -> list[TrialScore]:
-    """The scores of one task; where a metric has none, NaN and the reason."""
-    check = CHECKS[task.check]
-    subcase = check.subcase(task.subcase)
-    pair = draw_pair(check, subcase, task.value, task.repeat, n=task.n, seed=task.seed)
-    own = [column for column in task.columns if column.own]
-    found = _score_own(own, pair) if own else {}
-    built_in = [column for column in task.columns if not column.own]
-    if built_in:
-        name = (task.check, task.subcase, task.repeat, task.n, task.seed) if check.fixed else None
-        found |= _score_built_in(built_in, _reference(pair.real, name), pair.generated, task.device)
-    return [TrialScore(task.trial(column), *found[column.key]) for column in task.columns]
-
-
-def score_all(tasks: Sequence[Task]) -> list[list[TrialScore]]:
-    return [score(task) for task in tasks]
-
-
-def travelling(task: Task) -> Task:
-    """The task as it can travel to another process: columns there load their function by its path."""
-    return task._replace(columns=tuple(replace(column, function=None) for column in task.columns))
-
-
-_known: dict[Any, Reference] = {}  # the real set this process saw last, with what is known of its neighbourhoods
-
-
-def _reference(real: Floats, name: tuple[Any, ...] | None) -> Reference:
-    """The real set, the same object as before when it is the same set: no number depends on it, only the time."""
-    if name is None or name not in _known:
-        _known.clear()
-        _known[name] = Reference(real)
-    return _known[name]
-
-
-def _score_own(columns: Sequence[Column], pair: Pair) -> dict[str, tuple[float, str]]:
-    """A user's metric gets copies: it may write into them."""
-    first = columns[0]
-    function: Any = first.function or load_path(first.path, "metric")
-    values = own_values(first.path or first.metric, function, pair.real.copy(), pair.generated.copy())
-    found = {}
-    for column in columns:
-        if column.part >= len(values):
-            raise InputError(f"The metric {first.path!r} returned a pair at first and one number later: return either.")
-        value = values[column.part]
-        found[column.key] = (value, "") if abs(value) < float("inf") else (float("nan"), f"the metric returned {value}")
-    return found
-
-
-def _score_built_in(
-    columns: Sequence[Column], real: Reference, generated: Floats, device: str
-) -> dict[str, tuple[float, str]]:
-    """All columns from shared searches; one by one where the pair is beyond one of them."""
-    try:
-        values = _measured(columns, real, generated, device)
-    except EarmarkError as error:
-        if len(columns) == 1:
-            return {columns[0].key: (float("nan"), str(error))}
-        found: dict[str, tuple[float, str]] = {}
-        for column in columns:
-            found |= _score_built_in([column], real, generated, device)
-        return found
-    return {
-        column.key: (value, "" if value == value else "not defined for this pair")
-        for column, value in zip(columns, values, strict=True)
-    }
-
-
-def _measured(columns: Sequence[Column], real: Reference, generated: Floats, device: str = "cpu") -> list[float]:
-    names = [column.metric for column in columns]
-    balls = [column for column in columns if column.metric not in NETWORK]
-    values = measure(
-        real,
-        generated,
-        metrics=names,
-        k={column.family: neighbours_of(column.metric, len(real.vectors)) for column in balls},
-        gicdm=columns[0].correction == "gicdm",
-        # The smallest sets of the size grids have fewer points than the wide scale has neighbours.
-        shrink=True,
-        device=device,
-    )
-    return [float(values[name]) for name in names]
 
 
 # --- what was asked for -----------------------------------------------------------------------------------
