@@ -233,6 +233,20 @@ def test_the_width_of_a_strip_changes_nothing(distance, width, monkeypatch):
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
+def test_an_operand_made_strip_by_strip_changes_nothing(distance, monkeypatch):
+    """Where there is no room for the right operand, its strips are made when they are needed."""
+    case = awkward()
+    here = everything(case, distance), everything(case, distance, sums=False)
+    made = []
+    monkeypatch.setattr(spaces.Strips, "__init__", lambda *given: made.append(given[0].__dict__.update(
+        space=given[1], dtype=given[2])))  # fmt: skip
+    there = (everything(case, distance, memory=200_000), everything(case, distance, memory=200_000, sums=False))
+    assert len(made) >= 2
+    for a, b in zip(here, there, strict=True):
+        assert all(np.array_equal(x, y, equal_nan=True) for x, y in zip(a, b, strict=True))
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
 def test_what_else_is_wanted_changes_nothing(distance):
     """Neighbours and extremes are the same with and without sums, across groups or not, deep or shallow."""
     case = awkward()

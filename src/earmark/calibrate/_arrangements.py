@@ -28,7 +28,7 @@ from math import factorial, inf, lgamma, log, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.calibrate import kernels
+from earmark.calibrate import _streams, kernels
 from earmark.geometry.layout import Layout
 from earmark.wording import counted
 
@@ -84,13 +84,15 @@ class Scheme:
         """The labels of the units under one shuffle. Each has its own stream, so batches and threads do not matter."""
         if exact:
             return np.asarray(self.enumerated[shuffle])
-        stream = np.random.default_rng([seed, shuffle])
+        words = _streams.words_of(seed)
         if self.name == "clips":
-            labels = np.empty_like(self.unit_codes)
-            labels[stream.permutation(len(labels))] = self.unit_codes
+            order, labels = (np.empty_like(self.unit_codes) for _ in range(2))
+            _streams.permutation(words, shuffle, order)
+            labels[order] = self.unit_codes
             return labels
-        labels = self.unit_codes.copy()
-        kernels.exchange(stream.random(len(labels)), self.starts, labels)
+        uniforms, labels = np.empty(len(self.unit_codes)), self.unit_codes.copy()
+        _streams.uniforms(words, shuffle, uniforms)
+        kernels.exchange(uniforms, self.starts, labels)
         return labels
 
 

@@ -100,8 +100,8 @@ class _Batch:
         return {name: values for name, values in found.items() if name.startswith("P@") or name in metrics}
 
 
-def _pair_counts(job: Job, shuffles: Shuffles) -> Any:
-    """Per permutation, the pairs of clips [C, C] that distances between classes were summed over."""
+def pairs_left_out(job: Job) -> tuple[Floats, Floats]:
+    """Pairs of clips that no distance between classes is summed over: by unit (with itself), and by class [C, C]."""
     layout = job.layout
     left_out = np.zeros((layout.classes, layout.classes))
     apart = job.draws.unit_sizes if job.protocol == "all" else job.draws.unit_sizes**2
@@ -111,10 +111,16 @@ def _pair_counts(job: Job, shuffles: Shuffles) -> Any:
         np.add.at(cells, (layout.groups, layout.codes), 1.0)
         left_out = cells[~whole].T @ cells[~whole]
         apart = np.where(whole[_unit_groups(job)], apart, 0.0)
+    return apart, left_out
+
+
+def _pair_counts(job: Job, shuffles: Shuffles) -> Any:
+    """Per permutation, the pairs of clips [C, C] that distances between classes were summed over."""
+    apart, gone = pairs_left_out(job)
     for p in range(len(shuffles)):
         sizes = shuffles.sizes[p if len(shuffles.sizes) > 1 else 0]
-        diagonal = np.bincount(shuffles.shuffles[p], apart, layout.classes)
-        yield np.outer(sizes, sizes) - left_out - np.diag(diagonal)
+        diagonal = np.bincount(shuffles.shuffles[p], apart, job.layout.classes)
+        yield np.outer(sizes, sizes) - gone - np.diag(diagonal)
 
 
 def _constant_groups(job: Job) -> NDArray[np.bool_]:
@@ -141,7 +147,7 @@ def values(job: Job, workers: Workers, memory: int, progress: Any) -> dict[str, 
     for start, stop in spans(job.draws.count, step):
         shuffles = shuffle(job, start, stop, workers)
         batch = _Batch(stop - start, layout.classes, len(job.ks), far=bool(job.metrics & FARTHEST), pairs=pairs)
-        _serve(job, shuffles, batch, workers, lambda done, n=stop - start: progress(done * n / job.draws.count))
+        _serve(job, shuffles, batch, workers, memory, lambda done, n=stop - start: progress(done * n / job.draws.count))
         parts.append(batch.values(job, shuffles))
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
@@ -156,7 +162,8 @@ class _Left:
     unit_groups: Ints
 
 
-def _left_out(job: Job) -> _Left:
+def left_out(job: Job) -> _Left:
+    """What the protocol leaves out for each place."""
     layout, units = job.layout, len(job.draws.unit_sizes)
     if job.protocol == "all" or layout.groups is None:
         ones = np.ones(layout.n, np.int64)
@@ -166,13 +173,13 @@ def _left_out(job: Job) -> _Left:
     return _Left(layout.groups, aside, np.zeros((0, layout.classes)), _unit_groups(job))
 
 
-def _serve(job: Job, shuffles: Shuffles, batch: _Batch, workers: Workers, progress: Any) -> None:
+def _serve(job: Job, shuffles: Shuffles, batch: _Batch, workers: Workers, memory: int, progress: Any) -> None:
     """Run every row past every permutation of the batch."""
     far, pairs, balance = bool(job.metrics & FARTHEST), bool(job.metrics & CLASS_SUMS), bool(job.metrics)
-    operands = job.space.columns(np.float64) if balance else np.zeros((0, 0))
+    operands = job.space.columns(np.float64, memory) if balance else np.zeros((0, 0))
     places, distances = job.swept.neighbours
     as_units = np.where(places >= 0, job.draws.units[places], -1)
-    left = _left_out(job)
+    left = left_out(job)
     every_k = np.array(job.ks, np.int64)
     step = -(-len(shuffles) // (2 * workers.threads))
     parts = list(spans(len(shuffles), -(-step // 64) * 64))  # what one comparison of bytes can fill

@@ -9,14 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.calibrate import _streams, kernels
 from earmark.calibrate._arrangements import Scheme
 from earmark.geometry.factors import Factors
 from earmark.geometry.layout import Layout
 from earmark.geometry.spaces import Space
 from earmark.geometry.sweep import Swept
+from earmark.workers import Workers
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+TOGETHER = 1 << 17  # labels that a worker draws at once: about half a millisecond
 
 
 class Draws:
@@ -46,6 +50,31 @@ class Draws:
         if shuffle < len(self._kept):
             self._kept[shuffle], self._known[shuffle] = labels, True
         return labels
+
+    @property
+    def starts(self) -> Ints:
+        """Where the units of each class begin in `members`: the same for all shuffles."""
+        return np.concatenate([[0], np.cumsum(np.bincount(self.scheme.unit_codes))])
+
+    @property
+    def member_type(self) -> type[np.unsignedinteger[Any]] | type[np.signedinteger[Any]]:
+        return np.uint16 if len(self.unit_sizes) <= 1 << 16 else np.int32
+
+    def members(self, start: int, found: NDArray[Any], workers: Workers) -> None:
+        """The units by class under the shuffles from `start` on, into found: [B, U]."""
+        scheme, words = self.scheme, _streams.words_of(self.seed)
+
+        def fill(span: tuple[int, int]) -> None:
+            members = found[slice(*span)]
+            if scheme.name == "clips":  # places are laid out by class, so what a shuffle puts there is
+                _streams.permutations(words, start + span[0], members)
+                return
+            starts = self.starts
+            for b in range(len(members)):
+                kernels.sort_units(self.labels(start + span[0] + b), starts, members[b])
+
+        for _ in workers.map(fill, spans(len(found), max(1, TOGETHER // len(self.unit_sizes)))):
+            pass
 
 
 @dataclass(frozen=True)

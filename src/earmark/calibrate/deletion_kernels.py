@@ -469,15 +469,11 @@ def leave_out_rows(
         for way in range(2 if sampled else 1):
             held_own = held[r, a] if held.shape[0] > 0 else 1.0
             partners = sizes[a] - held_own
-            if way == 0:
-                count = own_pairs[line] - 2.0 * partners
-                total = own_pairs[line] * intra[a] - 2.0 * sums[r, a]
-            else:
-                count = own_pooled[line] - partners
-                total = own_pooled[line] * intra[a] - sums[r, a]
+            base = own_pairs[line] if way == 0 else own_pooled[line]
+            times = 2.0 if way == 0 else 1.0
             own = np.nan
-            if count > 0.5 and intra[a] >= 0.0:
-                own = max(total, 0.0) / count
+            if base - times * partners > 0.5 and intra[a] >= 0.0:
+                own = _rest(base * intra[a], times * sums[r, a]) / (base - times * partners)
             for b in range(classes):
                 if b == a:
                     continue
@@ -486,7 +482,7 @@ def leave_out_rows(
                 base = pairs[line, b] if way == 0 else pooled[line, b]
                 after = np.nan
                 if before >= 0.0 and base - candidates > 0.5:
-                    after = max(base * before - sums[r, b], 0.0) / (base - candidates)
+                    after = _rest(base * before, sums[r, b]) / (base - candidates)
                 for side in range(2):
                     was, now = (intra[a], own) if side == 0 else (intra[b], intra[b])
                     if was >= 0.0 and before >= 0.0:

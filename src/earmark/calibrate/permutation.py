@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from earmark.calibrate import _null_by_rows as null_by_rows
 from earmark.calibrate import _null_by_shuffle as null_by_shuffle
 from earmark.calibrate._arrangements import Scheme, scheme_of
+from earmark.calibrate._devices import torch_device
 from earmark.calibrate._null_job import Draws, Job
 from earmark.calibrate.closed_forms import BALANCE, CALIBRATED, CLASS_MEANS, CLASS_SUMS, FARTHEST
 from earmark.geometry import kernels as tiles
@@ -38,6 +39,7 @@ Progress = Callable[[float], None]
 
 DEPTHS = (16, 64)  # how many neighbours are kept at least and at most
 MEANS = CALIBRATED - CLASS_MEANS  # metrics that are means over queries
+AS_PRODUCTS = 100.0  # a multiplication of a null takes the CPU as long as so many of a matrix product
 TIE = 1e-12  # a shuffled value this close to the observed one counts as reaching it
 
 
@@ -113,6 +115,7 @@ def null_distributions(
     seed: int = 0,
     threads: int = 1,
     memory: int = 2 << 30,
+    device: str = "cpu",
     rows: NDArray[np.int64] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, dict[str, Floats]]:
@@ -121,8 +124,9 @@ def null_distributions(
     `scheme` is `scheme_of(layout)`, where the caller has it. When it has no more arrangements than `permutations`, the
     values are those of every arrangement but the given one (`scheme.exact`, `scheme.draws`), so there may be none.
     `metrics` names any of CALIBRATED; `ks` the k of P@k (each at most the neighbours of the sweep); `factors` correct
-    the distances, as they did in the sweep. `rows` are the places that ask, where not all did: the values, of P@k and
-    of MEANS, are means over them.
+    the distances, as they did in the sweep.
+    `device` says where: the shuffles are the same everywhere, P@k is equal, and the others are to rounding.
+    `rows` are the places that ask, where not all did: the values, of P@k and of MEANS, are means over them.
     `progress` is called with the share of the work just done, 0 to 1.
     """
     scheme = scheme or scheme_of(layout)
@@ -130,6 +134,20 @@ def null_distributions(
     draws = Draws(scheme, layout, permutations, seed, memory)
     if not draws.count:
         return found
+    tick = progress or (lambda _: None)
+    asking = np.arange(layout.n) if rows is None else rows
+    work = draws.count * layout.n * space.points.shape[1] * AS_PRODUCTS
+    where = torch_device(device, work) if rows is None else None
+    if where is not None:
+        from earmark.calibrate import torch_null
+
+        jobs = [
+            Job(space, layout, draws, swept[name], name, metrics & CALIBRATED, ks, factors, asking) for name in swept
+        ]
+        closed = [_closed_form(space, scheme, name, swept[name], corrected=factors is not None) for name in swept]
+        with Workers(threads) as workers:
+            values = torch_null.values(list(zip(jobs, closed, strict=True)), where, workers, memory, tick)
+        return dict(zip(swept, values, strict=True))
     plans = [
         (name, way, part)
         for name in swept
@@ -141,8 +159,6 @@ def null_distributions(
             else [(True, metrics & MEANS)]
         )
     ]
-    asking = np.arange(layout.n) if rows is None else rows
-    tick = progress or (lambda _: None)
     with Workers(threads) as workers:
         for name, by_rows, part in plans:
             # P@k comes with whichever way runs first.
@@ -152,6 +168,17 @@ def null_distributions(
             way = null_by_rows.values if by_rows else null_by_shuffle.values
             found[name] |= way(job, workers, memory, done)
     return found
+
+
+def _closed_form(space: Space, scheme: Scheme, protocol: str, swept: Swept, *, corrected: bool) -> bool:
+    """Whether class sums of points give the distances: of all pairs of cosine and spearman, plain ones.
+
+    Closed forms lose their digits when a class falls into one point, so they are not used where duplicates could fill
+    a shuffled class.
+    """
+    smallest = int(np.bincount(scheme.unit_codes).min() * np.bincount(scheme.units).min())
+    twins = int((swept.neighbours.distances[:, 0] < tiles.CLOSE * space.squares.mean()).sum())
+    return space.halved and not corrected and protocol == "all" and twins < smallest
 
 
 def _plan(
@@ -168,18 +195,14 @@ def _plan(
     """Split the metrics into (by rows?, metrics) by what each way can do and costs per query and permutation.
 
     By rows, a query gathers the units of its class (or, for class pairs, adds every unit to a class); by shuffle it
-    costs two passes over its own vector, and for the contrast a product with every class at BLAS speed. Closed forms
-    lose their digits when a class falls into one point, so they are not used where duplicates could fill a shuffled
-    class. Where groups move as wholes, a list of neighbours is often one group, and the nearest of another class is
-    found by rows.
+    costs two passes over its own vector, and for the contrast a product with every class at BLAS speed. Where groups
+    move as wholes, a list of neighbours is often one group, and the nearest of another class is found by rows.
     """
     dims, units = space.points.shape[1], len(scheme.unit_codes)
     of_class = np.bincount(scheme.unit_codes)
     size = float((of_class**2).sum()) / units
-    smallest = int(of_class.min() * np.bincount(scheme.units).min())
     crowded = float(np.mean(_shares(layout, scheme) ** DEPTHS[1])) > 0.86 ** DEPTHS[1]  # lists often exhausted
-    twins = int((swept.neighbours.distances[:, 0] < tiles.CLOSE * space.squares.mean()).sum())
-    if corrected or not space.halved or protocol != "all" or crowded or twins >= smallest:
+    if crowded or not _closed_form(space, scheme, protocol, swept, corrected=corrected):
         yield True, metrics
         return
     by_rows = metrics & FARTHEST

@@ -37,6 +37,7 @@ COMPONENTS = 64
 STRIDE = 3
 CANDIDATES = 200
 RADIUS = 0.1
+PAIRS = 1 << 22  # pairs in hand at a time
 
 Array = NDArray[Any]
 Floats = NDArray[np.float32]
@@ -102,27 +103,47 @@ def prepare(
     return Sequences(np.ascontiguousarray(np.concatenate(parts)), offsets)
 
 
-def rerank(candidates: Places, sequences: Sequences, *, radius: float = RADIUS, threads: int | None = None) -> Reranked:
+def rerank(
+    candidates: Places,
+    sequences: Sequences,
+    *,
+    queries: Places | None = None,
+    radius: float = RADIUS,
+    threads: int | None = None,
+) -> Reranked:
     """Reorder the candidates [N, M] of every query by DTW distance; equal distances by row.
 
-    Row q of `candidates` holds the rows nearest to q in the pooled space, q itself left out. Each pair is
-    aligned once, whichever of the two asks for it.
+    Row q of `candidates` holds the rows nearest to q in the pooled space, q itself left out; with `queries` its first
+    row belongs to queries[0], and so on. Lists are taken PAIRS pairs at a time, each pair of which is aligned once,
+    whichever of the two asks for it: work and memory grow with the number of lists, not with its square.
     """
     _check_radius(radius)
-    count, width = candidates.shape
-    if count != len(sequences):
-        raise InputError(f"There are {count} lists of candidates and {len(sequences)} sequences.")
-    if candidates.size and not 0 <= candidates.min() <= candidates.max() < count:
-        raise InputError(f"Candidates must be rows from 0 to {count - 1}.")
-    queries = np.repeat(np.arange(count, dtype=np.int64), width)
-    others = candidates.astype(np.int64).ravel()
-    keys = np.minimum(queries, others) * count + np.maximum(queries, others)
+    asking = np.arange(len(sequences)) if queries is None else np.asarray(queries, np.int64)
+    if len(candidates) != len(asking):
+        raise InputError(f"There are {len(candidates)} lists of candidates and {len(asking)} sequences.")
+    count = len(sequences)
+    for rows in (candidates, asking):
+        if rows.size and not 0 <= rows.min() <= rows.max() < count:
+            raise InputError(f"Candidates must be rows from 0 to {count - 1}.")
+    indices, distances = np.empty(candidates.shape, np.int64), np.empty(candidates.shape)
+    step = max(1, PAIRS // max(1, candidates.shape[1]))
+    for start in range(0, len(candidates), step):
+        part = slice(start, start + step)
+        found = _distances_of_lists(asking[part], candidates[part], sequences, radius, threads)
+        order = np.lexsort((candidates[part], found), axis=1)
+        indices[part] = np.take_along_axis(candidates[part], order, axis=1)
+        distances[part] = np.take_along_axis(found, order, axis=1)
+    return Reranked(indices, distances)
+
+
+def _distances_of_lists(
+    queries: Places, candidates: Places, sequences: Sequences, radius: float, threads: int | None
+) -> NDArray[np.float64]:
+    count, (lists, width) = len(sequences), candidates.shape
+    mine, others = np.repeat(queries, width), candidates.astype(np.int64).ravel()
+    keys = np.minimum(mine, others) * count + np.maximum(mine, others)
     pairs, back = np.unique(keys, return_inverse=True)
-    distances = _pair_distances(pairs // count, pairs % count, sequences, radius, threads)[back].reshape(count, width)
-    order = np.lexsort((candidates, distances), axis=1)
-    return Reranked(
-        np.take_along_axis(candidates, order, axis=1).astype(np.int64), np.take_along_axis(distances, order, axis=1)
-    )
+    return _pair_distances(pairs // count, pairs % count, sequences, radius, threads)[back].reshape(lists, width)
 
 
 def all_distances(sequences: Sequences, *, radius: float = RADIUS, threads: int | None = None) -> NDArray[np.float64]:

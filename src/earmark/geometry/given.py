@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from earmark.geometry import kernels, pair_kernels
 from earmark.geometry.spaces import Array, Floats, Space, power_of_two
+from earmark.workers import Workers
 
 Ints = NDArray[np.int64]
 
@@ -67,7 +68,9 @@ class GivenSpace(Space):
         """The rows themselves."""
         return np.arange(self.n)[rows]
 
-    def columns(self, dtype: type[np.floating[Any]]) -> Array:
+    def columns(
+        self, dtype: type[np.floating[Any]], memory: int | None = None, workers: Workers | None = None
+    ) -> Array:
         return self.raw
 
     def tile(self, left: Array, columns: Array, c0: int, c1: int, out: Array) -> Array:

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,7 @@ Ties = Literal["average", "ordinal"]
 DISTANCES = ("cosine", "euclidean", "spearman")
 FLAT_SQUARE = 2.0  # the q of a pair with a flat member: d = q / 2 = 1
 RANK_ROWS = 64
+GATHERED_ROWS = 4096
 DEPTH = 256  # dimensions summed in one product: long vectors are summed in strips, which bounds the rounding error
 GRAM_ROWS = 256
 CLOSEST = 1e-150  # differences under this share of the scale have no square in float64
@@ -110,21 +111,38 @@ class Space:
         left = np.empty((z.shape[0], self._width()), dtype)
         left[:, : z.shape[1]] = -2.0 * z
         left[:, z.shape[1]] = 1.0
-        if self.flat.any():
+        if self._any_flat:
             left[:, -1] = FLAT_SQUARE - squares
             left[self.flat[rows]] = 0.0  # a flat row is equally far from everything
         return left
 
-    def columns(self, dtype: type[np.floating[Any]]) -> Array:
-        """Right operand of the product, one row per point."""
+    def columns(
+        self, dtype: type[np.floating[Any]], memory: int | None = None, workers: Workers | None = None
+    ) -> Array:
+        """Right operand of the product, one row per point.
+
+        Where it would take more than a quarter of `memory` bytes it is made strip by strip, each time one is asked for:
+        what stands for it gives the same strips.
+        """
+        if memory is not None and np.dtype(dtype).itemsize * self.n * self._width() > memory // 4:
+            return cast(Array, Strips(self, dtype))
         right = np.empty((self.n, self._width()), dtype)
-        dims = self.points.shape[1]
-        right[:, :dims] = self.points
-        right[:, dims] = self.squares
-        if self.flat.any():
+        places = range(0, self.n, GATHERED_ROWS)
+        fill = lambda c0: self.strip(dtype, c0, min(c0 + GATHERED_ROWS, self.n), right)  # noqa: E731
+        for _ in map(fill, places) if workers is None else workers.map(fill, places):
+            pass
+        return right
+
+    def strip(self, dtype: type[np.floating[Any]], c0: int, c1: int, operand: Array | None = None) -> Array:
+        """The points c0 to c1 of the right operand, in their place of the whole where it is given."""
+        right = np.empty((c1 - c0, self._width()), dtype) if operand is None else operand[c0:c1]
+        dims, flat = self.points.shape[1], self.flat[c0:c1]
+        right[:, :dims] = self.points[c0:c1]
+        right[:, dims] = self.squares[c0:c1]
+        if self._any_flat:
             right[:, -1] = 0.0
-            right[self.flat] = 0.0
-            right[self.flat, -1] = 1.0
+            right[flat] = 0.0
+            right[flat, -1] = 1.0
         return right
 
     def tile(self, left: Array, columns: Array, c0: int, c1: int, out: Array) -> Array:
@@ -150,8 +168,26 @@ class Space:
         terms = min(width, DEPTH) + -(-width // DEPTH) + 8
         return np.asarray((terms * unit + self.rotation_error + kernels.TIE_SHARE) * scale, np.float64)
 
+    @cached_property
+    def _any_flat(self) -> bool:
+        return bool(self.flat.any())
+
     def _width(self) -> int:
-        return int(self.points.shape[1]) + 1 + int(self.flat.any())
+        return int(self.points.shape[1]) + 1 + int(self._any_flat)
+
+
+class Strips:
+    """Stands for the right operand of a product where there is no room for it: a strip is made when it is taken."""
+
+    def __init__(self, space: Space, dtype: type[np.floating[Any]]) -> None:
+        self.space, self.dtype = space, dtype
+
+    def __len__(self) -> int:
+        return self.space.n
+
+    def __getitem__(self, columns: slice) -> Array:
+        c0, c1, _ = columns.indices(len(self))
+        return self.space.strip(self.dtype, c0, c1)
 
 
 def prepare(
@@ -169,13 +205,23 @@ def prepare(
     """
     if distance not in DISTANCES:
         raise UsageError(f"Unknown distance {distance!r}: choose from {', '.join(DISTANCES)}.")
-    picked = vectors if order is None else vectors[order]
     if distance == "euclidean":
-        points = picked.astype(np.float64)
+        picked = vectors if order is None else vectors[order]
+        points = _gathered(vectors, order)
         return _centred(distance, points, picked, np.zeros(len(points), bool), order, threads, halved=False)
-    points = picked.astype(np.float64) if distance == "cosine" else _ranks(picked, ties, threads)
+    points = _gathered(vectors, order) if distance == "cosine" else _ranks(vectors, ties, threads, order)
     flat = _normalise(points, threads)
     return _centred(distance, points, None, flat, order, threads, halved=True)
+
+
+def _gathered(vectors: Array, order: NDArray[np.int64] | None) -> Floats:
+    """The rows in order as float64, without a copy of them all in between."""
+    if order is None:
+        return np.asarray(vectors.astype(np.float64))
+    points = np.empty((len(order), vectors.shape[1]))
+    for start in range(0, len(order), GATHERED_ROWS):
+        points[start : start + GATHERED_ROWS] = vectors[order[start : start + GATHERED_ROWS]]
+    return points
 
 
 def prepare_pair(
@@ -346,7 +392,10 @@ def _mean(points: Floats, keep: NDArray[np.bool_], order: NDArray[np.int64] | No
 
 
 def _power_of_two(points: Floats) -> float:
-    return power_of_two(np.abs(points).max(initial=0.0) * points.shape[1] ** 0.5)
+    peaks = [
+        np.abs(points[start : start + GATHERED_ROWS]).max(initial=0.0) for start in range(0, len(points), GATHERED_ROWS)
+    ]
+    return power_of_two(np.array(peaks) * points.shape[1] ** 0.5)
 
 
 def power_of_two(sizes: Any) -> float:
@@ -374,23 +423,23 @@ def _normalise(points: Floats, threads: int) -> NDArray[np.bool_]:
     return flat
 
 
-def _ranks(vectors: Array, ties: Ties, threads: int) -> Floats:
-    """Centred ranks of each row; a constant row becomes exactly zero."""
+def _ranks(vectors: Array, ties: Ties, threads: int, order: NDArray[np.int64] | None = None) -> Floats:
+    """Centred ranks of each row, in order; a constant row becomes exactly zero."""
     if ties not in ("average", "ordinal"):
         raise UsageError(f"Unknown way with ties {ties!r}: choose average or ordinal.")
-    n, dims = vectors.shape
+    n, dims = len(vectors) if order is None else len(order), vectors.shape[1]
     ranks = np.empty((n, dims), np.float64)
     middle = (dims - 1) / 2
 
     def work(rows: slice) -> None:
-        block = vectors[rows]
+        block = vectors[rows] if order is None else vectors[order[rows]]
         sorter = np.argsort(block, axis=1, kind="quicksort" if ties == "average" else "stable")
         kernels.ranks_from_sorter(block, sorter, ties == "average", middle, ranks[rows])
+        if ties == "ordinal":
+            # By position a constant row would get the ranks 1..D and look alive.
+            ranks[rows][(block == block[:, :1]).all(axis=1)] = 0.0
 
     _over_rows(work, n, threads)
-    if ties == "ordinal":
-        # By position a constant row would get the ranks 1..D and look alive.
-        ranks[(vectors == vectors[:, :1]).all(axis=1)] = 0.0
     return ranks
 
 

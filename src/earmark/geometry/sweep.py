@@ -17,17 +17,18 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
+from threading import local
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import UsageError
-from earmark.geometry import devices, kernels, pair_kernels
+from earmark.geometry import devices, kernels, pair_kernels, tile_kernels
 from earmark.geometry.factors import Factors, order_keys, spelled_out
 from earmark.geometry.layout import Layout
 from earmark.geometry.pair_kernels import GIVEN
-from earmark.geometry.spaces import Space
+from earmark.geometry.spaces import DEPTH, Space
 from earmark.workers import Workers
 
 Array = NDArray[Any]
@@ -38,6 +39,7 @@ ClassVisitor = Callable[[str, int, Floats], None]  # (protocol, class, mean dist
 ROWS = 128  # fixed: sums are reduced tile by tile, so the height is part of the result's last digit
 VALUE_COLUMNS = 512  # fixed for the same reason, where the tile's values enter sums
 ORDER_COLUMNS = (128, 2048)  # a strip that only orders may have any width: the budget picks it
+SET_POINTS = 1024
 SPARE = 11  # candidates kept beyond those needed, so that nearly every row is certified at once
 FAR = 8
 
@@ -230,9 +232,11 @@ class Run:
         self.found = {name: _nothing(layout, self.k, kept) for name in self.protocols}
         self.open_seconds = {name: np.zeros(layout.n, bool) for name in self.protocols}
         self.sizes = layout.sizes.astype(np.float64)
+        self.rooms = local()
+        self.workers: Workers | None = None
         self.closed_form = space.halved and factors is None
         if wanted.class_sums and self.closed_form:
-            self.class_operand, self.class_squares = summed_operand(space, layout.starts)
+            self.class_operand, self.class_squares = summed_operand(space, layout.starts, threads=threads)
 
     def search(self, rows: NDArray[np.int64], progress: Progress | None) -> None:
         """Find everything wanted of `rows`."""
@@ -248,6 +252,7 @@ class Run:
     ) -> None:
         """Sweep with products of one precision after the other; what none of them certifies is decided pair by pair."""
         with Workers(self.threads) as workers:
+            self.workers = workers
             for step, dtype in enumerate(precisions):
                 rows = self.pass_over(workers, rows, dtype, sums=step == 0, progress=progress)
                 progress = None
@@ -324,7 +329,7 @@ class Run:
         self, rows: NDArray[np.int64], dtype: type[np.floating[Any]], sums: bool
     ) -> Iterator[tuple[NDArray[np.int64], Propose]]:
         """Tiles of rows, each with what gives its candidate lists and class sums."""
-        columns = self.space.columns(dtype)
+        columns = self.space.columns(dtype, self.memory, self.workers)
         values = sums and not self.closed_form
         width = VALUE_COLUMNS if values or self.factors is not None else self._strip_width(dtype)
 
@@ -352,14 +357,14 @@ class Run:
             distances, other, far, second = (
                 self.factors.distances(keys, rows) for keys in (distances, other, far, second)
             )
-        out = self.found[protocol]
-        out.neighbours.places[rows] = places
-        out.neighbours.distances[rows] = distances
-        out.nearest_other[rows] = other
-        out.farthest_same[rows] = far
-        out.nearest_unit[rows] = unit
-        out.second_other[rows] = second
-        self.open_seconds[protocol][rows] = undecided
+        out, there = self.found[protocol], _span(rows)
+        out.neighbours.places[there] = places
+        out.neighbours.distances[there] = distances
+        out.nearest_other[there] = other
+        out.farthest_same[there] = far
+        out.nearest_unit[there] = unit
+        out.second_other[there] = second
+        self.open_seconds[protocol][there] = undecided
 
     def _strip_width(self, dtype: type[np.floating[Any]]) -> int:
         narrow, wide = ORDER_COLUMNS
@@ -374,11 +379,68 @@ class Run:
         width: int,
         values: bool,
     ) -> tuple[dict[str, Lists], Floats]:
-        space, layout, n = self.space, self.layout, self.layout.n
+        space, layout = self.space, self.layout
         left = space.operands(dtype, rows)
         lists = {name: Lists.empty(len(rows), self.near, self.far, dtype) for name in self.protocols}
         banned = {name: self.banned(name, rows) for name in self.protocols}
         class_sums = np.zeros((len(rows), layout.classes if values else 0))
+        if self.factors is None and isinstance(columns, np.ndarray) and left.ndim == 2 and left.shape[1] <= DEPTH:
+            self._strips_at_once(rows, left, columns, width, lists, banned, class_sums, values)
+        else:
+            self._strips_in_turn(rows, left, columns, width, lists, banned, class_sums, values)
+        return lists, class_sums
+
+    def _strips_at_once(
+        self,
+        rows: NDArray[np.int64],
+        left: Array,
+        columns: Array,
+        width: int,
+        lists: dict[str, Lists],
+        banned: dict[str, NDArray[np.int64]],
+        class_sums: Floats,
+        values: bool,
+    ) -> None:
+        space, layout = self.space, self.layout
+        strip = self._room(ROWS * min(width, layout.n), left.dtype)
+        feeds: list[Array] = []
+        for name in self.protocols:
+            feeds += [banned[name], lists[name].keys, lists[name].places, lists[name].counts]
+        if len(self.protocols) < 2:
+            feeds += [array[:0] for array in feeds]
+        given: Any = (
+            left, columns, width, strip, rows, self.first, self.last, self.units, self.near, self.wanted.farthest,
+            *feeds,
+        )  # fmt: skip
+        if values:
+            given += (
+                layout.codes, layout.starts, space.squares, space.raw, space.flat, space.form, space.scale, class_sums,
+            )  # fmt: skip
+            tile_kernels.value_strips(*given)
+        else:
+            tile_kernels.order_strips(*given)
+
+    def _room(self, size: int, dtype: np.dtype[Any]) -> Array:
+        """Memory of this thread for a strip: sixteen threads that ask the system for some in every tile wait for it."""
+        held: Array | None = getattr(self.rooms, dtype.name, None)
+        if held is None or len(held) < size:
+            held = np.empty(size, dtype)
+            setattr(self.rooms, dtype.name, held)
+        return held
+
+    def _strips_in_turn(
+        self,
+        rows: NDArray[np.int64],
+        left: Array,
+        columns: Array,
+        width: int,
+        lists: dict[str, Lists],
+        banned: dict[str, NDArray[np.int64]],
+        class_sums: Floats,
+        values: bool,
+    ) -> None:
+        space, layout, n = self.space, self.layout, self.layout.n
+        dtype = lists["all"].keys.dtype if "all" in lists else lists["across_groups"].keys.dtype
         strip = np.empty((len(rows), min(width, n)), dtype)
         for c0 in range(0, n, width):
             c1 = min(c0 + width, n)
@@ -402,7 +464,6 @@ class Run:
                         tile, c0, rows, space.squares, space.raw, space.flat, space.form, space.scale
                     )
                 kernels.add_class_sums(tile, c0, layout.codes, layout.starts, class_sums)
-        return lists, class_sums
 
     def _settle(self, rows: NDArray[np.int64], lists: dict[str, Lists], bounds: Floats) -> NDArray[np.bool_]:
         """Decide the candidates of a tile in float64; say which rows are certain."""
@@ -433,10 +494,11 @@ class Run:
                 sums, self.sizes[None, :] if counts is None else counts, counts is None, layout.codes[rows],
                 own_mean, own_count, other_mean,
             )  # fmt: skip
-            out = self.found[name]
-            out.own_mean[rows], out.own_count[rows], out.other_mean[rows] = own_mean, own_count, other_mean
+            out, there = self.found[name], _span(rows)
+            out.own_mean[there], out.own_count[there], out.other_mean[there] = own_mean, own_count, other_mean
             if self.wanted.keep_sums:
-                out.class_sums[np.searchsorted(self.queries, rows)] = sums
+                slot = int(np.searchsorted(self.queries, rows[0]))
+                out.class_sums[slot : slot + len(rows)] = sums
             if self.wanted.visit_class is not None:
                 parts += self._class_parts(name, rows, sums, counts)
         return parts
@@ -471,7 +533,10 @@ class Run:
             weights = np.ones((1, stop - start))
             if self.wanted.weights is not None:
                 weights = np.vstack([weights, self.wanted.weights[:, rows[start:stop]]])
-            if counts is None:
+            if counts is None and len(weights) == 1:
+                pairs = (stop - start) * self.sizes[None, :]
+                pairs[0, code] -= stop - start
+            elif counts is None:
                 pairs = np.outer(weights.sum(axis=1), self.sizes)
                 pairs[:, code] -= weights.sum(axis=1)
             else:
@@ -502,6 +567,12 @@ def _askers(rows: NDArray[np.int64], n: int) -> NDArray[np.int64]:
     if len(rows) and (rows[0] < 0 or rows[-1] >= n):
         raise UsageError(f"Queries must be places from 0 to {n - 1}.")
     return rows
+
+
+def _span(rows: NDArray[np.int64]) -> Any:
+    """Rows as an index: a slice where they follow one another, which is copied without the interpreter's lock."""
+    whole = len(rows) > 0 and rows[-1] - rows[0] == len(rows) - 1
+    return slice(int(rows[0]), int(rows[-1]) + 1) if whole else rows
 
 
 def _blocks(rows: NDArray[np.int64], height: int) -> Iterator[NDArray[np.int64]]:
@@ -560,7 +631,7 @@ def mend_closed_form(
 
 
 def summed_operand(
-    space: Space, starts: NDArray[np.int64], order: NDArray[np.int64] | None = None
+    space: Space, starts: NDArray[np.int64], order: NDArray[np.int64] | None = None, threads: int = 1
 ) -> tuple[Floats, Floats]:
     """Right operand of closed-form sums over sets of points, and each set's mean squared norm.
 
@@ -568,14 +639,33 @@ def summed_operand(
     of squares Q, sum vector S and f flat ones, the sum over the set of q / 2 = m |z|^2 / 2 + Q / 2 - z . S, plus 1 for
     each flat point.
     """
-    points, norms, no_direction = space.points, space.squares, space.flat
+    norms, no_direction = space.squares, space.flat
     if order is not None:
-        points, norms, no_direction = points[order], norms[order], no_direction[order]
+        norms, no_direction = norms[order], no_direction[order]
     flat = np.add.reduceat(no_direction.astype(np.float64), starts[:-1])
     squares = np.add.reduceat(norms, starts[:-1])
     directed = np.diff(starts) - flat
-    operand = np.column_stack([-np.add.reduceat(points, starts[:-1], axis=0), directed / 2, squares / 2 + flat])
+    totals = np.empty((len(starts) - 1, space.points.shape[1]))
+
+    def add_up(sets: slice) -> None:
+        begin, end = starts[sets.start], starts[sets.stop]
+        points = space.points[begin:end] if order is None else space.points[order[begin:end]]
+        np.add.reduceat(points, starts[sets] - begin, axis=0, out=totals[sets])
+
+    with Workers(threads) as workers:
+        for _ in workers.map(add_up, _set_blocks(starts)):
+            pass
+    operand = np.column_stack([-totals, directed / 2, squares / 2 + flat])
     return operand, squares / np.maximum(directed, 1.0)
+
+
+def _set_blocks(starts: NDArray[np.int64]) -> Iterator[slice]:
+    """Sets put together until they hold SET_POINTS points."""
+    first = 0
+    for last in range(1, len(starts)):
+        if starts[last] - starts[first] >= SET_POINTS or last == len(starts) - 1:
+            yield slice(first, last)
+            first = last
 
 
 def pair_distances(

@@ -77,19 +77,23 @@ def _drawn(codes: Codes, sizes: Codes, most: int, rng: np.random.Generator) -> t
         rows += (rows + 1) * rows // 2 <= numbers  # where the root was rounded
         rows -= rows * (rows - 1) // 2 > numbers
         keys.update(_keys(own[numbers - rows * (rows - 1) // 2], own[rows], clips).tolist())
-    everyone = np.arange(clips)
     for own, pairs, quota in zip(members, of_two, _shares(of_two, other), strict=True):
-        others = np.setdiff1d(everyone, own, assume_unique=True)
+        others = clips - len(own)
         wanted = len(keys) + int(quota)
         while len(keys) < wanted:  # a pair that the other speaker's share holds already is drawn anew
             numbers = rng.permutation(_without_replacement(int(pairs), min(int(pairs), 2 * (wanted - len(keys))), rng))
-            drawn = _keys(own[numbers // len(others)], others[numbers % len(others)], clips).tolist()
+            drawn = _keys(own[numbers // others], _not_among(own, numbers % others), clips).tolist()
             new = [key for key in dict.fromkeys(drawn) if key not in keys]
             keys.update(new[: wanted - len(keys)])
             if not new:
                 break  # it has no pairs left
     ordered = np.sort(np.fromiter(keys, np.int64, len(keys)))
     return ordered // clips, ordered % clips
+
+
+def _not_among(own: Codes, numbers: Codes) -> Codes:
+    """The rows with these numbers among all that are not in `own`, which is sorted: no list of the others is made."""
+    return numbers + np.searchsorted(own - np.arange(len(own)), numbers, side="right")
 
 
 def _keys(one: Codes, two: Codes, clips: int) -> Codes:

@@ -18,14 +18,41 @@ _BLOCK = 1 << 24  # values in a block of vectors
 
 
 class Confusions(NamedTuple):
-    """`counts[i, j]`: clips of class i whose nearest neighbour is of class j. Classes in alphabetical order."""
+    """`clips[p]` clips of class `true[p]` have a nearest neighbour of class `taken[p]`; classes in alphabetical order.
+
+    Pairs of classes that do not occur are not kept: there are no more than clips, where all pairs of many classes would
+    fill the memory.
+    """
 
     classes: list[str]
-    counts: Ints
+    true: Ints
+    taken: Ints
+    clips: Ints
 
     @property
     def sizes(self) -> Ints:
-        return np.asarray(self.counts.sum(axis=1))
+        return np.bincount(self.true, self.clips, len(self.classes)).astype(np.int64)
+
+    @property
+    def wrong(self) -> int:
+        """Clips whose nearest neighbour is of another class."""
+        return int(self.clips[self.true != self.taken].sum())
+
+    @property
+    def counts(self) -> Ints:
+        """All pairs as a matrix: for few classes."""
+        counts = np.zeros((len(self.classes), len(self.classes)), np.int64)
+        counts[self.true, self.taken] = self.clips
+        return counts
+
+    def among(self, chosen: Ints) -> Confusions:
+        """Some of the classes, in this order, and the pairs inside them."""
+        place = np.full(len(self.classes), -1)
+        place[chosen] = np.arange(len(chosen))
+        inside = (place[self.true] >= 0) & (place[self.taken] >= 0)
+        return Confusions(
+            [self.classes[i] for i in chosen], place[self.true[inside]], place[self.taken[inside]], self.clips[inside]
+        )
 
 
 class Confusion(NamedTuple):
@@ -77,10 +104,10 @@ def confusions(labels: Sequence[str | None], nearest: ArrayLike) -> Confusions:
     pairs = [(str(labels[query]), str(labels[row])) for query, row in _pairs(rows) if labels[query] and labels[row]]
     classes = sorted({label for pair in pairs for label in pair})
     place = {name: number for number, name in enumerate(classes)}
-    counts = np.zeros((len(classes), len(classes)), np.int64)
-    for true, taken in pairs:
-        counts[place[true], place[taken]] += 1
-    return Confusions(classes, counts)
+    keys = np.array([place[true] * len(classes) + place[taken] for true, taken in pairs], np.int64)
+    present, clips = np.unique(keys, return_counts=True)
+    true, taken = np.divmod(present, max(1, len(classes)))
+    return Confusions(classes, true, taken, clips.astype(np.int64))
 
 
 def _pairs(rows: Ints) -> list[tuple[int, int]]:
@@ -91,10 +118,10 @@ def _pairs(rows: Ints) -> list[tuple[int, int]]:
 
 def top_confusions(found: Confusions, most: int = 10) -> list[Confusion]:
     """The most frequent confusions, by count and then by share of the class."""
-    true, taken = np.nonzero(found.counts)
+    sizes = found.sizes
     pairs = [
-        Confusion(found.classes[i], found.classes[j], int(found.counts[i, j]), int(found.sizes[i]))
-        for i, j in zip(true, taken, strict=True)
+        Confusion(found.classes[i], found.classes[j], int(clips), int(sizes[i]))
+        for i, j, clips in zip(found.true, found.taken, found.clips, strict=True)
         if i != j
     ]
     return sorted(pairs, key=lambda pair: (-pair.clips, -pair.clips / pair.size, pair.true, pair.taken_for))[:most]
@@ -102,12 +129,11 @@ def top_confusions(found: Confusions, most: int = 10) -> list[Confusion]:
 
 def most_confused(found: Confusions, most: int) -> Confusions:
     """The `most` most confused classes, ordered so that classes that are taken for each other are near."""
-    wrong = found.counts - np.diag(np.diag(found.counts))
-    order = np.argsort(-(wrong.sum(axis=0) + wrong.sum(axis=1)), kind="stable")[:most]
-    order = np.sort(order)
-    kept = Confusions([found.classes[i] for i in order], found.counts[np.ix_(order, order)])
-    places = _seriated(kept)
-    return Confusions([kept.classes[i] for i in places], kept.counts[np.ix_(places, places)])
+    off, count = found.true != found.taken, len(found.classes)
+    wrong = sum(np.bincount(side[off], found.clips[off], count) for side in (found.true, found.taken))
+    order = np.sort(np.argsort(-np.asarray(wrong), kind="stable")[:most])
+    kept = found.among(order)
+    return kept.among(_seriated(kept))
 
 
 def _seriated(found: Confusions) -> Ints:
@@ -169,8 +195,7 @@ def retrieve(close_up: CloseUp, queries: list[int], most: int = 3) -> list[Retri
             for row in queries
         ]
     found = []
-    everyone = np.array([bool(label) for label in labels]) & (rows >= 0)
-    everyone[rows[rows >= 0]] = True
+    everyone = _evaluated(close_up, rows)
     for row, distances in zip(queries, _distances(close_up, queries), strict=True):
         allowed = everyone.copy()
         allowed[row] = False
@@ -187,6 +212,18 @@ def retrieve(close_up: CloseUp, queries: list[int], most: int = 3) -> list[Retri
         mate = None if own is None else Neighbour(int(order[own]), float(distances[order[own]]), True)
         found.append(Retrieval(row, near, mate, None if own is None else own + 1, len(order)))
     return found
+
+
+def _evaluated(close_up: CloseUp, rows: Ints) -> NDArray[np.bool_]:
+    """The clips that took part: who asked or was found and, where not all asked, the others of their classes."""
+    labels, groups = close_up.labels, close_up.groups
+    took = np.array([bool(label) for label in labels]) & (rows >= 0)
+    took[rows[rows >= 0]] = True
+    classes = {labels[row] for row in np.flatnonzero(took).tolist()} - {None, ""}
+    known = np.array([label in classes for label in labels])
+    if close_up.protocol == "across_groups" and groups is not None:
+        known &= np.array([bool(group) for group in groups])
+    return np.asarray(took | known)
 
 
 def _distances(close_up: CloseUp, queries: list[int]) -> Floats:

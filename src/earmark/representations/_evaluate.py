@@ -162,7 +162,8 @@ def measurements_of(vectors: Vectors, config: RunConfig) -> Iterator[Measurement
             yield Measurement(vectors, distance, noise, key, correction)
     if config.dtw is not None:
         labels, _ = vectors.truth(0.0, config.seed)
-        how = [config.dtw.model_dump(), config.metrics, config.k, config.min_class_size, config.ties]
+        drawn = [config.queries, config.seed] if config.queries else []
+        how = [config.dtw.model_dump(), config.metrics, config.k, config.min_class_size, config.ties, *drawn]
         key = EVALUATE.key("dtw", PCA.version, vectors.key, labels, how)
         yield Measurement(vectors, config.dtw.distance + sequences.SUFFIX, 0.0, key)
 

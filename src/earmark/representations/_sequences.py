@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark._version import __version__
+from earmark.calibrate import sample as sampling
 from earmark.evaluation import dtw
 from earmark.evaluation.options import byte_count
 from earmark.geometry import spaces
@@ -69,32 +70,49 @@ def measure(
     if candidates < 1:
         rows = [Row(metric=f"P@{k}", status="not_applicable", reason="too few labelled clips", **about) for k in ks]
         return Entry({"rows": [row.as_dict() for row in rows], "note": note, "seconds": 0.0})
-    nearest = _nearest(vectors[kept], options.distance, candidates, config)
+    sample = sampling.draw(one_class(len(kept)), config.queries, config.seed, by_class=False)
+    asking = np.arange(len(kept)) if sample is None else sample.rows
+    nearest = _nearest(vectors[kept], options.distance, candidates, config, asking)
     stored = StoredFrames(records, [digests[row] for row in kept], options.stride, layer)
     frames = dtw.prepare(stored, components=options.dimension, stride=1)
-    neighbours = dtw.rerank(nearest, frames, radius=options.radius, threads=config.threads).indices
+    neighbours = dtw.rerank(nearest, frames, queries=asking, radius=options.radius, threads=config.threads).indices
     codes = np.unique([labels[row] or "" for row in kept], return_inverse=True)[1]
     seconds = time.perf_counter() - started
-    rows = [_row(codes, neighbours, k, {**about, "seconds": seconds}) for k in ks]
+    drawn = f"{len(asking)} of {len(kept)} clips drawn as queries (seed {config.seed})" if sample is not None else ""
+    rows = [_row(codes, asking, neighbours, k, drawn, {**about, "seconds": seconds}) for k in ks]
     return Entry({"rows": [row.as_dict() for row in rows], "note": note, "seconds": seconds})
 
 
-def _row(codes: NDArray[np.int64], neighbours: NDArray[np.int64], k: int, about: dict[str, Any]) -> Row:
+def _row(
+    codes: NDArray[np.int64],
+    asking: NDArray[np.int64],
+    neighbours: NDArray[np.int64],
+    k: int,
+    drawn: str,
+    about: dict[str, Any],
+) -> Row:
     if k > neighbours.shape[1]:
         reason = f"k = {k} needs more than {neighbours.shape[1]} candidates"
         return Row(metric=f"P@{k}", status="not_applicable", reason=reason, **about)
-    partners = np.bincount(codes)[codes] > 1
-    points = retrieval.precision_at_k(codes[neighbours[:, :k]], codes, k)[partners]
+    partners = (np.bincount(codes)[codes] > 1)[asking]
+    if not partners.any():
+        reason = "no point has a same-class partner to be compared with"
+        return Row(metric=f"P@{k}", status="not_applicable", reason=reason, **about)
+    points = retrieval.precision_at_k(codes[neighbours[:, :k]], codes[asking], k)[partners]
     alone = int((~partners).sum())
     excluded = f"{counted(alone, 'point')} without a same-class partner excluded" if alone else ""
-    reason = "; ".join(filter(None, [excluded, "no interval: clips are not left out of re-ranked lists"]))
+    reason = "; ".join(filter(None, [drawn, excluded, "no interval: clips are not left out of re-ranked lists"]))
     return Row(metric=f"P@{k}", value=float(points.mean()), n=len(points), reason=reason, **about)
 
 
-def _nearest(values: NDArray[np.float32], distance: str, count: int, config: RunConfig) -> NDArray[np.int64]:
+def _nearest(
+    values: NDArray[np.float32], distance: str, count: int, config: RunConfig, asking: NDArray[np.int64]
+) -> NDArray[np.int64]:
     threads = thread_count(config.threads)
     layout = one_class(len(values))
     space = spaces.prepare(values, distance, order=layout.order, ties=config.ties, threads=threads)
     memory = byte_count(int(config.memory) if config.memory.isdigit() else config.memory)
-    swept = sweep(space, layout, Wanted(neighbours=count), threads=threads, memory=memory, device=config.device)
-    return np.asarray(layout.order[swept["all"].neighbours.places])
+    swept = sweep(
+        space, layout, Wanted(neighbours=count), threads=threads, memory=memory, device=config.device, rows=asking
+    )
+    return np.asarray(layout.order[swept["all"].neighbours.places[asking]])

@@ -21,7 +21,7 @@ from earmark.vectors.texts import Texts, as_text
 def npy_vectors(source: Path, _key: str | None, asked: Asked) -> Vectors:
     refuse_columns(source, asked.label, asked.groups)
     _refuse_dimensions(source, asked)
-    return vectors_of(as_matrix(_load_npy(source), source), {}, source)
+    return vectors_of(as_matrix(map_npy(source), source), {}, source)
 
 
 def npz_vectors(source: Path, key: str | None, asked: Asked) -> Vectors:

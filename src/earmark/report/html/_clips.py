@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from earmark.errors import EarmarkError
 from earmark.report import figures
 from earmark.report._audio_player import Sound, cut, player
@@ -117,10 +115,9 @@ def _matrix(found: Confusions, number: int) -> Html | None:
 
 def _confusion_table(found: Confusions) -> Html | None:
     pairs = top_confusions(found, 8)
-    total = int(found.counts.sum())
+    total, wrong = int(found.clips.sum()), found.wrong
     if not total:
         return None
-    wrong = total - int(np.trace(found.counts))
     if not pairs:
         return paragraph(f"No clip of {total} has a nearest neighbour of another class.")
     lines: list[list[Html | str]] = []
