@@ -159,11 +159,26 @@ def profile(subset: Subset, device: str) -> None:
     print(record.key_averages().table(sort_by="cuda_time_total", row_limit=14, max_name_column_width=60), flush=True)
 
 
+def tune(subsets: list[Subset], device: str) -> None:
+    """Times of the fused kernel of class sums by warps and height of its tile, the quickest of which is kept."""
+    from earmark.calibrate import triton_null
+
+    spent = {}
+    for setting in ((1, 16), (2, 16), (4, 16), (2, 8), (4, 32)):
+        triton_null.OWN_WARPS, triton_null.OWN_HEIGHT = setting
+        for subset in subsets:
+            subset.null(frozenset({"GSR"}), 1000, device, subset.threads)
+        each = [timed(lambda s=s: s.null(frozenset({"GSR"}), 1000, device, s.threads), 3)[0] for s in subsets]
+        spent[setting] = sum(each)
+        print(f"   {setting} " + "  ".join(f"{s.name} {1000 * t:.1f} ms" for s, t in zip(subsets, each, strict=True)))
+    triton_null.OWN_WARPS, triton_null.OWN_HEIGHT = min(spent, key=spent.get)
+
+
 def scaling(subset: Subset, permutations: int, counts: list[int]) -> None:
     """What threads bring on the CPU."""
     for title, work in (
         ("P@k and GSR", lambda t: subset.null(frozenset({"GSR"}), permutations, "cpu", t)),
-        ("all metrics", lambda t: subset.null(CALIBRATED, permutations // 10, "cpu", t)),
+        ("all metrics", lambda t: subset.null(CALIBRATED, permutations // 20, "cpu", t)),
         ("deletions", lambda t: subset.left_out("cpu", t)),
     ):
         usable = [threads for threads in counts if threads <= thread_count(None)]
@@ -179,7 +194,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--plain", action="store_true", help="torch's own operations, no fused kernels")
-    parser.add_argument("--parts", default="gsr,all,euclidean,deletions,scaling", help="what to measure")
+    parser.add_argument("--parts", default="gsr,all,euclidean,euclidean-all,deletions,scaling", help="what to measure")
     parser.add_argument("--subsets", default="", help="some of them, by name")
     parser.add_argument("--cpu-limit", type=float, default=15.0, help="seconds of the CPU's own runs for each table")
     given = parser.parse_args()
@@ -208,6 +223,8 @@ def main() -> None:
         _ = subset.lists
     picked = [subset for subset in cosine if subset.name in (many[0], large[0])]
     print(f"swept on the CPU in {time.perf_counter() - started:.1f} s", flush=True)
+    if "tune" in parts:
+        tune(picked, given.device)
     if "gsr" in parts:
         null_table(
             cosine,
@@ -219,7 +236,7 @@ def main() -> None:
             given.cpu_limit,
             repeats=3,
         )
-    if given.profile:
+    if given.profile and "gsr" in parts:
         for subset in picked:
             profile(subset, given.device)
     if "all" in parts:
@@ -227,7 +244,12 @@ def main() -> None:
     if "euclidean" in parts:
         others = [Subset(*shape, "euclidean") for shape in shapes]
         for title, metrics in (("euclidean P@1 P@5 GSR", frozenset({"GSR"})), ("euclidean, all metrics", CALIBRATED)):
-            null_table(others, metrics, title, given.device, permutations, 10, given.cpu_limit)
+            if metrics <= {"GSR"} or "euclidean-all" in parts:
+                null_table(others, metrics, title, given.device, permutations, 10, given.cpu_limit, repeats=2)
+        if given.profile:
+            for subset in others:
+                if subset.name in (many[0], large[0]):
+                    profile(subset, given.device)
     if "deletions" in parts:
         cases = [*cosine, Subset(*many, "euclidean"), Subset(*large, "cosine", groups=200 // shrink)]
         for subset in cases:
@@ -247,7 +269,7 @@ def main() -> None:
         print(f"   largest relative difference {worst:.1e}; P@k equal", flush=True)
     if "scaling" in parts:
         for subset in picked:
-            scaling(subset, permutations // 5, [1, 2, 4, 8, 16])
+            scaling(subset, permutations // 10, [1, 2, 4, 8, 16])
     print(f"in all {time.perf_counter() - started:.0f} s", flush=True)
 
 

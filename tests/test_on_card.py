@@ -66,6 +66,17 @@ def test_sets_too_small_for_a_metric(device):
     assert np.isfinite(found[2]["hub_skew"])
 
 
+def test_more_points_than_the_device_holds(monkeypatch):
+    sets = on_card.LabelledSets([["a", "a", "b", "b"]], "torch:cpu")
+
+    def none_left(*_):
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(sets, "_measured", none_left)
+    with pytest.raises(EarmarkError, match="fewer sets at once"):
+        sets.measure(np.eye(4))
+
+
 def test_what_cannot_be_measured():
     sets = on_card.LabelledSets([["a", "a", "b", "b"]], "torch:cpu")
     vectors = np.random.default_rng(0).normal(size=(4, 3))

@@ -68,8 +68,11 @@ class Workers:
 
 @contextmanager
 def torch_on_one_thread() -> Iterator[None]:
-    """Hold what torch computes on the CPU in this thread to one core: the last bit of a recurrent layer depends on how
-    many there are, and a vector must not depend on who computed it."""
+    """Hold what torch computes on the CPU in this thread to one core.
+
+    The last bit of a product or of a recurrent layer depends on how many share it, and a vector must not depend on who
+    computed it. BLAS is held by `Workers`, in the thread that began: threadpoolctl heeds no other.
+    """
     torch = sys.modules.get("torch")
     if torch is None:
         yield

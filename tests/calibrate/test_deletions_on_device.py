@@ -7,10 +7,10 @@ import pytest
 from tests import brute
 from tests.cases import CASES, DISTANCES
 
-from earmark.calibrate import torch_blocks, torch_deletions
+from earmark.calibrate import torch_deletions
 from earmark.calibrate.closed_forms import CLASS_SUMS
 from earmark.calibrate.deletions import depth_needed, leave_out, units_of
-from earmark.geometry import spaces
+from earmark.geometry import spaces, torch_pairs
 from earmark.geometry.factors import Factors
 from earmark.geometry.layout import lay_out
 from earmark.geometry.sweep import Wanted, sweep
@@ -83,7 +83,7 @@ def test_any_choice_of_metrics(metrics, grouped):
 def test_blocks_do_not_matter(monkeypatch, grouped):
     case = CASES["duplicates"]()
     monkeypatch.setattr(torch_deletions, "BLOCK", 1)
-    monkeypatch.setattr(torch_blocks, "PAIRS", 1)
+    monkeypatch.setattr(torch_pairs, "PAIR_BYTES", 1)
     for distance in ("cosine", "euclidean"):
         cpu, device = both(case, distance, grouped=grouped)
         assert_equal(device, cpu)

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from tests.cases import CASES, DISTANCES, Case, names, random
 
-from earmark.calibrate import torch_null
+from earmark.calibrate import torch_null, torch_null_rows
 from earmark.calibrate._arrangements import scheme_of
 from earmark.calibrate.permutation import CALIBRATED, null_distributions
 from earmark.errors import UsageError
 from earmark.geometry import spaces
 from earmark.geometry.factors import Factors
+from earmark.geometry.given import prepare_given
 from earmark.geometry.layout import lay_out
 from earmark.geometry.sweep import Wanted, sweep
 
@@ -126,7 +127,7 @@ def test_batches_and_blocks_do_not_matter(monkeypatch):
     case = random(55, n=40)
     reference, whole, _ = both(case, "euclidean", permutations=9)
     monkeypatch.setattr(torch_null, "LABELS", 150)
-    monkeypatch.setattr(torch_null, "GATHERED", 1 << 15)
+    monkeypatch.setattr(torch_null_rows, "GATHERED", 1 << 15)
     monkeypatch.setattr(torch_null, "ROW_BYTES", 1)
     monkeypatch.setattr(torch_null, "CLOSED_ROWS", 16)
     _, pieces, _ = both(case, "euclidean", permutations=9)
@@ -135,6 +136,29 @@ def test_batches_and_blocks_do_not_matter(monkeypatch):
     _, pieces, _ = both(case._replace(groups=None), "cosine", {"GSR", "CS", "silhouette"}, permutations=9, memory=1)
     reference, _, _ = both(case._replace(groups=None), "cosine", {"GSR", "CS", "silhouette"}, permutations=9)
     assert_equal(pieces, reference)
+
+
+def test_distances_that_were_given():
+    case = by_scheme("varied")
+    distances = np.linalg.norm(case.vectors[:, None] - case.vectors[None], axis=2)
+    layout = lay_out(np.unique(case.labels, return_inverse=True)[1], np.unique(case.groups, return_inverse=True)[1])
+    space = prepare_given(lambda order: (distances[np.ix_(order, order)], distances[order].max(1), lambda: None),
+                          layout.order, "given")  # fmt: skip
+    swept = sweep(space, layout, Wanted(16, across_groups=True))
+    found = [null_distributions(space, layout, swept, CALIBRATED, KS, 7, device=device) for device in ("cpu", DEVICE)]
+    assert_equal(found[1], found[0])
+
+
+def test_kernels_that_cannot_be_built_are_done_without(monkeypatch):
+    class Broken:
+        WIDEST = 1024
+
+        def __getattr__(self, name):
+            raise type("CompilationError", (Exception,), {"__module__": "triton.compiler.errors"})(name)
+
+    monkeypatch.setattr(torch_null, "fused_kernels", lambda device: Broken())
+    cpu, device, _ = both(random(57, n=40), "cosine", {"GSR"})
+    assert_equal(device, cpu)
 
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:first", "torch:tpu"])

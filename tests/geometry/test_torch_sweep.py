@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -154,9 +156,36 @@ def test_a_block_that_does_not_fit_is_halved(monkeypatch):
     assert_same(both(case, "euclidean", "torch:cpu"))
     assert_same(both(case, "euclidean", "torch:cpu", correct="ls"))
     assert max(heights) == 600
+    monkeypatch.setattr(torch_card, "_from_products", short_of_memory(lists, 0, 3))
+    with pytest.raises(UsageError, match="does not hold 1 row "):
+        both(case, "euclidean", "torch:cpu")
     monkeypatch.setattr(torch_sweep.TorchRun, "keys", short_of_memory(products, 0, 1))
     with pytest.raises(UsageError, match="does not hold 128 rows"):
         both(case, "euclidean", "torch:cpu", correct="ls")
+
+
+def test_a_triton_that_cannot_build_is_done_without(monkeypatch):
+    """No C compiler, a card with too little memory for a program: torch's own operations find the same."""
+    card = SimpleNamespace(type="cuda")
+
+    def refuses(*_, **__):
+        raise type("OutOfResources", (Exception,), {"__module__": "triton.runtime.errors"})
+
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (9, 0))
+    monkeypatch.setattr(torch, "arange", lambda *_, **__: torch.ones(2))
+    for build, works in ((refuses, False), (lambda *_: None, True)):
+        fused = SimpleNamespace(segment_sums=build)
+        monkeypatch.setattr(torch_card, "require", lambda *_, fused=fused: fused)
+        assert torch_card._tried(card) is (fused if works else None)
+    monkeypatch.undo()
+    here = torch.device("cpu")
+    monkeypatch.setitem(torch_card._fused_on, here, SimpleNamespace(parts_of=refuses))
+    points, layout = random(8, n=50, dims=9), lay_out(np.arange(50) % 3)
+    space = spaces.prepare(points.vectors, "cosine", order=layout.order)
+    found = sweep(space, layout, Wanted(3, farthest=True), device="torch:cpu")["all"]
+    expected = sweep(space, layout, Wanted(3, farthest=True))["all"]
+    assert np.array_equal(found.neighbours.places, expected.neighbours.places)
+    assert torch_card._fused_on[here] is None
 
 
 def test_what_auto_means(monkeypatch):

@@ -39,6 +39,7 @@ Progress = Callable[[float], None]
 
 DEPTHS = (16, 64)  # how many neighbours are kept at least and at most
 MEANS = CALIBRATED - CLASS_MEANS  # metrics that are means over queries
+AS_PRODUCTS = 100.0  # a multiplication of a null takes the CPU as long as so many of a matrix product
 TIE = 1e-12  # a shuffled value this close to the observed one counts as reaching it
 
 
@@ -135,7 +136,8 @@ def null_distributions(
         return found
     tick = progress or (lambda _: None)
     asking = np.arange(layout.n) if rows is None else rows
-    where = torch_device(device, draws.count * layout.n * space.points.shape[1]) if rows is None else None
+    work = draws.count * layout.n * space.points.shape[1] * AS_PRODUCTS
+    where = torch_device(device, work) if rows is None else None
     if where is not None:
         from earmark.calibrate import torch_null
 

@@ -33,43 +33,37 @@ def _own_sums(
     first, last = tl.load(starts + code), tl.load(starts + code + 1)
     d, line = tl.arange(0, WIDTH), tl.arange(0, HEIGHT)
     listed = members + shuffle * units
-    # The first members are kept: most classes have no more.
-    here = first + line < last
-    at = tl.load(listed + first + line, mask=here, other=0).to(tl.int64)
-    x = tl.load(points + at[:, None] * dims + d[None, :], mask=here[:, None] & (d < dims)[None, :], other=0.0)
-    square = tl.load(squares + at, mask=here, other=0.0)
-    no_direction = tl.load(flat + at, mask=here, other=0).to(tl.float64)
-    total, norms, flats = x, square * (1.0 - no_direction), no_direction
-    for start in range(first + HEIGHT, last, HEIGHT):
-        more = start + line < last
-        to = tl.load(listed + start + line, mask=more, other=0).to(tl.int64)
-        total += tl.load(points + to[:, None] * dims + d[None, :], mask=more[:, None] & (d < dims)[None, :], other=0.0)
-        lost = tl.load(flat + to, mask=more, other=0).to(tl.float64)
-        norms += tl.load(squares + to, mask=more, other=0.0) * (1.0 - lost)
-        flats += lost
-    summed, norm, without = tl.sum(total, 0), tl.sum(norms, 0), tl.sum(flats, 0)
+    total = tl.zeros([HEIGHT, WIDTH], tl.float64)
+    norms, flats = tl.zeros([HEIGHT], tl.float64), tl.zeros([HEIGHT], tl.float64)
+    for start in range(first, last, HEIGHT):
+        here = start + line < last
+        at = tl.load(listed + start + line, mask=here, other=0).to(tl.int64)
+        inside = here[:, None] & (d < dims)[None, :]
+        total += tl.load(points + at[:, None] * dims + d[None, :], mask=inside, other=0.0)
+        no_direction = tl.load(flat + at, mask=here, other=0).to(tl.float64)
+        norms += tl.load(squares + at, mask=here, other=0.0) * (1.0 - no_direction)
+        flats += no_direction
+    summed, norm, lost = tl.sum(total, 0), tl.sum(norms, 0), tl.sum(flats, 0)
     size = (last - first).to(tl.float64)
-    value = 0.5 * ((size - without) * square + norm) + without - tl.sum(x * summed[None, :], 1)
-    value = tl.where(no_direction > 0, size - 1.0, tl.maximum(value, 0.0))
-    tl.store(own + at * shuffles + shuffle, value, mask=here)
-    for start in range(first + HEIGHT, last, HEIGHT):
-        more = start + line < last
-        to = tl.load(listed + start + line, mask=more, other=0).to(tl.int64)
-        y = tl.load(points + to[:, None] * dims + d[None, :], mask=more[:, None] & (d < dims)[None, :], other=0.0)
-        lost = tl.load(flat + to, mask=more, other=0).to(tl.float64)
-        length = tl.load(squares + to, mask=more, other=0.0)
-        term = 0.5 * ((size - without) * length + norm) + without - tl.sum(y * summed[None, :], 1)
-        term = tl.where(lost > 0, size - 1.0, tl.maximum(term, 0.0))
-        tl.store(own + to * shuffles + shuffle, term, mask=more)
+    for start in range(first, last, HEIGHT):
+        here = start + line < last
+        at = tl.load(listed + start + line, mask=here, other=0).to(tl.int64)
+        inside = here[:, None] & (d < dims)[None, :]
+        x = tl.load(points + at[:, None] * dims + d[None, :], mask=inside, other=0.0)
+        square = tl.load(squares + at, mask=here, other=0.0)
+        value = 0.5 * ((size - lost) * square + norm) + lost - tl.sum(x * summed[None, :], 1)
+        no_direction = tl.load(flat + at, mask=here, other=0) != 0
+        value = tl.where(no_direction, size - 1.0, tl.maximum(value, 0.0))
+        tl.store(own + at * shuffles + shuffle, value, mask=here)
 
 
-def own_sums(points, squares, flat, members, starts, own, warps=OWN_WARPS, height=OWN_HEIGHT):
+def own_sums(points, squares, flat, members, starts, own):
     """Summed distance (q / 2) of every place to its class under each shuffle, into own [N, B]; units are places."""
     n, dims = points.shape
     width = triton.next_power_of_2(dims)
     _own_sums[(len(starts) - 1, len(members))](
         points, squares, flat.to(torch.uint8), members, starts.int(), own, dims, n, len(members),
-        HEIGHT=max(1, min(height, 128 * height // width)), WIDTH=width, num_warps=warps,
+        HEIGHT=max(1, OWN_HEIGHT * 128 // max(width, 128)), WIDTH=width, num_warps=OWN_WARPS,
     )  # fmt: skip
 
 

@@ -170,7 +170,7 @@ def _measure(
             else:
                 without = deletions.leave_out(
                     space, layout, swept, intervals.units, intervals.metrics, ks, hub_k=options.hub_k,
-                    factors=setting.factors, threads=threads, memory=options.memory,
+                    factors=setting.factors, threads=threads, memory=options.memory, device=options.device,
                 )  # fmt: skip
             tick(1)
     items: dict[str, list[Evaluated | Row]] = {name: [] for name in protocols}
@@ -197,7 +197,7 @@ def _measure(
             nulls = permutation.null_distributions(
                 space, layout, swept, calibrated, usable_ks, options.permutations,
                 scheme=scheme, factors=setting.factors,
-                seed=options.seed, threads=threads, memory=options.memory, progress=tick,
+                seed=options.seed, threads=threads, memory=options.memory, device=options.device, progress=tick,
                 rows=None if sample is None else np.flatnonzero(sample.base),
             )  # fmt: skip
     base = _base(data, setting.distance, setting.correction, options, where, time.perf_counter() - started)

@@ -91,8 +91,14 @@ class LabelledSets:
                 f"There are {self.sets.n} labels: give an array of {self.sets.n} vectors, not one of shape "
                 f"{tuple(vectors.shape)}."
             )
-        measured = self._recorded(vectors, how) or self._measured(vectors, how)
-        values = measured.values.cpu().tolist()
+        try:
+            measured = self._recorded(vectors, how) or self._measured(vectors, how)
+            values = measured.values.cpu().tolist()
+        except self.torch.OutOfMemoryError:
+            raise UsageError(
+                f"The memory of {self.device} does not hold {self.sets.n} points with their sums over classes: measure "
+                "fewer sets at once, or use earmark.evaluate, which goes block by block."
+            ) from None
         flat, uncertain, suspects, broken = (int(check) for check in values[-CHECKS:])
         if broken:
             raise InputError("The vectors hold values that are not finite or too large: look for NaN and infinity.")

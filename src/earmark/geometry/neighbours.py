@@ -18,7 +18,6 @@ from earmark.errors import InputError, UsageError
 from earmark.geometry import devices
 from earmark.geometry._candidates import Backend, Floats, Pairs, search
 from earmark.geometry._cpu_backend import Cpu
-from earmark.geometry.devices import WORTH_A_GPU as WORTH_A_GPU
 from earmark.geometry.spaces import Space
 from earmark.geometry.sweep import Neighbours, Progress
 from earmark.workers import Workers

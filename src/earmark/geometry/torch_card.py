@@ -14,7 +14,6 @@ Nobody imports this module unless a device other than the CPU is asked for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +30,8 @@ LENGTHS = (8, 16, 32)  # of the lists of the fused kernel
 TORCH_SPARE = 11
 BLOCK_BYTES = 1 << 29  # of one array of a block in flight; a smaller device halves it
 NOBODY = np.iinfo(np.int64).max
+
+_fused_on: dict[Any, Any] = {}
 
 
 class Found(NamedTuple):
@@ -140,23 +141,38 @@ def propose_and_decide(points: Points, sets: Sets, asked: Asked, rows: Any = Non
     fused = fused_kernels(sets.device)
     length = next((length for length in LENGTHS if length >= asked.k + SPARE), 0)
     if fused is not None and length:
-        return _fused(fused, points, sets, asked, rows, length)
+        try:
+            return _fused(fused, points, sets, asked, rows, length)
+        except Exception as error:
+            if not type(error).__module__.startswith("triton"):
+                raise
+            _fused_on[sets.device] = None  # a card with too little memory for a program, or too old
     found = Found.nothing(sets.n, asked.k, sets.device)
     everyone = torch.arange(sets.n, device=sets.device) if rows is None else upload(np.asarray(rows), sets.device)
     _by_blocks(points, sets, asked, found, everyone, torch.float32)
     return found
 
 
-@lru_cache(maxsize=8)
 def fused_kernels(device: Any) -> Any:
-    """The module of fused kernels, where Triton is there for the device, else None."""
+    """The module of fused kernels, where Triton is there for the device and can build them, else None."""
+    if device not in _fused_on:
+        _fused_on[device] = _tried(device)
+    return _fused_on[device]
+
+
+def _tried(device: Any) -> Any:
     if device.type != "cuda" or torch.cuda.get_device_capability(device) < (8, 0):
         return None
     try:
         require("triton", "Fused kernels", "torch")
+        fused = require("earmark.geometry.triton_sweep", "Fused kernels", "torch")
+        ends = torch.arange(2, device=device)
+        fused.segment_sums(ends[:, None].to(torch.float64), ends)
     except MissingExtra:
         return None
-    return require("earmark.geometry.triton_sweep", "Fused kernels", "torch")
+    except Exception:  # a Triton without a C compiler, or for another torch: torch's own operations do without
+        return None
+    return fused
 
 
 def _fused(fused: Any, points: Points, sets: Sets, asked: Asked, rows: Any, length: int) -> Found:

@@ -27,6 +27,7 @@ from earmark.geometry.torch_backend import _numpy as to_numpy
 from earmark.geometry.torch_backend import _root as root
 from earmark.geometry.torch_backend import _smallest as smallest
 from earmark.geometry.torch_backend import _squares as squares_of
+from earmark.wording import counted
 
 __all__ = ["Points", "Tensor", "blocks", "full_precision", "smallest", "squares_of", "to_numpy", "upload"]
 
@@ -57,7 +58,7 @@ def blocks(
         except torch.OutOfMemoryError:
             if height <= least:
                 raise UsageError(
-                    f"The memory of {device} does not hold {len(block)} rows of the sweep: use device cpu."
+                    f"The memory of {device} does not hold {counted(len(block), 'row')} of the sweep: use device cpu."
                 ) from None
             height = max(1, min(height, len(block)) // 2 // least) * least
             torch.cuda.empty_cache()

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from earmark.errors import UsageError
 from earmark.geometry import torch_pairs
 from earmark.geometry.factors import Factors
 from earmark.geometry.layout import Layout
@@ -84,7 +85,10 @@ class TorchRun(Run):
             self.seconds,
             self.upload(banned) if (banned >= 0).any() else None,
         )
-        found = search(self.points, self.sets, asked, None if len(rows) == self.layout.n else rows)
+        try:
+            found = search(self.points, self.sets, asked, None if len(rows) == self.layout.n else rows)
+        except torch.OutOfMemoryError:
+            raise UsageError(f"The memory of {self.card} does not hold the sweep: use device cpu.") from None
         at = self.upload(rows)
         self._store(protocol, rows, RowOutputs(*(to_numpy(part[at]) for part in found[:-1])))
 

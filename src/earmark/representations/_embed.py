@@ -35,7 +35,7 @@ from earmark.runs.opened_files import Seen, watching
 from earmark.runs.packs import Packer, Records
 from earmark.runs.pool import ITEM_SECONDS, Overdue, Timed
 from earmark.runs.store import Cache, default_url
-from earmark.workers import torch_on_one_thread
+from earmark.workers import Workers, torch_on_one_thread
 
 log = logging.getLogger("earmark.runs")
 
@@ -215,9 +215,10 @@ def embed(
         packer.flush_if_full()
 
     try:
-        work_through(
-            todo.windows, answers, keep=keep, patience=patience, after_batch=after_window, tick=tick
-        )  # fmt: skip
+        if any(digest not in before.refused for window in todo.windows for _, digest in window):
+            watched.extractor.card  # noqa: B018  # opened, so that the libraries it brings are known
+        with Workers(1):  # BLAS on one thread, as in a worker: a vector must not depend on who computed it
+            work_through(todo.windows, answers, keep=keep, patience=patience, after_batch=after_window, tick=tick)
     finally:
         watched.close()
     packer.flush()
