@@ -60,9 +60,9 @@ def hub_skew(occurrences: NDArray[np.int64]) -> float:
     return float((deviation**3).mean() / variance**1.5) if variance > 0 else 0.0
 
 
-def sampled_skew(lists: NDArray[np.int64], n: int) -> float:
+def sampled_skew(lists: NDArray[np.int64], n: int, sure: float = SURE) -> float:
     """`hub_skew` of n points from the lists [m, k] of m of them, drawn without replacement; NaN where m is too small:
-    where the spread of N_k is less than SURE times what chance makes of it if every point is in k lists.
+    where the spread of N_k is less than `sure` times what chance makes of it if every point is in k lists.
 
     How many of these lists a point is in is hypergeometric given N_k, so sums of seen (seen - 1) ... give unbiased
     moments of N_k (`sampled_moments`), where the skewness of `seen` itself is that of chance alone. The ratio of two
@@ -72,7 +72,7 @@ def sampled_skew(lists: NDArray[np.int64], n: int) -> float:
     sums = seen.sum(), (seen * (seen - 1)).sum(), (seen * (seen - 1) * (seen - 2)).sum()
     moments = sampled_moments(*sums, np.float64(len(lists)), np.float64(n))
     chance = lists.shape[1] * np.sqrt(2.0 * n) / len(lists) * (1.0 - len(lists) / n)
-    return float(skew_of(*moments)) if moments[1] > SURE * chance else np.nan
+    return float(skew_of(*moments)) if moments[1] > sure * chance else np.nan
 
 
 def sampled_moments(first: Any, second: Any, third: Any, queries: Any, n: Any) -> tuple[Floats, Floats, Floats]:
