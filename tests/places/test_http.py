@@ -205,16 +205,9 @@ def test_a_signature_reads_and_is_written_nowhere(
     files = [f"{site.url}/signed/class{kind}/clip{number}.wav" for kind in (0, 1) for number in range(3)]
     lines = [f"{file}?{SIGNATURE},{file[-11]}" for file in files]
     (site.folder / "signed" / "list.csv").write_text("path,label\n" + "\n".join(lines) + "\n")
-    command = [
-        "run",
-        "--corpus",
-        f"{site.url}/signed/list.csv?{SIGNATURE}",
-        "--extractor",
-        "mfcc",
-        "--steps",
-        "prepare,embed",
-    ]
-    assert main([*command, "--into", str(tmp_path / "run"), "--cache-dir", str(tmp_path / "cache")]) == 0
+    given = {"corpus": f"{site.url}/signed/list.csv?{SIGNATURE}", "into": str(tmp_path / "run")}
+    extractors = [{"name": "bands", "spec": sounds.BANDS}]
+    run({**given, "extractors": extractors, "steps": ["prepare", "embed"], "cache": str(tmp_path / "cache")})
     assert main(["evaluate", f"{site.url}/signed/none.npz?{SIGNATURE}"]) == 1
     told = "".join(capsys.readouterr())
     written = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
