@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -40,14 +41,14 @@ def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[s3.Server]:
 @pytest.fixture
 def server(_server: s3.Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[s3.Server]:
     s3.point_at(monkeypatch, _server.port)
-    monkeypatch.setattr(packs, "PACK_ITEMS", 8)
+    monkeypatch.setattr(packs, "PACK_ITEMS", 4)
     yield _server
     s3.forget_connections()
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return sounds.make_folder(tmp_path_factory.mktemp("sounds") / "tones", classes=4, per_class=12)
+    return sounds.make_folder(tmp_path_factory.mktemp("sounds") / "tones", classes=4, per_class=6)
 
 
 @pytest.fixture(scope="module")
@@ -111,9 +112,9 @@ def test_two_processes_and_one_cache(server: s3.Server, corpus: Path, expected: 
         "import sys, json\nfrom earmark.representations import run\n"
         "print('ready', flush=True)\nsys.stdin.readline()\nrun(json.loads(sys.argv[1]))"
     )
-    models = [{"name": "bands", "spec": sounds.BANDS, "parameters": {"pause": 0.01}}]
+    models = [{"name": "bands", "spec": sounds.BANDS, "parameters": {"pause": 0.02}}]
     one, other = (config(corpus, "s3://bucket/shared", tmp_path / name, extractors=models) for name in ("1", "2"))
-    command = [sys.executable, "-c", code, json.dumps(other)]
+    command = [sys.executable, "-c", code, json.dumps({**other, "steps": ["prepare", "embed"]})]
     root = Path(__file__).parents[2]
     with subprocess.Popen(command, cwd=root, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
@@ -123,30 +124,38 @@ def test_two_processes_and_one_cache(server: s3.Server, corpus: Path, expected: 
         process.stdin.flush()
         run(one)
         assert process.wait(60) == 0
+    assert run(other).counts["embed"]["computed"] == 0
     for name in ("1", "2"):
         assert without_seconds(tmp_path / name / "run" / "scores.csv") == expected
-    again = run({**one, "into": str(tmp_path / "again")})
-    assert again.counts["embed"]["computed"] == 0
-    assert without_seconds(tmp_path / "again" / "scores.csv") == expected
+
+
+def wait_for_entries(folder: Path) -> None:
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        with contextlib.suppress(FileNotFoundError):  # folders come while they are walked
+            if next(folder.rglob("*.entry"), None):
+                return
+        time.sleep(0.005)
 
 
 def test_a_restart_in_the_middle(server: s3.Server, corpus: Path, expected: list[str], tmp_path: Path) -> None:
-    """The server is killed when the first vectors have come, and comes back a second later."""
-    kinds = server.bucket / "restarted"
+    """The server is killed when the first vectors have come, and comes back a moment later."""
+    kinds, restarted = server.bucket / "restarted", threading.Event()
 
     def restart() -> None:
-        while not list(kinds.rglob("*.entry")):
-            time.sleep(0.005)
+        wait_for_entries(kinds / "vectors")
         server.kill()
-        time.sleep(1.0)
+        time.sleep(0.5)
         server.start()
+        restarted.set()
 
     watcher = threading.Thread(target=restart)
     watcher.start()
-    models = [{"name": "bands", "spec": sounds.BANDS, "parameters": {"pause": 0.01}}]
+    models = [{"name": "bands", "spec": sounds.BANDS, "parameters": {"pause": 0.02}}]
     result = run(config(corpus, "s3://bucket/restarted", tmp_path, extractors=models))
     watcher.join()
-    assert result.counts["embed"]["computed"] == 48
+    assert restarted.is_set()
+    assert result.counts["embed"]["computed"] == 24
     assert without_seconds(tmp_path / "run" / "scores.csv") == expected
     assert len(list((kinds / "vectors").rglob("*.entry"))) >= 2
 
@@ -173,20 +182,19 @@ def test_what_is_done_stays_when_a_server_does_not_come_back(
     kinds = server.bucket / "gone"
 
     def end() -> None:
-        while len(list(kinds.rglob("*.entry"))) < 2:
-            time.sleep(0.005)
+        wait_for_entries(kinds / "vectors")
         server.kill()
 
     watcher = threading.Thread(target=end)
     watcher.start()
-    models = [{"name": "bands", "spec": sounds.BANDS, "parameters": {"pause": 0.01}}]
+    models = [{"name": "bands", "spec": sounds.BANDS, "parameters": {"pause": 0.02}}]
     told = r"s3://bucket/gone/\S+ cannot be reached .*tried for.*AWS_ENDPOINT_URL, and run it again; what is done stays"
     with pytest.raises(Unreachable, match=told):
         run(config(corpus, "s3://bucket/gone", tmp_path, extractors=models))
     watcher.join()
     server.start()
     result = run(config(corpus, "s3://bucket/gone", tmp_path, extractors=models))
-    assert 0 < result.counts["embed"]["computed"] < 48
+    assert 0 < result.counts["embed"]["computed"] < 24
     assert without_seconds(tmp_path / "run" / "scores.csv") == expected
 
 
@@ -194,7 +202,7 @@ def test_what_is_done_stays_when_a_server_does_not_come_back(
 
 
 def evaluated(capsys: pytest.CaptureFixture[str], *files: str) -> list[dict[str, Any]]:
-    assert main(["evaluate", *files, "--json", "--quiet", "--system", "x"]) == 0
+    assert main(["evaluate", *files, "--json", "--quiet", "--system", "x", "--metrics", "P@1"]) == 0
     rows: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
     differing = "seconds", "reason"  # the reason names the file
     return [{name: value for name, value in row.items() if name not in differing} for row in rows]
@@ -204,7 +212,7 @@ def test_vectors_are_read_from_a_url(
     server: s3.Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(0)
-    values = rng.standard_normal((600, 700)).astype(np.float32)
+    values = rng.standard_normal((150, 700)).astype(np.float32)
     labels = [f"l{row % 5}" for row in range(len(values))]
     ids = [f"clip{row}" for row in range(len(values))]
     np.save(tmp_path / "v.npy", values)
@@ -216,7 +224,7 @@ def test_vectors_are_read_from_a_url(
     for name in ("v.npy", "v.npz", "v.csv", "labels.csv"):
         with replacing(locate(f"s3://bucket/vectors/{name}")) as part:
             part.write_bytes((tmp_path / name).read_bytes())
-    proxy = s3.Proxy(server.port, cuts=4, after=300_000)
+    proxy = s3.Proxy(server.port, cuts=4, after=70_000)
     s3.point_at(monkeypatch, proxy.port)
     for files in (["v.npz"], ["v.npy", "labels.csv"], ["v.csv", "labels.csv"]):
         here = evaluated(capsys, *(str(tmp_path / name) for name in files))
@@ -250,17 +258,14 @@ def uploaded(server: s3.Server, corpus: Path) -> str:
 def test_a_run_whose_sounds_and_folder_lie_elsewhere(
     server: s3.Server, uploaded: str, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    steps = ["prepare", "embed", "evaluate", "report"]
-    result = run(config(uploaded, "s3://bucket/all", tmp_path, into="s3://bucket/runs/one", steps=steps))
+    result = run(config(uploaded, "s3://bucket/all", tmp_path, into="s3://bucket/runs/one"))
     assert str(result.folder) == "s3://bucket/runs/one"
     folder = server.bucket / "runs" / "one"
     assert without_seconds(folder / "scores.csv") == expected
     assert "finished" in (folder / "run.log").read_text()
-    page = (folder / "report.html").read_text()
-    locate("s3://bucket/runs/one/report.html").unlink()
     assert main(["report", "s3://bucket/runs/one", "--quiet"]) == 0
     assert capsys.readouterr().out.strip() == "s3://bucket/runs/one/report.html"
-    assert (folder / "report.html").read_text().count("data:audio") == page.count("data:audio") > 0
+    assert (folder / "report.html").read_text().count("data:audio") > 0
     assert main(["submit", "s3://bucket/runs/one/scores.csv", "--board", "vocsim", "--dry-run", "--quiet"]) in (0, 1)
     assert "Traceback" not in capsys.readouterr().err
     assert main(["run", "s3://bucket/runs/one/config.yaml", "--plan"]) == 0
@@ -275,11 +280,13 @@ def test_manifests_name_files_elsewhere(server: s3.Server, uploaded: str, expect
     absolute = "".join(f"{uploaded}/{line}\n" for line in relative.splitlines())
     (tmp_path / "tones.csv").write_text("path,label\n" + absolute)
     (tmp_path / "more.csv").write_text("path,label\n" + absolute + f"{uploaded}/none.wav,class0\n")
-    for spec in (f"{uploaded}/manifest.csv", uploaded, str(tmp_path / "tones.csv")):
-        run(config(spec, str(tmp_path / "cache"), tmp_path))
-        assert without_seconds(tmp_path / "run" / "scores.csv") == expected
+    run(config(f"{uploaded}/manifest.csv", str(tmp_path / "cache"), tmp_path))
+    assert without_seconds(tmp_path / "run" / "scores.csv") == expected
+    here = {(file.parent.name, audio.file_digest(file)) for file in files}
+    for spec in (uploaded, str(tmp_path / "tones.csv")):
+        assert {(clip.label, audio.file_digest(clip.path or "")) for clip in open_corpus(spec).clips} == here
     assert open_corpus(str(tmp_path / "more.csv")).notes == (
-        f"more.csv: 1 of 49 files are missing (first: {uploaded}/none.wav).",
+        f"more.csv: 1 of 25 files are missing (first: {uploaded}/none.wav).",
     )
     listed.unlink()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from earmark._version import __version__
 from earmark.errors import EarmarkError, did_you_mean
-from earmark.places import showing_transfers
+from earmark.places import showing_transfers, without_keys
 
 __all__ = ["main"]
 
@@ -118,6 +118,9 @@ def _merge_spellings(parser: argparse.ArgumentParser) -> None:
 def _guarded(run: Any, args: argparse.Namespace) -> int:
     """Every foreseeable failure is one sentence and an exit code; a traceback means a defect."""
     try:
+        for name, value in vars(args).items():
+            if name not in ("database", "url"):  # of a board, which writes them nowhere
+                setattr(args, name, without_keys(value))
         with showing_transfers(not getattr(args, "quiet", False)):
             return int(run(args) or 0)
     except EarmarkError as error:

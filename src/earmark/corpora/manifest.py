@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from earmark.atomic import write_whole
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.errors import InputError, did_you_mean
-from earmark.places import is_remote, is_url, locate, which_exist
+from earmark.places import is_remote, is_signed, is_url, locate, shown, which_exist
 from earmark.tables import read_csv, read_text, write_csv
 from earmark.vectors.table_files import read_parquet
 from earmark.vectors.texts import as_written, settled
@@ -198,6 +198,7 @@ def _clip_of(row: TextRow, root: Path, has_ids: bool) -> Clip:
     path = cells.get("path")
     if path is None:
         raise InputError(f"{row.where}: the path is empty; give the audio file.")
+    path = shown(path)
     start, end = _seconds(row, "start"), _seconds(row, "end")
     if end is not None and end <= (start or 0.0):
         raise InputError(
@@ -276,6 +277,8 @@ def write_manifest(path: str | os.PathLike[str], clips: Iterable[Clip]) -> None:
 
 def read_card(folder: Path, name: str, source: str) -> CorpusCard:
     """The card beside a manifest; without one, a card that holds the name and the place."""
+    if is_signed(source):
+        return CorpusCard(name=name, source=source)
     place = folder / CARD
     try:
         stored = json.loads(place.read_text(encoding="utf-8"))

@@ -6,24 +6,26 @@ import functools
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TypeGuard, cast
 
+from earmark.errors import InputError, Unreachable
+from earmark.places._keys import shown, spelled
 from earmark.places._remote import RemotePath
-from earmark.places._requests import reach, server_of
+from earmark.places._requests import HTTP, reach, scheme_of, server_of
 from earmark.places._streams import fetch_ranges, following
 from earmark.progress import Bar, progress_bar
 
 _URL = re.compile(r"(?:[a-z0-9]+::)*([a-z][a-z0-9+.-]+)://", re.I)
-_FLATTENED = re.compile(r"(s3a?|gs|gcs|az|abfss?|memory|https?|sftp|ssh|ftp|smb|hdfs|webdav):/(?=[^/])")
-"""What `pathlib.Path` makes of a URL's two lines."""
 _FOLDERS = 64  # that are listed one by one
+_AT_ONCE = 16  # files that a server is asked for
 
 
 def is_url(name: object) -> bool:
     """Whether a text names a file elsewhere: `s3://bucket/x`, not `file:///x` or `C:\\x`."""
-    text = _spelled(str(name))
+    text = spelled(str(name))
     match = _URL.match(text)
     return match is not None and match[1].lower() not in ("file", "local")
 
@@ -34,21 +36,21 @@ def is_remote(path: object) -> TypeGuard[RemotePath]:
 
 
 def locate(name: str | os.PathLike[str]) -> Path:
-    """A path of a path; of a URL, a `RemotePath`, which has the verbs of one."""
+    """A path of a path; of a URL, a `RemotePath`, which has the verbs of one and shows no keys.
+
+    Raises:
+        InputError: A URL that carries a password.
+    """
     if is_remote(name):
         return cast(Path, name)
     text = os.fspath(name)
     if is_url(text):
-        return cast(Path, RemotePath(_spelled(text)))
+        return cast(Path, RemotePath(shown(spelled(text))))
     local = re.match(r"(?:file|local)://(?=/|[A-Za-z]:)", text)
     if local is None:
         return Path(text)
     rest = text[local.end() :]
     return Path(rest[1:] if re.match(r"/[A-Za-z]:", rest) else rest)
-
-
-def _spelled(text: str) -> str:
-    return _FLATTENED.sub(r"\1://", text, count=1) if _FLATTENED.match(text) else text
 
 
 def sizes_in(folder: Path) -> dict[str, int]:
@@ -79,9 +81,24 @@ def which_exist(names: Iterable[str]) -> dict[str, bool]:
         if many:
             folders = [functools.reduce(_shared, folders)]
         for folder in folders:
-            with suppress(FileNotFoundError, NotADirectoryError):
+            with suppress(FileNotFoundError, NotADirectoryError), _without_listing(folder):
                 listed.update(folder.tree if many else folder.iterdir())
+    # A server of web pages need not list its folders, or spells names its own way.
+    asked = [file for file in remote.values() if file not in listed and scheme_of(str(file)) in HTTP]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        listed.update(file for file, there in zip(asked, pool.map(RemotePath.is_file, asked), strict=True) if there)
     return {name: file in listed if name in remote else file.is_file() for name, file in files.items()}
+
+
+@contextmanager
+def _without_listing(folder: RemotePath) -> Iterator[None]:
+    try:
+        yield
+    except Unreachable:
+        raise
+    except InputError:
+        if scheme_of(str(folder)) not in HTTP:
+            raise
 
 
 def _shared(one: RemotePath, other: RemotePath) -> RemotePath:

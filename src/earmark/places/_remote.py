@@ -14,11 +14,13 @@ import os
 import secrets
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, Any, NamedTuple
 
 from earmark.errors import InputError
-from earmark.places._requests import OBJECT_STORES, persist, reach, scheme_of
+from earmark.places._keys import shown
+from earmark.places._requests import HTTP, OBJECT_STORES, persist, reach, scheme_of
 from earmark.places._streams import BLOCK, WINDOW, RangeReader, Stream, fetch_ranges, following
 
 _WHOLE = 8 << 20  # bytes up to which a file is one request
@@ -31,22 +33,31 @@ class Status(NamedTuple):
     version: str
 
 
+_MARKS = (
+    "ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "Digest",
+    "LastModified", "last_modified", "Last-Modified", "updated", "mtime", "modify", "created",
+)  # fmt: skip
+"""What changes with the content of a file, as libraries call it; the first that is there counts."""
 _listed: dict[str, Status] = {}
 
 
 @functools.total_ordering
 class RemotePath:
-    """`s3://bucket/folder/file.csv` as a path. Text such as `?` and `%` in it is part of the name."""
+    """`s3://bucket/folder/file.csv` as a path. Text such as `?` and `%` in it is part of the name; of http and https a
+    `?` begins a query."""
 
     def __init__(self, url: str) -> None:
-        scheme, _, rest = url.partition("://")
+        web = scheme_of(url) in HTTP
+        scheme, _, rest = (shown(url) if web else url).partition("://")
+        rest, mark, query = rest.partition("?") if web else (rest, "", "")
         self._scheme = scheme
+        self._query = mark + query
         self._parts = tuple(part for part in rest.split("/") if part)
 
     # --- the name --------------------------------------------------------------------------------------------
 
     def __str__(self) -> str:
-        return f"{self._scheme}://{'/'.join(self._parts)}"
+        return f"{self._scheme}://{'/'.join(self._parts)}{self._query}"
 
     def __repr__(self) -> str:
         return f"RemotePath({str(self)!r})"
@@ -147,8 +158,15 @@ class RemotePath:
         def ask() -> dict[str, Any]:
             fs, path = reach(str(self))
             fs.invalidate_cache(path)
-            found: dict[str, Any] = fs.info(path)
-            return found
+            try:
+                found: dict[str, Any] = fs.info(path)
+            except FileNotFoundError as error:
+                # fsspec's HTTP says so of every failure; what the server answered is its cause.
+                cause = error.__cause__ if scheme_of(str(self)) in HTTP else None
+                if cause is None or getattr(cause, "status", 0) in (404, 410):
+                    raise
+                raise cause from None
+            return {**found, "type": "directory"} if _is_page_of_folder(found) else found
 
         try:
             return persist(ask, str(self))
@@ -172,10 +190,10 @@ class RemotePath:
             raise FileNotFoundError(2, "No such file", str(self))
         if found.get("type") == "directory":
             raise IsADirectoryError(21, "Is a folder", str(self))
-        return _status(found)
+        return self._status(found)
 
-    def listing(self) -> dict[str, Status | None]:
-        """The names in a folder, with the status of those that are files; `FileNotFoundError` where there is none."""
+    def _entries(self) -> dict[str, dict[str, Any]]:
+        """What a folder holds, by name; `FileNotFoundError` where there is none."""
 
         def ask() -> list[dict[str, Any]]:
             fs, path = reach(str(self))
@@ -186,20 +204,43 @@ class RemotePath:
         found = persist(ask, str(self), doing="list")
         own = reach(str(self)).path
         entries = {entry["name"].rstrip("/"): entry for entry in found}
-        statuses = {
-            name.rpartition("/")[2]: None if entry.get("type") == "directory" else _status(entry)
+        return {
+            name.rpartition("/")[2]: entry
             for name, entry in entries.items()
-            if name.strip("/") != own.strip("/")
+            if name.strip("/") != own.strip("/") and not self._is_button(name)
         }
-        _listed.update({str(self / name): status for name, status in statuses.items() if status is not None})
-        return statuses
+
+    def _status(self, entry: dict[str, Any]) -> Status:
+        size = entry.get("size")
+        if size is None:
+            raise InputError(f"{self}: its server does not say how large it is; fetch it to this machine.")
+        version = next((str(entry[mark]) for mark in _MARKS if entry.get(mark)), "")
+        return Status(int(size), f"{size} {version}")
+
+    def listing(self) -> dict[str, Status | None]:
+        """The names in a folder, with the status of those that are files; `FileNotFoundError` where there is none.
+
+        A server whose listings lack sizes is asked for each file."""
+        entries = self._entries()
+        files = {name: entry for name, entry in entries.items() if entry.get("type") != "directory"}
+        short = [self / name for name, entry in files.items() if entry.get("size") is None]
+        with ThreadPoolExecutor(16) as pool:
+            asked = dict(zip([file.name for file in short], pool.map(RemotePath.stat, short), strict=True))
+        statuses = {name: asked.get(name) or self._status(entry) for name, entry in files.items()}
+        _listed.update({str(self / name): status for name, status in statuses.items()})
+        return {name: statuses.get(name) for name in entries}
 
     def iterdir(self) -> Iterator[RemotePath]:
-        return (self / name for name in self.listing())
+        return (self / name for name in self._entries())
+
+    def _is_button(self, name: str) -> bool:
+        """Whether a listing's entry is a link of the page, such as to another order of it."""
+        return "?" in name and scheme_of(str(self)) in HTTP
 
     @functools.cached_property
-    def tree(self) -> dict[RemotePath, Status]:
-        """Every file under a folder, by one listing (in pages), in the order of their names; listed once."""
+    def tree(self) -> dict[RemotePath, Status | None]:
+        """Every file under a folder, by one listing (in pages), in the order of their names; listed once. Where the
+        listing has no sizes, `listed_status` asks."""
 
         def ask() -> dict[str, dict[str, Any]]:
             fs, path = reach(str(self))
@@ -211,11 +252,11 @@ class RemotePath:
         found = persist(ask, str(self), doing="list")
         names = {name.strip("/").removeprefix(own).lstrip("/"): entry for name, entry in found.items()}
         statuses = {
-            self / name: _status(entry)
+            self / name: None if entry.get("size") is None else self._status(entry)
             for name, entry in sorted(names.items())
-            if name and not name.endswith("/") and entry.get("type") != "directory"
+            if name and not name.endswith("/") and entry.get("type") != "directory" and not self._is_button(name)
         }
-        _listed.update({str(file): status for file, status in statuses.items()})
+        _listed.update({str(file): status for file, status in statuses.items() if status is not None})
         return statuses
 
     def listed_status(self) -> Status:
@@ -379,10 +420,6 @@ class _TextStream(io.TextIOWrapper):
             self.close()
 
 
-def _status(entry: dict[str, Any]) -> Status:
-    size = entry.get("size")
-    if size is None:
-        raise InputError(f"{entry.get('name')}: its server does not say how large it is; fetch it to this machine.")
-    marks = ("ETag", "etag", "md5Hash", "content_md5", "LastModified", "last_modified", "updated", "mtime", "created")
-    version = next((str(entry[mark]) for mark in marks if entry.get(mark)), "")
-    return Status(int(size), f"{size} {version}")
+def _is_page_of_folder(entry: dict[str, Any]) -> bool:
+    """Whether what fsspec's HTTP takes for a file is a folder: servers lead from `/x` to `/x/`, a page."""
+    return entry.get("mimetype") == "text/html" and str(entry.get("url", "")).partition("?")[0].endswith("/")

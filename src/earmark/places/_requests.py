@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from earmark.errors import EarmarkError, InputError, MissingExtra, Unreachable
+from earmark.places._keys import as_given, is_signed
 
 T = TypeVar("T")
 
@@ -30,6 +31,9 @@ FIRST = 8.0
 
 OBJECT_STORES = frozenset("s3 s3a gs gcs az abfs abfss adl oci oss tos memory".split())
 """Where a file is there when its upload ends, and not before: a rename would be a copy more."""
+
+HTTP = frozenset({"http", "https"})
+"""Where a folder is a page of links, a folder's page looks like a file, and keys may stand in the address."""
 
 _NATURAL = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError)
 _LASTING = {
@@ -70,7 +74,7 @@ def reach(url: str) -> Elsewhere:
     from fsspec.core import url_to_fs
 
     try:
-        fs, path = url_to_fs(url, **_options(scheme_of(url)))
+        fs, path = url_to_fs(as_given(url), **_options(scheme_of(url)))
     except ImportError as error:
         if scheme_of(url) in ("s3", "s3a"):
             raise MissingExtra("Files on s3://", "s3") from error
@@ -83,12 +87,15 @@ def reach(url: str) -> Elsewhere:
 
 
 def _options(scheme: str) -> dict[str, Any]:
-    """Of S3: no listings kept, our own pauses instead of two more layers of them, no checksums that not all servers
-    know. What the user configured for fsspec, or the environment says, wins."""
-    if scheme not in ("s3", "s3a"):
-        return {}
+    """Of HTTP: passwords from ~/.netrc, proxies from the environment. Of S3: no listings kept, our own pauses instead
+    of two more layers of them, no checksums that not all servers know. What the user configured for fsspec, or the
+    environment says, wins."""
     from fsspec.config import conf
 
+    if scheme in HTTP:
+        return {"client_kwargs": {"trust_env": True, **conf.get(scheme, {}).get("client_kwargs", {})}}
+    if scheme not in ("s3", "s3a"):
+        return {}
     given = dict(conf.get("s3", {}).get("config_kwargs", {}))
     ours: dict[str, Any] = {
         "connect_timeout": 10,
@@ -118,7 +125,7 @@ def persist(call: Callable[[], T], url: str, *, doing: str = "read") -> T:
                 told = _lasting(error, url, doing)
                 if told is error:
                     raise
-                raise told from error
+                raise told from (None if is_signed(url) else error)
             if waited + pause > _patience(url):
                 raise _given_up(error, url, waited) from error
             _tell(error, url, waited)
@@ -165,12 +172,14 @@ def _lasting(error: Exception, url: str, doing: str) -> Exception:
     if isinstance(error, FileNotFoundError) and "bucket does not exist" in detail.lower():
         bucket = url.partition("://")[2].partition("/")[0]
         return InputError(f"{url}: there is no bucket {bucket!r}; make it, or check its name.")
-    if isinstance(error, _NATURAL):
-        return error
+    if isinstance(error, _NATURAL):  # which names the address as it was asked for
+        return type(error)(errno.ENOENT, "No such file", url) if is_signed(url) else error
     if _CREDENTIALS.search(f"{type(error).__name__} {error}"):
         return _without_credentials(url, error)
-    if isinstance(error, PermissionError):
+    if isinstance(error, PermissionError) or getattr(error, "status", 0) in (401, 403):
         keys = " (AWS_ACCESS_KEY_ID, AWS_PROFILE)" if scheme_of(url).startswith("s3") else ""
+        if scheme_of(url) in HTTP:
+            keys = " (~/.netrc, or the signature in its address, which is kept nowhere and may be too old)"
         return InputError(
             f"{url} may not be {_participle(doing)} ({detail}): check the keys{keys} and their right to list, read and "
             "write there."

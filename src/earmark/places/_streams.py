@@ -25,7 +25,19 @@ following: ContextVar[Callable[[str, int, int], None] | None] = ContextVar("foll
 def fetch_ranges(url: str, paths: Sequence[str], ranges: Sequence[tuple[int, int]]) -> list[bytes | None]:
     """Ranges of files on the file system of `url`, many at a time; None of a file that is not there.
 
-    A range is cut where its file ends. Of a batch that is cut short, only what did not come is asked for again.
+    A range is cut where its file ends.
+    """
+    answers = ask_for_ranges(url, paths, ranges)
+    return [
+        answer[start:stop] if answer is not None and len(answer) > stop - start else answer
+        for (start, stop), answer in zip(ranges, answers, strict=True)
+    ]
+
+
+def ask_for_ranges(url: str, paths: Sequence[str], ranges: Sequence[tuple[int, int]]) -> list[bytes | None]:
+    """`fetch_ranges`, as answered: more than was asked for is the whole file, of a server that knows no ranges.
+
+    Of a batch that is cut short, only what did not come is asked for again.
     """
     answers: dict[int, bytes | None] = {}
 
@@ -80,10 +92,12 @@ class RangeReader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         room = memoryview(buffer).cast("B")
+        if self._at >= self._size:
+            return 0
         inside = self._at - self._start
         if not 0 <= inside < len(self._held):
             self._fetch(len(room))
-            inside = 0
+            inside = self._at - self._start
         piece = self._held[inside : inside + len(room)]
         room[: len(piece)] = piece
         self._at += len(piece)
@@ -96,12 +110,15 @@ class RangeReader(io.RawIOBase):
         end = min(self._size, self._at + max(self._ahead, min(wanted, WINDOW)))
         starts = list(range(self._at, end, BLOCK))
         ranges = [(start, min(start + BLOCK, end)) for start in starts]
-        blocks = fetch_ranges(self._url, [self._path] * len(ranges), ranges)
-        for (start, stop), block in zip(ranges, blocks, strict=True):
-            if block is None or len(block) != stop - start:
-                raise self._other_file()
-        self._start = self._at
-        self._held = memoryview(b"".join(block for block in blocks if block is not None))
+        blocks = ask_for_ranges(self._url, [self._path] * len(ranges), ranges)
+        whole = next((b for b, (start, stop) in zip(blocks, ranges, strict=True) if b and len(b) > stop - start), None)
+        if whole is not None and len(whole) == self._size:  # held from now on: nothing is asked for again
+            self._start, self._held = 0, memoryview(whole)
+        elif any(b is None or len(b) != stop - start for b, (start, stop) in zip(blocks, ranges, strict=True)):
+            raise self._other_file()
+        else:
+            self._start = self._at
+            self._held = memoryview(b"".join(block for block in blocks if block is not None))
         self._fetched += len(self._held)
         self._fetches += 1
         tell = following.get()

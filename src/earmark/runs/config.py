@@ -16,7 +16,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from earmark.errors import InputError, UsageError, did_you_mean
-from earmark.places import locate
+from earmark.places import locate, without_keys
 from earmark.plain_yaml import load_yaml
 
 Policy: TypeAlias = Literal["use", "refresh", "off"]
@@ -70,6 +70,10 @@ class Section(BaseModel):
         if not isinstance(given, Mapping):
             return given
         values = cls.spelled(given)
+        try:
+            values = without_keys(values)
+        except InputError as error:
+            raise ValueError(str(error)) from None
         # YAML reads yes, on and true as a truth value, which Python counts as 1.
         for name, value in values.items():
             field = cls.model_fields.get(name)
