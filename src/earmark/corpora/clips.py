@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.cards import Card
-from earmark.errors import Unreachable, UsageError
+from earmark.errors import Unreachable, UsageError, no_exit
 from earmark.places import is_remote, locate
 from earmark.scores.spelling import refuse_reserved
 from earmark.vectors.texts import as_text, composed
@@ -88,7 +88,8 @@ class Clip:
         if self.path is not None:
             samples, native = audio.read(self.path, start=self.start, end=self.end)
         elif self.make is not None:
-            samples, native = self.make()
+            with no_exit():
+                samples, native = self.make()
         elif self.samples is not None and self.rate is not None:
             samples, native = self.samples, self.rate
         else:
@@ -127,7 +128,8 @@ class Clip:
             span = "" if self.start is None and self.end is None else f"{self.start or 0.0!r} {self.end!r}"
             content = f"file {audio.file_digest(self.path)} {span}"
         elif (own := getattr(self.make, "digest", None)) is not None:
-            content = f"made {own()}"
+            with no_exit():
+                content = f"made {own()}"
         elif self.make is not None and self.recipe:
             content = f"recipe {self.recipe}"
         else:

@@ -42,7 +42,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
 from earmark._version import __version__
-from earmark.errors import InputError
+from earmark.errors import InputError, no_exit
 from earmark.runs.engine import Failure, Tick
 from earmark.runs.identity import fingerprint, versions
 from earmark.runs.pool import Processes
@@ -122,6 +122,7 @@ def adopt_job(address: JobAddress, job: Job) -> None:
     _jobs[address] = job
 
 
+@no_exit()
 def do_step(step: Step, threads: int = 1) -> Done:
     """Do a step in this process: one at a time, whatever thread it is called from."""
     with _at_work, _log_lines() as lines:
