@@ -27,8 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = sounds.make_folder(tmp_path_factory.mktemp("sounds"), classes=3, per_class=30)
-    for number in (1, 2):  # not managed by one of the models
-        soundfile.write(root / "class1" / f"odd{number}.wav", sounds.tone(500, number)[: 299 + 2 * number], sounds.RATE)
+    for number, length in ((1, 301), (2, sounds.FATAL)):  # not managed by one of the models
+        soundfile.write(root / "class1" / f"odd{number}.wav", sounds.tone(500, number)[:length], sounds.RATE)
     return root
 
 

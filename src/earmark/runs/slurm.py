@@ -66,6 +66,8 @@ def slurm_script(
 ) -> str:
     """The script. `command` is `run` or the like, `parts` the flags of its arrays by name: embed, evaluate; `every` are
     flags of all jobs that the config does not hold, `last` those of the merge."""
+    if "\\" in str(run.absolute()):
+        raise UsageError(f"sbatch can keep no log in {run}: choose a folder without a backslash with --into.")
     logs = make_folder(run / SHARDS).absolute()
     gpus = {name: options[name] for name in ("gres", "gpus", "gpus-per-task") if name in options}
     asked = "\n".join(_asked(name, value) for name, value in options.items() if name not in gpus)
@@ -104,7 +106,7 @@ script=$(realpath "${{BASH_SOURCE[0]}}")
 cd {_word(Path.cwd())}
 
 submit() {{  # a part, the name of its log, options
-    sbatch --parsable --job-name="earmark-$1" --chdir="$logs" --output="$1-$2.log" "${{@:3}}" "$script" "$1"
+    sbatch --parsable --job-name="earmark-$1" --output="${{logs//%/%%}}/$1-$2.log" "${{@:3}}" "$script" "$1"
 }}
 
 case "${{1:-submit}}" in
