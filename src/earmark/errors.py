@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 __all__ = [
+    "Changed",
     "EarmarkError",
     "Ended",
     "InputError",
@@ -45,6 +46,10 @@ class Unreachable(InputError):
 
 class Ended(InputError):
     """A stranger's code would have ended the program."""
+
+
+class Changed(Unreachable):
+    """A file that is not the one a run has hashed. It ends the run: results would lie under another sound's hash."""
 
 
 class UsageError(EarmarkError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -198,6 +199,13 @@ def test_what_a_worker_cannot_see_it_names(corpus: Path, tmp_path: Path, monkeyp
         executors.do_step(elsewhere(extractors=[{"name": "bands", "spec": sounds.BANDS, "parameters": {"scale": 2.0}}]))
     with pytest.raises(executors.Unfit, match=r"process \d+ cannot open the model bands: .*nobody"):
         executors.do_step(elsewhere(extractors=[{"name": "bands", "spec": "nobody.knows:Bands"}]))
+    other = tmp_path / "other" / corpus.name
+    shutil.copytree(corpus, other)
+    shutil.copy(other / "class1" / "clip1.wav", other / "class0" / "clip1.wav")
+    with pytest.raises(
+        executors.Unfit, match=r"process \d+: .*class0/clip1.wav is not the file that the run has hashed"
+    ):
+        executors.do_step(elsewhere(corpus=[{"spec": str(other), "name": corpus.name}]))
     fewer = sounds.make_folder(tmp_path / corpus.name, classes=3, per_class=2)
     with pytest.raises(executors.Unfit, match=r"does not see the clip 'class0/broken.wav' of .*: share it with all"):
         executors.do_step(elsewhere(corpus=[{"spec": str(fewer), "name": corpus.name}]))

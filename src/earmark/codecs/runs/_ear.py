@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from earmark.codecs.runs.state import CodecWork
 from earmark.corpora.clips import Clip, length_of
 from earmark.embedding.pooling import Block
-from earmark.errors import EarmarkError, no_exit
+from earmark.errors import EarmarkError, Unreachable, no_exit
 from earmark.probes import Responses, Task
 from earmark.progress import progress_bar
 from earmark.runs.engine import reason_of
@@ -129,6 +129,8 @@ class Ear:
         try:
             with no_exit():
                 responses = self._task.listen(clips, progress=progress)
+        except Unreachable:
+            raise
         except Exception as error:  # a stranger's task may raise anything
             self._failures |= dict.fromkeys(portion, reason_of(error))
             return
