@@ -192,7 +192,7 @@ def slow_values(distances, codes, base, asking, kept, groups):
     found["CSR"] = total / weight
     lists = brute.neighbours(part, brute.pairs_allowed(len(kept), barred))
     listed = np.array([[*row[:5], *[-1] * 5][:5] for row in lists])
-    found["hub_skew"] = hubness.sampled_skew(listed[base], len(kept))
+    found["hub_skew"] = hubness.sampled_skew(listed[base], len(kept), sure=0.0)
     return found
 
 
@@ -425,3 +425,18 @@ def test_odd_collections(name, correct):
         for row in rows:
             assert row.value is None or np.isfinite(row.value), row
             assert row.value is not None or row.reason
+
+
+def test_hubness_of_too_few_lists_is_no_number():
+    """Divided by a variance that came out near nothing, it was 6045 where 15.7 is the largest there can be."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 8, 249)
+    vectors = rng.normal(size=(8, 5))[labels] + rng.normal(size=(249, 5))
+    rows = [
+        evaluate(vectors, labels, metrics="hub_skew", queries=queries, seed=seed, threads=1).row("hub_skew")
+        for queries in (20, 40, 120)
+        for seed in range(8)
+    ]
+    assert {row.status for row in rows} == {"ok", "not_applicable"}
+    assert all("draw more" in row.reason for row in rows if row.status == "not_applicable")
+    assert all(abs(row.value) < 247 / 248**0.5 for row in rows if row.status == "ok")

@@ -102,5 +102,5 @@ def test_evaluate_and_compare_under_a_correction(capsys: pytest.CaptureFixture[s
 def test_help_says_what_a_gpu_is_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["hubness", "--help"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "where a correction searches its neighbours" in out
+    assert "where distances are computed" in out
     assert "--correct none,icdm:k=20,mp" in out

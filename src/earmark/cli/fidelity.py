@@ -139,7 +139,7 @@ def _read(args: argparse.Namespace) -> tuple[Vectors, Vectors]:
         return _same_columns(*(_read_file(args, source) for source in (args.real, args.generated)))
     from earmark.extractors.catalogue import open_on
 
-    model = open_on(args.device, args.extractor)
+    model = open_on(args.device or "auto", args.extractor)
     pool = _pooling(args, model)
     real, generated = (_embed(args, source, model, pool) for source in (args.real, args.generated))
     if real.values.shape[1] != generated.values.shape[1]:

@@ -223,6 +223,9 @@ def clusters_of(
             spread = f"mean over {len(fits)} k-means seeds of {clustering.STARTS} starts, sd {values.std(ddof=1):.4f}"
             yield Evaluated(name, float(values.mean()), layout.n, reason=spread)
     if "purity" in names and "purity" not in refused:
+        if layout.n < clustering.SMALLEST:
+            yield not_applicable("purity", f"clusters of {clustering.SMALLEST} clips are looked for among {layout.n}")
+            return
         try:
             with progress_bar(options.progress, 1, f"{title}: UMAP + HDBSCAN", "fit") as tick:
                 # In the order the rows were given: clusters must not depend on the labels they are judged by.

@@ -122,7 +122,8 @@ class Queries:
                     yield not_applicable(name, why)
                     continue
                 value = hubs.sampled_skew(swept.neighbours.places[sample.base, :hub_k], layout.n)
-                yield self._item(name, value, sample.size, "too few queries to tell the spread of k-occurrences")
+                why = "with so few queries the spread of occurrences is not told apart from chance: draw more"
+                yield self._item(name, value, sample.size, why)
 
     def _item(self, name: str, value: float, n: int, why: str) -> Evaluated | Row:
         if not np.isfinite(value):

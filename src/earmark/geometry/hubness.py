@@ -23,6 +23,7 @@ from earmark.scores.metrics import FRACTION, UNBOUNDED, metric
 Floats = NDArray[np.float64]
 
 TOP_SHARE = 0.01
+SURE = 4.0  # times the standard error of a variance, from which on a ratio to it means something
 
 
 def k_occurrences(neighbour_places: NDArray[np.int64], k: int) -> NDArray[np.int64]:
@@ -59,8 +60,9 @@ def hub_skew(occurrences: NDArray[np.int64]) -> float:
     return float((deviation**3).mean() / variance**1.5) if variance > 0 else 0.0
 
 
-def sampled_skew(lists: NDArray[np.int64], n: int) -> float:
-    """`hub_skew` of n points from the lists [m, k] of m of them, drawn without replacement; NaN where m is too small.
+def sampled_skew(lists: NDArray[np.int64], n: int, sure: float = SURE) -> float:
+    """`hub_skew` of n points from the lists [m, k] of m of them, drawn without replacement; NaN where m is too small:
+    where the spread of N_k is less than `sure` times what chance makes of it if every point is in k lists.
 
     How many of these lists a point is in is hypergeometric given N_k, so sums of seen (seen - 1) ... give unbiased
     moments of N_k (`sampled_moments`), where the skewness of `seen` itself is that of chance alone. The ratio of two
@@ -68,7 +70,9 @@ def sampled_skew(lists: NDArray[np.int64], n: int) -> float:
     """
     seen = np.bincount(lists[lists >= 0], minlength=n).astype(np.float64)
     sums = seen.sum(), (seen * (seen - 1)).sum(), (seen * (seen - 1) * (seen - 2)).sum()
-    return float(skew_of(*sampled_moments(*sums, np.float64(len(lists)), np.float64(n))))
+    moments = sampled_moments(*sums, np.float64(len(lists)), np.float64(n))
+    chance = lists.shape[1] * np.sqrt(2.0 * n) / len(lists) * (1.0 - len(lists) / n)
+    return float(skew_of(*moments)) if moments[1] > sure * chance else np.nan
 
 
 def sampled_moments(first: Any, second: Any, third: Any, queries: Any, n: Any) -> tuple[Floats, Floats, Floats]:

@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 
 SEEDS = 5
 STARTS = 20  # from here on more of them no longer narrow the spread over seeds
+SMALLEST = 5  # clips of a cluster that HDBSCAN may find
 
 
 def canonical_order(rows: NDArray[Any]) -> NDArray[np.int64]:
@@ -44,7 +45,7 @@ def kmeans_clusters(points: Floats, clusters: int, seed: int) -> NDArray[Any]:
     return np.asarray(found.labels_)
 
 
-def density_clusters(points: Floats, seed: int, min_cluster_size: int = 5) -> NDArray[Any]:
+def density_clusters(points: Floats, seed: int, min_cluster_size: int = SMALLEST) -> NDArray[Any]:
     """Cluster numbers of HDBSCAN on a 2-D UMAP projection; -1 is noise."""
     try:
         from umap import UMAP
