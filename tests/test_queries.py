@@ -20,6 +20,8 @@ from earmark.geometry.class_means import ClassMeans
 from earmark.geometry.layout import lay_out
 from earmark.geometry.sweep import Wanted, sweep
 from earmark.metrics import separation
+from earmark.submissions._documents import Document
+from earmark.submissions.rules import check
 
 MEANS = ("P@1", "P@5", "GSR", "CSR_pointwise", "silhouette")
 ABSENT = ("hub_ratio", "antihub_rate", "robin_hood")
@@ -440,3 +442,13 @@ def test_hubness_of_too_few_lists_is_no_number():
     assert {row.status for row in rows} == {"ok", "not_applicable"}
     assert all("draw more" in row.reason for row in rows if row.status == "not_applicable")
     assert all(abs(row.value) < 247 / 248**0.5 for row in rows if row.status == "ok")
+
+
+def test_a_board_takes_no_score_of_a_sample():
+    rng = np.random.default_rng(0)
+    scores = evaluate(
+        rng.normal(size=(60, 4)), rng.integers(0, 3, 60), metrics="P@1", queries=20, system="a", subset="b"
+    )
+    problems = check(Document.of(scores, board="mine")).problems
+    assert [problem.code for problem in problems] == ["sampled"]
+    assert "another seed" in problems[0].message

@@ -11,7 +11,7 @@ import pytest
 from tests.extractors import tiny_onnx
 
 from earmark.errors import UsageError
-from earmark.extractors.catalogue import open_on, takes_device
+from earmark.extractors.catalogue import identifying_parameters, open_on, takes_device
 from earmark.extractors.torch_models import device_of
 from earmark.onnx_files import _CPU, _CUDA, _providers
 from earmark.representations._systems import describe_model
@@ -49,13 +49,15 @@ def test_a_device_goes_to_models_that_take_one() -> None:
             open_on(name, "logmel")
 
 
-def test_a_device_is_no_part_of_a_model_and_a_spelling_is() -> None:
+def test_a_device_is_part_of_what_a_strangers_class_is_and_of_no_other() -> None:
     entry = ExtractorEntry.model_validate(HERE)
     keys = {describe_model(entry, None, device).identity for device in ("auto", "cpu", "cuda", "mps")}
-    assert len(keys) == 1
-    other = ExtractorEntry.model_validate(f"{HERE}?device=cpu")
-    assert describe_model(other).identity not in keys
+    assert len(keys) == 4
     assert describe_model(entry, None, "cpu").open().where == "cpu"  # type: ignore[attr-defined]
+    assert identifying_parameters("cpu", HERE, {"device": "cuda"}) == {"device": "cuda"}
+    for device in ("auto", "cpu", "cuda"):
+        assert identifying_parameters(device, "whisper", {"layer": 3}) == {"layer": 3}
+        assert identifying_parameters(device, "logmel", {}) == {}
 
 
 def test_devices_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:

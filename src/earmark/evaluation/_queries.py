@@ -28,6 +28,7 @@ from earmark.geometry.spaces import Space
 from earmark.geometry.sweep import Swept
 from earmark.metrics import catalogue, separation
 from earmark.scores import Row
+from earmark.scores.spelling import SAMPLED
 
 Floats = NDArray[np.float64]
 
@@ -41,7 +42,7 @@ class Queries:
         self.sample, self.space, self.layout, self.options = sample, space, layout, options
         self.closed_form = space.halved and not corrected
         self.names = frozenset(names)
-        self.note = f"{sample.size} of {layout.n} clips drawn as queries (seed {options.seed})"
+        self.note = f"{sample.size} of {layout.n} {SAMPLED} (seed {options.seed})"
 
     def refused(self) -> dict[str, str]:
         """Metrics that a sample cannot give under any protocol, and why."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -92,10 +92,20 @@ def open_on(device: str, spec: str, /, **parameters: Any) -> Extractor:
     """
     if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", device):
         raise UsageError(f"There is no device {device!r}: give auto, cpu, cuda, cuda:1 or mps.")
-    parsed = parse_spec(spec)
-    if device != "auto" and "device" not in {**parsed.options, **parameters} and takes_device(spec):
+    if device != "auto" and "device" not in {**parse_spec(spec).options, **parameters} and takes_device(spec):
         parameters = {**parameters, "device": device}
     return open_extractor(spec, **parameters)
+
+
+def identifying_parameters(device: str, spec: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What tells a model from another: its parameters and, of a stranger's class that is given the device, the device.
+
+    What our own models do there is known. What a stranger's does (another precision, another network) is not.
+    """
+    thing, _ = EXTRACTORS.find(parse_spec(spec))
+    ours = str(getattr(thing, "__module__", "")).partition(".")[0] == "earmark"
+    given = {} if ours or device == "auto" or not takes_device(spec) else {"device": device}
+    return {**given, **parameters}
 
 
 def takes_device(spec: str) -> bool:

@@ -27,6 +27,7 @@ from earmark.representations.config import RunConfig
 from earmark.runs.packs import Records
 from earmark.runs.store import Entry
 from earmark.scores import Row
+from earmark.scores.spelling import SAMPLED
 from earmark.wording import counted
 from earmark.workers import thread_count
 
@@ -78,7 +79,7 @@ def measure(
     neighbours = dtw.rerank(nearest, frames, queries=asking, radius=options.radius, threads=config.threads).indices
     codes = np.unique([labels[row] or "" for row in kept], return_inverse=True)[1]
     seconds = time.perf_counter() - started
-    drawn = f"{len(asking)} of {len(kept)} clips drawn as queries (seed {config.seed})" if sample is not None else ""
+    drawn = f"{len(asking)} of {len(kept)} {SAMPLED} (seed {config.seed})" if sample is not None else ""
     rows = [_row(codes, asking, neighbours, k, drawn, {**about, "seconds": seconds}) for k in ks]
     return Entry({"rows": [row.as_dict() for row in rows], "note": note, "seconds": seconds})
 

@@ -18,7 +18,7 @@ from typing import Any
 from earmark.corpora.subsets import PreparedSubset
 from earmark.embedding import pooling
 from earmark.errors import UsageError
-from earmark.extractors.catalogue import open_on, parse_spec
+from earmark.extractors.catalogue import identifying_parameters, open_on, parse_spec
 from earmark.extractors.contract import Extractor, ExtractorCard, LayeredExtractor
 from earmark.representations import _layers as layers
 from earmark.representations.config import ExtractorEntry, RunConfig
@@ -89,7 +89,8 @@ def describe_model(entry: ExtractorEntry, cache: Cache | None = None, device: st
     """The model of an entry; opens it once: for its card, for what it reads, and to fail early when it cannot be had.
 
     A `cache` knows which files it opened later, when it first heard sound. The `device` is no part of its identity:
-    vectors that one machine made on a GPU serve another that has none. A precision (`dtype`) is: it is a parameter.
+    vectors that one machine made on a GPU serve another that has none. A precision (`dtype`) is a parameter. Only
+    a stranger's class that takes a device is another model on another one.
     """
     spec = parse_spec(entry.spec)
     extractor, reads = strangers.opening(
@@ -100,7 +101,8 @@ def describe_model(entry: ExtractorEntry, cache: Cache | None = None, device: st
     )
     card = extractor.card
     facts = {name: getattr(card, name) for name in ("name", "version", "rate", "context_seconds")}
-    identity = EMBED.key(facts, entry.spec, entry.parameters, reads.key)
+    parameters = identifying_parameters(device, entry.spec, entry.parameters)
+    identity = EMBED.key(facts, entry.spec, parameters, reads.key)
     if cache is not None:
         identity = strangers.resolved(cache, identity)
     short = entry.short_name or card.short_name or entry.name

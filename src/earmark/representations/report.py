@@ -87,7 +87,7 @@ def gather(
         cards=[_from_record(CorpusCard, corpus) for corpus in record["corpora"]],
         subsets=[_facts(subset) for subset in record["subsets"]],
         files=[*_file_notes(path, lines), *_converted(lines, record, config.speed)],
-        notes=[*(note for corpus in record["corpora"] for note in corpus["remarks"]), *missing],
+        notes=[*(note for corpus in record["corpora"] for note in corpus["remarks"]), *missing, *_sampled(config)],
         timings=[
             Timing(stage=name, seconds=float(counts.get("seconds", 0.0)), detail=_detail(counts))
             for name, counts in record["steps"].items()
@@ -161,6 +161,13 @@ def _file_note(line: Mapping[str, str], kind: Any, reason: str, outcome: str) ->
         clip=line["id"], kind=kind, reason=reason, outcome=outcome, subset=line["subset"], label=line["label"],
         path=line["path"],
     )  # fmt: skip
+
+
+def _sampled(config: RunConfig) -> list[str]:
+    if not config.queries:
+        return []
+    asked = f"{config.queries} clips of each subset (seed {config.seed}) asked for their neighbours among all"
+    return [f"{asked}: values are estimates of those of all clips, and their intervals say how good"]
 
 
 def _file_notes(path: Path, lines: list[dict[str, str]]) -> Iterator[FileNote]:

@@ -99,6 +99,11 @@ class Row:
         return self.protocol not in ("all", "across_groups") and spelling.split_metric(self.metric)[0] in VALIDATION
 
     @property
+    def sampled(self) -> bool:
+        """Whether the value rests on a sample of queries; which, another seed would change."""
+        return spelling.SAMPLED in self.reason
+
+    @property
     def single(self) -> bool:
         """Whether the row is of one subset as it is labelled: no mean, no label noise."""
         return not self.aggregate and not self.label_noise

@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 from earmark.errors import InputError, quoted
 
+SAMPLED = "clips drawn as queries"
+"""In the reason of a row whose value rests on a sample of queries."""
 MEAN = "mean"
 _NOISE = re.compile(r"~(noise\d+(?:\.\d+)?(?:e-\d+)?)$")
 _RERANKED = "+dtw"

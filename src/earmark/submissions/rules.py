@@ -306,6 +306,9 @@ def _measurements(rows: tuple[Row, ...]) -> Iterator[Problem]:
         elif row.lift is not None and abs(row.lift) > _span(row.metric):
             message = f"{at}: no lift can be {row.lift:g}; it is value minus baseline."
             yield _in_row("lift", place, "lift", message)
+        if row.sampled:
+            message = f"{at}: it rests on a sample of queries, and another seed gives another; leave out queries."
+            yield _in_row("sampled", place, "reason", message)
         if row.n == 0 and row.value is not None and row.metric not in _OF_NO_CLIPS:
             yield _in_row("no_clips", place, "n", f"{at}: a value that rests on 0 clips; say on how many it rests.")
 
