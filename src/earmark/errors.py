@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 __all__ = [
+    "Changed",
     "EarmarkError",
+    "Ended",
     "InputError",
     "MissingExtra",
     "Unreachable",
     "UsageError",
     "did_you_mean",
+    "no_exit",
     "quoted",
     "require",
 ]
@@ -40,6 +44,14 @@ class Unreachable(InputError):
     """A server that does not answer, or no longer. It ends a run: a clip that lies there is not a bad one."""
 
 
+class Ended(InputError):
+    """A stranger's code would have ended the program."""
+
+
+class Changed(Unreachable):
+    """A file that is not the one a run has hashed. It ends the run: results would lie under another sound's hash."""
+
+
 class UsageError(EarmarkError):
     """The call or the command line is wrong; the data may be fine."""
 
@@ -57,6 +69,19 @@ class MissingExtra(EarmarkError):
 
     def __str__(self) -> str:
         return f'{self.thing} need `pip install "earmark[{self.extra}]"`.'
+
+
+@contextmanager
+def no_exit() -> Iterator[None]:
+    """Around calls of a stranger's model, codec, metric or generator: `sys.exit` there fails what was asked of it.
+
+    `Ended` is then raised, and treated as any other error; an interrupt from the keyboard still ends the run.
+    """
+    try:
+        yield
+    except SystemExit as stop:
+        status = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else f"1: {stop.code}"
+        raise Ended(f"it ended the program (exit status {' '.join(str(status).split())[:300]})") from None
 
 
 def require(module: str, thing: str, extra: str) -> Any:

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
-from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
+from earmark.errors import EarmarkError, Ended, InputError, UsageError, did_you_mean, no_exit
 from earmark.specs import Spec
 
 __all__ = ["EXTRA_MODULES", "Registry", "are_installed", "load_path"]
@@ -118,7 +118,10 @@ class Registry(Generic[T]):
         if not callable(thing):
             raise UsageError(f"{spec} is neither {self._shape} nor something that makes one.")
         try:
-            made = thing(*arguments, **options)
+            with no_exit():
+                made = thing(*arguments, **options)
+        except Ended as error:
+            raise InputError(f"{spec} cannot be made: {error}.") from error
         except EarmarkError:
             raise
         except TypeError as error:
@@ -143,7 +146,10 @@ def load_path(path: str, kind: str) -> object:
     if file is not None and not file.is_file():
         raise InputError(f"The {kind} {path!r} cannot be imported: there is no file {file} here.")
     try:
-        thing: object = import_module(module_name if file is None else file.stem)
+        with no_exit():
+            thing: object = import_module(module_name if file is None else file.stem)
+    except Ended as error:
+        raise InputError(f"The {kind} {path!r} cannot be imported: {error}.") from error
     except EarmarkError:
         raise
     except Exception as error:

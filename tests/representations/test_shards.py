@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,8 +28,8 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = sounds.make_folder(tmp_path_factory.mktemp("sounds"), classes=3, per_class=30)
-    for number in (1, 2):  # not managed by one of the models
-        soundfile.write(root / "class1" / f"odd{number}.wav", sounds.tone(500, number)[: 299 + 2 * number], sounds.RATE)
+    for number, length in ((1, 301), (2, sounds.FATAL)):  # not managed by one of the models
+        soundfile.write(root / "class1" / f"odd{number}.wav", sounds.tone(500, number)[:length], sounds.RATE)
     return root
 
 
@@ -146,3 +147,26 @@ def test_what_only_this_process_knows_cannot_be_shared(corpus: Path, tmp_path: P
         run_shard(config(corpus, tmp_path) | {"cache": "off"}, "1/2")
     with pytest.raises(UsageError, match="give --shard 1/10, or --merge"):
         run(config(corpus, tmp_path, executor="shard"))
+
+
+def test_a_share_of_another_run_is_named(corpus: Path, tmp_path: Path) -> None:
+    given = sounds.config(corpus, tmp_path)
+    run_shard(given, "1/2")
+    run_shard({**given, "seed": 5, "steps": ["prepare", "embed"], "jobs": 1}, "2/2")
+    assert "1 shard of 2 had another config: 2/2" in run(given, merge=True).notes
+    run_shard({**given, "steps": ["prepare", "embed"], "jobs": 1}, "2/2")  # where and how far is not what
+    assert not any("shard" in note for note in run(given, merge=True).notes)
+
+
+def test_a_file_that_changes_under_a_run_is_never_heard(corpus: Path, tmp_path: Path) -> None:
+    (own := tmp_path / "own").mkdir()
+    for kind in range(3):
+        (own / f"class{kind}").mkdir()
+        for number in range(3):
+            shutil.copy(corpus / f"class{kind}" / f"clip{number}.wav", own / f"class{kind}")
+    model = {"name": "meddler", "spec": "tests.representations.sounds:Meddler", "parameters": {"path": str(own)}}
+    given = sounds.config(own, tmp_path, extractors=[model], batch=1)
+    with pytest.raises(InputError, match=r"class2/clip2.wav is not the file that the run has hashed: it was changed"):
+        run(given)
+    again = run(given)  # the file is another one now, and found under its own hash
+    assert again.counts["embed"]["failed"] == 0

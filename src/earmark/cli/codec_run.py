@@ -72,7 +72,8 @@ def run(args: argparse.Namespace) -> int:
     spreading.check(args)
     if args.slurm is not None:
         refuse_unshared(config, None, None, merge=True)
-        return spreading.write_script(args, config, "codec run", {"code": ""})
+        device = [] if args.device is None else [f"--device={args.device}"]
+        return spreading.write_script(args, config, "codec run", {"code": ""}, device)
     with devices.preferring(args.device):  # no score depends on it, so no config says it
         if args.shard is not None:
             return _run_share(args, config)

@@ -112,11 +112,11 @@ def run(args: argparse.Namespace) -> int:
         text = plan_text(lines, url)
         sys.stdout.write((json.dumps([asdict(line) for line in lines], indent=1) if args.json else text) + "\n")
         return 0
+    spreading.check(args)
     if args.slurm is not None:
         refuse_unshared(config, None)
         arrays = {"embed": "--steps prepare,embed", "evaluate": "--steps prepare,evaluate,probe"}
         return spreading.write_script(args, config, "run", arrays)
-    spreading.check(args)
     if args.shard is not None:
         return _run_share(args, config)
     result = run_representations(config, progress=not args.quiet, merge=args.merge)

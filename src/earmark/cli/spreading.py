@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from earmark.cli import flags, options
 from earmark.corpora.subsets import open_corpora
@@ -42,22 +43,33 @@ def check(args: argparse.Namespace) -> None:
     """Refuse flags that contradict each other."""
     if args.shard is not None and args.merge:
         raise UsageError("--shard does a share and --merge what follows: give one of them.")
+    if args.slurm is not None and (args.shard is not None or args.merge):
+        raise UsageError("--slurm writes a script that does all shares and merges them: leave --shard and --merge out.")
 
 
-def write_script(args: argparse.Namespace, config: RunSettings, command: str, arrays: Mapping[str, str]) -> int:
-    """The script for SLURM, and the config with everything resolved that it runs. `arrays`: their flags by name."""
+def write_script(
+    args: argparse.Namespace, config: RunSettings, command: str, arrays: Mapping[str, str], every: Sequence[str] = ()
+) -> int:
+    """The script for SLURM, and the config with everything resolved that it runs. `arrays`: their flags by name.
+
+    What is asked for beside the config is told the merge: where its results are to go. `every`: what all jobs are told.
+    """
     if args.shards < 1:
         raise UsageError("--shards is a whole number of at least 1.")
+    if getattr(config, "executor", "") == "dask":
+        raise UsageError("--slurm gives the steps to jobs of SLURM and not to Dask: leave --scheduler and dask out.")
     asked = sbatch_options(args.sbatch)
     open_corpora(config.corpus)  # a wrong name is better known now than in forty jobs
     folder = make_folder(config.into)
     path = folder / "config.yaml"
     write_text(path, config.model_copy(update={"into": str(folder.absolute())}).portable().to_yaml())
-    text = slurm_script(command, path, folder, args.shards, asked, arrays)
+    files = {"--out": args.out, "--per-point": getattr(args, "per_point", None)}
+    last = [f"{flag}={file}" for flag, file in files.items() if file] + ["--json"] * args.json
+    text = slurm_script(command, path, folder, args.shards, asked, arrays, every, last)
     if args.slurm == "-":
         sys.stdout.write(text)
         return 0
     write_text(locate(args.slurm), text)
     if not args.quiet:
-        print(f"wrote {args.slurm}; `bash {args.slurm}` on a login node submits it", file=sys.stderr)
+        print(f"wrote {args.slurm}; `bash {shlex.quote(args.slurm)}` on a login node submits it", file=sys.stderr)
     return 0

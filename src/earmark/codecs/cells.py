@@ -184,6 +184,8 @@ class IsolatedCodec:
     def _failure(self, what: str, error: CellFailure) -> InputError:
         if error.kind == "EarmarkError":
             return InputError(str(error)) if what == "opening it" else CodecFailure(str(error))
+        if error.kind == "Ended":
+            return CodecFailure(f"{self._title}: {what}: {error}.")
         text = f"{self._title}: {what} raised {error.kind}: {error}".rstrip(": ")
         missing = error.missing
         if missing and self._cells["decode"].support.level == "full" and Path(missing).exists():
@@ -308,7 +310,8 @@ def describe(spec: str, confinement: Confinement, rooms: Iterable[str]) -> Descr
             reply = cell.call(Message(head), OPEN_SECONDS)
         except CellFailure as error:
             known = error.kind == "EarmarkError"
-            raise InputError(str(error) if known else f"{spec} cannot be opened: {error.kind}: {error}.") from error
+            said = str(error) if error.kind == "Ended" else f"{error.kind}: {error}"
+            raise InputError(str(error) if known else f"{spec} cannot be opened: {said}.") from error
         except (CellDied, CellOverdue) as error:
             raise InputError(f"{spec} cannot be opened: {error}.") from error
         files = set(reply.head.get("paths", ()))

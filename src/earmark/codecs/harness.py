@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from earmark.audio import resample
 from earmark.codecs.contract import Codec, CodecCard, CodecFailure, Coded, Waveform
-from earmark.errors import EarmarkError, InputError
+from earmark.errors import EarmarkError, Ended, InputError, no_exit
 
 UNSTATED_FRAME = 0.05
 """Seconds that count as a frame when the card states none."""
@@ -179,7 +179,8 @@ def _set_up(codec: Codec) -> bytes | None:
             return _set_ups[codec]
         _set_ups[codec] = None
         noise = 0.1 * np.random.default_rng(0).standard_normal(codec.card.rate)
-        _set_ups[codec] = codec.encode(noise.astype(np.float32)).header
+        with no_exit():
+            _set_ups[codec] = codec.encode(noise.astype(np.float32)).header
         return _set_ups[codec]
     except Exception:  # a stranger's codec may raise anything, or refuse to be a key
         return None
@@ -312,7 +313,10 @@ def _decode(codec: Codec, coded: Coded, lost: NDArray[np.bool_] | None = None) -
 def _call(codec: Codec, method: str, *arguments: Any) -> Any:
     """What a method of a codec returns; whatever it raises becomes CodecFailure."""
     try:
-        return getattr(codec, method)(*arguments)
+        with no_exit():
+            return getattr(codec, method)(*arguments)
+    except Ended as error:
+        raise CodecFailure(f"{codec.card.name}: {method}: {error}.") from error
     except EarmarkError:
         raise
     except Exception as error:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.cards import Card
-from earmark.errors import Unreachable, UsageError
+from earmark.errors import Changed, Unreachable, UsageError, no_exit
 from earmark.places import is_remote, locate
 from earmark.scores.spelling import refuse_reserved
 from earmark.vectors.texts import as_text, composed
@@ -56,6 +56,8 @@ class Clip:
     `make` is a picklable function without arguments returning (samples, rate); `recipe` must then name
     everything the sound depends on, because it stands for the content in cache keys. A `make` that has a method
     `digest()` returning a hash of its content needs no recipe.
+    `expected` is the digest that a run knows the clip by: a file with another one, on another machine or after a
+    change, is not read.
     """
 
     id: str
@@ -72,6 +74,7 @@ class Clip:
     text: str | None = None
     fold: str | None = None
     speed: float = 1.0
+    expected: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_speed(self.speed)
@@ -87,8 +90,14 @@ class Clip:
 
         if self.path is not None:
             samples, native = audio.read(self.path, start=self.start, end=self.end)
+            if self.expected and self.digest() != self.expected:  # asked afterwards: no change in between is missed
+                raise Changed(
+                    f"{self.path} is not the file that the run has hashed: it was changed, or this machine has another "
+                    "copy; share one, and run it again."
+                )
         elif self.make is not None:
-            samples, native = self.make()
+            with no_exit():
+                samples, native = self.make()
         elif self.samples is not None and self.rate is not None:
             samples, native = self.samples, self.rate
         else:
@@ -127,7 +136,8 @@ class Clip:
             span = "" if self.start is None and self.end is None else f"{self.start or 0.0!r} {self.end!r}"
             content = f"file {audio.file_digest(self.path)} {span}"
         elif (own := getattr(self.make, "digest", None)) is not None:
-            content = f"made {own()}"
+            with no_exit():
+                content = f"made {own()}"
         elif self.make is not None and self.recipe:
             content = f"recipe {self.recipe}"
         else:

@@ -18,7 +18,7 @@ from pathlib import Path
 from earmark.audio import SUFFIXES
 from earmark.corpora import manifest
 from earmark.corpora.clips import Corpus
-from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
+from earmark.errors import EarmarkError, Ended, InputError, UsageError, did_you_mean, no_exit
 from earmark.places import locate
 from earmark.registry import Registry, load_path
 
@@ -77,7 +77,10 @@ def open_corpus(
     if colon and all(part.isidentifier() for part in (*module, *rest.split("."))):
         found = load_path(spec, "corpus")
         try:
-            return _checked(found() if callable(found) else found, spec)
+            with no_exit():
+                return _checked(found() if callable(found) else found, spec)
+        except Ended as error:
+            raise InputError(f"The corpus {spec} cannot be opened: {error}.") from error
         except EarmarkError:
             raise
         except Exception as error:  # a stranger's function may raise anything

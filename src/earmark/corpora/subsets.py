@@ -171,7 +171,13 @@ def _hashed(corpus: Corpus, name: str, clips: list[Clip], workers: int, tick: Ti
             f"{counted(len(twins), 'id')} {stand} for several clips of {name} (first: {twins[0]!r}): make ids unique."
         )
     card = corpus.card_of(name)
-    return PreparedSubset(corpus.name, name, card, tuple(clips), tuple(digests), tuple(seconds), tuple(failures))
+    hashed = tuple(map(as_hashed, clips, digests))
+    return PreparedSubset(corpus.name, name, card, hashed, tuple(digests), tuple(seconds), tuple(failures))
+
+
+def as_hashed(clip: Clip, digest: str | None) -> Clip:
+    """A clip that is read only as long as its file is the one with this hash."""
+    return replace(clip, expected=digest) if digest is not None and clip.path is not None else clip
 
 
 def _examined(clip: Clip) -> tuple[str, float] | Exception:

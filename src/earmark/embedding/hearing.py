@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, cast
 
 from earmark import audio
 from earmark.corpora.clips import Clip, length_of
-from earmark.errors import InputError, MissingExtra, Unreachable, UsageError
+from earmark.errors import InputError, MissingExtra, Unreachable, UsageError, no_exit
 from earmark.extractors.catalogue import as_frames
 from earmark.extractors.contract import Extractor, Frames, Waveform, as_array
 from earmark.wording import counted, listed
@@ -228,7 +228,8 @@ def _batches(waveforms: dict[int, Waveform], size: int, rate: int) -> Iterator[l
 def _extract(extractor: Extractor, waveforms: list[Waveform], start: Start) -> list[Any]:
     """For each clip a function that gives its answer, or the error in its place."""
     try:
-        return list(start(as_frames(extractor.extract(waveforms), len(waveforms), there=True)))
+        with no_exit():
+            return list(start(as_frames(extractor.extract(waveforms), len(waveforms), there=True)))
     except (MissingExtra, UsageError):  # the model is not usable at all
         raise
     except Exception as error:

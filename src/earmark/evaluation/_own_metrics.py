@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from earmark.calibrate import bootstrap as resampling
+from earmark.errors import Ended, no_exit
 from earmark.evaluation._from_sweep import Evaluated, from_pairs, not_applicable, quantity
 from earmark.evaluation.data import Data
 from earmark.geometry.sweep import Swept
@@ -33,8 +34,11 @@ def own_metrics(
             continue
         record = METRICS[name]
         try:
-            value = record.compute(**{need: _offered(data, swept, need, k) for need in record.needs})
+            with no_exit():
+                value = record.compute(**{need: _offered(data, swept, need, k) for need in record.needs})
             yield _measured(name, np.asarray(value, np.float64), data, counts)
+        except Ended as error:
+            yield Row(metric=name, status="failed", reason=str(error))
         except Exception as error:
             yield Row(metric=name, status="failed", reason=f"{type(error).__name__}: {' '.join(str(error).split())}")
 

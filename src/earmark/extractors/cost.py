@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from earmark.errors import InputError, UsageError
+from earmark.errors import Ended, InputError, UsageError, no_exit
 from earmark.extractors.contract import Extractor, Waveform
 
 
@@ -88,7 +88,10 @@ def measure_cost(open_it: Callable[[], Extractor], *, seconds: float = 1.0, batc
 
 def _answers(extractor: Extractor, clips: list[Waveform]) -> None:
     try:
-        answers = extractor.extract(clips)
+        with no_exit():
+            answers = extractor.extract(clips)
+    except Ended as error:
+        raise InputError(f"{extractor.card.name} failed on noise: {error}.") from error
     except InputError:
         raise
     except Exception as error:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from earmark.errors import EarmarkError
+from earmark.errors import EarmarkError, Ended, no_exit
 from earmark.isolation._messages import Message, read_message, write_message
 
 
@@ -37,7 +37,10 @@ def serve() -> None:
 def _answer(answer: Callable[[Message], Message], message: Message) -> Message:
     """What the function returns; whatever it raises becomes a message that says so, also an attempt to exit."""
     try:
-        return answer(message)
+        with no_exit():
+            return answer(message)
+    except Ended as error:
+        return Message({"error": str(error), "kind": "Ended", "missing": ""})
     except EarmarkError as error:
         return Message({"error": str(error), "kind": "EarmarkError", "missing": ""})
     except BaseException as error:  # a stranger's code may raise anything

@@ -22,7 +22,7 @@ from earmark.corpora.subsets import PreparedSubset
 from earmark.embedding import hearing
 from earmark.embedding.embed import fit_extractor
 from earmark.embedding.hearing import Heard
-from earmark.errors import InputError
+from earmark.errors import InputError, no_exit
 from earmark.extractors.catalogue import as_frames
 from earmark.extractors.contract import Extractor, ExtractorCard, Frames, Waveform
 from earmark.extractors.torch_models import on_device
@@ -316,7 +316,8 @@ def _learn(extractor: Extractor, subset: PreparedSubset, key: str, cache: Cache,
         raise InputError(
             f"{path.parent} cannot be written ({error.strerror}): give another place for the cache."
         ) from error
-    fit_extractor(extractor, [clip for clip, _ in subset.readable], progress=progress, checkpoint=path)
+    with no_exit():
+        fit_extractor(extractor, [clip for clip, _ in subset.readable], progress=progress, checkpoint=path)
     draw = getattr(extractor, "reconstruction_figure", None)
     if draw is None:
         return

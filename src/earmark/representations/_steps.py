@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from earmark.corpora.clips import Clip, CorpusCard
-from earmark.corpora.subsets import PreparedSubset, choose_subsets, open_corpora
+from earmark.corpora.subsets import PreparedSubset, as_hashed, choose_subsets, open_corpora
 from earmark.errors import EarmarkError
 from earmark.extractors.contract import ExtractorCard
 from earmark.representations import _embed as embed
@@ -63,7 +63,7 @@ def _subset(job: Job, key: str) -> PreparedSubset:
             raise Unfit(
                 f"{here()} does not see the clip {lacking!r} of {suite}/{name} ({spec}): share it with all machines."
             )
-        clips = tuple(known[id] for id in ids)
+        clips = tuple(as_hashed(known[id], digest) for id, digest in zip(ids, digests, strict=True))
         job.kept["subset", key] = PreparedSubset(
             suite, name, CorpusCard(suite), clips, tuple(digests), tuple(seconds), ()
         )

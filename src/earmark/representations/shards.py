@@ -20,7 +20,16 @@ from earmark.representations.runner import Config, prepare_work
 from earmark.runs import folder
 from earmark.runs.engine import reason_of
 from earmark.runs.executors import Executor
-from earmark.runs.shards import ShardRecord, Share, parse_share, read_shard, read_shards, shard_folder, write_shard
+from earmark.runs.shards import (
+    ShardRecord,
+    Share,
+    config_key,
+    parse_share,
+    read_shard,
+    read_shards,
+    shard_folder,
+    write_shard,
+)
 from earmark.runs.store import open_cache
 
 log = logging.getLogger("earmark.runs")
@@ -43,7 +52,7 @@ def run_shard(config: Config, share: str | Share, *, progress: bool = False) -> 
     refuse_unshared(config, None)
     path = folder.make_folder(config.into)
     before = read_shard(path, share)
-    record = ShardRecord(share.number, share.of, steps=list(config.steps))
+    record = ShardRecord(share.number, share.of, steps=list(config.steps), config=config_key(config))
     if before is not None:
         record.about, record.counts = before.about, before.counts
     write_shard(path, record)

@@ -57,7 +57,8 @@ class DaskWorkers(Executor):
 
     def __enter__(self) -> Self:
         distributed = require("distributed", "Dask clusters", "dask")
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it has to say is said here in a sentence
+        for name in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]:
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # what it has to say is said here in a sentence
         if not self._scheduler:
             self._cluster = start_cluster(self._options)
         address = self._scheduler or self._cluster.scheduler_address

@@ -42,7 +42,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
 from earmark._version import __version__
-from earmark.errors import InputError
+from earmark.errors import Changed, InputError, no_exit
 from earmark.runs.engine import Failure, Tick
 from earmark.runs.identity import fingerprint, versions
 from earmark.runs.pool import Processes
@@ -122,6 +122,7 @@ def adopt_job(address: JobAddress, job: Job) -> None:
     _jobs[address] = job
 
 
+@no_exit()
 def do_step(step: Step, threads: int = 1) -> Done:
     """Do a step in this process: one at a time, whatever thread it is called from."""
     with _at_work, _log_lines() as lines:
@@ -129,7 +130,10 @@ def do_step(step: Step, threads: int = 1) -> Done:
         job.threads = threads
         module, _, name = step.do.partition(":")
         started = time.perf_counter()
-        done: Done = getattr(import_module(module), name)(job, *step.arguments)
+        try:
+            done: Done = getattr(import_module(module), name)(job, *step.arguments)
+        except Changed as error:
+            raise Unfit(f"{here()}: {error}") from error
         return replace(done, seconds=time.perf_counter() - started, where=here(), log=tuple(lines))
 
 

@@ -26,7 +26,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, Generic, Self, TypeVar
 
-from earmark.errors import EarmarkError, InputError, MissingExtra, Unreachable, UsageError
+from earmark.errors import EarmarkError, InputError, MissingExtra, Unreachable, UsageError, no_exit
 from earmark.isolation import ending, kill_after, pipe
 from earmark.workers import Workers
 
@@ -141,6 +141,7 @@ class Timed:
         self.limit = limit
         self._calls: queue.SimpleQueue[Any] | None = None
 
+    @no_exit()
     def call(self, work: Callable[[Item], Result], argument: Item) -> Result:
         """What `work` returns or raises; `Overdue` when it takes too long."""
         if self.limit is None:
@@ -326,7 +327,8 @@ def serve() -> None:
 
 def _answer(work: Callable[[Any], Any], data: bytes) -> Any:
     try:
-        return work(pickle.loads(data))
+        with no_exit():
+            return work(pickle.loads(data))
     except Exception as error:
         if isinstance(error, EarmarkError):
             return error

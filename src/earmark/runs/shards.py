@@ -21,7 +21,9 @@ from typing import Any, NamedTuple
 
 from earmark._version import __version__
 from earmark.errors import UsageError
+from earmark.runs.config import RunSettings
 from earmark.runs.folder import make_folder, write_text
+from earmark.runs.identity import fingerprint
 from earmark.wording import counted, first_of
 
 SHARDS = "shards"
@@ -63,6 +65,7 @@ class ShardRecord:
     host: str = field(default_factory=socket.gethostname)
     process: int = field(default_factory=os.getpid)
     earmark: str = __version__
+    config: str = ""  # what it was a share of, by `config_key`
     started: str = field(default_factory=lambda: _now())
     finished: str = ""
     steps: list[str] = field(default_factory=list)
@@ -72,6 +75,17 @@ class ShardRecord:
     @property
     def share(self) -> Share:
         return Share(self.number, self.of)
+
+
+def config_key(config: RunSettings) -> str:
+    """What a run measures, without where, by whom and how far: shares of one run have one key."""
+    return fingerprint(config.portable().model_dump(mode="json", exclude=_ELSEWHERE))
+
+
+_ELSEWHERE = {
+    "into", "steps", "cache", "jobs", "workers", "threads", "memory", "device", "executor", "scheduler", "cluster",
+    "report",
+}  # fmt: skip
 
 
 def _now() -> str:
@@ -109,8 +123,9 @@ def read_shards(run: Path) -> list[ShardRecord]:
     return [record for record in records if record is not None]
 
 
-def notes_on(records: Sequence[ShardRecord], command: str) -> list[str]:
-    """What a person should know of shards before their results are merged: which are missing, failed or not at an end.
+def notes_on(records: Sequence[ShardRecord], command: str, config: RunSettings | None = None) -> list[str]:
+    """What a person should know of shards before their results are merged: which are missing, failed, not at an end, or
+    shares of a run with another config.
 
     Counted are those of the last division: a run that was begun in 10 shards and done in 40 is one of 40.
     """
@@ -119,9 +134,15 @@ def notes_on(records: Sequence[ShardRecord], command: str) -> list[str]:
     of = max(records, key=lambda record: record.started).of
     known = {record.number: record for record in records if record.of == of}
     notes = []
-    missing = [str(Share(number, of)) for number in range(1, of + 1) if number not in known]
+    key = config_key(config) if config is not None else ""
+    others = [str(record.share) for record in known.values() if key and record.config not in ("", key)]
+    known = {number: record for number, record in known.items() if str(record.share) not in others}
+    missing = [str(Share(number, of)) for number in range(1, of + 1)
+               if number not in known and str(Share(number, of)) not in others]  # fmt: skip
     unfinished = [record for record in known.values() if record.status == "running"]
     failed = [record for record in known.values() if record.status not in ("running", "finished")]
+    if others:
+        notes.append(f"{counted(len(others), 'shard')} of {of} had another config: {first_of(others, 5)}")
     if missing:
         notes.append(f"{counted(len(missing), 'shard')} of {of} never ran: {first_of(missing, 5)}")
     if unfinished:
@@ -131,6 +152,6 @@ def notes_on(records: Sequence[ShardRecord], command: str) -> list[str]:
         shown = [f"{record.share} ({record.status})" for record in failed]
         notes.append(f"{counted(len(failed), 'shard')} of {of} failed: {first_of(shown, 5)}")
     if notes:
-        example = (missing or [str(record.share) for record in [*unfinished, *failed]])[0]
+        example = (others or missing or [str(record.share) for record in [*unfinished, *failed]])[0]
         notes.append(f"what is missing is computed here; to spread it instead run {command} --shard {example} first")
     return notes

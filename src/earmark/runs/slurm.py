@@ -9,9 +9,11 @@ run by hand: `SLURM_ARRAY_TASK_ID=3 bash earmark.slurm embed`.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from earmark.errors import UsageError
@@ -20,8 +22,21 @@ from earmark.runs.shards import SHARDS
 
 DEFAULTS = {"time": "04:00:00", "mem": "8G", "cpus-per-task": "4"}
 """What a job asks for unless it is told otherwise."""
-_KEPT = ("PYTHONPATH", "VIRTUAL_ENV", "XDG_CACHE_HOME", "HF_HOME", "LD_LIBRARY_PATH")
-"""Variables beside EARMARK_* that a job must find as they are where the script is made."""
+KEPT = (
+    "PYTHONPATH",
+    "VIRTUAL_ENV",
+    "LD_LIBRARY_PATH",
+    "XDG_CACHE_HOME",
+    "HF_HOME",
+    "EARMARK_CACHE",
+    "EARMARK_DEVICE",
+    "EARMARK_LYRA",
+    "EARMARK_PATIENCE",
+    "EARMARK_RECORDINGS",
+    "EARMARK_VOCSIM",
+    "EARMARK_WEIGHTS",
+)
+"""Variables that a job must find as they are where the script is made: places and times, nothing that is secret."""
 
 
 def sbatch_options(given: list[str]) -> dict[str, str]:
@@ -29,10 +44,12 @@ def sbatch_options(given: list[str]) -> dict[str, str]:
     options = dict(DEFAULTS)
     for text in given:
         name, mark, value = text.strip().removeprefix("--").partition("=")
-        if not mark or not name or "\n" in text:
+        if not mark or not re.fullmatch(r"[A-Za-z][\w-]*", name):
             raise UsageError(
                 f"{text!r} is no option of sbatch: write partition=long, time=08:00:00, mem=16G, gres=gpu:1."
             )
+        if '"' in value or "\\" in value:
+            raise UsageError(f"{text!r} cannot stand in a line of sbatch: leave quotation marks and backslashes out.")
         options[name] = value
     return options
 
@@ -44,25 +61,28 @@ def slurm_script(
     shards: int,
     options: Mapping[str, str],
     parts: Mapping[str, str],
+    every: Sequence[str] = (),
+    last: Sequence[str] = (),
 ) -> str:
-    """The script. `command` is `run` or the like, `parts` the flags of its two arrays by name: embed, evaluate."""
+    """The script. `command` is `run` or the like, `parts` the flags of its arrays by name: embed, evaluate; `every` are
+    flags of all jobs that the config does not hold, `last` those of the merge."""
+    if "\\" in str(run.absolute()):
+        raise UsageError(f"sbatch can keep no log in {run}: choose a folder without a backslash with --into.")
     logs = make_folder(run / SHARDS).absolute()
     gpus = {name: options[name] for name in ("gres", "gpus", "gpus-per-task") if name in options}
-    asked = "\n".join(f"#SBATCH --{name}={value}" for name, value in options.items() if name not in gpus)
-    first = " ".join(shlex.quote(f"--{name}={value}") for name, value in gpus.items())
-    kept = sorted(name for name in os.environ if name in _KEPT or name.startswith("EARMARK_"))
-    exported = "\n".join(f"export {name}={shlex.quote(os.environ[name])}" for name in kept)
-    earmark = f"{shlex.quote(sys.executable)} -m earmark {command} {shlex.quote(str(config.absolute()))}"
-    threads = "--jobs ${SLURM_CPUS_PER_TASK:-1}"
+    asked = "\n".join(_asked(name, value) for name, value in options.items() if name not in gpus)
+    kept = [name for name in KEPT if name in os.environ]
+    exported = "\n".join(f"export {name}={_word(os.environ[name])}" for name in kept)
+    words = [sys.executable, "-m", "earmark", *command.split(), str(config.absolute())]
     names = list(parts)
+    share = '--shard "${SLURM_ARRAY_TASK_ID:?is the number of a shard}/$shards"'
     cases = "\n".join(
-        f'    {name}) $earmark --shard "$SLURM_ARRAY_TASK_ID/$shards" {flags} $common ;;'
-        for name, flags in parts.items()
+        f'    {name}) "${{earmark[@]}}" {share} {flags} "${{common[@]}}" ;;' for name, flags in parts.items()
     )
     submitted, after = [], ""
     for place, name in enumerate(names):
         wait = f" --dependency=afterany:${after}" if after else ""
-        extra = " $first" if not place else ""
+        extra = ' "${first[@]}"' if not place else ""
         submitted.append(f"        {name}=$(submit {name} %A-%a --array=1-$shards{wait}{extra})")
         after = name
     return f"""#!/bin/bash
@@ -72,20 +92,21 @@ def slurm_script(
 #   bash THIS-FILE     on a login node: submits {shards} jobs to {" and ".join(names)} each, then one that merges
 #
 # A job that fails costs its share: the merge says which, and computes what is missing.
-# Results: {run.absolute()}
-set -euo pipefail
+# Results: {_word(run.absolute())}
+set -eo pipefail
 
 shards={shards}
-first="{first}"   # what only the first array asks for, such as --gres=gpu:1
-earmark={shlex.quote(earmark)}
-common="{threads}"
-logs={shlex.quote(str(logs))}
+first=({_words(f"--{name}={value}" for name, value in gpus.items())})   # what the first array alone asks for
+earmark=({_words(words)})
+common=(--jobs "${{SLURM_CPUS_PER_TASK:-1}}"{"".join(f" {_word(word)}" for word in every)})
+merged=({_words(last)})   # what the merge alone is told
+logs={_word(logs)}
 script=$(realpath "${{BASH_SOURCE[0]}}")
 {exported}
-cd {shlex.quote(str(Path.cwd()))}
+cd {_word(Path.cwd())}
 
 submit() {{  # a part, the name of its log, options
-    sbatch --parsable --job-name="earmark-$1" --output="$logs/$1-$2.log" "${{@:3}}" "$script" "$1"
+    sbatch --parsable --job-name="earmark-$1" --output="${{logs//%/%%}}/$1-$2.log" "${{@:3}}" "$script" "$1"
 }}
 
 case "${{1:-submit}}" in
@@ -95,7 +116,31 @@ case "${{1:-submit}}" in
         echo "submitted: {", ".join(f"{name} ${name}" for name in names)}, merge $merge; see squeue, and logs in $logs"
         ;;
 {cases}
-    merge) $earmark --merge $common ;;
+    merge) "${{earmark[@]}}" --merge "${{common[@]}}" "${{merged[@]}}" ;;
     *) echo "use: bash $0 [submit|{"|".join(names)}|merge]" >&2; exit 2 ;;
 esac
 """
+
+
+def _words(values: Iterable[object]) -> str:
+    """Values as words of bash."""
+    return " ".join(map(_word, values))
+
+
+def _word(value: object) -> str:
+    """A value as one word of bash."""
+    return shlex.quote(_line(str(value)))
+
+
+def _line(text: str) -> str:
+    """Text without line breaks: what follows one would be a line of the script, whatever it holds."""
+    if any(unicodedata.category(mark) in ("Cc", "Cs") for mark in text):
+        raise UsageError(
+            f"{text!r} cannot stand in a script for SLURM: it holds a line break or another character that no line has."
+        )
+    return text
+
+
+def _asked(name: str, value: str) -> str:
+    """An option on a line of its own, as sbatch reads it."""
+    return _line(f'#SBATCH --{name}="{value}"' if re.search(r"[^\w.:,=/+%@-]", value) else f"#SBATCH --{name}={value}")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from earmark.codecs.runs.state import CodecWork
 from earmark.corpora.clips import Clip, length_of
 from earmark.embedding.pooling import Block
-from earmark.errors import EarmarkError
+from earmark.errors import EarmarkError, Unreachable, no_exit
 from earmark.probes import Responses, Task
 from earmark.progress import progress_bar
 from earmark.runs.engine import reason_of
@@ -127,7 +127,10 @@ class Ear:
         ids = {clip.id if self.together else f"{clip.id} {name[:16]}": name for name, clip in portion.items()}
         clips = [replace(portion[name], id=unique) for unique, name in ids.items()]
         try:
-            responses = self._task.listen(clips, progress=progress)
+            with no_exit():
+                responses = self._task.listen(clips, progress=progress)
+        except Unreachable:
+            raise
         except Exception as error:  # a stranger's task may raise anything
             self._failures |= dict.fromkeys(portion, reason_of(error))
             return

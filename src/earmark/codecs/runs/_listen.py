@@ -24,7 +24,7 @@ from earmark.codecs.runs._systems import CodecSystem
 from earmark.codecs.runs.state import BLOB, ClipResult, CodecWork
 from earmark.corpora.clips import Clip
 from earmark.corpora.subsets import PreparedSubset
-from earmark.errors import EarmarkError, UsageError
+from earmark.errors import EarmarkError, UsageError, no_exit
 from earmark.probes import Responses, Task, TaskCard, not_applicable, open_task
 from earmark.progress import progress_bar
 from earmark.runs import strangers
@@ -197,7 +197,8 @@ def _rows_of(work: CodecWork, named: NamedTask, ear: Ear, subset: PreparedSubset
                     raise side
             assert isinstance(clean, Responses)
             assert isinstance(heard, Responses)
-            rows = named.task.score(clips, clean, heard, seed=work.config.seed)
+            with no_exit():
+                rows = named.task.score(clips, clean, heard, seed=work.config.seed)
         except Exception as error:  # a stranger's task may raise anything
             reason = reason_of(error)
             log.warning("%s on %s, %s: %s", named.spec, subset.name, system.name, reason)

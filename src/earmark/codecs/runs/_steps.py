@@ -22,7 +22,7 @@ from earmark.codecs.runs._systems import CODE, MEASURE, CodecSystem
 from earmark.codecs.runs.config import CodecConfig
 from earmark.codecs.runs.state import CodecWork, Sample
 from earmark.corpora.clips import Clip, CorpusCard
-from earmark.corpora.subsets import PreparedSubset, choose_subsets
+from earmark.corpora.subsets import PreparedSubset, as_hashed, choose_subsets
 from earmark.errors import EarmarkError, Unreachable
 from earmark.runs.executors import Done, Job, Unfit, here
 
@@ -173,7 +173,7 @@ def _clip(job: Job, work: CodecWork, name: ClipName) -> Clip:
     clip: Clip | None = job.kept["clips"].get((name.suite, name.subset), {}).get(name.id)
     if clip is None:
         raise Unfit(f"{here()} does not see the clip {name.id!r} of {name.suite}/{name.subset}: share the corpus.")
-    return clip
+    return as_hashed(clip, name.digest)
 
 
 def _task(job: Job, spec: str) -> NamedTask:

@@ -18,7 +18,7 @@ from earmark.codecs.runs.runner import Config, prepare_work
 from earmark.corpora.subsets import PreparedSubset
 from earmark.runs import folder
 from earmark.runs.engine import reason_of
-from earmark.runs.shards import ShardRecord, Share, parse_share, read_shard, shard_folder, write_shard
+from earmark.runs.shards import ShardRecord, Share, config_key, parse_share, read_shard, shard_folder, write_shard
 from earmark.runs.store import open_cache
 
 log = logging.getLogger("earmark.runs")
@@ -41,7 +41,9 @@ def run_codec_shard(config: Config, share: str | Share, *, progress: bool = Fals
     tasks = open_tasks(config.tasks, config.retention)
     path = folder.make_folder(config.into)
     before = read_shard(path, share)
-    record = ShardRecord(share.number, share.of, counts=before.counts if before is not None else {})
+    record = ShardRecord(
+        share.number, share.of, config=config_key(config), counts=before.counts if before is not None else {}
+    )
     write_shard(path, record)
     with folder.logging_to(shard_folder(path, share)), open_cache(config.cache.url, config.cache.policy) as cache:
         log.info("earmark %s: shard %s into %s, cache %s", __version__, share, path, cache.url)

@@ -18,7 +18,7 @@ from earmark.codecs.signal import _intelligibility, _opinion, _pitch, _quality, 
 from earmark.codecs.signal._published import PUBLISHED, entered
 from earmark.codecs.signal._sound import Pair, Sound
 from earmark.codecs.signal._waveform import gain_matched
-from earmark.errors import InputError, MissingExtra, UsageError, did_you_mean, require
+from earmark.errors import InputError, MissingExtra, UsageError, did_you_mean, no_exit, require
 from earmark.metrics.catalogue import find, is_path
 from earmark.scores.metrics import METRICS as RECORDS
 from earmark.scores.metrics import family, named
@@ -146,7 +146,7 @@ def _as_silence(silence: Measured, name: str, pair: Pair) -> Measured:
 
 def _guarded(metric: Callable[[Pair], Measured], pair: Pair) -> Measured:
     try:
-        with np.errstate(all="ignore"):  # what is not finite is caught below
+        with np.errstate(all="ignore"), no_exit():  # what is not finite is caught below
             measurement = metric(pair)
     except (MissingExtra, UsageError):
         raise

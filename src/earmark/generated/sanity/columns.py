@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.errors import Ended, InputError, UsageError, did_you_mean, no_exit
 from earmark.generated.metrics import LITERAL, LITERALS, METRICS
 from earmark.generated.sanity._data import CHECKS, Floats, draw_pair
 from earmark.generated.sanity.rules import Kind
@@ -123,7 +123,10 @@ def _own(name: str, function: OwnMetric | None, kind: Kind) -> Iterable[Column]:
 def own_values(name: str, function: OwnMetric, real: Floats, generated: Floats) -> list[float]:
     """What a user's metric returns, as one or two numbers; NaN is allowed and counts as no score."""
     try:
-        returned = function(real, generated)
+        with no_exit():
+            returned = function(real, generated)
+    except Ended as error:
+        raise InputError(f"The metric {name!r} failed: {error}.") from error
     except Exception as error:
         said = " ".join(str(error).split())
         raise InputError(f"The metric {name!r} failed with {type(error).__name__}: {said[:200]}") from error
