@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from earmark.cli import main
 from earmark.errors import InputError, UsageError
-from earmark.runs import executors
+from earmark.runs import clusters, executors
 from earmark.runs.executors import (
     Done,
     Executor,
@@ -167,8 +168,25 @@ def test_a_script_for_slurm_asks_for_what_it_is_told(tmp_path: Path) -> None:
     for line in ("#SBATCH --partition=long", "#SBATCH --time=08:00:00", "#SBATCH --mem=8G", "shards=12"):
         assert line in script.splitlines()
     assert "#SBATCH --gres" not in script  # the merge needs no GPU
-    assert 'first="--gres=gpu:1"' in script
+    assert "first=(--gres=gpu:1) " in script
     assert "a config.yaml'" in script  # quoted
     for wrong in ("partition", "=x", "a\nb=c"):
         with pytest.raises(UsageError, match="is no option of sbatch"):
             sbatch_options([wrong])
+    assert "mem" not in sbatch_options(["mem-per-cpu=2G"])  # sbatch takes one of the two
+    with pytest.raises(UsageError, match="what array its jobs have"):
+        sbatch_options(["array=1-3"])
+
+
+@pytest.mark.parametrize("address", ["banana", "127.0.0.1", "http://head:8786", "tcp://head"])
+def test_what_is_no_address_is_refused_before_anybody_waits_for_it(address: str) -> None:
+    with pytest.raises(InputError, match="is no address of a Dask scheduler: write tcp://HOST:8786"):
+        clusters.DaskWorkers(address, None, "cache").__enter__()
+
+
+@pytest.mark.parametrize(
+    "flags", [["--shards", "7"], ["--sbatch", "mem=2G"], ["--shard", "1/2", "--scheduler", "tcp://head:8786"]]
+)
+def test_flags_that_would_be_ignored_are_refused(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--corpus", "synth:tiny", "--extractor", "logmel", *flags]) == 2
+    assert "--s" in capsys.readouterr().err

@@ -15,6 +15,9 @@ from earmark.runs.config import RunSettings
 from earmark.runs.folder import make_folder, write_text
 from earmark.runs.slurm import sbatch_options, slurm_script
 
+SHARES = 10
+"""Shares of a script for SLURM unless it is told otherwise."""
+
 
 def add_executors(parser: argparse.ArgumentParser, model: type[RunSettings]) -> None:
     """Flags that say who does the steps of a run."""
@@ -32,7 +35,7 @@ def add_executors(parser: argparse.ArgumentParser, model: type[RunSettings]) -> 
         metavar="FILE",
         help="print a script for SLURM, or write it: bash FILE submits it",
     )
-    group.add_argument("--shards", type=int, default=10, metavar="M", help="shares of --slurm (default: 10)")
+    group.add_argument("--shards", type=int, metavar="M", help="shares of --slurm (default: 10)")
     group.add_argument(
         "--sbatch", type=options.names, default=[], metavar="LIST",
         help="what its jobs ask for: partition=long,time=08:00:00,mem=16G,cpus-per-task=4,gres=gpu:1",
@@ -45,6 +48,12 @@ def check(args: argparse.Namespace) -> None:
         raise UsageError("--shard does a share and --merge what follows: give one of them.")
     if args.slurm is not None and (args.shard is not None or args.merge):
         raise UsageError("--slurm writes a script that does all shares and merges them: leave --shard and --merge out.")
+    if args.slurm is None and (args.shards is not None or args.sbatch):
+        raise UsageError(
+            "--shards and --sbatch say what --slurm writes: give --slurm too, or --shard 1/10 for a share."
+        )
+    if args.shard is not None and getattr(args, "scheduler", None):
+        raise UsageError("--shard does its share in this process: leave --scheduler out.")
 
 
 def write_script(
@@ -54,7 +63,8 @@ def write_script(
 
     What is asked for beside the config is told the merge: where its results are to go. `every`: what all jobs are told.
     """
-    if args.shards < 1:
+    shards = SHARES if args.shards is None else args.shards
+    if shards < 1:
         raise UsageError("--shards is a whole number of at least 1.")
     if getattr(config, "executor", "") == "dask":
         raise UsageError("--slurm gives the steps to jobs of SLURM and not to Dask: leave --scheduler and dask out.")
@@ -65,7 +75,7 @@ def write_script(
     write_text(path, config.model_copy(update={"into": str(folder.absolute())}).portable().to_yaml())
     files = {"--out": args.out, "--per-point": getattr(args, "per_point", None)}
     last = [f"{flag}={file}" for flag, file in files.items() if file] + ["--json"] * args.json
-    text = slurm_script(command, path, folder, args.shards, asked, arrays, every, last)
+    text = slurm_script(command, path, folder, shards, asked, arrays, every, last)
     if args.slurm == "-":
         sys.stdout.write(text)
         return 0

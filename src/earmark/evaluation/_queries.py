@@ -55,7 +55,7 @@ class Queries:
         if name in catalogue.HUBNESS and name != "hub_skew":
             return (
                 f"it counts the neighbour lists of every clip, and {sample.size} of {layout.n} were made: leave out "
-                "queries, or take hub_skew"
+                "queries"
             )
         if catalogue.is_own(name) and from_pairs(name):
             return "it takes the neighbours of every clip: leave out queries"

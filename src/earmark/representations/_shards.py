@@ -30,5 +30,5 @@ def refusals_of(records: Iterable[ShardRecord]) -> dict[Key, dict[str, Refusal]]
 def take_shards(work: Work, path: Path) -> None:
     """Know what shards did, and say which of them are missing."""
     records = read_shards(path)
-    work.notes += notes_on(records, "earmark run CONFIG", work.config)
+    work.notes += notes_on(records, "earmark run CONFIG", work.config, show=work.progress)
     work.refused = refusals_of(records)

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import secrets
+import sys
 import threading
 import time
 from typing import Any, Self
@@ -28,6 +30,9 @@ FETCH_SECONDS = 60.0
 """How long an answer may be on its way: it is small, and done again if the worker that has it is lost."""
 LOOK_SECONDS = 2.0
 """How often workers are counted."""
+QUIET_SECONDS = 5.0
+"""How long a run waits for workers without a word."""
+ADDRESS = re.compile(r"((tcp|tls|ucx|ws|wss)://)?[^\s/:]+:\d+|(tcp|tls|ucx)://\[[0-9a-fA-F:]+\]:\d+|inproc://.+")
 TRIES = 3
 """How often a step is sent out whose future the cluster forgets."""
 
@@ -53,6 +58,7 @@ class DaskWorkers(Executor):
         self._under_way: dict[Any, Step] = {}
         self._tries: dict[str, int] = {}
         self._bell = threading.Event()
+        self._told = False  # that there is no worker
         self._seen, self._looked, self._idle_since = 0, 0.0, time.monotonic()
 
     def __enter__(self) -> Self:
@@ -61,6 +67,8 @@ class DaskWorkers(Executor):
             logging.getLogger(name).setLevel(logging.CRITICAL)  # what it has to say is said here in a sentence
         if not self._scheduler:
             self._cluster = start_cluster(self._options)
+        elif not ADDRESS.fullmatch(self._scheduler):
+            raise InputError(f"{self._scheduler!r} is no address of a Dask scheduler: write tcp://HOST:8786.")
         address = self._scheduler or self._cluster.scheduler_address
         self._name = address
         self._distributed = distributed
@@ -129,6 +137,7 @@ class DaskWorkers(Executor):
                 return answers
             if self._client.status not in ("running", "connecting"):
                 raise self._gone()
+            self._tell_of_waiting()
             if not self.count() and time.monotonic() - self._idle_since > self._options.wait:
                 raise InputError(
                     f"The Dask scheduler {self._name} has had no worker for {self._options.wait:g} s: start some with "
@@ -136,6 +145,16 @@ class DaskWorkers(Executor):
                 )
             self._bell.wait(LOOK_SECONDS)
             self._bell.clear()
+
+    def _tell_of_waiting(self) -> None:
+        if self._seen or self._told or time.monotonic() - self._idle_since < QUIET_SECONDS:
+            return
+        self._told = True
+        print(
+            f"\nThe Dask scheduler {self._name} has no worker: waiting up to {self._options.wait:g} s for one "
+            f"(`dask worker {self._name}` starts one).",
+            file=sys.stderr,
+        )
 
     def _answer(self, step: Step, future: Any) -> Answer | None:
         """What a future came to; None where the cluster has forgotten it and it is to be sent out again."""

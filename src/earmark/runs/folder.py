@@ -127,12 +127,14 @@ class _Uploaded(logging.Handler):
 
     def __init__(self, file: RemotePath) -> None:
         super().__init__()
-        self._file = file
+        self._file, self._text, self._written = file, "", time.monotonic()
         try:
             self._text = file.read_bytes().decode("utf-8", "replace")
         except FileNotFoundError:
-            self._text = ""
-        self._written = time.monotonic()
+            pass
+        except Exception:
+            super().close()  # or the end of the program would write what was never begun
+            raise
 
     def emit(self, record: logging.LogRecord) -> None:
         self._text += self.format(record) + "\n"

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import socket
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -123,12 +124,22 @@ def read_shards(run: Path) -> list[ShardRecord]:
     return [record for record in records if record is not None]
 
 
-def notes_on(records: Sequence[ShardRecord], command: str, config: RunSettings | None = None) -> list[str]:
+def notes_on(
+    records: Sequence[ShardRecord], command: str, config: RunSettings | None = None, *, show: bool = False
+) -> list[str]:
     """What a person should know of shards before their results are merged: which are missing, failed, not at an end, or
     shares of a run with another config.
 
-    Counted are those of the last division: a run that was begun in 10 shards and done in 40 is one of 40.
+    Counted are those of the last division: a run that was begun in 10 shards and done in 40 is one of 40. `show` says
+    it at once as well: what is missing may take hours.
     """
+    notes = _notes_on(records, command, config)
+    if show:
+        print(*notes, sep="\n", file=sys.stderr)
+    return notes
+
+
+def _notes_on(records: Sequence[ShardRecord], command: str, config: RunSettings | None) -> list[str]:
     if not records:
         return [f"no shard has run: everything is computed here ({command} --shard 1/10 does a tenth)"]
     of = max(records, key=lambda record: record.started).of

@@ -17,11 +17,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from earmark.errors import UsageError
+from earmark.places import is_remote
 from earmark.runs.folder import make_folder
 from earmark.runs.shards import SHARDS
 
 DEFAULTS = {"time": "04:00:00", "mem": "8G", "cpus-per-task": "4"}
 """What a job asks for unless it is told otherwise."""
+OWN = ("array", "dependency", "output", "job-name", "parsable")
 KEPT = (
     "PYTHONPATH",
     "VIRTUAL_ENV",
@@ -50,6 +52,10 @@ def sbatch_options(given: list[str]) -> dict[str, str]:
             )
         if '"' in value or "\\" in value:
             raise UsageError(f"{text!r} cannot stand in a line of sbatch: leave quotation marks and backslashes out.")
+        if name in OWN:
+            raise UsageError(f"{text!r}: the script says itself what {name} its jobs have; leave it out.")
+        if name in ("mem-per-cpu", "mem-per-gpu"):
+            options.pop("mem", None)  # sbatch takes one of them
         options[name] = value
     return options
 
@@ -68,7 +74,8 @@ def slurm_script(
     flags of all jobs that the config does not hold, `last` those of the merge."""
     if "\\" in str(run.absolute()):
         raise UsageError(f"sbatch can keep no log in {run}: choose a folder without a backslash with --into.")
-    logs = make_folder(run / SHARDS).absolute()
+    # SLURM writes logs into folders alone: a run that lies elsewhere has them beside the script's folder.
+    logs = make_folder(Path.cwd() / "earmark-logs" if is_remote(run) else run / SHARDS).absolute()
     gpus = {name: options[name] for name in ("gres", "gpus", "gpus-per-task") if name in options}
     asked = "\n".join(_asked(name, value) for name, value in options.items() if name not in gpus)
     kept = [name for name in KEPT if name in os.environ]

@@ -122,7 +122,7 @@ def run_codecs(
         try:
             work = prepare_work(config, cache, codecs, corpora, progress)
             if merge:
-                work.notes += notes_on(read_shards(path), "earmark codec run CONFIG", config)
+                work.notes += notes_on(read_shards(path), "earmark codec run CONFIG", config, show=work.progress)
             with executor_of(work) as executor:
                 if executor is not None:
                     spread_coding(work, executor)
