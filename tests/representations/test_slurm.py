@@ -78,7 +78,7 @@ def test_the_script_is_printed_where_no_file_is_named(tmp_path: Path, capsys: py
     text = capsys.readouterr().out
     assert text.startswith("#!/bin/bash\n#SBATCH --time=04:00:00\n")
     assert "shards=3\n" in text
-    assert f"-m earmark run {tmp_path}/run/config.yaml" in text
+    assert f"-m earmark run {tmp_path}/run/shards/config-" in text
     assert subprocess.run(["bash", "-n"], input=text, text=True).returncode == 0
     assert main([*words[:2], str(tmp_path / "nowhere"), *words[3:], "--slurm"]) == 1
 

@@ -13,6 +13,8 @@ from earmark.errors import UsageError
 from earmark.places import locate
 from earmark.runs.config import RunSettings
 from earmark.runs.folder import make_folder, write_text
+from earmark.runs.identity import fingerprint
+from earmark.runs.shards import SHARDS
 from earmark.runs.slurm import sbatch_options, slurm_script
 
 SHARES = 10
@@ -71,8 +73,9 @@ def write_script(
     asked = sbatch_options(args.sbatch)
     open_corpora(config.corpus)  # a wrong name is better known now than in forty jobs
     folder = make_folder(config.into)
-    path = folder / "config.yaml"
-    write_text(path, config.model_copy(update={"into": str(folder.absolute())}).portable().to_yaml())
+    text = config.model_copy(update={"into": str(folder.absolute())}).portable().to_yaml()
+    path = make_folder(folder / SHARDS) / f"config-{fingerprint(text)[:8]}.yaml"  # another script has another
+    write_text(path, text)
     files = {"--out": args.out, "--per-point": getattr(args, "per_point", None)}
     last = [f"{flag}={file}" for flag, file in files.items() if file] + ["--json"] * args.json
     text = slurm_script(command, path, folder, shards, asked, arrays, every, last)
