@@ -56,7 +56,7 @@ def test_an_error_is_told_and_the_cell_goes_on(cell):
     assert told.value.kind == "KeyError"
     with pytest.raises(CellFailure) as told:
         ask(cell, "exit")
-    assert told.value.kind == "SystemExit"
+    assert told.value.kind == "Ended"
     assert ask(cell, "count").head["count"] == 3  # the same process
 
 
