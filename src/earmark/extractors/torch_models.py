@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.errors import InputError, MissingExtra, UsageError, require
+from earmark.errors import InputError, UsageError, require
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
 from earmark.extractors.model_cards import CARDS
 from earmark.extractors.pretrained import config_of, find, load_model, versioned
@@ -309,12 +310,12 @@ def device_of(torch: Any, name: str) -> Any:
 
 
 def cards_of(device: str) -> list[str]:
-    """The GPUs of this machine as CUDA_VISIBLE_DEVICES names them, where a device means more than one of them."""
-    if device not in ("auto", "cuda"):
-        return []
-    try:
-        torch = require("torch", "These models", "torch")
-    except MissingExtra:
+    """The GPUs of this machine as CUDA_VISIBLE_DEVICES names them, where a device means more than one of them.
+
+    None where no torch model has been opened, which imports it: runs without one do not wait seconds for torch.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or device not in ("auto", "cuda"):
         return []
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     seen = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
