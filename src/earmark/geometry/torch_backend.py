@@ -58,7 +58,7 @@ class Torch:
     """The backend of `candidates.Backend` for a torch device: "cuda", "cuda:1", or "cpu" (to test without a GPU)."""
 
     def __init__(self, pairs: Pairs, device: str, threads: int, memory: int) -> None:
-        self.pairs, self.device, self.threads = pairs, _device(device), threads
+        self.pairs, self.device, self.threads = pairs, torch.device(device), threads
         self.height = 0  # rows of a block that is known to fit; 0: not tried yet
         rows, _, columns, _ = pairs.decided_by
         with self._room_for("the vectors"):
@@ -375,16 +375,6 @@ def _squares(x: Tensor, y: Tensor, inverse: float) -> Tensor:
 def _root(values: Tensor) -> Tensor:
     """Correctly rounded square roots."""
     return values.sqrt_() if values.is_cuda else torch.from_numpy(np.sqrt(values.numpy()))
-
-
-def _device(name: str) -> Any:
-    device = torch.device(name)
-    if device.type == "cuda":
-        if not torch.cuda.is_available():
-            raise UsageError("torch sees no CUDA device here: use device cpu.")
-        if (device.index or 0) >= torch.cuda.device_count():
-            raise UsageError(f"There is no device {name}: torch sees {torch.cuda.device_count()}.")
-    return device
 
 
 def _numpy(tensor: Tensor) -> NDArray[Any]:
