@@ -165,7 +165,7 @@ def test_a_wrong_address_is_one_sentence(
     assert main([*map(str, words), "--cache-dir", str(tmp_path / "cache"), "--scheduler", "tcp://127.0.0.1:9"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert "No Dask scheduler answers at tcp://127.0.0.1:9 (" in line
-    with pytest.raises(InputError, match=".nonsense. is no address of a Dask scheduler"):
+    with pytest.raises(InputError, match=r".nonsense. is no address of a Dask scheduler"):
         run(config(corpus, tmp_path, scheduler="nonsense"))
     with pytest.raises(UsageError, match="leave --cache off out"):
         run(config(corpus, tmp_path, scheduler="tcp://127.0.0.1:9") | {"cache": "off"})
