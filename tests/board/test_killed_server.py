@@ -15,8 +15,7 @@ from pathlib import Path
 from tests.board.hosted import document
 from tests.board.serving import serving
 
-from earmark.board.storage import Store
-from earmark.board.storage.database import open_database
+from earmark.board.storage import Store, open_database
 
 PROCESSES, EACH = 10, 5
 

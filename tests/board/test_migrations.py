@@ -9,9 +9,10 @@ from alembic import command
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
-from earmark.board.storage.database import connect, open_database, writing
+from earmark.board.storage import open_database
 from earmark.board.storage.migrations import HEAD, config_for, revision_of
 from earmark.board.storage.tables import metadata
+from earmark.databases import connect, writing
 from earmark.errors import InputError, UsageError
 
 

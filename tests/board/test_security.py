@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from tests.board.hosted import Hosted, document, hosted, plain
 
-from earmark.board.refusals import Busy
 from earmark.board.web.security import HEADERS, SESSION_COOKIE, Signer
+from earmark.databases import Busy
 from earmark.submissions import Limits
 
 HTML = {"Accept": "text/html"}

@@ -18,8 +18,9 @@ from sqlalchemy import text
 from tests.board.documents import document, row
 
 from earmark.board.records import User
-from earmark.board.refusals import Busy, Conflict, NotAllowed, NotFound
+from earmark.board.refusals import Conflict, NotAllowed, NotFound
 from earmark.board.storage import Store, open_database
+from earmark.databases import Busy
 from earmark.errors import InputError, UsageError
 from earmark.scores import COLUMNS, KEY, Row, Scores
 from earmark.submissions import Document, Refused, SystemCard
@@ -498,8 +499,8 @@ def test_several_processes_open_a_new_board_at_once(request: pytest.FixtureReque
 
 
 def test_readers_see_one_state_while_others_write(store: Store, ada: User, grace: User) -> None:
-    from earmark.board.storage.database import reading
     from earmark.board.storage.live import live_scores
+    from earmark.databases import reading
 
     accept(store, document({"birds": 0.1}), ada, grace)
     with reading(store.engine) as connection:

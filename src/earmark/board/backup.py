@@ -26,8 +26,9 @@ from sqlalchemy.types import TypeEngine
 
 from earmark._version import __version__
 from earmark.atomic import replacing
-from earmark.board.storage.database import connect, open_database, reading, writing
+from earmark.board.storage import open_database
 from earmark.board.storage.migrations import HEAD, bring_to, revision_of
+from earmark.databases import connect, reading, writing
 from earmark.errors import InputError
 
 FORMAT = "earmark-board-backup"

@@ -34,9 +34,3 @@ class Conflict(Refusal):
     """It does not fit what is there already."""
 
     status = 409
-
-
-class Busy(Refusal):
-    """The database did not answer in time; nothing was stored, and the same call may be made again."""
-
-    status = 503

@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "restore":
         return _restore(args, settings.database)
     from earmark.board.storage import Store, open_database
-    from earmark.board.storage.database import missing_file
+    from earmark.databases import missing_file
 
     missing = None if args.action in _CREATING else missing_file(settings.database)
     if missing is not None:

@@ -9,20 +9,26 @@
 Each call of the store is one transaction. Nothing is overwritten: a later accepted submission takes the place of the
 scores it measures again, and when it is withdrawn the earlier ones count again. A call either happens whole, with its
 line in the audit trail, or not at all. Refusals are `NotAllowed`, `NotFound`, `Conflict`, `Refused` (a document against
-the rules) and `Busy`.
+the rules) and `databases.Busy`.
 """
 
 from __future__ import annotations
 
 from sqlalchemy import Engine
 
+from earmark import databases
 from earmark.board.storage.accounts import Accounts
-from earmark.board.storage.database import open_database
 from earmark.board.storage.live import Live, LiveScores
+from earmark.board.storage.migrations import upgrade
 from earmark.board.storage.submissions import Submissions
 from earmark.submissions import Limits
 
 __all__ = ["LiveScores", "Store", "open_database"]
+
+
+def open_database(url: str) -> Engine:
+    """The database of a board, made and brought up to date where need be."""
+    return databases.open_database(url, upgrade)
 
 
 class Store(Live, Submissions, Accounts):

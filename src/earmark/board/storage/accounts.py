@@ -13,9 +13,9 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import Connection, insert, select, update
 
 from earmark.board.records import Event, Role, Token, User, likeness, sought
-from earmark.board.refusals import Busy, Conflict, NotAllowed, NotFound
-from earmark.board.storage.database import Part
+from earmark.board.refusals import Conflict, NotAllowed, NotFound
 from earmark.board.storage.tables import events, meta, tokens, users
+from earmark.databases import Busy, Part
 from earmark.errors import InputError, UsageError, quoted
 from earmark.submissions.texts import checked_text
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, Select, and_, delete, func, insert, not_, or_, select, update
 
 from earmark.board.records import System, sought
-from earmark.board.storage.database import Part, in_parts, reading
 from earmark.board.storage.tables import (
     CELLS,
     MEASURED,
@@ -25,6 +24,7 @@ from earmark.board.storage.tables import (
     systems,
     users,
 )
+from earmark.databases import Part, in_parts, reading
 from earmark.scores import COLUMNS
 from earmark.scores import Row as ScoreRow
 from earmark.scores.rows import NUMBERS

@@ -14,7 +14,6 @@ from sqlalchemy import Connection, Row, and_, exists, insert, or_, select, updat
 from earmark.board.records import State, Submission, User, likeness, slug_of, sought
 from earmark.board.refusals import Conflict, NotAllowed, NotFound
 from earmark.board.storage.accounts import current_user, list_limit, now, record
-from earmark.board.storage.database import Part, in_parts, reading
 from earmark.board.storage.live import recount
 from earmark.board.storage.tables import (
     CELLS,
@@ -28,6 +27,7 @@ from earmark.board.storage.tables import (
     systems,
     users,
 )
+from earmark.databases import Part, in_parts, reading
 from earmark.errors import quoted
 from earmark.scores import Row as ScoreRow
 from earmark.scores import Scores

@@ -13,9 +13,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from earmark.board.refusals import Busy, Refusal
+from earmark.board.refusals import Refusal
 from earmark.board.web.logs import LOGGER
 from earmark.board.web.security import HEADERS, visitor_of
+from earmark.databases import Busy
 from earmark.errors import EarmarkError, InputError, MissingExtra, UsageError
 from earmark.submissions import Problem, Refused
 
@@ -64,6 +65,8 @@ def status_of(error: EarmarkError) -> int:
     """The status that says what kind of error it is."""
     if isinstance(error, Refusal):
         return error.status
+    if isinstance(error, Busy):
+        return 503
     if isinstance(error, MissingExtra):  # a format that this host has not installed
         return 415
     return 422 if isinstance(error, InputError | UsageError) else 500

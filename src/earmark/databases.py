@@ -1,6 +1,6 @@
-"""Opening the database, and the two kinds of transactions.
+"""SQLite and PostgreSQL: opening a database, and the two kinds of transactions.
 
-Readers see the board as it was when they began and block nobody. Writers come one after the other: on SQLite by BEGIN
+Readers see the data as it was when they began and block nobody. Writers come one after the other: on SQLite by BEGIN
 IMMEDIATE, on PostgreSQL by one advisory lock. A submission takes milliseconds, so that nobody waits long, and no two
 ever disagree about an owner, a slug or the generation. A write is acknowledged when it lies on the disk
 (synchronous=FULL on SQLite, synchronous_commit=on on PostgreSQL).
@@ -12,6 +12,7 @@ import contextlib
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,21 +20,26 @@ from sqlalchemy import Connection, Engine, Executable, create_engine, event, tex
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 
-from earmark.board.refusals import Busy
-from earmark.board.storage.migrations import upgrade
-from earmark.errors import InputError, UsageError, require
+from earmark.errors import EarmarkError, InputError, UsageError, require
 
 _WAIT_SECONDS = 30
 _WRITES = "earmark_writes"
-_LOCK = 0x4541524D41524B  # one number for the writers of all boards in a database: the letters EARMARK
+_LOCK = 0x4541524D41524B  # one number for the writers of all tables in a database: the letters EARMARK
 _RETRIES = 6
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 _PARAMETERS = 500
 
 
-def open_database(url: str) -> Engine:
-    """The database at a URL, made and brought up to date where need be.
+class Busy(EarmarkError):
+    """The database did not answer in time; nothing was stored, and the same call may be made again."""
+
+
+def open_database(
+    url: str, upgrade: Callable[[Engine, Callable[[], AbstractContextManager[Connection]]], None]
+) -> Engine:
+    """The database at a URL, made and brought up to date by `upgrade`, which is given the engine and what opens a
+    transaction without other writers.
 
     `sqlite:///board.sqlite3` (or a plain path) is a file; `postgresql://user@host/name` a PostgreSQL database.
     """
@@ -82,9 +88,9 @@ def _address(url: str) -> URL:
     if backend in ("postgres", "postgresql"):
         return address.set(drivername="postgresql+psycopg")
     if backend != "sqlite":
-        raise UsageError(f'The board keeps its data in sqlite or postgresql, not in "{backend}".')
+        raise UsageError(f'Data are kept in sqlite or postgresql, not in "{backend}".')
     if address.database in (None, "", ":memory:"):
-        raise UsageError("A board in memory would forget everything; name a file, such as sqlite:///board.sqlite3.")
+        raise UsageError("A database in memory would forget everything; name a file, such as sqlite:///board.sqlite3.")
     return address.set(drivername="sqlite+pysqlite")
 
 
@@ -120,7 +126,7 @@ def _sqlite(address: URL) -> Engine:
 
 @contextlib.contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """A connection that sees one state of the board until it is closed."""
+    """A connection that sees one state of the data until it is closed."""
     options = (
         {} if engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
     )
@@ -155,7 +161,7 @@ def writing(engine: Engine, work: Callable[[Connection], _Result]) -> _Result:
 
 
 class Part:
-    """A part of the store: it reads and writes through one engine."""
+    """A part of a store: it reads and writes through one engine."""
 
     engine: Engine
 
