@@ -13,11 +13,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy import text
 from tests.blind.ledgers import NOON, exact_scores, fingerprints_of, job_of, ledger_url, policy_of
 
 from earmark.blind.chain import Entry
+from earmark.blind.duplicates import pack
 from earmark.blind.ledger import Decision, Ledger
 from earmark.databases import writing
 from earmark.errors import InputError, UsageError
@@ -150,6 +152,15 @@ def test_an_entry_keeps_its_distance_and_correction(light: Ledger) -> None:
         'The entry "bat" was released with distance cosine and correction none; submit other settings under a name of '
         "their own.",
     )
+
+
+def test_vectors_that_hang_on_one_clip_are_refused(light: Ledger) -> None:
+    lists = np.random.default_rng(0).integers(0, 1001, (1000, 5))
+    lists[:150, 0] = 5
+    hub = fingerprints_of(1) | {"HU4": pack(lists)}
+    refused = light.decide(**job_of(1, fingerprints=hub))
+    assert refused.message.startswith("One clip is the nearest of more than 10% of the others")
+    assert light.decide(**job_of(2, fingerprints=hub, policy=policy_of(leverage=0.2))).kind == "release"
 
 
 def test_names_that_cannot_be_kept_are_refused(light: Ledger) -> None:
