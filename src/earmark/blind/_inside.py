@@ -1,0 +1,56 @@
+"""A stranger's model inside a cell: opened from its package, and given one clip at a time. See `earmark.blind.models`
+for the owner's side, which believes nothing of what is answered here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from earmark.errors import InputError
+from earmark.extractors.catalogue import as_frames, open_extractor
+from earmark.extractors.contract import Extractor
+from earmark.isolation import Message, array_of, arrays_message
+
+_models: list[Extractor] = []
+
+
+class TooLarge(InputError):
+    """An answer of more numbers than the owner takes."""
+
+
+def answer(message: Message) -> Message:
+    """Open the model of a package, or give it a clip."""
+    if message.head["do"] == "open":
+        _models[:] = [opened(message.head)]
+        card = _models[0].card
+        return Message({"rate": _whole(card.rate), "parameters": _whole(card.parameters)})
+    return _hear(_models[0], message)
+
+
+def opened(facts: Mapping[str, Any]) -> Extractor:
+    """The model that the facts of a package describe, as an extractor."""
+    folder, model, options = Path(facts["folder"]), str(facts["model"]), dict(facts["options"])
+    if facts["kind"] == "onnx":
+        return open_extractor("onnx", path=str(folder / model), threads=1, **facts["setup"])
+    if facts["kind"] == "safetensors":
+        spec = f"{facts['architecture']}:{folder / model}"
+        return open_extractor(spec, device="cpu", local_files_only=True, **options)
+    file, _, name = model.partition(":")
+    return open_extractor(f"{folder / file}:{name}", **options)
+
+
+def _hear(model: Extractor, message: Message) -> Message:
+    (frames,) = as_frames(model.extract([array_of(message)]), 1)
+    values = np.asarray(frames.values)
+    if values.size > int(message.head["most"]):
+        raise TooLarge(f"the model returned {values.size:,} numbers for a clip; {message.head['most']:,} are allowed")
+    # Exactly, in the types that messages have.
+    kind = {"f": "f8" if values.dtype.itemsize == 8 else "f4", "b": "?"}.get(values.dtype.kind, "i8")
+    return arrays_message({"valid": _whole(frames.valid)}, [values.astype(kind)])
+
+
+def _whole(number: Any) -> int | None:
+    return None if number is None else int(number)
