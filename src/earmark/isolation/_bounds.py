@@ -61,7 +61,7 @@ class Bounds:
         home = str(Path.home())
         given = [
             "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "cell",
-            "--proc", "/proc", "--dev", "/dev",
+            "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev",
         ]  # fmt: skip
         for folder in (*_PRIVATE, home):
             given += ["--size", str(_PRIVATE_BYTES), "--perms", "0700", "--tmpfs", folder]
@@ -78,12 +78,12 @@ class Bounds:
 
     def _mounts(self) -> Iterator[list[str]]:
         """Outermost first. A hidden file is covered with its folder, or alone where its folder is to be read."""
-        readable = _present([*_python_folders(), *self.readable, *([self.folder] if self.folder else [])])
-        roots = [*readable, *_present(_SYSTEM)]
+        readable = present([*_python_folders(), *self.readable, *([self.folder] if self.folder else [])])
+        roots = [*readable, *present(_SYSTEM)]
         mounts: dict[str, list[str]] = {}
-        for path in _present(self.hidden):
+        for path in present(self.hidden):
             folder = path if Path(path).is_dir() else str(Path(path).parent)
-            if not any(_is_inside(path, root) for root in roots):
+            if not any(is_inside(path, root) for root in roots):
                 continue
             if folder not in roots:
                 mounts[folder] = ["--tmpfs", folder]
@@ -113,13 +113,13 @@ def _python_folders() -> list[str]:
     return [sys.prefix, sys.base_prefix, sys.exec_prefix, *(entry for entry in sys.path if entry)]
 
 
-def _present(paths: Sequence[str]) -> list[str]:
+def present(paths: Sequence[str]) -> list[str]:
     """Paths that exist, absolute, with the files behind links, each once; never the whole disk."""
     spellings = [spelling for path in map(Path, paths) for spelling in (path.absolute(), path.resolve())]
     return list(dict.fromkeys(str(path) for path in spellings if path != Path("/") and path.exists()))
 
 
-def _is_inside(path: str, root: str) -> bool:
+def is_inside(path: str, root: str) -> bool:
     return path == root or path.startswith(root.rstrip("/") + "/")
 
 

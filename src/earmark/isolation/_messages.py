@@ -23,6 +23,7 @@ from earmark.errors import InputError
 MOST_HEAD = 1 << 20
 MOST_BYTES = 4 << 30
 """What the blobs of a message may come to: two hours of sound at 96 kHz."""
+MOST_BLOBS = 4096
 _SIZE = struct.Struct("<I")
 _KINDS = ("<f4", "<f8", "<i8", "|b1")
 
@@ -43,34 +44,55 @@ def write_message(stream: IO[bytes], message: Message) -> None:
     head = json.dumps({**message.head, "sizes": [len(blob) for blob in message.blobs]}).encode()
     if len(head) > MOST_HEAD:
         raise BadMessage(f"A message begins with {len(head)} bytes; {MOST_HEAD} are allowed.")
-    stream.write(_SIZE.pack(len(head)) + head)
-    for blob in message.blobs:
-        stream.write(blob)
+    for part in (_SIZE.pack(len(head)) + head, *message.blobs):
+        _write(stream, part)
     stream.flush()
 
 
 def read_message(stream: IO[bytes], most: int = MOST_BYTES) -> Message:
-    """The next message; EOFError where the other side has gone, BadMessage where it sends something else."""
+    """The next message, and not a byte more; EOFError where the other side has gone, BadMessage where it sends
+    something else."""
     (size,) = _SIZE.unpack(_read(stream, _SIZE.size))
     if size > MOST_HEAD:
         raise BadMessage("What came is no message.")
     try:
-        head = json.loads(_read(stream, size))
+        head = json.loads(_read(stream, size), object_pairs_hook=_distinct)
     except (ValueError, RecursionError) as error:
         raise BadMessage("What came is no message.") from error
     sizes = head.pop("sizes", None) if isinstance(head, dict) else None
-    if not isinstance(sizes, list) or not all(type(size) is int and size >= 0 for size in sizes):
+    if not isinstance(sizes, list) or len(sizes) > MOST_BLOBS or any(type(size) is not int for size in sizes):
         raise BadMessage("What came is no message.")
-    if sum(sizes) > most:
-        raise BadMessage(f"A message of {sum(sizes)} bytes is too long; {most} are allowed.")
+    if not all(0 <= size <= most for size in sizes) or sum(sizes) > most:
+        raise BadMessage(f"A message is too long; {most} bytes are allowed.")
     return Message(head, tuple(_read(stream, size) for size in sizes))
 
 
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON whose names are told once: with two values for a name two readers could differ."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise ValueError("a name comes twice")
+    return values
+
+
+def _write(stream: IO[bytes], data: bytes) -> None:
+    """All of it: a stream without a buffer may take a part."""
+    left = memoryview(data)
+    while left:
+        left = left[stream.write(left) or 0 :]
+
+
 def _read(stream: IO[bytes], size: int) -> bytes:
-    data = stream.read(size)
-    if len(data) < size:
-        raise EOFError
-    return data
+    """So many bytes, however small the pieces in which they come: one buffer, filled as they do."""
+    data = bytearray(size)
+    left = memoryview(data)
+    while left:
+        count = stream.readinto(left)  # type: ignore[attr-defined]  # binary streams have it
+        if not count:
+            raise EOFError
+        left = left[count:]
+    left.release()
+    return bytes(data)
 
 
 def arrays_message(head: Mapping[str, Any], arrays: Sequence[NDArray[Any]], *blobs: bytes) -> Message:
