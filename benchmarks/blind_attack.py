@@ -271,8 +271,8 @@ ATTACKS: dict[str, tuple[Attack, int]] = {
 class Leak(NamedTuple):
     """What an attacker knows at the end.
 
-    p1 is P@1 of his last vectors; shuffled the same when his answers are dealt to clips at random, so that to have found
-    a large class is no knowledge of clips; auc how well he tells pairs of one label from others (0.5: not at all); bits
+    p1 is P@1 of his last vectors; shuffled the same when his answers are dealt to clips at random: to have found a
+    large class is no knowledge of clips; auc how well he tells pairs of one label from others (0.5: not at all); bits
     what his groups tell about the labels of all clips together, less what groups dealt at random seem to tell; told how
     many times the answer was a new one; fresh P@1 of clips that he never asked about, among those he did.
     """

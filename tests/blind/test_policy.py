@@ -306,4 +306,4 @@ def test_the_words_give_every_number_of_the_policy() -> None:
     for name, (clips, classes) in SIZES.items():
         assert f"| {name} | {clips:,} | {classes} | 0.02 | 0.01 | 0.005 |" in words
     assert "without being asked for" in policy_of().text()
-    assert policy.public_facts()["text"] == words
+    assert policy.announcement()["text"] == words

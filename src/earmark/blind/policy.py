@@ -174,7 +174,7 @@ class Policy:
 
         return policy_text(self)
 
-    def public_facts(self) -> dict[str, Any]:
+    def announcement(self) -> dict[str, Any]:
         """What the board is told, to show and to enforce on its side."""
         names = ("quota", "entries", "entries_overall", "period_days", "sign_off", "slot_minutes", "owners", "contact")
         return {"digest": self.digest, "text": self.text(), **{name: getattr(self, name) for name in names}}
