@@ -31,7 +31,7 @@ def write_sets(folder: Path, board: str = "field", names: tuple[str, ...] = ("HX
         write_recordings(folder / "recordings" / name, CLASSES, CLIPS)
     terms = {name: SetTerms(name, CLIPS * CLASSES, CLASSES, STEPS) for name in names}
     rules = {"sign_off": "after", "slot_minutes": 1, "quota": 1000, "entries": 1000, "entries_overall": 1000}
-    rules |= {"releases_per_day": 1000, "least_clips": 20, "least_classes": 2, "clips_per_step": 1}
+    rules |= {"releases_per_day": 1000, "least_clips": 20, "least_classes": 2}
     made = Policy(sets=terms, **{**rules, **policy})  # type: ignore[arg-type]
     file = folder / "sets.yaml"
     file.write_text(yaml.safe_dump({"board": board, "sets": sets, "policy": made.plain}), "utf-8")
