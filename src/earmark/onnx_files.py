@@ -1,8 +1,8 @@
 """ONNX files: opened for deterministic work, and the files that they read beside themselves.
 
 Weights that tensors keep elsewhere are called "external data": torch's exporter writes `model.onnx.data` beside
-`model.onnx` as a matter of course, and any tensor may name any file. Only the names are read: a protocol buffer is a
-run of (field number << 3 | kind, value), and of every message below only the fields that lead to a tensor are entered.
+`model.onnx` as a matter of course, and any tensor may name any file. Only bytes are read: a protocol buffer is a run
+of (field number << 3 | kind, value), and of every message below only the fields that lead to a tensor are entered.
 Numbers of fields are those of onnx.proto.
 """
 
@@ -17,7 +17,16 @@ from typing import Any, NamedTuple
 
 from earmark.errors import InputError, UsageError, require
 
-__all__ = ["Buffer", "Field", "external_data", "fields_of", "open_session", "varints_of"]
+__all__ = [
+    "Buffer",
+    "Field",
+    "external_data",
+    "fields_of",
+    "message_field",
+    "number_field",
+    "open_session",
+    "varints_of",
+]
 
 log = logging.getLogger("earmark.extractors")
 
@@ -91,13 +100,19 @@ def _added_outputs(names: Sequence[str]) -> bytes:
     A message that comes twice in a protocol buffer is one, and lists in it are joined: this is a second `graph` that
     has outputs and nothing else.
     """
-    float32 = _field(1, b"\x08\x01")  # type.tensor_type.elem_type = FLOAT
-    outputs = [_field(_OUTPUT, _field(1, name.encode()) + _field(2, float32)) for name in names]
-    return _field(_GRAPH, b"".join(outputs))
+    float32 = message_field(1, b"\x08\x01")  # type.tensor_type.elem_type = FLOAT
+    outputs = [message_field(_OUTPUT, message_field(1, name.encode()) + message_field(2, float32)) for name in names]
+    return message_field(_GRAPH, b"".join(outputs))
 
 
-def _field(number: int, data: bytes) -> bytes:
+def message_field(number: int, data: bytes) -> bytes:
+    """A field that holds a message, a text or bytes."""
     return _as_varint(number << 3 | 2) + _as_varint(len(data)) + data
+
+
+def number_field(number: int, value: int) -> bytes:
+    """A field that holds a whole number of 0 or more."""
+    return _as_varint(number << 3) + _as_varint(value)
 
 
 def _as_varint(value: int) -> bytes:

@@ -3,6 +3,7 @@ for the owner's side, which believes nothing of what is answered here."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,16 @@ def _hear(model: Extractor, message: Message) -> Message:
         raise TooLarge(f"the model returned {values.size:,} numbers for a clip; {message.head['most']:,} are allowed")
     # Exactly, in the types that messages have.
     kind = {"f": "f8" if values.dtype.itemsize == 8 else "f4", "b": "?"}.get(values.dtype.kind, "i8")
-    return arrays_message({"valid": _whole(frames.valid)}, [values.astype(kind)])
+    return arrays_message({"valid": _whole(frames.valid), "peak": _peak()}, [values.astype(kind)])
+
+
+def _peak() -> int:
+    """Bytes of memory that this process has used at most; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _whole(number: Any) -> int | None:

@@ -250,8 +250,8 @@ class _Reader:
             given["rate"] = self.values["rate"]
         try:
             made = setup_from(given, "submission.yaml")
-            if made.rate not in RATES:
-                raise UsageError(f"a rate of {made.rate} Hz cannot be had.")
+            if made.rate not in RATES or (made.front_end is not None and made.front_end.rate != made.rate):
+                raise UsageError(f"a rate of {made.rate} Hz cannot be had, or the front end states another.")
         except EarmarkError as error:
             self._say(str(error).removeprefix("submission.yaml: "))
         except (TypeError, ValueError) as error:

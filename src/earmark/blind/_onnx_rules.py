@@ -15,9 +15,9 @@ from earmark.onnx_files import Buffer, Field, fields_of, varints_of
 
 __all__ = ["MOST_DEPTH", "MOST_FIELDS", "MOST_NODES", "onnx_problems"]
 
-MOST_NODES = 200_000
+MOST_NODES = 100_000
 MOST_DEPTH = 8  # graphs inside graphs
-MOST_FIELDS = 4_000_000
+MOST_FIELDS = 2_000_000
 DOMAINS = (b"", b"ai.onnx", b"ai.onnx.ml")
 
 _BITS = {

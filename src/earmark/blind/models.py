@@ -116,6 +116,7 @@ class ConfinedModel:
         self._features = features
         self._cell: Cell | None = None
         self._opened = False
+        self.peak = 0  # bytes of memory, as the model's own process says; for rehearsals
         self.card = ExtractorCard(name=package.entry, pooling=package.pooling, rate=package.rate or 16000)
         self._open()
 
@@ -205,7 +206,9 @@ class ConfinedModel:
             values = array_of(reply)
         except InputError as error:
             raise self._fault("malformed", str(error)) from None
-        valid = reply.head.get("valid")
+        valid, peak = reply.head.get("valid"), reply.head.get("peak")
+        if type(peak) is int and 0 <= peak < 1 << 50:
+            self.peak = max(self.peak, peak)
         if values.ndim != 2 or 0 in values.shape or type(valid) is not int or not 1 <= valid <= len(values):
             raise self._fault("shape", f"an array of shape {values.shape}, {valid!a} of its frames valid")
         if values.size > self._most or values.shape[1] > MOST_FEATURES:

@@ -24,6 +24,7 @@ from earmark.blind import _manifest
 from earmark.blind._archives import Archive, Member, open_archive
 from earmark.blind._contents import content_problems, kind_problem
 from earmark.errors import InputError
+from earmark.tables import plain
 
 __all__ = ["MANIFEST", "Package", "PackageRefused", "archive", "inspect", "unpack"]
 
@@ -34,7 +35,7 @@ class PackageRefused(InputError):
     """A package that is not taken; `problems` holds everything that is wrong with it, one sentence each."""
 
     def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple(plain(problem, 1000) for problem in problems)
         super().__init__(self.problems)
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ that steer a terminal. `earmark blind check` is this on the author's machine, an
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -22,12 +23,14 @@ from earmark.extractors.contract import Frames, Waveform
 from earmark.isolation import Limits
 from earmark.progress import Progress, progress_bar
 from earmark.tables import plain
+from earmark.wording import counted
 
 __all__ = ["Rehearsal", "rehearse", "scrubbed"]
 
 LOG_BYTES = 16_000
 CLIPS_FORETOLD = 10_000
 SLOW_SECONDS = 1.0  # a second of sound that takes longer than this is warned of
+NEAR = 0.5  # of the memory that is allowed: more is warned of
 _DIFFERENT = "its answer must depend on the sound alone: no dropout, no counter, no averages over what it heard"
 
 
@@ -93,7 +96,7 @@ def rehearse(
     opening = time.perf_counter() - started
     with model, progress_bar(progress, _EXPECTED, f"rehearse {package.entry}", "clip") as bar:
         told = _Told(model, lambda: bar() if bar.done < _EXPECTED else None)
-        subject = Rehearsed(told, package)
+        subject = Rehearsed(told, package, limits or Limits())
         opened = f"It opened in {opening:.1f} s and hears {model.card.rate} Hz."
         findings = [
             CheckResult("opens", "pass", opened),
@@ -107,9 +110,9 @@ def rehearse(
 class Rehearsed(Subject):
     """A model under rehearsal, with its package."""
 
-    def __init__(self, told: _Told, package: Package) -> None:
+    def __init__(self, told: _Told, package: Package, limits: Limits) -> None:
         super().__init__(told)
-        self.told, self.package = told, package
+        self.told, self.package, self.limits = told, package, limits
 
     def vectors(self, waveform: Waveform) -> list[Any]:
         """What the host will keep of a clip: its frames, pooled."""
@@ -153,14 +156,21 @@ def speed(subject: Rehearsed) -> CheckResult:
         subject.hear([subject.sound(1.0, seed)])
     a_second = statistics.median(took for seconds, took in subject.told.seconds if 0.9 <= seconds <= 1.1)
     hours = a_second * CLIPS_FORETOLD / 3600
-    foretold = f"{hours:.1f} hours" if hours >= 1 else f"{60 * hours:.0f} minutes"
+    foretold = f"{hours:.1f} hours" if hours >= 1 else counted(math.ceil(60 * hours), "minute")
     said = f"A second of sound takes {1000 * a_second:.0f} ms here: {CLIPS_FORETOLD:,} clips of a second {foretold}."
     return warned(f"{said} That is slow; a host may allow less.") if a_second > SLOW_SECONDS else passed(said)
 
 
+def memory(subject: Rehearsed) -> CheckResult:
+    """How near the model came to the limit."""
+    peak, limit = subject.told.model.peak, subject.limits.memory
+    said = f"It used {peak / 1e9:.1f} GB of memory at most; the limit here was {limit / 1e9:.1f} GB."
+    return warned(f"{said} Longer clips may need more.") if peak > NEAR * limit else passed(said)
+
+
 CHECKS: tuple[Callable[[Rehearsed], CheckResult], ...] = (
     conformance.shape, conformance.finite, conformance.valid_counts, pooled, conformance.deterministic,
-    conformance.short_clips, conformance.silence, conformance.tells_sounds_apart, steady, long_clip, speed,
+    conformance.short_clips, conformance.silence, conformance.tells_sounds_apart, steady, long_clip, speed, memory,
 )  # fmt: skip
 _EXPECTED = 30  # clips that these checks play
 

@@ -57,7 +57,7 @@ class Job(NamedTuple):
     board: str
     team: str
     entry: str
-    sha256: str  # of the archive
+    digest: str  # SHA-256 of the archive
 
 
 @dataclass
@@ -221,7 +221,7 @@ class Worker:
     def _package(self, job: Job, place: Path) -> Package:
         archive, unpacked = place / "package.zip", place / "package"
         if not archive.exists():
-            self.board.fetch_package(job.id, job.lease, archive, job.sha256)
+            self.board.fetch_package(job.id, job.lease, archive, job.digest)
         shutil.rmtree(unpacked, ignore_errors=True)
         package = unpack(archive, unpacked)
         if package.entry != job.entry:
