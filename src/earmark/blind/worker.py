@@ -90,7 +90,7 @@ class Worker:
     def announce(self) -> None:
         """Tell the board which sets are measured here, and under which policy."""
         sets = [blind.public_facts() for blind in self.host.sets.values()]
-        self.board.announce_sets(self.host.board, sets, self.host.policy.public_facts())
+        self.board.announce_sets(self.host.board, sets, self.host.policy.announcement())
 
     def step(self) -> bool:
         """Send what is due, then take one job and finish it; False where there was none."""
