@@ -23,6 +23,7 @@ from earmark.blind.packages import Package
 from earmark.errors import InputError, UsageError
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
 from earmark.isolation import (
+    BadMessage,
     Cell,
     CellDied,
     CellFailure,
@@ -130,9 +131,9 @@ class ConfinedModel:
         """End the cell; the next clip starts another."""
         cell, self._cell = self._cell, None
         if cell is not None:
+            cell.close()
             if cell.printed:
                 self._say(cell.printed)
-            cell.close()
 
     def renew(self) -> None:
         """A new cell, which has heard nothing."""
@@ -160,6 +161,11 @@ class ConfinedModel:
         names = ("kind", "folder", "model", "architecture", "setup", "options")
         head = {"do": "open", **{name: getattr(package, name) for name in names}}
         self._cell = sealed(_FUNCTION, readable=(str(package.folder),), limits=self._limits, allowed=self._allowed)
+        try:
+            self._cell.call(Message({"do": "ready"}), OPEN_SECONDS, 4096)
+        except (CellDied, CellFailure, CellOverdue, BadMessage) as error:  # nothing of the package has run yet
+            self.close()
+            raise InputError(f"The host's sandbox does not start: {error}.") from error
         try:
             reply = self._asked(lambda cell: cell.call(Message(head), OPEN_SECONDS, 4096))
             rate = reply.head.get("rate")
@@ -191,9 +197,7 @@ class ConfinedModel:
             raise self._fault("too_slow", str(error)) from None
         except CellDied as error:
             raise self._fault("died", str(error)) from None
-        except UsageError:
-            raise
-        except InputError as error:  # no message, or one that is too long
+        except BadMessage as error:  # no message, or one that is too long
             raise self._fault("malformed", str(error)) from None
 
     def _fault(self, kind: str, detail: str) -> ModelFault:
