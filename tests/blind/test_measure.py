@@ -13,7 +13,7 @@ import pytest
 from tests.blind.examples import code_package, onnx_package, safetensors_package, write_recordings
 
 import earmark
-from earmark.blind import _schedule, measure
+from earmark.blind import _schedule, measure, models
 from earmark.blind._inside import opened
 from earmark.blind._journal import Journal
 from earmark.blind._schedule import canary, make_schedule
@@ -24,7 +24,6 @@ from earmark.blind.packages import Package, unpack
 from earmark.blind.policy import Policy
 from earmark.blind.sets import BlindSet, Host
 from earmark.errors import InputError
-from earmark.isolation import Limits
 
 ALLOWED = frozenset({"not-root"})
 
@@ -53,7 +52,7 @@ def test_scores_are_those_of_embed_and_evaluate(
 ) -> None:
     variants: dict[str, tuple[Callable[..., Path], dict[str, Any]]] = {
         "onnx": (onnx_package, {"pooling": "MTF D5", "distance": "spearman"}),
-        "code": (code_package, {"pooling": "max_time", "correction": "csls:k=4", "options": {"size": 128}}),
+        "code": (code_package, {"pooling": "max_time", "correction": "nicdm:k=4", "options": {"size": 128}}),
         "safetensors": (safetensors_package, {"pca": 7, "distance": "euclidean", "options": {"layer": 2}}),
     }
     write, changes = variants[kind]
@@ -65,6 +64,8 @@ def test_scores_are_those_of_embed_and_evaluate(
 
     names = ("kind", "folder", "model", "architecture", "setup", "options")
     model = opened({name: getattr(package, name) for name in names})
+    if kind == "safetensors":  # float32 by torch differs in its last bits with the clips beside a clip, and by threads
+        model = OneByOne(model)
     found = earmark.embed(str(recordings), model, package.pooling, package.pca)
     expected = earmark.evaluate(
         found.vectors, found.labels, groups=found.groups, distance=package.distance, correct=package.correction,
@@ -75,6 +76,23 @@ def test_scores_are_those_of_embed_and_evaluate(
     for row, other in zip(scores, expected, strict=True):
         assert row == replace(other, seconds=None)
         assert None not in (row.value, row.low, row.high, row.baseline, row.lift)
+
+
+class OneByOne:
+    """A torch model that hears a clip at a time, in one thread, as in a cell."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.card = model, model.card
+
+    def extract(self, waveforms: Any) -> list[Any]:
+        import torch
+
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            return [frames for waveform in waveforms for frames in self.model.extract([waveform])]
+        finally:
+            torch.set_num_threads(threads)
 
 
 def without_renewals(clips: int, seed: int) -> _schedule.Schedule:
@@ -188,11 +206,13 @@ def test_a_recording_that_cannot_be_read_is_the_hosts_fault(host: Host, tmp_path
     assert not isinstance(raised.value, ModelFault)
 
 
-def test_a_sandbox_that_does_not_start_is_the_hosts_fault(host: Host, tmp_path: Path) -> None:
-    small = replace(host, limits=Limits(memory=256 << 20))  # too little for numpy and scipy
+def test_a_sandbox_that_does_not_start_is_the_hosts_fault(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(models, "_FUNCTION", "earmark.blind.nothing:answer")
     package = taken(code_package(tmp_path / "a"))
     with pytest.raises(InputError, match="The host's sandbox does not start") as raised:
-        heard(package, small, tmp_path / "job")
+        heard(package, host, tmp_path / "job")
     assert not isinstance(raised.value, ModelFault)
 
 
