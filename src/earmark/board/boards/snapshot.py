@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, wraps
@@ -110,6 +110,7 @@ class Snapshot:
     systems: tuple[System, ...]
     lines: tuple[Line, ...]
     panels: Mapping[str, Panel]
+    blind: frozenset[str] = frozenset()  # subsets that only the host can measure
     _made: dict[object, Any] = field(default_factory=dict, repr=False)
     _locks: dict[object, threading.RLock] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -117,9 +118,12 @@ class Snapshot:
     @classmethod
     def of_scores(
         cls, board: str, scores: Scores, cards: Mapping[str, SystemCard] | None = None, *,
-        provenance: Provenance = "self-reported",
+        provenance: Provenance = "self-reported", blind: Collection[str] | None = None,
     ) -> Snapshot:  # fmt: skip
-        """A snapshot of a score table without a store; systems without a card have one with their name."""
+        """A snapshot of a score table without a store; systems without a card have one with their name.
+
+        `blind` are the subsets that only the host can measure, by default those of the paper.
+        """
         names: dict[str, str] = {}
         for name in dict.fromkeys(row.system for row in scores):
             names[slug_of(name, names)] = name
@@ -129,13 +133,17 @@ class Snapshot:
             for place, (slug, name) in enumerate(names.items())
         ]
         places = {name: place for place, name in enumerate(names.values())}
-        return cls.of_columns(board, 0, systems, columns_of(scores, places, provenance))
+        hidden = blind_subsets(board) if blind is None else frozenset(blind)
+        return cls.of_columns(board, 0, systems, columns_of(scores, places, provenance), hidden)
 
     @classmethod
-    def of_columns(cls, board: str, generation: int, systems: Sequence[System], columns: Columns) -> Snapshot:
-        """A snapshot of columns whose `system` are places in `systems`."""
-        lines, panels = build(without_claims(columns, blind_subsets(board)))
-        return cls(board, generation, tuple(systems), lines, panels)
+    def of_columns(
+        cls, board: str, generation: int, systems: Sequence[System], columns: Columns, blind: frozenset[str]
+    ) -> Snapshot:
+        """A snapshot of columns whose `system` are places in `systems`; self-reported scores of `blind` ones are no
+        measurements."""
+        lines, panels = build(without_claims(columns, blind))
+        return cls(board, generation, tuple(systems), lines, panels, blind)
 
     def updated(self, generation: int, systems: Sequence[System], columns: Columns) -> Snapshot:
         """The snapshot with some systems (old or new ones) and all their live scores replaced.
@@ -150,7 +158,7 @@ class Snapshot:
         stays = np.array([self.systems[line.system].id not in changed for line in self.lines], bool)
         old = [line._replace(system=place[self.systems[line.system].id]) for line in self.lines]
         moved = {**columns, "system": [place[systems[number].id] for number in columns["system"]]}
-        fresh_lines, fresh = build(without_claims(moved, blind_subsets(self.board)))
+        fresh_lines, fresh = build(without_claims(moved, self.blind))
         lines = [line for line, stay in zip(old, stays, strict=True) if stay] + list(fresh_lines)
         number = np.cumsum(stays) - 1
         panels: dict[str, Panel] = {}
@@ -161,7 +169,7 @@ class Snapshot:
         for metric, panel in fresh.items():
             below = replace(panel, lines=panel.lines + int(stays.sum()))
             panels[metric] = joined(panels[metric], below) if metric in panels else below
-        return Snapshot(self.board, generation, tuple(everyone), tuple(lines), panels)
+        return Snapshot(self.board, generation, tuple(everyone), tuple(lines), panels, self.blind)
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -397,6 +405,9 @@ class Snapshots:
         self._checked = now
 
     def _read_board(self, board: str, generation: int, old: Snapshot | None) -> Snapshot:
+        blind = self._store.blind_subsets(board)
+        if old is not None and old.blind != blind:
+            old = None  # a host has announced blind sets: what authors claim of them is read anew
         systems = self._store.systems(board, changed_since=old.generation if old else 0)
         if old is not None and not systems:
             return old
@@ -404,7 +415,7 @@ class Snapshots:
         place = {system.id: number for number, system in enumerate(systems)}
         columns = {**live.columns, "system": [place[number] for number in live.system_id.tolist()]}
         if old is None:
-            return Snapshot.of_columns(board, generation, systems, columns)
+            return Snapshot.of_columns(board, generation, systems, columns, blind)
         return old.updated(generation, systems, columns)
 
 
