@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -177,8 +178,8 @@ class ConfinedModel:
             raise ModelFault("open", detail=fault.detail or fault.sentence) from None
         if not self._opened:
             parameters = reply.head.get("parameters")
-            facts = {"parameters": parameters} if type(parameters) is int and 0 <= parameters < 1 << 50 else {}
-            self.card = ExtractorCard(name=package.entry, pooling=package.pooling, rate=rate, **facts)
+            known = type(parameters) is int and 0 <= parameters < 1 << 50
+            self.card = replace(self.card, rate=rate, parameters=parameters if known else None)
             self._opened = True
         elif rate != self.card.rate:
             self.close()
