@@ -7,6 +7,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +40,22 @@ class Field:
         return str(self.teams[team].send_package(sent, "field")["id"])
 
 
+@contextmanager
+def opened_field(url: str, folder: Path) -> Iterator[Field]:
+    with listening(folder / "board", database_url=url, blind=folder / "packages", lease_seconds=1.0) as (at, store):
+        yield Field(at, store, folder)
+
+
 @pytest.fixture
-def field(url: str, tmp_path: Path) -> Iterator[Field]:
-    with listening(tmp_path / "board", database_url=url, blind=tmp_path / "packages", lease_seconds=1.0) as (at, store):
-        yield Field(at, store, tmp_path)
+def each_field(url: str, tmp_path: Path) -> Iterator[Field]:
+    with opened_field(url, tmp_path) as field:
+        yield field
+
+
+@pytest.fixture
+def field(sqlite_url: str, tmp_path: Path) -> Iterator[Field]:
+    with opened_field(sqlite_url, tmp_path) as field:
+        yield field
 
 
 def variant(number: int) -> str:
@@ -50,7 +63,8 @@ def variant(number: int) -> str:
     return CODE.replace("np.log1p(", f"np.cos({number} * np.arange(129)) * np.log1p(")
 
 
-def test_workers_that_are_killed_finish_every_job_once(field: Field, url: str) -> None:
+def test_workers_that_are_killed_finish_every_job_once(each_field: Field, url: str) -> None:
+    field = each_field
     ledger = str(field.folder / "ledger.sqlite3") if url.startswith("sqlite") else url
     sets = write_sets(field.folder)
     given = sets, field.address, field.worker_token, ledger
@@ -88,8 +102,8 @@ def test_workers_that_are_killed_finish_every_job_once(field: Field, url: str) -
     )
 
 
-def test_two_workers_never_share_a_job(field: Field) -> None:
-    """What both had to do with a job is in the board's trail: each job was claimed once and released by who had it."""
+def test_two_workers_never_share_a_job(each_field: Field) -> None:
+    field = each_field
     ledger, sets = str(field.folder / "ledger.sqlite3"), write_sets(field.folder)
     given = sets, field.address, field.worker_token, ledger
     first, second = (make_worker(*given, field.folder / name) for name in ("first", "second"))
