@@ -28,6 +28,7 @@ from earmark.blind import measure
 from earmark.blind.ledger import Decision, Ledger
 from earmark.blind.models import ModelFault
 from earmark.blind.packages import Package, PackageRefused, unpack
+from earmark.blind.policy import Policy
 from earmark.blind.rehearsal import rehearse
 from earmark.blind.sets import Host
 from earmark.errors import EarmarkError, InputError
@@ -164,7 +165,9 @@ class Worker:
                 self.board.fail_job(job.id, job.lease, "model", decision.message, "", refused=True)
                 self.ledger.acknowledge(job.id, "refusal")
             else:
-                self.board.hold_job(job.id, job.lease, decision.message)
+                waits = _waiting(decision, self.host.policy)
+                log.info("job %s: measured; %s", job.id, waits[:1].lower() + waits[1:])
+                self.board.hold_job(job.id, job.lease, waits)
         except PackageRefused as refusal:
             problems = "\n".join(refusal.problems)
             self.board.fail_job(job.id, job.lease, "model", str(refusal), problems, refused=True)
@@ -235,6 +238,13 @@ class Worker:
                 shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
 
+def _waiting(decision: Decision, policy: Policy) -> str:
+    """What a measured job waits for, as the participant is told."""
+    if policy.sign_off == "before":
+        return "Its figures wait for the word of the owners of the recordings."
+    return f"Its figures are released at {decision.not_before:%H:%M on %d %B %Y} (UTC)."
+
+
 class _Rehearsed(EarmarkError):
     """The model failed on synthetic sounds; of these, everything may be told."""
 
@@ -266,8 +276,14 @@ class _Beat:
         self.check()
 
     def tick(self, done: float, total: float) -> None:
-        self._done = done / total if total else 0.0
+        before, self._done = self._tenths, done / total if total else 0.0
+        if self._tenths > before and self._phase == "listening":
+            log.info("job %s: %s, %d %%", self._job.id, self._phase, 10 * self._tenths)
         self.check()
+
+    @property
+    def _tenths(self) -> int:
+        return int(10 * min(1.0, self._start + self._share * self._done))
 
     def check(self) -> None:
         if self._lost.is_set():
@@ -277,9 +293,8 @@ class _Beat:
 
     def _go(self) -> None:
         while True:
-            tenths = int(10 * min(1.0, self._start + self._share * self._done))
             try:
-                self._board.report_progress(self._job.id, self._job.lease, self._phase, tenths)
+                self._board.report_progress(self._job.id, self._job.lease, self._phase, self._tenths)
             except BoardRefusal as refusal:
                 if refusal.status in (404, 409, 410):
                     self._lost.set()
