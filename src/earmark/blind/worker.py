@@ -143,7 +143,7 @@ class Worker:
             if decision.kind != "release":  # a withdrawal, or a refusal that the job's own worker could not tell
                 self.board.withdraw_release(decision.job, decision.message)
             else:
-                self.board.release_job(decision.job, decision.public, decision.document)
+                self.board.release_job(decision.job, decision.public, decision.document or {})
         except BoardRefusal as refusal:
             if refusal.status in (404, 410):  # the participant withdrew it, or the board has forgotten it
                 log.warning("job %s is not on the board any more (%s)", decision.job, refusal)
