@@ -54,7 +54,9 @@ def test_workers_that_are_killed_finish_every_job_once(field: Field, url: str) -
     ledger = str(field.folder / "ledger.sqlite3") if url.startswith("sqlite") else url
     sets = write_sets(field.folder)
     given = sets, field.address, field.worker_token, ledger
-    make_worker(*given, field.folder / "announces").announce()
+    first = make_worker(*given, field.folder / "announces")
+    first.announce()
+    first.ledger.close()  # what SQLite has open does not survive a fork
     jobs = [
         field.send(number % 2, code_package(field.folder / f"package{number}", variant(number),
                                             system={"name": f"model {number}", "licence": "MIT"}))
@@ -122,7 +124,7 @@ def test_figures_of_an_onnx_model_are_released_on_their_grid(field: Field) -> No
     rows = list(field.store.rows_of(field.store.submissions(board="field")[0].id))
     assert {(row.subset, row.metric) for row in rows} == {("HX1", "P@1"), ("HX1", "P@5"), ("HX1", "GSR")}
     for row in rows:
-        step = 0.02 if row.metric == "GSR" else 0.05
+        step = 0.05
         assert row.value is not None
         assert abs(row.value / step - round(row.value / step)) < 1e-9
         assert row.seconds is None

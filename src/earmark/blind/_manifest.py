@@ -33,7 +33,7 @@ from earmark.embedding import pooling
 from earmark.errors import EarmarkError, UsageError, did_you_mean, quoted
 from earmark.extractors.adapters.model_files import Setup, setup_from
 from earmark.extractors.model_cards import CARDS, PRETRAINED
-from earmark.geometry.corrections import parse as parse_correction
+from earmark.geometry.correction_names import parse as parse_correction
 from earmark.geometry.spaces import DISTANCES
 from earmark.plain_yaml import load_yaml
 from earmark.submissions import card_from, plain_card

@@ -62,4 +62,4 @@ def canary(number: int, secret: bytes, name: str, rate: int) -> NDArray[np.float
     tone = sum(random.uniform(0.2, 1) / part * np.sin(part * phase) for part in range(1, 8))
     syllables = 0.1 + np.abs(np.sin(np.pi * random.uniform(2, 6) * time + random.uniform(0, np.pi)))
     sound = tone * syllables + random.uniform(0.01, 0.1) * random.standard_normal(len(time))
-    return (sound / np.abs(sound).max()).astype(np.float32)
+    return np.asarray(sound / np.abs(sound).max(), np.float32)

@@ -14,7 +14,7 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -131,7 +131,7 @@ def reduced(vectors: Vectors, package: Package) -> NDArray[np.float32]:
 
 def score(vectors: Vectors, blind: BlindSet, package: Package, *, host: Host) -> Scores:
     """The exact scores of a set: P@1, P@5 and GSR with baseline, lift and interval. They stay with the host."""
-    return evaluate(
+    scores = evaluate(
         reduced(vectors, package),
         blind.labels,
         groups=blind.group_names,
@@ -144,6 +144,7 @@ def score(vectors: Vectors, blind: BlindSet, package: Package, *, host: Host) ->
         subset=blind.name,
         system=package.entry,
     )
+    return replace(scores, rows=tuple(replace(row, seconds=None) for row in scores.rows))
 
 
 def fingerprint(vectors: Vectors, blind: BlindSet, package: Package, *, host: Host) -> bytes:
