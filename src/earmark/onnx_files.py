@@ -1,8 +1,8 @@
 """ONNX files: opened for deterministic work, and the files that they read beside themselves.
 
 Weights that tensors keep elsewhere are called "external data": torch's exporter writes `model.onnx.data` beside
-`model.onnx` as a matter of course, and any tensor may name any file. Only the names are read: a protocol buffer is a
-run of (field number << 3 | kind, value), and of every message below only the fields that lead to a tensor are entered.
+`model.onnx` as a matter of course, and any tensor may name any file. Only bytes are read: a protocol buffer is a run
+of (field number << 3 | kind, value), and of every message below only the fields that lead to a tensor are entered.
 Numbers of fields are those of onnx.proto.
 """
 
@@ -13,15 +13,26 @@ import mmap
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from earmark.errors import InputError, UsageError, require
 
-__all__ = ["external_data", "open_session"]
+__all__ = [
+    "Buffer",
+    "Field",
+    "external_data",
+    "fields_of",
+    "message_field",
+    "number_field",
+    "open_session",
+    "varints_of",
+]
 
 log = logging.getLogger("earmark.extractors")
 
 _CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+
+Buffer = bytes | mmap.mmap
 
 _EXTERNAL, _KEY, _VALUE = 13, 1, 2
 _GRAPH, _OUTPUT = 7, 12
@@ -89,13 +100,19 @@ def _added_outputs(names: Sequence[str]) -> bytes:
     A message that comes twice in a protocol buffer is one, and lists in it are joined: this is a second `graph` that
     has outputs and nothing else.
     """
-    float32 = _field(1, b"\x08\x01")  # type.tensor_type.elem_type = FLOAT
-    outputs = [_field(_OUTPUT, _field(1, name.encode()) + _field(2, float32)) for name in names]
-    return _field(_GRAPH, b"".join(outputs))
+    float32 = message_field(1, b"\x08\x01")  # type.tensor_type.elem_type = FLOAT
+    outputs = [message_field(_OUTPUT, message_field(1, name.encode()) + message_field(2, float32)) for name in names]
+    return message_field(_GRAPH, b"".join(outputs))
 
 
-def _field(number: int, data: bytes) -> bytes:
+def message_field(number: int, data: bytes) -> bytes:
+    """A field that holds a message, a text or bytes."""
     return _as_varint(number << 3 | 2) + _as_varint(len(data)) + data
+
+
+def number_field(number: int, value: int) -> bytes:
+    """A field that holds a whole number of 0 or more."""
+    return _as_varint(number << 3) + _as_varint(value)
 
 
 def _as_varint(value: int) -> bytes:
@@ -111,48 +128,77 @@ def external_data(model: Path) -> list[Path]:
     try:
         with model.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
             names = list(dict.fromkeys(_names(data, 0, len(data), "model")))
-    except (OSError, ValueError, IndexError):  # empty, cut short, or no protocol buffer at all
+    except (OSError, ValueError):  # empty, cut short, or no protocol buffer at all
         return []
     return [model.parent / name for name in names]
 
 
-def _names(data: mmap.mmap, start: int, end: int, message: str) -> Iterator[str]:
-    for field, low, high in _parts(data, start, end):
-        kind = _FIELDS[message].get(field)
+def _names(data: Buffer, start: int, end: int, message: str) -> Iterator[str]:
+    for field in fields_of(data, start, end):
+        kind = _FIELDS[message].get(field.number) if field.is_block else None
         if kind == "entry":
-            entry = {number: data[at:to] for number, at, to in _parts(data, low, high)}
+            entry = {part.number: data[part.start : part.end] for part in fields_of(data, field.start, field.end)}
             if entry.get(_KEY) == b"location":
                 yield entry.get(_VALUE, b"").decode()
         elif kind is not None:
-            yield from _names(data, low, high, kind)
+            yield from _names(data, field.start, field.end, kind)
 
 
-def _parts(data: mmap.mmap, at: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Fields of a message that have a length, as (number, start, end); those that have none are passed over."""
+class Field(NamedTuple):
+    """A field of a message: its number, and where its bytes lie; or its value, where it is a varint."""
+
+    number: int
+    is_block: bool  # a text, bytes, a message or packed numbers
+    start: int
+    end: int
+    value: int = 0
+
+
+def fields_of(data: Buffer, at: int, end: int) -> Iterator[Field]:
+    """The fields of the message that lies in data[at:end]; ValueError where that is no message."""
     while at < end:
-        tag, at = _varint(data, at)
-        kind = tag & 7
+        tag, at = _varint(data, at, end)
+        kind, value, size = tag & 7, 0, 0
+        start = at
         if kind == 0:
-            _, at = _varint(data, at)
+            value, at = _varint(data, at, end)
         elif kind in (1, 5):
             at += 8 if kind == 1 else 4
         elif kind == 2:
-            size, at = _varint(data, at)
-            if at + size > end:
-                raise ValueError("a field is longer than its message")
-            yield tag >> 3, at, at + size
-            at += size
+            size, start = _varint(data, at, end)
+            at = start + size
         else:
             raise ValueError(f"there is no wire type {kind}")
+        if at > end:
+            raise ValueError("a field is longer than its message")
+        yield Field(tag >> 3, kind == 2, start, at, value)
 
 
-def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
+def varints_of(data: Buffer, field: Field) -> Iterator[int]:
+    """The numbers of a repeated field of varints, packed or single, of 64 bits with a sign."""
+    if not field.is_block:
+        yield _signed(field.value)
+        return
+    at = field.start
+    while at < field.end:
+        value, at = _varint(data, at, field.end)
+        yield _signed(value)
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _varint(data: Buffer, at: int, end: int) -> tuple[int, int]:
     value = shift = 0
-    while True:
+    while at < end:
         byte = data[at]
         value |= (byte & 127) << shift
         at, shift = at + 1, shift + 7
         if byte < 128:
+            if value >> 64:
+                break
             return value, at
         if shift > 63:
-            raise ValueError("a number is too long")
+            break
+    raise ValueError("a number is cut short or too long")

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator
 import anyio
 from fastapi import FastAPI
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -21,6 +22,7 @@ from starlette.routing import Route
 from earmark._version import __version__
 from earmark.board.api import add_api
 from earmark.board.boards.snapshot import Snapshots
+from earmark.board.packages import Packages
 from earmark.board.pages import accounts, submissions
 from earmark.board.pages.assets import page_templates
 from earmark.board.pages.site import reading_pages
@@ -45,11 +47,14 @@ def create_app(settings: Settings, *, store: Store | None = None) -> FastAPI:
         settings=settings, store=store, snapshots=Snapshots(store),
         templates=page_templates(settings.title, registration=settings.registration), signer=Signer(secret),
         sign_ins=Throttle(settings.sign_ins), answers=PageCache(32_000_000), meters=Meters(),
+        packages=Packages(settings.packages, settings.max_package),
     )  # fmt: skip
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.readers = anyio.CapacityLimiter(READERS)
+        if settings.blind:
+            await run_in_threadpool(context.packages.sweep, store)
         LOGGER.info("ready", extra={"fields": {"version": __version__}})
         yield
         store.close()

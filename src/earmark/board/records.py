@@ -18,7 +18,7 @@ from typing import Literal
 
 from earmark.submissions import Provenance, SystemCard
 
-Role = Literal["author", "moderator"]
+Role = Literal["author", "moderator", "worker"]
 State = Literal["pending", "accepted", "rejected", "withdrawn"]
 
 
@@ -41,7 +41,7 @@ class System:
 
 @dataclass(frozen=True)
 class User:
-    """Who may send and decide."""
+    """Who may send and decide. A worker is the data side of blind evaluation: a program of the host's."""
 
     id: int
     name: str
@@ -52,6 +52,11 @@ class User:
     @property
     def moderates(self) -> bool:
         return self.role == "moderator"
+
+    @property
+    def counted_as(self) -> str:
+        """Whom a quota counts for: the team, or the user who has none. No name can be taken for another's."""
+        return f"team {self.team}" if self.team else f"user {self.name}"
 
 
 @dataclass(frozen=True)

@@ -81,11 +81,19 @@ class Settings:
     session_hours: float = 72
     workers: int = 1
     log_level: str = "info"
+    blind: bool = False  # whether packages are taken for blind evaluation
+    max_package: int = 2_000_000_000  # bytes
+    lease_seconds: float = 120.0  # after which a worker that is not heard of loses its job
 
     @property
     def database(self) -> str:
         """The address of the database for SQLAlchemy."""
         return self.database_url or f"sqlite:///{(self.data / _FILE).absolute()}"
+
+    @property
+    def packages(self) -> Path:
+        """The folder in which packages lie until their job has ended."""
+        return (self.data / "blind-packages").absolute()
 
     @property
     def cookies_over_https_only(self) -> bool:
@@ -95,9 +103,13 @@ class Settings:
         """The settings as environment variables, from which `from_environment` makes them again."""
         texts = {name: str(getattr(self, name)) for name in _TEXTS.values()}
         texts |= {name: repr(getattr(self, name).per_minute) for name in _RATES.values()}
-        numbers = {"EARMARK_BOARD_MAX_BODY": str(self.limits.max_body), "EARMARK_BOARD_WORKERS": str(self.workers)}
+        numbers = {
+            "EARMARK_BOARD_MAX_BODY": str(self.limits.max_body), "EARMARK_BOARD_WORKERS": str(self.workers),
+            "EARMARK_BOARD_MAX_PACKAGE": str(self.max_package),
+            "EARMARK_BOARD_LEASE_SECONDS": repr(self.lease_seconds),
+        }  # fmt: skip
         named = {variable: texts[name] for variable, name in (_TEXTS | _RATES).items()}
-        return named | numbers | {"EARMARK_BOARD_SECURE_COOKIES": "1" if self.secure_cookies else ""}
+        return named | numbers | {variable: "1" if getattr(self, name) else "" for variable, name in _SWITCHES.items()}
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -114,11 +126,13 @@ class Settings:
         values["data"] = Path(values.get("data", "."))
         values["base_url"] = public_address(values.get("base_url", ""), "EARMARK_BOARD_URL")
         values |= {name: _rate(given, variable, getattr(plain, name)) for variable, name in _RATES.items()}
+        values |= {name: given.get(each, "").lower() in ("1", "true", "yes", "on") for each, name in _SWITCHES.items()}
         return cls(
             **values,
             limits=Limits(max_body=int(_number(given, "EARMARK_BOARD_MAX_BODY", plain.limits.max_body, least=1))),
-            secure_cookies=given.get("EARMARK_BOARD_SECURE_COOKIES", "").lower() in ("1", "true", "yes", "on"),
             workers=int(_number(given, "EARMARK_BOARD_WORKERS", plain.workers, least=1)),
+            max_package=int(_number(given, "EARMARK_BOARD_MAX_PACKAGE", plain.max_package, least=1)),
+            lease_seconds=_number(given, "EARMARK_BOARD_LEASE_SECONDS", plain.lease_seconds, least=1),
         )
 
 
@@ -126,6 +140,7 @@ _TEXTS = {
     "EARMARK_BOARD": "data", "EARMARK_DATABASE_URL": "database_url", "EARMARK_BOARD_TITLE": "title",
     "EARMARK_BOARD_URL": "base_url", "EARMARK_BOARD_REGISTRATION": "registration", "EARMARK_BOARD_LOG": "log_level",
 }  # fmt: skip
+_SWITCHES = {"EARMARK_BOARD_SECURE_COOKIES": "secure_cookies", "EARMARK_BOARD_BLIND": "blind"}
 _RATES = {f"EARMARK_BOARD_{name.upper()}_PER_MINUTE": name for name in ("reads", "writes", "sign_ins")}
 
 

@@ -44,6 +44,7 @@ VERBS = {
     "submit": ("earmark.cli.submit", "scores -> a leaderboard: checked, shown, sent, with a permalink"),
     "serve": ("earmark.cli.serve", "host a leaderboard: pages, submissions, API; needs no setup"),
     "board": ("earmark.cli.board", "look after a leaderboard: users, decisions, printed results, backup, export"),
+    "blind": ("earmark.cli.blind", "blind evaluation: strangers' models on recordings they may not have"),
     "published": ("earmark.cli.published", "the papers' printed results: list, check, show"),
 }
 

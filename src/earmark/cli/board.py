@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from earmark.board.records import State, Submission, User
+from earmark.board.records import Role, State, Submission, User
 from earmark.board.settings import Settings
 from earmark.cli import options
 from earmark.errors import InputError, UsageError, did_you_mean, require
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 EXAMPLES = """examples:
   earmark board user ada --team analysts        a user who may send scores; prints a token, this once
   earmark board user grace --moderator          a user who may also decide
+  earmark board user lab --worker               the user of a host's `earmark blind work`
   earmark board load-published                  VocSim's and Codec-SUPERB's printed results, as the first rows
   earmark board submissions --state pending
   earmark board approve 3f9c2a7be1d04c55 --provenance reproduced
@@ -87,7 +88,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _user(args: argparse.Namespace, store: Store) -> None:
-    made = store.create_user(args.name, args.team, "moderator" if args.moderator else "author", join=True)
+    role: Role = "moderator" if args.moderator else "worker" if args.worker else args.role
+    if args.moderator and args.worker:
+        raise UsageError("A user is moderator or worker; make one user for each.")
+    made = store.create_user(args.name, args.team, role, join=True)
     plain, _ = store.create_token(made, "made with the user")
     remark = f"{made.name} is {made.role}; the token above is shown this once and kept nowhere."
     _print(args, {**asdict(made), "token": plain}, plain, remark)
@@ -263,6 +267,8 @@ _ACTIONS: dict[str, tuple[str, Flags, Callable[[argparse.Namespace, Any], Any]]]
         "name": {"metavar": "NAME", "help": "letters, digits, blanks and . @ + - _ '"},
         "--team": {"metavar": "NAME", "default": "", "help": "a team shares its systems; it may exist already"},
         "--moderator": {"action": "store_true", "help": "may approve, reject and withdraw for others"},
+        "--worker": {"action": "store_true", "help": "measures blind: the user of `earmark blind work`"},
+        "--role": {"choices": get_args(Role), "default": "author", "help": "the same by its word (default: author)"},
     }, _user),
     "users": ("everybody who may send or decide", {}, _users),
     "token": ("make another token for a user and print it", {

@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import itertools
 import os
+import re
 import signal
 import socket
 import sys
@@ -56,6 +57,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     work = parser.add_argument_group("how it runs")
     work.add_argument("--workers", type=int, metavar="N", help="processes that answer (default: 1)")
     work.add_argument("--quiet", action="store_true", help="log warnings only")
+    work.add_argument(
+        "--package-limit", metavar="SIZE", help="of packages for blind evaluation, such as 500MB (default: 2GB)"
+    )
+    parser.set_defaults(blind=False)  # `earmark blind serve` is this command with it on
+
+
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMG]?)B?", re.IGNORECASE)
+
+
+def _bytes(text: str, flag: str) -> int:
+    """The bytes of a size such as 500MB."""
+    found = _SIZE.fullmatch(text.strip())
+    number = int(float(found[1]) * {"": 1, "K": 1e3, "M": 1e6, "G": 1e9}[found[2].upper()]) if found else 0
+    if number < 1:
+        raise UsageError(f"{flag} {text}: a size is written as 500MB or 2GB.")
+    return number
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,6 +80,12 @@ def run(args: argparse.Namespace) -> int:
         require(module, "Leaderboards", "board")
     uvicorn = require("uvicorn", "Leaderboards", "board")
     settings = settings_from(args)
+    if settings.blind and settings.registration == "open":
+        print(
+            "Registration is open: whoever registers as several teams has the quota of each. Close it, and make "
+            "participants with `earmark board user`, unless the host's policy bounds all teams together.",
+            file=sys.stderr,
+        )
     with contextlib.closing(_listening(args.host, args.port)) as listener:
         _prepare(settings, args)
         os.environ.update(settings.to_environment())  # uvicorn's workers read it
@@ -87,6 +110,8 @@ def settings_from(args: argparse.Namespace) -> Settings:
         "registration": args.registration,
         "workers": args.workers,
         "log_level": "warning" if args.quiet else None,
+        "blind": args.blind or None,
+        "max_package": _bytes(args.package_limit, "--package-limit") if args.package_limit else None,
     }
     if args.workers is not None and args.workers < 1:
         raise UsageError(f"--workers {args.workers}: at least one process has to answer.")

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import sys
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from earmark.cli.board_access import add_access, client_of
 from earmark.errors import InputError, UsageError
 from earmark.places import locate
 from earmark.scores import Scores
@@ -48,7 +47,7 @@ a card (card.yaml), of which only the name is needed:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scores", metavar="SCORES", help="score table, codec JSON, or document")
-    parser.add_argument("--to", metavar="URL", help="address of the board, or of a page of it")
+    add_access(parser, required=False)
     parser.add_argument(
         "--board",
         default="",
@@ -57,7 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--card", metavar="FILE", help="YAML or JSON: what is to be said of the system, or a list")
     parser.add_argument("--name", default="", metavar="NAME", help="name of the only system, in place of the file's")
-    parser.add_argument("--token", metavar="TOKEN", help="better set EARMARK_TOKEN: options are seen by other users")
     parser.add_argument("--dry-run", action="store_true", help="only check it: here, and with --to at the board too")
     parser.add_argument("--yes", action="store_true", help="send without asking")
     parser.add_argument("--again", action="store_true", help="send also what was sent before")
@@ -73,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("Say where to send it: --to URL, or --dry-run to check it only.")
     if args.to:
         args.to, args.board = _split_page(args.to, args.board, args.quiet)
-    client = _client(args)
+    client = client_of(args, needed=not args.dry_run) if args.to else None
     document = _document(args)
     verdict = check(document)
     if not args.quiet:
@@ -114,30 +112,6 @@ def _split_page(text: str, board: str, quiet: bool) -> tuple[str, str]:
         taken = f" and the board {board}" if board and board == page["board"] else ""
         print(f"{given} is a page of a board: taken as {address}{taken}", file=sys.stderr)
     return address, board
-
-
-def _client(args: argparse.Namespace) -> BoardClient | None:
-    from earmark.submissions.client import BoardClient, checked_address, sends_in_the_open
-
-    if not args.to:
-        return None
-    token = (args.token or os.environ.get("EARMARK_TOKEN", "")).strip()
-    if not token and not args.dry_run:
-        raise UsageError(
-            "Sending needs a token: set EARMARK_TOKEN to the one that the host of the board gave you, or make one at "
-            f"{checked_address(args.to)}/sign-up where registration is open."
-        )
-    waiting = [] if args.quiet else ["the board does not answer yet; trying for a minute …"]
-
-    def wait(seconds: float) -> None:
-        if waiting:
-            print(waiting.pop(), file=sys.stderr)
-        time.sleep(seconds)
-
-    client = BoardClient(args.to, token, sleep=wait)
-    if token and sends_in_the_open(client.address) and not args.quiet:
-        print(f"{client.address} is not encrypted: others on the way can read your token", file=sys.stderr)
-    return client
 
 
 # --- what is sent ---------------------------------------------------------------------------------

@@ -5,34 +5,42 @@
     print(receipt.permalink, receipt.state)
 
 A submission carries a key of its own. When the connection breaks or the board is being restarted, the same request is
-sent again with the same key until an answer comes, and the board stores it once.
+sent again with the same key until an answer comes, and the board stores it once. So it is with packages for blind
+evaluation, and with everything that the host's worker says: each may be said twice.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import http.client
 import ipaddress
 import json
 import random
 import secrets
+import shutil
 import socket
 import ssl
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from earmark._version import __version__
+from earmark.atomic import replacing
 from earmark.errors import EarmarkError, InputError, UsageError
+from earmark.progress import Progress, progress_bar
 from earmark.submissions._problems import Problem
 
 _AGAIN = (429, 502, 503, 504)
 _MOST_READ = 20_000_000
 _LONGEST_PAUSE = 8.0
+_PIECE = 256 * 1024
 
 
 class Receipt(NamedTuple):
@@ -99,6 +107,77 @@ class BoardClient:
                 return self._receipt(sent)
         return None
 
+    # --- blind evaluation: participants ------------------------------------------------------------------------------
+
+    def send_package(self, path: Path, board: str, *, progress: Progress = False) -> dict[str, Any]:
+        """Send a package, a zip archive, for blind evaluation; its job. The same package again is the same job."""
+        self.jobs(1)  # a wrong token or a board without blind evaluation is told before anything large is sent
+        return self._ask("POST", "/v1/blind/jobs", _Form(path, board, progress))
+
+    def job(self, job: str) -> dict[str, Any]:
+        """Where a job stands, and what became of it."""
+        return self._ask("GET", _job_path(job))
+
+    def jobs(self, limit: int = 200) -> list[dict[str, Any]]:
+        """The newest jobs of the token's user and their team; of a moderator all, of a worker those that wait."""
+        listed = self._ask("GET", f"/v1/blind/jobs?limit={limit}").get("items")
+        if not isinstance(listed, list):
+            raise self._stranger()
+        return listed
+
+    def withdraw_job(self, job: str) -> dict[str, Any]:
+        """Take a package back, before its figures are released."""
+        return self._ask("POST", _job_path(job, "withdraw"), b"")
+
+    # --- blind evaluation: the host's worker; 409 says that a lease is over, 410 that a job was withdrawn ------------
+
+    def announce_sets(self, board: str, sets: Sequence[Mapping[str, Any]], policy: Mapping[str, Any]) -> dict[str, Any]:
+        """Say which blind sets are measured on a board, and by which policy."""
+        return self._tell("PUT", "/v1/blind/sets", board=board, sets=[dict(each) for each in sets], policy=dict(policy))
+
+    def claim_job(self, worker: str) -> dict[str, Any] | None:
+        """The next job, or the one that this worker has already, with its lease; None when nothing waits."""
+        return self._tell("POST", "/v1/blind/jobs/claim", worker=worker) or None
+
+    def fetch_package(self, job: str, lease: str, target: Path, digest: str) -> None:
+        """Write the package of a job to a file, whole or not at all; `digest` is the SHA-256 that the claim told."""
+        query = urllib.parse.urlencode({"lease": lease})
+        with replacing(target) as part:
+            self._ask("GET", f"{_job_path(job, 'package')}?{query}", into=part)
+            with part.open("rb") as stream:
+                found = hashlib.file_digest(stream, "sha256").hexdigest()
+            if found != digest:
+                raise InputError(f"The package of the job {job} has the SHA-256 {found}, not {digest} as was told.")
+
+    def report_progress(self, job: str, lease: str, phase: str, tenths: int) -> dict[str, Any]:
+        """Say how far a job is, and keep its lease."""
+        return self._tell("POST", _job_path(job, "progress"), lease=lease, phase=phase, tenths=tenths)
+
+    def hold_job(self, job: str, lease: str, message: str = "") -> dict[str, Any]:
+        """Say that a job is measured, and what its figures wait for."""
+        return self._tell("POST", _job_path(job, "held"), lease=lease, message=message)
+
+    def fail_job(
+        self, job: str, lease: str, blame: str, message: str, log: str = "", refused: bool = False
+    ) -> dict[str, Any]:
+        """End a job that cannot be measured: `blame` is model or infrastructure."""
+        told = {"lease": lease, "blame": blame, "message": message, "log": log, "refused": refused}
+        return self._tell("POST", _job_path(job, "fail"), **told)
+
+    def release_job(self, job: str, entry: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
+        """Put the figures of a job on the board, with the public part of their audit entry."""
+        return self._tell("POST", _job_path(job, "release"), entry=dict(entry), document=dict(document))
+
+    def withdraw_release(self, job: str, reason: str) -> dict[str, Any]:
+        """Take the figures of a job back, or keep them from leaving."""
+        place = urllib.parse.quote(job, safe="")
+        return self._tell("POST", f"/v1/blind/releases/{place}/withdraw", reason=reason)
+
+    def _tell(self, method: str, path: str, **told: Any) -> dict[str, Any]:
+        return self._ask(method, path, json.dumps(told, allow_nan=False).encode())
+
+    # --- requests ----------------------------------------------------------------------------------------------------
+
     def _receipt(self, plain: Mapping[str, Any]) -> Receipt:
         try:
             number, board, state, permalink = (str(plain[name]) for name in ("id", "board", "state", "permalink"))
@@ -108,14 +187,22 @@ class BoardClient:
             raise self._stranger() from error
 
     def _ask(
-        self, method: str, path: str, body: bytes | None = None, more: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: bytes | _Form | None = None,
+        more: Mapping[str, str] | None = None,
+        into: Path | None = None,
     ) -> dict[str, Any]:
-        """Ask until an answer comes or patience ends; every request here may be sent twice without harm."""
+        """Ask until an answer comes or patience ends; every request here may be sent twice without harm.
+
+        What comes with `into` is written there; nothing comes as an empty answer.
+        """
         until = time.monotonic() + self.patience
         pause = 0.25
         while True:
             try:
-                return self._once(method, path, body, more or {})
+                return self._once(method, path, body, more or {}, into)
             except BoardRefusal as refusal:
                 if refusal.status not in _AGAIN or time.monotonic() + pause > until:
                     raise
@@ -130,15 +217,25 @@ class BoardClient:
             self.sleep(pause * random.uniform(0.7, 1.3))  # so that many who wait do not come back at once
             pause = min(_LONGEST_PAUSE, 2 * pause)
 
-    def _once(self, method: str, path: str, body: bytes | None, more: Mapping[str, str]) -> dict[str, Any]:
+    def _once(
+        self, method: str, path: str, body: bytes | _Form | None, more: Mapping[str, str], into: Path | None
+    ) -> dict[str, Any]:
         headers = {"Accept": "application/json", "User-Agent": f"earmark/{__version__}", **more}
-        if body is not None:
+        if isinstance(body, _Form):
+            headers |= {"Content-Type": body.media_type, "Content-Length": str(body.length)}
+        elif body is not None:
             headers["Content-Type"] = "application/json"
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
-        request = urllib.request.Request(self.address + path, data=body, headers=headers, method=method)
+        sent = body.parts() if isinstance(body, _Form) else body
+        request = urllib.request.Request(self.address + path, data=sent, headers=headers, method=method)
         try:
             with _OPENER.open(request, timeout=self.timeout) as answer:
+                if into is not None:
+                    _write_to(answer, into)
+                    return {}
+                if answer.status == 204:
+                    return {}
                 data = answer.read(_MOST_READ)
                 if answer.length:  # `read` with a limit does not tell when a connection broke
                     raise http.client.IncompleteRead(data, answer.length)
@@ -167,6 +264,63 @@ class BoardClient:
 
     def _stranger(self) -> InputError:
         return InputError(f"{self.address} does not answer as a board of Earmark does; check the address.")
+
+
+def _job_path(job: str, action: str = "") -> str:
+    return f"/v1/blind/jobs/{urllib.parse.quote(job, safe='')}" + (f"/{action}" if action else "")
+
+
+def _write_to(answer: http.client.HTTPResponse, target: Path) -> None:
+    with target.open("wb") as stream:
+        shutil.copyfileobj(answer, stream, _PIECE)
+    if answer.length:
+        raise http.client.IncompleteRead(b"", answer.length)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A package and the name of a board as a form, read from the disk while it is sent: each time from its start."""
+
+    path: Path
+    board: str
+    progress: Progress = False
+    boundary: str = field(default_factory=lambda: secrets.token_hex(16))
+
+    @property
+    def media_type(self) -> str:
+        return f"multipart/form-data; boundary={self.boundary}"
+
+    @property
+    def length(self) -> int:
+        return len(self._head()) + self.path.stat().st_size + len(self._tail())
+
+    def parts(self) -> Iterator[bytes]:
+        yield self._head()
+        with (
+            self.path.open("rb") as stream,
+            progress_bar(self.progress, self.path.stat().st_size, "sending") as advance,
+        ):
+            while piece := stream.read(_PIECE):
+                yield piece
+                advance(len(piece))
+        yield self._tail()
+
+    def _head(self) -> bytes:
+        begin = f"--{self.boundary}\r\nContent-Disposition: form-data; name="
+        # The hash goes before the package: after a lost answer the board knows that it has this one already.
+        texts = "".join(
+            f'{begin}"{name}"\r\n\r\n{text}\r\n' for name, text in (("board", self.board), ("sha256", self.sha256))
+        )
+        file = f'{begin}"package"; filename="package.zip"\r\nContent-Type: application/zip\r\n\r\n'
+        return (texts + file).encode("utf-8", "replace")
+
+    @cached_property
+    def sha256(self) -> str:
+        with self.path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+
+    def _tail(self) -> bytes:
+        return f"\r\n--{self.boundary}--\r\n".encode()
 
 
 def problems_in(listed: object) -> tuple[Problem, ...]:

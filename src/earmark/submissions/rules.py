@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, islice
@@ -69,7 +69,10 @@ class Verdict:
 
 @cache
 def blind_subsets(board: str) -> frozenset[str]:
-    """The subsets of a board that nobody but its host can listen to: no author can measure them."""
+    """The subsets of a board that nobody but its host can listen to, as the paper says: no author can measure them.
+
+    Hosts announce others to their own board, which knows them all (`Store.blind_subsets`).
+    """
     return frozenset(
         subset.name for subset in VOCSIM_SUBSETS if board in BOARDS_WITH_BLIND_SUBSETS and subset.status == "blind"
     )
@@ -90,19 +93,28 @@ def known_boards() -> KnownBoards:
     }
 
 
-def check(document: Document, known: KnownBoards | None = None, limits: Limits | None = None) -> Verdict:
-    """Everything that is wrong with a document, and what is worth knowing about it."""
+def check(
+    document: Document,
+    known: KnownBoards | None = None,
+    limits: Limits | None = None,
+    announced: Collection[str] = (),
+) -> Verdict:
+    """Everything that is wrong with a document, and what is worth knowing about it.
+
+    `announced` are subsets of its board that a host measures blind, beside those that are known to be.
+    """
     limits = limits or Limits()
     rows = document.scores.rows
     board = (known_boards() if known is None else known).get(document.board)
+    blind = frozenset(announced) | (board.blind if board else frozenset())
     found = chain(
         _shape(document, limits),
         _cards(document.cards, limits),
         _texts(rows, limits),
         _run_texts(document, limits),
         run_problems(document),
-        () if board is None else _subsets(rows, board, document.board),
-        () if board is None or document.provenance != "self-reported" else _claims(rows, board),
+        () if board is None else _subsets(rows, board, document.board, announced),
+        _claims(rows, blind) if blind and document.provenance == "self-reported" else (),
     )
     # A sentence costs far more than a row: whoever sends 200,000 wrong rows is told of the first and costs no more.
     problems = list(islice(found, _LISTED_PROBLEMS + 1))
@@ -111,9 +123,9 @@ def check(document: Document, known: KnownBoards | None = None, limits: Limits |
     return Verdict(problems, _warnings(document) + ([] if board is None else _sizes(rows, board)))
 
 
-def enforce(document: Document, limits: Limits | None = None) -> Verdict:
+def enforce(document: Document, limits: Limits | None = None, announced: Collection[str] = ()) -> Verdict:
     """The verdict on a document without problems; `Refused` for any other."""
-    verdict = check(document, limits=limits)
+    verdict = check(document, limits=limits, announced=announced)
     if verdict.problems:
         raise Refused(verdict.problems)
     return verdict
@@ -411,8 +423,8 @@ _MEANS = tuple(mean_over(name) for name in (*RULES, "speech", "audio", "music"))
 """The means that Earmark and the papers give; the board shows them and ranks by its own."""
 
 
-def _subsets(rows: Iterable[Row], board: KnownBoard, name: str) -> Iterator[Problem]:
-    allowed = {*board.subsets, *board.others, "", *_MEANS}
+def _subsets(rows: Iterable[Row], board: KnownBoard, name: str, announced: Collection[str]) -> Iterator[Problem]:
+    allowed = {*board.subsets, *board.others, *announced, "", *_MEANS}
     unknown: set[str] = set()
     for place, row in enumerate(rows):
         subset = row.labelled_subset
@@ -430,17 +442,17 @@ def _subsets(rows: Iterable[Row], board: KnownBoard, name: str) -> Iterator[Prob
             yield _in_row("too_many_clips", place, "n", message)
 
 
-def _claims(rows: Iterable[Row], board: KnownBoard) -> Iterator[Problem]:
+def _claims(rows: Iterable[Row], blind: Collection[str]) -> Iterator[Problem]:
     """Measurements of blind subsets that no author can have made; one problem for each subset."""
     claimed: set[str] = set()
     for place, row in enumerate(rows):
         subset = row.labelled_subset
-        blind = subset in board.blind or (subset == "mean:blind" and bool(board.blind))
-        if blind and row.status in ("ok", "repeated", "incomplete") and subset not in claimed:
+        hidden = subset in blind or subset == "mean:blind"
+        if hidden and row.status in ("ok", "repeated", "incomplete") and subset not in claimed:
             claimed.add(subset)
             message = (
-                f" ({row.metric}): {subset} is blind, and only the host can measure it; leave its rows out, and ask "
-                "the host to run the system on it."
+                f" ({row.metric}): {subset} is blind, and only the host can measure it; leave its rows out, and send "
+                "the host a package (`earmark blind submit`)."
             )
             yield _in_row("blind_subset", place, "subset", message)
 

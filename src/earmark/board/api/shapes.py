@@ -24,7 +24,7 @@ class Shape(BaseModel):
     model_config = ConfigDict(from_attributes=True, validate_by_name=True)
 
 
-def _fields_of(
+def fields_of(
     record: type, *, first: Mapping[str, Any] | None = None, without: tuple[str, ...] = (), **others: Any
 ) -> type[Shape]:
     """A shape with the fields of a record, but some; `first` come before them, `others` have other types there."""
@@ -39,23 +39,23 @@ _OF_SYSTEM = {
 }
 
 
-class CardShape(_fields_of(SystemCard, without=("details",))):  # type: ignore[misc]
+class CardShape(fields_of(SystemCard, without=("details",))):  # type: ignore[misc]
     """What the author says of a system."""
 
 
-class SystemShape(_fields_of(System, without=("id",), card=CardShape)):  # type: ignore[misc]
+class SystemShape(fields_of(System, without=("id",), card=CardShape)):  # type: ignore[misc]
     page: str = ""
 
 
-class SubmissionShape(_fields_of(Submission)):  # type: ignore[misc]
+class SubmissionShape(fields_of(Submission)):  # type: ignore[misc]
     permalink: str = ""
 
 
-class UserShape(_fields_of(User, without=("id",))):  # type: ignore[misc]
+class UserShape(fields_of(User, without=("id",))):  # type: ignore[misc]
     pass
 
 
-class TokenShape(_fields_of(Token, without=("user",))):  # type: ignore[misc]
+class TokenShape(fields_of(Token, without=("user",))):  # type: ignore[misc]
     """A token as it may be shown: its beginning only."""
 
 
@@ -82,7 +82,7 @@ class BoardsShape(BaseModel):
     items: list[BoardShape]
 
 
-class CellShape(_fields_of(Cell, without=("heat",))):  # type: ignore[misc]
+class CellShape(fields_of(Cell, without=("heat",))):  # type: ignore[misc]
     """A score as a table shows it: `status` is "" where nothing was measured, `partial` for a mean of some subsets."""
 
 
@@ -107,12 +107,12 @@ class ScoreShape(BaseModel):
     provenance: str
 
 
-class BitrateShape(_fields_of(Bitrate)):  # type: ignore[misc]
+class BitrateShape(fields_of(Bitrate)):  # type: ignore[misc]
     """The bitrate of a codec; `stated` when its card says it and no row measured it."""
 
 
 _BITRATE = BitrateShape | None
-_LINE = _fields_of(TableRow, first=_OF_SYSTEM, without=("line",), cells=list[CellShape], bitrate=_BITRATE)
+_LINE = fields_of(TableRow, first=_OF_SYSTEM, without=("line",), cells=list[CellShape], bitrate=_BITRATE)
 
 
 class LineShape(_LINE):  # type: ignore[valid-type, misc]
@@ -120,7 +120,7 @@ class LineShape(_LINE):  # type: ignore[valid-type, misc]
     Lines of one `kind` are ranked among each other; "" is the kind that is ranked first."""
 
 
-_COMPARED = _fields_of(
+_COMPARED = fields_of(
     Compared, first=_OF_SYSTEM, without=("key",), mean=CellShape, cells=list[CellShape], bitrate=_BITRATE
 )
 
@@ -129,7 +129,7 @@ class ComparedShape(_COMPARED):  # type: ignore[valid-type, misc]
     """One of the systems that are compared."""
 
 
-class ColumnShape(_fields_of(Column, without=("kind", "help"))):  # type: ignore[misc]
+class ColumnShape(fields_of(Column, without=("kind", "help"))):  # type: ignore[misc]
     pass
 
 
@@ -147,7 +147,7 @@ class TableShape(BaseModel):
     address: str
 
 
-class DifferenceShape(_fields_of(Difference, one=str, other=str)):  # type: ignore[misc]
+class DifferenceShape(fields_of(Difference, one=str, other=str)):  # type: ignore[misc]
     """One system minus another: the mean over subsets that both have, and its 95 % interval."""
 
     sure: bool = Field(description="Whether the interval leaves out 0.")
@@ -189,24 +189,24 @@ class CreatedTokenShape(BaseModel):
     token: TokenShape
 
 
-class _Asked(BaseModel):
+class Asked(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class TokenAsked(_Asked):
+class TokenAsked(Asked):
     label: Line = ""
 
 
-class UserAsked(_Asked):
+class UserAsked(Asked):
     name: Line
     team: Line = ""
 
 
-class WithdrawalAsked(_Asked):
+class WithdrawalAsked(Asked):
     reason: Line = ""
 
 
-class DecisionAsked(_Asked):
+class DecisionAsked(Asked):
     accept: bool
     reason: Line = ""
     provenance: Provenance | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, wraps
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from earmark.analysis.ranks import RankIntervals
 from earmark.board.boards.codecs import kinds_of, on_same_clips, ranks_by_kind
-from earmark.board.boards.groups import Group, groups_of
+from earmark.board.boards.groups import BLIND, Group, groups_of
 from earmark.board.boards.panels import (
     Columns,
     Line,
@@ -110,6 +110,7 @@ class Snapshot:
     systems: tuple[System, ...]
     lines: tuple[Line, ...]
     panels: Mapping[str, Panel]
+    blind: frozenset[str] = frozenset()  # subsets that only the host can measure
     _made: dict[object, Any] = field(default_factory=dict, repr=False)
     _locks: dict[object, threading.RLock] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -117,9 +118,12 @@ class Snapshot:
     @classmethod
     def of_scores(
         cls, board: str, scores: Scores, cards: Mapping[str, SystemCard] | None = None, *,
-        provenance: Provenance = "self-reported",
+        provenance: Provenance = "self-reported", blind: Collection[str] | None = None,
     ) -> Snapshot:  # fmt: skip
-        """A snapshot of a score table without a store; systems without a card have one with their name."""
+        """A snapshot of a score table without a store; systems without a card have one with their name.
+
+        `blind` are the subsets that only the host can measure, by default those of the paper.
+        """
         names: dict[str, str] = {}
         for name in dict.fromkeys(row.system for row in scores):
             names[slug_of(name, names)] = name
@@ -129,13 +133,17 @@ class Snapshot:
             for place, (slug, name) in enumerate(names.items())
         ]
         places = {name: place for place, name in enumerate(names.values())}
-        return cls.of_columns(board, 0, systems, columns_of(scores, places, provenance))
+        hidden = blind_subsets(board) if blind is None else frozenset(blind)
+        return cls.of_columns(board, 0, systems, columns_of(scores, places, provenance), hidden)
 
     @classmethod
-    def of_columns(cls, board: str, generation: int, systems: Sequence[System], columns: Columns) -> Snapshot:
-        """A snapshot of columns whose `system` are places in `systems`."""
-        lines, panels = build(without_claims(columns, blind_subsets(board)))
-        return cls(board, generation, tuple(systems), lines, panels)
+    def of_columns(
+        cls, board: str, generation: int, systems: Sequence[System], columns: Columns, blind: frozenset[str]
+    ) -> Snapshot:
+        """A snapshot of columns whose `system` are places in `systems`; self-reported scores of `blind` ones are no
+        measurements."""
+        lines, panels = build(without_claims(columns, blind))
+        return cls(board, generation, tuple(systems), lines, panels, blind)
 
     def updated(self, generation: int, systems: Sequence[System], columns: Columns) -> Snapshot:
         """The snapshot with some systems (old or new ones) and all their live scores replaced.
@@ -150,7 +158,7 @@ class Snapshot:
         stays = np.array([self.systems[line.system].id not in changed for line in self.lines], bool)
         old = [line._replace(system=place[self.systems[line.system].id]) for line in self.lines]
         moved = {**columns, "system": [place[systems[number].id] for number in columns["system"]]}
-        fresh_lines, fresh = build(without_claims(moved, blind_subsets(self.board)))
+        fresh_lines, fresh = build(without_claims(moved, self.blind))
         lines = [line for line, stay in zip(old, stays, strict=True) if stay] + list(fresh_lines)
         number = np.cumsum(stays) - 1
         panels: dict[str, Panel] = {}
@@ -161,7 +169,7 @@ class Snapshot:
         for metric, panel in fresh.items():
             below = replace(panel, lines=panel.lines + int(stays.sum()))
             panels[metric] = joined(panels[metric], below) if metric in panels else below
-        return Snapshot(self.board, generation, tuple(everyone), tuple(lines), panels)
+        return Snapshot(self.board, generation, tuple(everyone), tuple(lines), panels, self.blind)
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -222,7 +230,8 @@ class Snapshot:
         counts = [len(set(owners[column & whole].tolist())) for column in there.T]
         systems_with = dict(zip(panel.subsets, counts, strict=True))
         aside = [name for name, column in zip(panel.subsets, there.T, strict=True) if column.any() and is_single(name)]
-        return groups_of(self.board, systems_with, metric, [name for name in aside if not systems_with[name]])
+        apart = [name for name in aside if not systems_with[name]]
+        return groups_of(self.board, systems_with, metric, apart, self.blind)
 
     def group(self, metric: str, key: str = "") -> Group:
         """A group of a metric by its key; "" is the leading one."""
@@ -231,6 +240,16 @@ class Snapshot:
         if found is None:
             raise UsageError(f'{metric} has no mean over "{key}"; it has {", ".join(group.key for group in groups)}.')
         return found
+
+    def public_group(self, metric: str) -> Group:
+        """The mean that every system can have: the leading one, or that beside it where the leading one is blind."""
+        groups = self.groups(metric)
+        return groups[1] if groups[0].key == BLIND and len(groups) > 1 and not groups[1].single else groups[0]
+
+    def group_beside(self, metric: str, key: str) -> Group:
+        """What another metric is averaged over beside a view over `key`: blind subsets where that is, else public."""
+        leading = self.groups(metric)[0]
+        return leading if leading.key == key == BLIND else self.public_group(metric)
 
     def subsets(self, metric: str) -> tuple[str, ...]:
         """The single subsets of a metric."""
@@ -316,6 +335,12 @@ class Snapshot:
         better = 1.0 if facts(metric).higher_is_better else -1.0
         single = panel.shown()[:, panel.columns(self.subsets(metric))]
         measured = np.isfinite(single).sum(axis=1)
+        # Of systems that have none of the group's subsets, the best setting is that of the public mean.
+        beside = self.means(metric, self.public_group(metric))
+        goodness = [
+            np.where(np.isfinite(each.value), better * each.value, -np.inf) for each in (of, beside)
+        ]  # fmt: skip
+        order = list(zip(of.have, goodness[0], beside.have, goodness[1], strict=True))
         chosen: dict[object, int] = {}
         for row, number in enumerate(panel.lines.tolist()):
             line = self.lines[number]
@@ -323,7 +348,7 @@ class Snapshot:
                 continue
             key: object = line.system if setting == BEST else row
             other = chosen.get(key)
-            if other is None or (of.have[row], better * of.value[row]) > (of.have[other], better * of.value[other]):
+            if other is None or order[row] > order[other]:
                 chosen[key] = row
         rows = np.array(sorted(chosen.values()), np.int64)
         mine = of.take(rows)
@@ -397,6 +422,9 @@ class Snapshots:
         self._checked = now
 
     def _read_board(self, board: str, generation: int, old: Snapshot | None) -> Snapshot:
+        blind = self._store.blind_subsets(board)
+        if old is not None and old.blind != blind:
+            old = None  # a host has announced blind sets: what authors claim of them is read anew
         systems = self._store.systems(board, changed_since=old.generation if old else 0)
         if old is not None and not systems:
             return old
@@ -404,7 +432,7 @@ class Snapshots:
         place = {system.id: number for number, system in enumerate(systems)}
         columns = {**live.columns, "system": [place[number] for number in live.system_id.tolist()]}
         if old is None:
-            return Snapshot.of_columns(board, generation, systems, columns)
+            return Snapshot.of_columns(board, generation, systems, columns, blind)
         return old.updated(generation, systems, columns)
 
 

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from earmark.board.boards.analyses import Analysis
 from earmark.board.boards.costs import AXES
-from earmark.board.boards.groups import subset_title
+from earmark.board.boards.groups import BLIND, subset_title
 from earmark.board.boards.panels import PROVENANCES
 from earmark.board.boards.snapshot import BEST, EACH, Snapshot
 from earmark.board.boards.table import TablePage, facets, table
@@ -151,8 +151,25 @@ class Reader:
             "opened": bool(in_use or view.show != BoardView.show or view.per), "chosen_filters": in_use,
             "download_address": address if not self.frozen else f"{address}/{view.metric}",
             "download_query": view.query(page=1, per=""),
+            "beside": self._beside(snapshot, shown),
             "metric_pages": [(name, f"{address}?metric={name}") for name in snapshot.metrics],
         }  # fmt: skip
+
+    def _beside(self, snapshot: Snapshot, shown: TablePage) -> dict[str, str] | None:
+        """Where systems without blind figures are ranked, when this table is ranked by the blind ones; or back."""
+        view, groups = shown.view, snapshot.groups(shown.view.metric)
+        if self.frozen or groups[0].key != BLIND or view.over not in (BLIND, snapshot.public_group(view.metric).key):
+            return None
+        other = groups[0] if view.over != BLIND else snapshot.public_group(view.metric)
+        if other.key == view.over:
+            return None
+        unranked = len(shown.field.rows) - shown.field.ranked
+        if view.over == BLIND:
+            have = "has no figures of all blind subsets" if unranked == 1 else "have no figures of all blind subsets"
+            words = f"Only the host measures blind subsets; {counted(unranked, 'system')} {have}." if unranked else ""
+        else:
+            words = "The board ranks by its blind subsets, which only the host measures."
+        return {"words": words, "link": f"Rank by the {other.words}", "address": view.address(over=other.key)}
 
     def _reading(self, shown: TablePage) -> str:
         """How the ranks of a table are to be read."""

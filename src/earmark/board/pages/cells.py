@@ -14,6 +14,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from earmark.board.boards.codecs import ANCHOR, RANKED
+from earmark.board.boards.groups import BLIND
 from earmark.board.boards.table import Bitrate, Cell, TablePage, TableRow
 from earmark.codecs.ranking import TITLES, standing_of, why_apart
 from earmark.report.metric_text import facts, number
@@ -27,7 +28,8 @@ _DASH = "—"
 _STATUS_WORDS = {"": "not measured", "not_applicable": "not applicable", "failed": "failed"}
 KIND_WORDS = {**TITLES, RANKED: "Ranked: isolated, or printed in a paper"}
 KIND_BADGES = {"unknown": "isolation unknown", "unisolated": "not isolated", "faulty": "faulty", ANCHOR: "anchor"}
-_GROUPS = {"mean": "Means", "subset": "Subsets", "metric": "Other metrics"}
+_GROUPS = {BLIND: "Blind mean", "mean": "Means", "subset": "Subsets", "metric": "Other metrics"}
+_MEANS = (BLIND, "mean")
 _CARD: tuple[tuple[str, str, str, Callable[[SystemCard], object]], ...] = (
     ("family", "Family", "", lambda card: card.family),
     ("parameters", "Parameters (M)", "n", lambda card: card.parameters_m),
@@ -70,14 +72,14 @@ def _apart(page: TablePage, kind: str) -> str:
 def _lift_place(page: TablePage) -> int | None:
     """Behind how many columns of scores the lift over chance stands; None where it is not shown."""
     shown = "lift" in page.view.show and page.lifted
-    return sum(column.kind == "mean" for column in page.columns) if shown else None
+    return sum(column.kind in _MEANS for column in page.columns) if shown else None
 
 
 def _head(page: TablePage, links: bool) -> str:
     with_card, lift_place = "card" in page.view.show, _lift_place(page)
     groups = [(title, len(list(columns))) for title, columns in groupby(_GROUPS[each.kind] for each in page.columns)]
     if lift_place is not None:
-        groups.insert(1, ("Chance", 1))
+        groups.insert(sum(title in (_GROUPS[kind] for kind in _MEANS) for title, _ in groups), ("Chance", 1))
     upper = ""
     if len(groups) > 1 or with_card:
         spans = "".join(f'<th scope="colgroup" colspan="{span}">{title}</th>' for title, span in groups)

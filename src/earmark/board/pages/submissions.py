@@ -53,7 +53,7 @@ def submit(request: Request, posted: Posted) -> Response:
     limits = context.settings.limits
     try:
         document = document_from(posted.texts, posted.file, posted.filename, limits)
-        verdict = enforce(document, limits)
+        verdict = enforce(document, limits, context.store.blind_subsets(document.board))
         if posted.text("action") == "check":
             extent = f"{counted(len(document.scores), 'row')} of {counted(len(document.cards), 'system')}"
             sentence = f"{extent} can be sent to the board {document.board}."

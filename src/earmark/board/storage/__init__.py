@@ -18,6 +18,7 @@ from sqlalchemy import Engine
 
 from earmark import databases
 from earmark.board.storage.accounts import Accounts
+from earmark.board.storage.blind import Blind
 from earmark.board.storage.live import Live, LiveScores
 from earmark.board.storage.migrations import upgrade
 from earmark.board.storage.submissions import Submissions
@@ -31,7 +32,7 @@ def open_database(url: str) -> Engine:
     return databases.open_database(url, upgrade)
 
 
-class Store(Live, Submissions, Accounts):
+class Store(Blind, Live, Submissions, Accounts):
     """A board's memory. Safe to use from several threads, and from several processes on one database."""
 
     def __init__(self, engine: Engine, limits: Limits | None = None) -> None:

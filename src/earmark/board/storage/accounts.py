@@ -9,6 +9,7 @@ import re
 import secrets
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
+from typing import get_args
 
 from sqlalchemy import Connection, insert, select, update
 
@@ -188,8 +189,8 @@ def _create_user(
     team = checked_text(team, "The team's name", 60)
     if not _NAME.fullmatch(name):
         raise InputError(f"{quoted(name)} cannot be a user's name; use letters, digits, blanks and . @ + - _ '.")
-    if role not in ("author", "moderator"):
-        raise UsageError(f"A user is author or moderator, not {quoted(str(role))}.")
+    if role not in get_args(Role):
+        raise UsageError(f"A user is author, moderator or worker, not {quoted(str(role))}.")
     taken = {likeness(other) for other in connection.scalars(select(users.c.name))}
     if likeness(name) in taken or (likeness(name) == PAPERS and not reserved):
         raise Conflict(f"There is a user {quoted(name)} already; choose another name.")

@@ -9,12 +9,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Select, and_, delete, func, insert, not_, or_, select, update
+from sqlalchemy import Connection, Select, and_, delete, exists, func, insert, not_, or_, select, update
 
 from earmark.board.records import System, sought
 from earmark.board.storage.tables import (
     CELLS,
     MEASURED,
+    blind_sets,
     live,
     measurements,
     meta,
@@ -100,6 +101,11 @@ class Live(Part):
         with reading(self.engine) as connection:
             return live_scores(connection, sought(board), system_ids)
 
+    def blind_subsets(self, board: str) -> frozenset[str]:
+        """The subsets of a board that only its host can measure: those of the paper, and those that were announced."""
+        with reading(self.engine) as connection:
+            return blind_names(connection, sought(board))
+
 
 def _system(row: Any) -> System:
     number, board, slug, card, owner, team, created = row
@@ -151,18 +157,29 @@ def _spread(connection: Connection, query: _Query, keys: NDArray[np.int64]) -> d
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 
+def blind_names(connection: Connection, board: str) -> frozenset[str]:
+    """The subsets of a board that only its host can measure, as one transaction sees them."""
+    announced = connection.scalars(select(blind_sets.c.subset).where(blind_sets.c.board == board))
+    return blind_subsets(board) | frozenset(announced)
+
+
 def _generation(connection: Connection) -> int:
     return int(connection.execute(select(meta.c.value).where(meta.c.key == _GENERATION)).scalar() or 0)
 
 
 def recount(connection: Connection, submission: int) -> None:
     """Bring what readers see of the systems of a submission up to date, as a new generation."""
+    of_submission = select(submission_systems.c.system_id).where(submission_systems.c.submission_id == submission)
+    recount_systems(connection, list(connection.scalars(of_submission)))
+
+
+def recount_systems(connection: Connection, systems_changed: Sequence[int]) -> None:
+    """Bring what readers see of some systems up to date, as a new generation."""
     number = _generation(connection) + 1
     changed = connection.execute(update(meta).where(meta.c.key == _GENERATION).values(value=str(number)))
     if not changed.rowcount:
         connection.execute(insert(meta).values(key=_GENERATION, value=str(number)))
-    of_submission = select(submission_systems.c.system_id).where(submission_systems.c.submission_id == submission)
-    for ids in in_parts(list(connection.scalars(of_submission))):
+    for ids in in_parts(systems_changed):
         refresh_live(connection, ids)
         for system, card in _accepted_cards(connection, ids).items():
             text = json.dumps(plain_card(card), ensure_ascii=False)
@@ -173,14 +190,18 @@ def recount(connection: Connection, submission: int) -> None:
 def refresh_live(connection: Connection, ids: Sequence[int]) -> None:
     """Point each measurement of the systems at its newest accepted score, by computing all of them again.
 
-    A self-reported score of a blind subset, which an earlier version took, does not stand in front of the host's.
+    A self-reported score of a blind subset, which came before it was announced or which an earlier version took, does
+    not stand in front of the host's.
     """
     connection.execute(delete(live).where(live.c.system_id.in_(ids)))
     blind = (
         and_(submissions.c.board == board, measurements.c.subset.in_(blind_subsets(board)))
         for board in BOARDS_WITH_BLIND_SUBSETS
     )
-    claims = and_(submissions.c.provenance == "self-reported", or_(*blind))
+    announced = exists().where(
+        blind_sets.c.board == submissions.c.board, blind_sets.c.subset == measurements.c.subset
+    )  # fmt: skip
+    claims = and_(submissions.c.provenance == "self-reported", or_(announced, *blind))
     newest = (
         select(scores.c.system_id, scores.c.measurement_id, func.max(scores.c.id))
         .join(submissions)

@@ -14,10 +14,11 @@ from sqlalchemy import Connection, Row, and_, exists, insert, or_, select, updat
 from earmark.board.records import State, Submission, User, likeness, slug_of, sought
 from earmark.board.refusals import Conflict, NotAllowed, NotFound
 from earmark.board.storage.accounts import current_user, list_limit, now, record
-from earmark.board.storage.live import recount
+from earmark.board.storage.live import blind_names, recount
 from earmark.board.storage.tables import (
     CELLS,
     MEASURED,
+    blind_jobs,
     documents,
     events,
     measurements,
@@ -32,7 +33,6 @@ from earmark.errors import quoted
 from earmark.scores import Row as ScoreRow
 from earmark.scores import Scores
 from earmark.submissions import Document, Limits, Provenance, SystemCard, card_from, enforce, plain_card
-from earmark.submissions.rules import blind_subsets
 from earmark.submissions.texts import checked_text
 from earmark.wording import counted
 
@@ -61,12 +61,19 @@ class Submissions(Part):
         their team, and to moderators: for others it is `NotAllowed`. `notes` are kept beside those of the rules.
         """
         key = checked_text(idempotency_key, "The idempotency key", 200)
-        verdict = enforce(document, self.limits)
+        with reading(self.engine) as connection:
+            announced = blind_names(connection, sought(document.board))
+        verdict = enforce(document, self.limits, announced)
 
         def work(connection: Connection) -> Submission:
             sender = current_user(connection, user)
+            if blind_names(connection, document.board) != announced:
+                enforce(document, self.limits, blind_names(connection, document.board))
             public = _earlier(connection, document, sender, key)
-            return _one(connection, public or _add(connection, document, sender, key, [*verdict.warnings, *notes]))
+            if public is None:
+                _refuse_provenance(document, sender)
+                public = add_document(connection, document, sender, key, [*verdict.warnings, *notes])
+            return one_submission(connection, public)
 
         return self._write(work)
 
@@ -152,7 +159,7 @@ class Submissions(Part):
             if not user.moderates:
                 raise NotAllowed("Only a moderator decides about submissions.")
             kept_reason = checked_text(reason, "The reason", 2000, lines=True, needed=not accept)
-            row = _stored(connection, public)
+            row = stored_submission(connection, public)
             if row.state != "pending":
                 raise Conflict(f"Submission {public} is {row.state} already; only a pending one can be decided.")
             state = "accepted" if accept else "rejected"
@@ -163,9 +170,9 @@ class Submissions(Part):
                     "measure; reject it, or accept it as blind or reproduced if you measured them."
                 )
             marked = f"as {provenance}" if accept and provenance else ""
-            _close(connection, row, state, user, kept_reason, origin)
+            close_submission(connection, row, state, user, kept_reason, origin)
             record(connection, user.name, state, public, ": ".join(filter(None, (marked, kept_reason))))
-            return _one(connection, public)
+            return one_submission(connection, public)
 
         return self._write(work)
 
@@ -175,17 +182,17 @@ class Submissions(Part):
         def work(connection: Connection) -> Submission:
             public, sender = sought(id), current_user(connection, user)
             kept_reason = checked_text(reason, "The reason", 2000, lines=True)
-            row = _stored(connection, public)
-            submission = _one(connection, public)
+            row = stored_submission(connection, public)
+            submission = one_submission(connection, public)
             if not (submission.is_of(sender) or sender.moderates):
                 raise NotAllowed(
                     f"Submission {public} belongs to {submission.owner}; only they or a moderator may withdraw it."
                 )
             if row.state not in _LISTED:
                 raise Conflict(f"Submission {public} is {row.state} already; there is nothing to withdraw.")
-            _close(connection, row, "withdrawn", sender, kept_reason, row.provenance)
+            close_submission(connection, row, "withdrawn", sender, kept_reason, row.provenance)
             record(connection, sender.name, "withdrew", public, kept_reason)
-            return _one(connection, public)
+            return one_submission(connection, public)
 
         return self._write(work)
 
@@ -198,7 +205,7 @@ def _find(connection: Connection, public: str) -> Submission | None:
     return next(iter(_with_systems(connection, rows)), None)
 
 
-def _one(connection: Connection, public: str) -> Submission:
+def one_submission(connection: Connection, public: str) -> Submission:
     submission = _find(connection, public)
     assert submission is not None
     return submission
@@ -208,7 +215,7 @@ def _missing(public: str) -> NotFound:
     return NotFound(f"There is no submission {public[:40]!r} on this board.")
 
 
-def _stored(connection: Connection, public: str) -> Row[Any]:
+def stored_submission(connection: Connection, public: str) -> Row[Any]:
     row = connection.execute(select(submissions).where(submissions.c.public == public)).first()
     if row is None:
         raise _missing(public)
@@ -234,7 +241,9 @@ def _with_systems(connection: Connection, rows: Sequence[Row[Any]]) -> list[Subm
 # --- deciding --------------------------------------------------------------------------------------------------------
 
 
-def _close(connection: Connection, row: Row[Any], state: str, user: User, reason: str, provenance: str) -> None:
+def close_submission(
+    connection: Connection, row: Row[Any], state: str, user: User, reason: str, provenance: str
+) -> None:
     """Give a submission its new state, and bring what readers see up to date where that changes it."""
     values = {"state": state, "decided": now(), "decided_by": user.name, "reason": reason, "provenance": provenance}
     connection.execute(update(submissions).where(submissions.c.id == row.id).values(**values))
@@ -245,7 +254,7 @@ def _close(connection: Connection, row: Row[Any], state: str, user: User, reason
 def _claimed_blind(connection: Connection, row: Row[Any]) -> list[str]:
     """The blind subsets of which a submission has measurements."""
     subsets = select(measurements.c.subset).distinct().join(scores).where(scores.c.submission_id == row.id)
-    blind = measurements.c.subset.in_(blind_subsets(row.board))
+    blind = measurements.c.subset.in_(blind_names(connection, row.board))
     return sorted(connection.scalars(subsets.where(scores.c.status == "ok", blind)))
 
 
@@ -271,14 +280,17 @@ def _earlier(connection: Connection, document: Document, user: User, key: str) -
     return same.public if connection.execute(newer).first() is None else None
 
 
-def _add(connection: Connection, document: Document, user: User, key: str, notes: Sequence[str]) -> str:
-    """Store a document as a pending submission and return its public id."""
+def _refuse_provenance(document: Document, user: User) -> None:
     if document.provenance != "self-reported" and not user.moderates:
         raise NotAllowed(
             f'Only a moderator may call scores "{document.provenance}"; send them as self-reported, and a moderator '
             "may mark them."
         )
-    ids = _claim_systems(connection, document, user)
+
+
+def add_document(connection: Connection, document: Document, user: User, key: str, notes: Sequence[str]) -> str:
+    """Store a document as a pending submission and return its public id."""
+    ids = claim_systems(connection, document.board, document.cards, user)
     public = secrets.token_hex(8)
     made = connection.execute(
         insert(submissions).values(
@@ -307,41 +319,51 @@ def _packed(card: SystemCard) -> str:
 
 
 _OWNED = select(
-    systems.c.id, systems.c.name, systems.c.changed, systems.c.owner_id, users.c.name.label("owner"), users.c.team
+    systems.c.id,
+    systems.c.board,
+    systems.c.name,
+    systems.c.changed,
+    systems.c.owner_id,
+    users.c.name.label("owner"),
+    users.c.team,
 ).join(users)
 
 
-def _claim_systems(connection: Connection, document: Document, user: User) -> dict[str, int]:
-    """The ids of the document's systems, new ones made; NotAllowed when one of them belongs to somebody else."""
-    names = [card.name for card in document.cards]
+def claim_systems(connection: Connection, board: str, cards: Sequence[SystemCard], user: User) -> dict[str, int]:
+    """The ids of some systems of a board, new ones made; NotAllowed when one of them belongs to somebody else."""
+    names = [card.name for card in cards]
     ids: dict[str, int] = {}
-    for row in connection.execute(_OWNED.where(systems.c.board == document.board, systems.c.name.in_(names))):
+    for row in connection.execute(_OWNED.where(systems.c.board == board, systems.c.name.in_(names))):
         own = row.owner_id == user.id or (bool(user.team) and row.team == user.team) or user.moderates
         if not own:
             if _is_taken(connection, row):
                 raise NotAllowed(
-                    f"The system {quoted(row.name)} on {document.board} belongs to {row.owner}; give yours another "
+                    f"The system {quoted(row.name)} on {board} belongs to {row.owner}; give yours another "
                     "name, or ask a moderator."
                 )
             # It was rejected or taken back before anybody saw it: a name is not kept by asking for it.
             connection.execute(update(systems).where(systems.c.id == row.id).values(owner_id=user.id))
-            record(connection, user.name, "took_over", detail=f"{document.board}: {row.name}, from {row.owner}")
+            record(connection, user.name, "took_over", detail=f"{board}: {row.name}, from {row.owner}")
         ids[row.name] = row.id
-    new = [card for card in document.cards if card.name not in ids]
+    new = [card for card in cards if card.name not in ids]
     if not new:
         return ids
-    _refuse_lookalikes(connection, document.board, new, user)
-    return ids | _new_systems(connection, document.board, new, user)
+    _refuse_lookalikes(connection, board, new, user)
+    return ids | _new_systems(connection, board, new, user)
 
 
 def _is_taken(connection: Connection, system: Any) -> bool:
-    """Whether something of a system was accepted once, or waits for a decision."""
+    """Whether something of a system was accepted once, waits for a decision, or is to be measured blind."""
     waiting = exists().where(
         submission_systems.c.system_id == system.id,
         submission_systems.c.submission_id == submissions.c.id,
         submissions.c.state == "pending",
     )
-    return bool(system.changed or connection.execute(select(waiting)).scalar())
+    queued = exists().where(
+        blind_jobs.c.board == system.board, blind_jobs.c.entry == system.name,
+        blind_jobs.c.state.in_(("queued", "running", "held")),
+    )  # fmt: skip
+    return bool(system.changed or connection.execute(select(or_(waiting, queued))).scalar())
 
 
 def _refuse_lookalikes(connection: Connection, board: str, cards: Sequence[SystemCard], user: User) -> None:

@@ -9,6 +9,10 @@
       |                 ^                             |
       |               live (system, measurement) ----+
       +--< events (the audit trail)
+      |
+      +--< blind_hosts (a board's host and its policy now) -- blind_policies
+      |    blind_sets (subsets of a board that only its host can measure)
+      +--< blind_jobs --- blind_releases >-- submissions
 
 Rows of `scores`, `documents`, `submission_systems` and `events` are written once and never changed. What changes is the
 state of a submission, with an event beside each change, and `live`, which points at the score that counts for each
@@ -157,4 +161,45 @@ live = sa.Table(
 events = sa.Table(
     "events", metadata, counter(), moment("at"), string("user", 100), string("action", 40),
     string("submission", 40, index=True), string("detail"),
+)  # fmt: skip
+
+# --- blind evaluation ------------------------------------------------------------------------------------------------
+
+# Every policy that ever held, under the SHA-256 of its settings: releases name the one that they were made by.
+blind_policies = sa.Table(
+    "blind_policies", metadata, string("digest", 64, primary_key=True), string("text"), string("settings"),
+    moment("announced"),
+)  # fmt: skip
+
+# Who measures on a board. `seen`: when its worker was last heard of.
+blind_hosts = sa.Table(
+    "blind_hosts", metadata, string("board", 100, primary_key=True), reference("host_id", "users", index=True),
+    sa.Column("policy", sa.String(64), sa.ForeignKey("blind_policies.digest"), nullable=False), moment("seen"),
+)  # fmt: skip
+
+# A subset that was announced once stays blind; `offered` says whether models are measured on it now.
+blind_sets = sa.Table(
+    "blind_sets", metadata, counter(), string("board", 100), string("subset", 200), string("title"),
+    sa.Column("clips", sa.BigInteger, nullable=False), sa.Column("classes", sa.BigInteger, nullable=False),
+    sa.Column("offered", sa.Boolean, nullable=False), moment("announced"), sa.UniqueConstraint("board", "subset"),
+)  # fmt: skip
+
+# `team` is whom a quota counts for; `lease` the random word that the worker who has the job knows. A job is attempted
+# anew by another worker, and restarted by the same.
+blind_jobs = sa.Table(
+    "blind_jobs", metadata, counter(), string("public", 40, unique=True), string("board", 100),
+    reference("owner_id", "users", index=True), string("team", 110), string("entry", 200), string("kind", 20),
+    string("digest", 64), string("sha256", 64), sa.Column("size", sa.BigInteger, nullable=False),
+    string("state", 20, index=True), string("phase", 20), sa.Column("tenths", sa.Integer, nullable=False),
+    string("message"), string("log"), string("blame", 20), sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("restarts", sa.Integer, nullable=False), string("worker", 100), string("lease", 40),
+    moment("lease_ends", nullable=True), moment("created"), moment("claimed", nullable=True),
+    moment("started", nullable=True), moment("finished", nullable=True), sa.Index(None, "board", "team"),
+)  # fmt: skip
+
+# What left the data side: `entry` is the public part of the host's audit entry, `digest` of everything that was sent.
+blind_releases = sa.Table(
+    "blind_releases", metadata, counter(), reference("job_id", "blind_jobs", unique=True),
+    reference("submission_id", "submissions", index=True), string("policy", 64), string("entry"),
+    string("digest", 64), moment("released"), moment("withdrawn", nullable=True), string("reason"),
 )  # fmt: skip

@@ -89,6 +89,7 @@ class Guarded:
     def __init__(self, app: ASGIApp, settings: Settings, meters: Meters) -> None:
         self._app = app
         self._limits = settings.limits
+        self._packages = settings.max_package if settings.blind else 0
         self._meters = meters
         self._reads = Throttle(settings.reads)
         self._writes = Throttle(settings.writes)
@@ -106,7 +107,7 @@ class Guarded:
             await _drained(receive)
             await problem(status, sentence, headers=more)(scope, receive, send)
             return
-        await self._app(scope, self._counted(receive), send)
+        await self._app(scope, self._counted(receive, self._most(scope)), send)
         if scope.get("state", {}).get("bearer") and (token := _token(headers)):
             self._tokens[token] = None
             self._tokens.move_to_end(token)
@@ -132,8 +133,9 @@ class Guarded:
         declared = headers.get("content-length", "")
         if declared and not (declared.isascii() and declared.isdigit()):
             return 400, "length", "Content-Length is not a number.", {}
-        if declared and int(declared[:20]) > self._limits.max_body + _FORM:
-            return 413, "body", self._too_big(), {}
+        most = self._most(scope)
+        if declared and int(declared[:20]) > most + _FORM:
+            return 413, "body", self._too_big(most), {}
         if not scope["path"].startswith(_UNCOUNTED):
             reading = scope["method"] in _READING
             wait = (self._reads if reading else self._writes).take(self._asker(scope, headers))
@@ -142,7 +144,11 @@ class Guarded:
                 return 429, "rate", f"Too many requests; ask again in {after['Retry-After']} s.", after
         return None
 
-    def _counted(self, receive: Receive) -> Receive:
+    def _most(self, scope: Scope) -> int:
+        """How many bytes a body may have: a package is larger than anything else, and sent to these places alone."""
+        return max(self._packages, self._limits.max_body) if _is_upload(scope) else self._limits.max_body
+
+    def _counted(self, receive: Receive, most: int) -> Receive:
         """The same stream, cut off where it becomes too long: a length is a promise, or not given at all."""
         taken = 0
 
@@ -150,24 +156,33 @@ class Guarded:
             nonlocal taken
             message = await receive()
             taken += len(message.get("body", b""))
-            if taken > self._limits.max_body + _FORM:
+            if taken > most + _FORM:
                 self._meters.refused.labels("body").inc()
                 if message.get("more_body", False):
                     await _drained(receive)
-                raise HTTPException(413, self._too_big())
+                raise HTTPException(413, self._too_big(most))
             return message
 
         return receive_counted
 
-    def _too_big(self) -> str:
-        most = self._limits.max_body / 1e6
-        return f"The body is larger than {most:g} MB; send fewer systems at a time, or Parquet."
+    def _too_big(self, most: int) -> str:
+        if most > self._limits.max_body:
+            return f"The package is larger than {most / 1e6:g} MB, which is the most that this board takes."
+        return f"The body is larger than {most / 1e6:g} MB; send fewer systems at a time, or Parquet."
+
+
+_UPLOADS = ("/v1/blind/jobs", "/blind/submit")
+"""Where packages are sent."""
+
+
+def _is_upload(scope: Scope) -> bool:
+    return scope["method"] == "POST" and scope["path"] in _UPLOADS
 
 
 _FORM = 100_000
 """What a form may hold beside its file."""
-_DRAINED = 128_000_000
-_DRAINING_SECONDS = 20.0
+DRAINED = 128_000_000
+DRAINING_SECONDS = 20.0
 
 
 async def _drained(receive: Receive) -> None:
@@ -177,8 +192,8 @@ async def _drained(receive: Receive) -> None:
     """
     taken = 0
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_DRAINING_SECONDS):
-            while taken < _DRAINED:
+        async with asyncio.timeout(DRAINING_SECONDS):
+            while taken < DRAINED:
                 message = await receive()
                 taken += len(message.get("body", b""))
                 if not message.get("more_body", False):

@@ -35,7 +35,7 @@ _SCHEMA = {
 }
 RESPONSES: dict[int | str, dict[str, Any]] = {
     code: {"description": HTTPStatus(code).phrase, "content": {PROBLEM_JSON: {"schema": _SCHEMA}}}
-    for code in (400, 401, 403, 404, 405, 409, 413, 414, 415, 422, 429, 503)
+    for code in (400, 401, 403, 404, 405, 409, 410, 413, 414, 415, 422, 429, 503)
 }
 """For the OpenAPI description: what any route may answer instead."""
 

@@ -18,8 +18,9 @@ from starlette.responses import Response
 
 from earmark._version import __version__
 from earmark.board.boards.snapshot import NoSuchBoard, Snapshots
+from earmark.board.packages import Packages
 from earmark.board.records import Submission, User, likeness
-from earmark.board.refusals import Refusal
+from earmark.board.refusals import NotFound, Refusal
 from earmark.board.settings import Settings, Throttle
 from earmark.board.storage import Store
 from earmark.board.web.caching import PageCache, answer, packed
@@ -54,6 +55,7 @@ class Context:
     sign_ins: Throttle
     answers: PageCache
     meters: Meters
+    packages: Packages
 
 
 def context_of(request: Request) -> Context:
@@ -87,6 +89,13 @@ def _moderator(request: Request) -> User:
     return user
 
 
+def _worker(request: Request) -> User:
+    user = _author(request)
+    if user.role != "worker":
+        raise Refusal("Only a worker of a host may do that; its user is made with the role worker.", 403)
+    return user
+
+
 def _reader(request: Request) -> User | None:
     """Whose token it is, or None when there is none; a wrong token is refused here too."""
     return _author(request) if bearer_of(request) is not None else visitor_of(request)
@@ -96,6 +105,7 @@ Asked = Annotated[Context, Depends(context_of)]
 """The board that is asked."""
 Author = Annotated[User, Depends(_author)]
 Moderator = Annotated[User, Depends(_moderator)]
+Worker = Annotated[User, Depends(_worker)]
 Reader = Annotated[User | None, Depends(_reader)]
 
 
@@ -117,6 +127,14 @@ def new_account(request: Request, name: str, team: str) -> tuple[User, str]:
     user = context.store.create_user(name, team)
     request.state.user_name = user.name
     return user, context.store.create_token(user, "registration")[0]
+
+
+def blind_context(request: Request) -> Context:
+    """The board, where its host takes packages for blind evaluation."""
+    context = context_of(request)
+    if not context.settings.blind:
+        raise NotFound("Blind evaluation is off on this board; its host turns it on with `earmark blind serve`.")
+    return context
 
 
 async def read_apart(request: Request, work: Callable[[], Result]) -> Result:

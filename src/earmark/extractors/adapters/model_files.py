@@ -83,12 +83,16 @@ def read_setup(model: Path, given: Mapping[str, Any]) -> Setup:
     beside = model.with_suffix(".yaml")
     values = _read(beside) if beside.is_file() else {}
     values |= {key: value for key, value in given.items() if value is not None}
+    return setup_from(values, beside.name)
+
+
+def setup_from(given: Mapping[str, Any], source: str) -> Setup:
+    """A setup from plain values, as they stand in YAML; errors say where that is."""
+    values = dict(given)
     known = [field.name for field in fields(Setup)]
     for key in values:
         if key not in known:
-            raise UsageError(
-                f"{beside.name}: unknown key {key!r}.{did_you_mean(key, known)} Known: {', '.join(known)}."
-            )
+            raise UsageError(f"{source}: unknown key {key!r}.{did_you_mean(key, known)} Known: {', '.join(known)}.")
     for key in ("layout", "output_layout"):
         values[key] = tuple(values.get(key) or ())
     if isinstance(values.get("front_end"), Mapping):
@@ -97,7 +101,7 @@ def read_setup(model: Path, given: Mapping[str, Any]) -> Setup:
     try:
         return Setup(**values)
     except TypeError as error:
-        raise UsageError(f"{model.name} cannot be set up with {values}: {error}.") from error
+        raise UsageError(f"{source}: a model file cannot be set up with {values}: {error}.") from error
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -1,0 +1,282 @@
+"""The host's book: every release with what it rests on, who signed it, who objected, and when it left.
+
+    decide --> release --> signature, where the policy asks for one --> slot --> due --> board --> departure
+           --> refusal --------------------------------------------------------> due --> board --> departure
+               objection ------------------------------------------------------> due --> board --> departure
+
+Entries are only ever added, each in one transaction without other writers. Nothing else is stored: what is due is read
+off the entries. A process that is killed leaves a whole entry or none, and the same job decided again gives the same
+decision. Exact values lie in a table of their own, which no public entry reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, exists, select
+
+from earmark.blind import _tables
+from earmark.blind._deciding import Submitted, exact_scores, judge, refusal_of, time_text
+from earmark.blind._tables import append, entries, entry_of, read_entries
+from earmark.blind.chain import Entry
+from earmark.blind.policy import Policy
+from earmark.databases import Part, missing_file, open_database, reading
+from earmark.errors import InputError, UsageError, quoted
+from earmark.scores import Row, Scores
+from earmark.submissions import Document, SystemCard, card_from
+from earmark.submissions.texts import fault_of
+
+__all__ = ["Decision", "Ledger"]
+
+_WORDS = 2000
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is to be told to the board about a job, and when.
+
+    Args:
+        number: The entry of the ledger.
+        job: The job on the board.
+        kind: `release`, `refusal` or `withdrawal`.
+        message: What the participant is told: fixed words, with names and numbers that are public.
+        not_before: The earliest time at which it may leave.
+        public: The entry, as the board shows it.
+        document: The submission that the board stores; None unless it is a release.
+    """
+
+    number: int
+    job: str
+    kind: str
+    message: str
+    not_before: datetime
+    public: Mapping[str, Any]
+    document: Mapping[str, Any] | None = None
+
+
+class Ledger(Part):
+    """The book at a URL: `sqlite:///ledger.sqlite3`, a plain path, or `postgresql://user@host/name`.
+
+    Args:
+        url: Where it lies. A file is made where there is none, readable by its owner alone.
+        create: False: a ledger that is not there is an error.
+    """
+
+    def __init__(self, url: str, *, create: bool = True) -> None:
+        missing = None if create else missing_file(url)
+        if missing is not None:
+            raise InputError(f"There is no ledger at {missing}; name the file that the worker writes.")
+        self.engine = open_database(url, _tables.upgrade)
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    # --- deciding ----------------------------------------------------------------------------------------------------
+
+    def admit(
+        self, *, job: str, board: str, team: str, entry: str, distance: str, correction: str, policy: Policy,
+        now: datetime | None = None,
+    ) -> str:  # fmt: skip
+        """Why nothing of a job could be released, before anything is measured; empty when it may be."""
+        submitted = Submitted(job, board, team, entry, "", distance, correction)
+
+        def look(connection: Connection) -> str:
+            known = self._of_job(connection, job)
+            return "" if known else refusal_of(connection, submitted, policy, _utc(now))
+
+        return self._read(look)
+
+    def decide(
+        self, *, job: str, board: str, team: str, entry: str, digest: str, exact: Scores,
+        fingerprints: Mapping[str, bytes], policy: Policy, now: datetime | None = None,
+        card: SystemCard | Mapping[str, Any] | None = None,
+    ) -> Decision:  # fmt: skip
+        """Decide once what leaves of a measured job, and write it down; the same job again gives the same decision.
+
+        Raises:
+            InputError: A figure of the policy was not measured, or the job was decided for another package. Nothing is
+                written then.
+        """
+        submitted = Submitted.of(job, board, team, entry, digest, exact, policy)
+        described = card if isinstance(card, SystemCard) else card_from({**(card or {}), "name": entry})
+
+        def work(connection: Connection) -> Decision:
+            known = self._of_job(connection, job)
+            if known is None:
+                known = judge(connection, submitted, exact, fingerprints, policy, _utc(now), described)
+            elif known.body["package"] != digest:
+                raise InputError(
+                    f"The job {job} was decided for another package; every job has a name of its own, and one package."
+                )
+            return _decision(connection, known)
+
+        return self._write(work)
+
+    def decision(self, job: str) -> Decision | None:
+        """What was decided of a job; None where nothing was."""
+
+        def look(connection: Connection) -> Decision | None:
+            known = self._of_job(connection, job)
+            return None if known is None else _decision(connection, known)
+
+        return self._read(look)
+
+    # --- what leaves -------------------------------------------------------------------------------------------------
+
+    def due(self, now: datetime | None = None) -> list[Decision]:
+        """What the board is to be told now: not told yet, its slot reached, signed where the policy asks for it."""
+        signature, objection, departure = (_about(kind) for kind in ("signature", "objection", "departure"))
+
+        def look(connection: Connection) -> list[Decision]:
+            found = read_entries(
+                connection, entries.c.kind.in_(("release", "refusal", "objection")), ~departure,
+                (entries.c.kind != "release") | (~objection & (entries.c.not_before <= time_text(_utc(now)))),
+                (entries.c.kind != "release") | signature | (entries.c.body.contains('"sign_off":"after"')),
+            )  # fmt: skip
+            return [_decision(connection, entry) for entry in list(found)]
+
+        return self._read(look)
+
+    def acknowledge(self, job: str, kind: str = "release", *, now: datetime | None = None) -> None:
+        """Write down that the board has what `due` gave for a job; again, it changes nothing."""
+        kinds = {"release": "release", "refusal": "refusal", "withdrawal": "objection"}
+        if kind not in kinds:
+            raise UsageError(f"A release, a refusal or a withdrawal is acknowledged, not {quoted(kind)}.")
+
+        def work(connection: Connection) -> None:
+            known = self._of_job(connection, job)
+            told = known if kind != "withdrawal" or known is None else self._objection(connection, known.number)
+            if known is None or told is None or told.kind != kinds[kind]:
+                raise InputError(f"The ledger has no {kind} of the job {quoted(job)}; nothing can have left.")
+            gone = (entries.c.about == told.number) & (entries.c.kind == "departure")
+            if connection.scalar(select(entries.c.number).where(gone)) is None:
+                append(connection, time_text(_utc(now)), "departure", {"job": job, "what": kind}, about=told.number)
+
+        self._write(work)
+
+    # --- the owners --------------------------------------------------------------------------------------------------
+
+    def sign(self, number: int, by: str, words: str = "", *, now: datetime | None = None) -> Entry:
+        """An owner's signature under a release or a policy; what waits for one may then leave."""
+
+        def work(connection: Connection) -> Entry:
+            signed = self._numbered(connection, number)
+            if signed.kind not in ("release", "policy"):
+                raise InputError(f"Entry {number} is a {signed.kind}; releases and policies are signed.")
+            if self._objection(connection, number) is not None:
+                raise InputError(f"Entry {number} was objected to; a withdrawn release is not signed.")
+            return append(connection, time_text(_utc(now)), "signature", _said(by, words, False), about=number)
+
+        return self._write(work)
+
+    def object_to(self, number: int, by: str, words: str, *, now: datetime | None = None) -> list[Entry]:
+        """An owner's objection: the release is withdrawn, or never leaves.
+
+        Later releases under the same entry may repeat its figures: they are withdrawn with it, and nothing more is
+        released under that entry.
+        """
+        said = _said(by, words, True)
+
+        def work(connection: Connection) -> list[Entry]:
+            first = self._numbered(connection, number)
+            if first.kind != "release":
+                raise InputError(f"Entry {number} is a {first.kind}; an objection is made to a release.")
+            same = [entries.c[name] == first.body[name] for name in ("board", "team", "entry")]
+            later = read_entries(connection, entries.c.kind == "release", entries.c.number >= number, *same)
+            standing = [entry.number for entry in later if self._objection(connection, entry.number) is None]
+            return [append(connection, time_text(_utc(now)), "objection", said, about=one) for one in standing]
+
+        return self._write(work)
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def entries(self) -> list[Entry]:
+        """Every entry, in order. None holds an exact value."""
+        return self._read(lambda connection: list(read_entries(connection)))
+
+    def public_entry(self, number: int) -> dict[str, Any]:
+        """One entry as anybody may see it, with the signatures and objections that it has."""
+        return self._read(lambda connection: _public(connection, self._numbered(connection, number)))
+
+    def exact(self, number: int) -> Scores:
+        """The exact scores of a release: for the host alone."""
+        found = self._read(lambda connection: exact_scores(connection, number))
+        if found is None:
+            raise InputError(f"Entry {number} is no release: it rests on no scores.")
+        return found
+
+    def verify(self, last: tuple[int, str] | None = None) -> list[str]:
+        """What is wrong with the ledger, one sentence each: the chain, the private values, and every release anew."""
+        from earmark.blind.verification import problems
+
+        return self._read(lambda connection: list(problems(connection, last)))
+
+    def _read(self, look: Callable[[Connection], _Result]) -> _Result:
+        with reading(self.engine) as connection:
+            return look(connection)
+
+    @staticmethod
+    def _of_job(connection: Connection, job: str) -> Entry | None:
+        return next(read_entries(connection, entries.c.job == job), None)
+
+    @staticmethod
+    def _numbered(connection: Connection, number: int) -> Entry:
+        row = connection.execute(select(entries).where(entries.c.number == number)).one_or_none()
+        if row is None:
+            raise InputError(f"The ledger has no entry {number}; `earmark blind audit` lists them.")
+        return entry_of(row)
+
+    @staticmethod
+    def _objection(connection: Connection, number: int) -> Entry | None:
+        return next(read_entries(connection, entries.c.kind == "objection", entries.c.about == number), None)
+
+
+def _about(kind: str) -> Any:
+    other = entries.alias(kind)
+    return exists().where(other.c.about == entries.c.number, other.c.kind == kind)
+
+
+def _public(connection: Connection, entry: Entry) -> dict[str, Any]:
+    remarks = read_entries(connection, entries.c.about == entry.number, entries.c.kind.in_(("signature", "objection")))
+    return entry.plain | {"remarks": [remark.plain for remark in remarks]}
+
+
+def _decision(connection: Connection, entry: Entry) -> Decision:
+    """What an entry asks to be told to the board."""
+    if entry.kind == "objection":
+        release = Ledger._numbered(connection, entry.about or 0)
+        message = "The owners of the recordings object to this release, and its figures are withdrawn."
+        when = datetime.fromisoformat(entry.at)
+        return Decision(entry.number, release.body["job"], "withdrawal", message, when, entry.plain)
+    body = entry.body
+    when = datetime.fromisoformat(body["not_before"])
+    document = None
+    if entry.kind == "release":
+        scores = Scores(tuple(Row(**cells) for cells in body["rows"]))
+        card = card_from(body["card"])
+        document = Document(body["board"], (card,), scores, provenance="blind").plain
+    public = _public(connection, entry)
+    return Decision(entry.number, body["job"], entry.kind, body["message"], when, public, document)
+
+
+def _said(by: str, words: str, needed: bool) -> dict[str, str]:
+    by, words = by.strip(), words.strip()
+    if not by:
+        raise UsageError("Whoever signs or objects gives a name: --by NAME.")
+    if needed and not words:
+        raise UsageError("An objection says why, in the owners' own words: --words TEXT.")
+    for what, text, most in (("The name", by, 200), ("The text", words, _WORDS)):
+        if fault := fault_of(text, most, lines=what == "The text"):
+            raise UsageError(f"{what} {fault}.")
+    return {"by": by, "words": words}
+
+
+def _utc(now: datetime | None) -> datetime:
+    now = datetime.now(UTC) if now is None else now
+    if now.tzinfo is None:
+        raise UsageError("A time without a time zone was given; give one in UTC.")
+    return now.astimezone(UTC)

@@ -1,0 +1,320 @@
+"""The worker beside the recordings: it takes jobs from a board, measures them, and sends what the policy lets out.
+
+    claim --> package --> checks --> rehearsal --> listening --> scores --> ledger ==> outbox --> board
+              its digest                           set by set              one decision for a job
+
+A worker only asks; nobody asks it. It may be killed at any moment: what it had heard of a set lies in the folder of the
+job, what was decided lies in the ledger, and what the board has not acknowledged is sent again. The board hands a job
+to one worker at a time by a lease, and refuses what comes under an old one. The ledger decides once for a job, however
+often it is asked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import secrets
+import shutil
+import threading
+import traceback
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from earmark.atomic import write_whole
+from earmark.blind import measure
+from earmark.blind.ledger import Decision, Ledger
+from earmark.blind.models import ModelFault
+from earmark.blind.packages import Package, PackageRefused, unpack
+from earmark.blind.rehearsal import rehearse
+from earmark.blind.sets import Host
+from earmark.errors import EarmarkError, InputError
+from earmark.scores import Scores
+from earmark.submissions.client import BoardClient, BoardRefusal
+
+log = logging.getLogger("earmark.blind")
+
+BEAT_SECONDS = 15.0
+"""How often the board hears of a job: well within a lease."""
+_INFRASTRUCTURE = "The host's worker could not finish the job, for no fault of your model; it is tried again."
+
+
+class LostJob(Exception):
+    """The job is somebody else's now, or was withdrawn: what is being done for it ends."""
+
+
+class Stopped(Exception):
+    """The worker was told to stop: the job waits as it is, and is taken up again."""
+
+
+class Job(NamedTuple):
+    """What the board hands out."""
+
+    id: str
+    lease: str
+    board: str
+    team: str
+    entry: str
+    digest: str  # SHA-256 of the archive
+
+
+@dataclass
+class Worker:
+    """Takes one job after the other.
+
+    Args:
+        host: the sets, their policy, and the limits of the sandbox.
+        board: where jobs come from and releases go to.
+        ledger: what was decided, on this side.
+        folder: packages and vectors of the job at hand, and the logs of all jobs; nothing of it is ever sent.
+        allowed: parts of the sandbox that may be missing, by name.
+        clock: the time of decisions.
+        stop: set it, and the worker ends after the clip at hand.
+    """
+
+    host: Host
+    board: BoardClient
+    ledger: Ledger
+    folder: Path
+    allowed: Collection[str] = ()
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    stop: threading.Event = field(default_factory=threading.Event)
+    name: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.name = _own_name(self.folder)
+
+    def announce(self) -> None:
+        """Tell the board which sets are measured here, and under which policy."""
+        sets = [blind.public_facts() for blind in self.host.sets.values()]
+        self.board.announce_sets(self.host.board, sets, self.host.policy.announcement())
+
+    def step(self) -> bool:
+        """Send what is due, then take one job and finish it; False where there was none."""
+        self.send_due()
+        claimed = self.board.claim_job(self.name)
+        if claimed is None:
+            return False
+        job = Job(**{part: str(claimed[part]) for part in Job._fields})
+        log.info("job %s: %s of %s", job.id, job.entry, job.team)
+        self._finish(job)
+        self.send_due()
+        return True
+
+    def run(self, pause: float, *, until_empty: bool = False) -> None:
+        """Work until told to stop. A board that does not answer is asked again later: nothing is lost meanwhile."""
+        announced = False
+        while not self.stop.is_set():
+            try:
+                if not announced:
+                    self.announce()
+                    announced = True
+                worked = self.step()
+            except Stopped:
+                return
+            except BoardRefusal as refusal:
+                if refusal.status in (401, 403):  # time does not mend a wrong token
+                    raise
+                log.warning("%s", refusal)
+                worked = False
+            except InputError as error:
+                log.warning("%s", error)
+                worked = False
+            if not worked:
+                if until_empty:
+                    return
+                self.stop.wait(pause)
+
+    def send_due(self) -> int:
+        """Send every decision whose time has come; what the board has already is acknowledged and not sent twice."""
+        sent = 0
+        for decision in self.ledger.due(self.clock()):
+            if self._send(decision):
+                self.ledger.acknowledge(decision.job, decision.kind)
+                sent += 1
+        return sent
+
+    def _send(self, decision: Decision) -> bool:
+        try:
+            if decision.kind != "release":  # a withdrawal, or a refusal that the job's own worker could not tell
+                self.board.withdraw_release(decision.job, decision.message)
+            else:
+                self.board.release_job(decision.job, decision.public, decision.document)
+        except BoardRefusal as refusal:
+            if refusal.status in (404, 410):  # the participant withdrew it, or the board has forgotten it
+                log.warning("job %s is not on the board any more (%s)", decision.job, refusal)
+                return True
+            raise
+        log.info("job %s: %s sent", decision.job, decision.kind)
+        return True
+
+    # --- one job -----------------------------------------------------------------------------------------------------
+
+    def _finish(self, job: Job) -> None:
+        """Measure a job and have it decided, or say what is wrong with it; whatever happens, the board is told."""
+        place = self.folder / "jobs" / job.id
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            with _Beat(self.board, job, self.stop) as beat:
+                decision = self.ledger.decision(job.id) or self._decided(job, place, beat)
+            if decision.kind == "refusal":
+                self.board.fail_job(job.id, job.lease, "model", decision.message, "", refused=True)
+                self.ledger.acknowledge(job.id, "refusal")
+            else:
+                self.board.hold_job(job.id, job.lease, decision.message)
+        except PackageRefused as refusal:
+            problems = "\n".join(refusal.problems)
+            self.board.fail_job(job.id, job.lease, "model", str(refusal), problems, refused=True)
+        except _Rehearsed as found:
+            self.board.fail_job(job.id, job.lease, "model", str(found), found.log)
+        except ModelFault as fault:
+            self.board.fail_job(job.id, job.lease, "model", fault.sentence, "")
+        except Stopped:
+            log.info("job %s: it waits, and is taken up again", job.id)
+            raise
+        except LostJob:
+            log.warning("job %s: it was withdrawn, or another worker has it", job.id)
+        except BoardRefusal as refusal:
+            if refusal.status not in (409, 410):
+                raise
+            log.warning("job %s: the board no longer takes it from this worker (%s)", job.id, refusal)
+        except Exception as error:  # our fault, whatever it is: the participant is not charged
+            note(place, "".join(traceback.format_exception(error)))
+            log.error("job %s: %s: %s (see %s)", job.id, type(error).__name__, error, place / "host.log")
+            self.board.fail_job(job.id, job.lease, "infrastructure", _INFRASTRUCTURE, "")
+        self._clear(place)
+
+    def _decided(self, job: Job, place: Path, beat: _Beat) -> Decision:
+        """The ledger's decision on a job whose package is checked, rehearsed, heard and scored."""
+        host = self.host
+        beat.say("checks")
+        package = self._package(job, place)
+        refused = self.ledger.admit(
+            job=job.id, board=job.board, team=job.team, entry=job.entry, distance=package.distance,
+            correction=package.correction, policy=host.policy, now=self.clock(),
+        )  # fmt: skip
+        if refused:
+            raise PackageRefused([refused])
+        beat.say("rehearsal")
+        rehearsal = rehearse(package, limits=host.limits, allowed=self.allowed, progress=beat.tick)
+        note(place, rehearsal.log)
+        if not rehearsal.passed:
+            raise _Rehearsed(rehearsal.sentence, rehearsal.log)
+        exact, fingerprints = Scores(), {}
+        for number, (name, blind) in enumerate(host.sets.items()):
+            beat.say("listening", number / len(host.sets), 1 / len(host.sets))
+            vectors = measure.hear(
+                package, blind, host=host, folder=place, allowed=self.allowed, progress=beat.tick
+            )  # fmt: skip
+            beat.say("scoring", (number + 1) / len(host.sets), 0.0)
+            exact = exact + measure.score(vectors, blind, package, host=host)
+            fingerprints[name] = measure.fingerprint(vectors, blind, package, host=host)
+        beat.check()
+        return self.ledger.decide(
+            job=job.id, board=job.board, team=job.team, entry=job.entry, digest=package.digest, exact=exact,
+            fingerprints=fingerprints, policy=host.policy, card=package.system, now=self.clock(),
+        )  # fmt: skip
+
+    def _package(self, job: Job, place: Path) -> Package:
+        archive, unpacked = place / "package.zip", place / "package"
+        if not archive.exists():
+            self.board.fetch_package(job.id, job.lease, archive, job.digest)
+        shutil.rmtree(unpacked, ignore_errors=True)
+        package = unpack(archive, unpacked)
+        if package.entry != job.entry:
+            raise PackageRefused([f"The package is of {package.entry!r} and the job of {job.entry!r}."])
+        return package
+
+    def _clear(self, place: Path) -> None:
+        """Remove the package and the vectors of a job; its log stays with the host."""
+        for entry in place.iterdir():
+            if entry.name != "host.log":
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+
+
+class _Rehearsed(EarmarkError):
+    """The model failed on synthetic sounds; of these, everything may be told."""
+
+    def __init__(self, sentence: str, log: str) -> None:
+        super().__init__(sentence)
+        self.log = log
+
+
+class _Beat:
+    """Tells the board every few seconds that a job is alive and how far it is, in tenths; a lost job's work ends."""
+
+    def __init__(self, board: BoardClient, job: Job, stopped: threading.Event) -> None:
+        self._board, self._job, self._stopped = board, job, stopped
+        self._phase, self._start, self._share, self._done = "checks", 0.0, 1.0, 0.0
+        self._lost, self._stop = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._go, daemon=True)
+
+    def __enter__(self) -> _Beat:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def say(self, phase: str, start: float = 0.0, share: float = 1.0) -> None:
+        """What is done now, and which share of that phase is to come until the next word."""
+        self._phase, self._start, self._share, self._done = phase, start, share, 0.0
+        self.check()
+
+    def tick(self, done: float, total: float) -> None:
+        self._done = done / total if total else 0.0
+        self.check()
+
+    def check(self) -> None:
+        if self._lost.is_set():
+            raise LostJob
+        if self._stopped.is_set():
+            raise Stopped
+
+    def _go(self) -> None:
+        while True:
+            tenths = int(10 * min(1.0, self._start + self._share * self._done))
+            try:
+                self._board.report_progress(self._job.id, self._job.lease, self._phase, tenths)
+            except BoardRefusal as refusal:
+                if refusal.status in (404, 409, 410):
+                    self._lost.set()
+                    return
+                log.warning("%s", refusal)
+            except EarmarkError as error:  # no answer: the work goes on, and the board will hear of it
+                log.warning("%s", error)
+            if self._stop.wait(BEAT_SECONDS):
+                return
+
+
+def note(place: Path, text: str) -> None:
+    """Add to the log of a job, which stays with the host."""
+    if text:
+        with (place / "host.log").open("a", encoding="utf-8", errors="replace") as stream:
+            stream.write(f"--- {datetime.now(UTC):%Y-%m-%d %H:%M:%S}\n{text.rstrip()}\n")
+
+
+def _own_name(folder: Path) -> str:
+    """The name of the worker that works in a folder: made once, so that it finds its own job after a restart."""
+    file = folder / "worker"
+    if not file.exists():
+        write_whole(file, f"worker-{secrets.token_hex(6)}\n".encode())
+    return file.read_text("utf-8").strip()
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """The only worker in a folder: two of them would be one to the board. InputError where one is there."""
+    import fcntl
+
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"A worker is at work in {folder} already; give another --folder.") from None
+        yield

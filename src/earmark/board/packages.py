@@ -1,0 +1,133 @@
+"""Packages on the board's disk: they arrive in parts, are looked at and never opened, and leave when their job ends.
+
+A package lies in `ID.zip`, under the id of its job. It is written to `ID.part`, whole and on the disk before it gets
+its name, and gets its name before its job is stored: whatever is cut off leaves a file without a job, never a job
+without its file. `sweep` removes files that no job needs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from earmark.board.jobs import UNFINISHED, Package
+from earmark.board.refusals import NotFound, Refusal
+from earmark.submissions import Problem, Refused, SystemCard, card_from
+
+if TYPE_CHECKING:
+    from earmark.board.storage import Store
+
+_ROOM = 500_000_000
+"""Bytes that packages leave free on the disk: the database lies there too."""
+_FILE = re.compile(r"([0-9a-f]{16})\.(zip|part)")
+_ORPHAN_SECONDS = 86_400.0
+
+
+class Incoming:
+    """A package that arrives: its bytes are hashed as they are written."""
+
+    def __init__(self, path: Path, stream: IO[bytes], most: int) -> None:
+        self.path = path
+        self.size = 0
+        self._stream = stream
+        self._most = most
+        self._hash = hashlib.sha256()
+
+    @property
+    def sha256(self) -> str:
+        return self._hash.hexdigest()
+
+    def write(self, data: bytes) -> None:
+        self.size += len(data)
+        if self.size > self._most:
+            raise Refusal(f"The package is larger than {self._most / 1e6:g} MB, the most that this board takes.", 413)
+        try:
+            self._stream.write(data)
+        except OSError as error:
+            raise _no_room() from error
+        self._hash.update(data)
+
+    def finish(self) -> None:
+        """Have every byte on the disk."""
+        try:
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
+        except OSError as error:
+            raise _no_room() from error
+
+
+@dataclass(frozen=True)
+class Packages:
+    """The folder of packages."""
+
+    folder: Path
+    most: int  # bytes of one
+
+    @contextlib.contextmanager
+    def incoming(self, id: str, declared: int) -> Iterator[Incoming]:
+        """A place for a package that arrives; what is there at the end and was not kept is removed."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if shutil.disk_usage(self.folder).free < declared + _ROOM:
+            raise _no_room()
+        part = self.folder / f"{id}.part"
+        try:
+            with part.open("xb") as stream:
+                part.chmod(0o600)
+                yield Incoming(part, stream, self.most)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def keep(self, id: str, incoming: Incoming) -> None:
+        """Give a package that is whole the name under which its job finds it."""
+        incoming.path.rename(self.path(id))
+        handle = os.open(self.folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)  # the name, too
+        finally:
+            os.close(handle)
+
+    def path(self, id: str) -> Path:
+        return self.folder / f"{id}.zip"
+
+    def find(self, id: str) -> Path:
+        path = self.path(id)
+        if not path.is_file():
+            raise NotFound(f"The package of the job {id} is not on the board's disk any more.")
+        return path
+
+    def sweep(self, store: Store) -> None:
+        """Remove the packages of jobs that have ended, and what an upload left that was cut off a day ago."""
+        if not self.folder.is_dir():
+            return
+        named = {path: match for path in self.folder.iterdir() if (match := _FILE.fullmatch(path.name))}
+        states = store.job_states({match[1] for match in named.values()})
+        for path, match in named.items():
+            state = states.get(match[1])
+            with contextlib.suppress(OSError):  # another process was quicker
+                old = time.time() - path.stat().st_mtime > _ORPHAN_SECONDS
+                if state not in UNFINISHED and (old or state is not None):
+                    path.unlink()
+
+
+def inspected(incoming: Incoming) -> tuple[Package, SystemCard]:
+    """What a package says of itself; `Refused` with everything that is wrong with it. Nothing of it is run."""
+    from earmark.blind.packages import PackageRefused, inspect
+
+    try:
+        found = inspect(incoming.path)
+    except PackageRefused as refused:
+        raise Refused([Problem("package", sentence, "/package") for sentence in refused.problems]) from refused
+    card = card_from({**found.system, "name": found.entry}, "The card of the package")
+    return Package(found.entry, found.kind, found.digest, incoming.sha256, incoming.size), card
+
+
+def _no_room() -> Refusal:
+    return Refusal("The board has no room for packages now; try again later, or tell its host.", 503)

@@ -1,0 +1,153 @@
+"""Packages that arrive as a form: parsed as they come, written to their place, never held in memory.
+
+The texts of the form stand before its file (browsers send the fields of a form in their order), so that whoever may not
+send is told before the file is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from fastapi.concurrency import run_in_threadpool
+from python_multipart.exceptions import MultipartParseError
+from python_multipart.multipart import MultipartParser, parse_options_header
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+
+from earmark.board.packages import Incoming
+from earmark.board.refusals import Refusal
+from earmark.board.web.middleware import DRAINED, DRAINING_SECONDS
+from earmark.errors import EarmarkError
+
+_MOST_TEXT, _MOST_FIELDS = 10_000, 20
+_AT_ONCE = 1_000_000
+_STALLED_SECONDS = 120.0
+FILE = "package"
+"""The name of the form's file."""
+
+
+@dataclass
+class _Part:
+    """A part of the form: of a text its bytes, of the file those that are not written yet."""
+
+    name: str = ""
+    is_file: bool = False
+    data: bytearray = field(default_factory=bytearray)
+    done: bool = False
+
+
+class _Form:
+    """What the parser has seen of a form so far."""
+
+    def __init__(self, boundary: bytes) -> None:
+        self.texts: dict[str, str] = {}
+        self.file: _Part | None = None
+        self.ended = False
+        self._part = _Part()
+        self._header, self._value = bytearray(), bytearray()
+        self._fields = 0
+        self._parser = MultipartParser(
+            boundary,
+            {
+                "on_part_begin": self._begin, "on_part_data": self._data, "on_part_end": self._end,
+                "on_header_field": lambda data, start, end: self._header.extend(data[start:end]),
+                "on_header_value": lambda data, start, end: self._value.extend(data[start:end]),
+                "on_header_end": self._header_end, "on_end": self._all,
+            },
+        )  # fmt: skip
+
+    def feed(self, data: bytes) -> None:
+        try:
+            self._parser.write(data)
+        except MultipartParseError as error:
+            raise Refusal("The form cannot be read; send it as multipart/form-data.", 400) from error
+
+    def _begin(self) -> None:
+        self._part = _Part()
+        self._fields += 1
+        if self._fields > _MOST_FIELDS:
+            raise Refusal(f"The form has more than {_MOST_FIELDS} fields.", 400)
+
+    def _header_end(self) -> None:
+        if self._header.lower() == b"content-disposition":
+            _, options = parse_options_header(bytes(self._value))
+            self._part.name = options.get(b"name", b"").decode("utf-8", "replace")
+            self._part.is_file = b"filename" in options
+            if self._part.is_file:
+                if self.file is not None or self._part.name != FILE:
+                    raise Refusal(f'The form has one file, "{FILE}".', 422)
+                self.file = self._part
+        self._header.clear()
+        self._value.clear()
+
+    def _data(self, data: bytes, start: int, end: int) -> None:
+        self._part.data += data[start:end]
+        if not self._part.is_file and len(self._part.data) > _MOST_TEXT:
+            raise Refusal(f"The field {self._part.name[:40]!r} is longer than {_MOST_TEXT} bytes.", 413)
+
+    def _end(self) -> None:
+        self._part.done = True
+        if not self._part.is_file:
+            self.texts[self._part.name] = bytes(self._part.data).decode("utf-8", "replace")
+
+    def _all(self) -> None:
+        self.ended = True
+
+
+async def receive_package(
+    request: Request, incoming: Incoming, allow: Callable[[Mapping[str, str]], Awaitable[None]]
+) -> dict[str, str]:
+    """Write the form's file to its place and return the form's texts.
+
+    `allow` is asked when the file begins, with the texts before it, and raises for a sender who may not go on.
+    """
+    kind, options = parse_options_header(request.headers.get("content-type", ""))
+    if kind != b"multipart/form-data" or b"boundary" not in options:
+        raise Refusal("A package is sent as multipart/form-data.", 415)
+    form, allowed = _Form(options[b"boundary"]), False
+    stream = request.stream()
+    try:
+        while True:
+            chunk = await asyncio.wait_for(anext(stream, None), _STALLED_SECONDS)
+            if chunk is None:
+                break
+            form.feed(chunk)
+            if form.file is None:
+                continue
+            if not allowed:
+                await allow(form.texts)
+                allowed = True
+            if len(form.file.data) >= _AT_ONCE:
+                await _write(form.file, incoming)
+    except (ClientDisconnect, TimeoutError) as error:
+        raise Refusal("The upload ended early; send it again.", 400) from error
+    except EarmarkError:
+        await _spill(stream)
+        raise
+    if form.file is None:
+        raise Refusal(f'The form has no file; send it as the part "{FILE}", after the other fields.', 422)
+    if not form.ended or not form.file.done:
+        raise Refusal("The upload ended early; send it again.", 400)
+    await _write(form.file, incoming)
+    await run_in_threadpool(incoming.finish)
+    return form.texts
+
+
+async def _spill(stream: AsyncIterator[bytes]) -> None:
+    """Let what is being sent fall away, up to a bound, so that the sender reads why it was refused."""
+    taken = 0
+    with contextlib.suppress(TimeoutError, ClientDisconnect, HTTPException):
+        async with asyncio.timeout(DRAINING_SECONDS):
+            async for chunk in stream:
+                taken += len(chunk)
+                if taken > DRAINED:
+                    return
+
+
+async def _write(file: _Part, incoming: Incoming) -> None:
+    data = bytes(file.data)
+    file.data.clear()
+    await run_in_threadpool(incoming.write, data)

@@ -1,0 +1,55 @@
+"""The address of a board and a token for it, as the commands that talk to one take them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from earmark.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from earmark.submissions.client import BoardClient
+
+
+def add_access(parser: argparse._ActionsContainer, *, required: bool = True) -> None:
+    parser.add_argument("--to", metavar="URL", required=required, help="address of the board, or of a page of it")
+    parser.add_argument("--token", metavar="TOKEN", help="better set EARMARK_TOKEN: options are seen by other users")
+    parser.add_argument("--token-file", metavar="FILE", help="a file that holds the token and nothing else")
+
+
+def client_of(args: argparse.Namespace, *, needed: bool = True) -> BoardClient:
+    """What talks to the board of --to. The first time it has to wait for the board, it says so."""
+    from earmark.submissions.client import BoardClient, checked_address, sends_in_the_open
+
+    token = _token(args)
+    if not token and needed:
+        raise UsageError(
+            "Sending needs a token: set EARMARK_TOKEN to the one that the host of the board gave you, or make one at "
+            f"{checked_address(args.to)}/sign-up where registration is open."
+        )
+    waiting = [] if args.quiet else ["the board does not answer yet; trying for a minute …"]
+
+    def wait(seconds: float) -> None:
+        if waiting:
+            print(waiting.pop(), file=sys.stderr)
+        time.sleep(seconds)
+
+    client = BoardClient(args.to, token, sleep=wait)
+    if token and sends_in_the_open(client.address) and not args.quiet:
+        print(f"{client.address} is not encrypted: others on the way can read your token", file=sys.stderr)
+    return client
+
+
+def _token(args: argparse.Namespace) -> str:
+    if args.token:
+        return str(args.token).strip()
+    if file := getattr(args, "token_file", None):
+        try:
+            return Path(file).read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{file} cannot be read ({error}); it must hold the token.") from error
+    return os.environ.get("EARMARK_TOKEN", "").strip()

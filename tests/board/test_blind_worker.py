@@ -1,0 +1,166 @@
+"""From a package to released figures, with real workers on real databases; killed at random, nothing is lost or done
+twice."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.blind.examples import CODE, code_package, onnx_package
+from tests.board.data_side import kill, make_worker, start_worker, write_sets
+from tests.board.hosted import listening
+
+from earmark.blind.ledger import Ledger
+from earmark.blind.packages import archive
+from earmark.board.storage import Store
+from earmark.submissions.client import BoardClient, BoardRefusal
+
+KILLS = 20
+JOBS = 6
+
+
+class Field:
+    """A board, a worker's account, and two teams."""
+
+    def __init__(self, address: str, store: Store, folder: Path) -> None:
+        self.address, self.store, self.folder = address, store, folder
+        self.worker_token = store.create_token(store.create_user("host", role="worker"))[0]
+        self.teams = [
+            BoardClient(address, store.create_token(store.create_user(name, team=name))[0]) for name in ("ada", "bob")
+        ]
+
+    def send(self, team: int, package: Path) -> str:
+        sent = archive(package, package.with_suffix(".zip"))
+        return str(self.teams[team].send_package(sent, "field")["id"])
+
+
+@contextmanager
+def opened_field(url: str, folder: Path) -> Iterator[Field]:
+    with listening(folder / "board", database_url=url, blind=folder / "packages", lease_seconds=1.0) as (at, store):
+        yield Field(at, store, folder)
+
+
+@pytest.fixture
+def each_field(url: str, tmp_path: Path) -> Iterator[Field]:
+    with opened_field(url, tmp_path) as field:
+        yield field
+
+
+@pytest.fixture
+def field(sqlite_url: str, tmp_path: Path) -> Iterator[Field]:
+    with opened_field(sqlite_url, tmp_path) as field:
+        yield field
+
+
+def variant(number: int) -> str:
+    """The source of a model that is like no other."""
+    return CODE.replace("np.log1p(", f"np.cos({number} * np.arange(129)) * np.log1p(")
+
+
+def test_workers_that_are_killed_finish_every_job_once(each_field: Field, url: str) -> None:
+    field = each_field
+    ledger = str(field.folder / "ledger.sqlite3") if url.startswith("sqlite") else url
+    sets = write_sets(field.folder)
+    given = sets, field.address, field.worker_token, ledger
+    first = make_worker(*given, field.folder / "announces")
+    first.announce()
+    first.ledger.close()  # what SQLite has open does not survive a fork
+    jobs = [
+        field.send(number % 2, code_package(field.folder / f"package{number}", variant(number),
+                                            system={"name": f"model {number}", "licence": "MIT"}))
+        for number in range(JOBS)
+    ]  # fmt: skip
+    chance = random.Random(18)
+    workers = [start_worker(*given, field.folder / f"worker{number}") for number in range(2)]
+    for _ in range(KILLS):
+        time.sleep(chance.uniform(0.05, 1.2))
+        which = chance.randrange(2)
+        kill(workers[which])
+        workers[which] = start_worker(*given, field.folder / f"worker{which}")
+    until = time.monotonic() + 120
+    while any(field.teams[place % 2].job(job)["state"] != "released" for place, job in enumerate(jobs)):
+        assert time.monotonic() < until, [field.teams[place % 2].job(job) for place, job in enumerate(jobs)]
+        time.sleep(0.2)
+    for worker in workers:
+        kill(worker)
+    book = Ledger(ledger)
+    entries = book.entries()
+    assert Counter(entry.body["job"] for entry in entries if entry.kind == "release") == Counter(jobs)
+    assert sum(entry.kind == "departure" for entry in entries) == JOBS
+    assert book.verify() == []
+    book.close()
+    submissions = field.store.submissions(board="field", limit=100)
+    assert [one.provenance for one in submissions] == ["blind"] * JOBS
+    assert Counter(name for one in submissions for name in one.systems) == Counter(
+        {f"model-{number}": 1 for number in range(JOBS)}
+    )
+
+
+def test_two_workers_never_share_a_job(each_field: Field) -> None:
+    field = each_field
+    ledger, sets = str(field.folder / "ledger.sqlite3"), write_sets(field.folder)
+    given = sets, field.address, field.worker_token, ledger
+    first, second = (make_worker(*given, field.folder / name) for name in ("first", "second"))
+    first.announce()
+    field.send(0, code_package(field.folder / "package"))
+    held = first.board.claim_job(first.name)
+    assert held is not None
+    assert second.board.claim_job(second.name) is None
+    again = first.board.claim_job(first.name)
+    assert again is not None
+    assert again["id"] == held["id"]
+    assert again["lease"] != held["lease"]
+    with pytest.raises(BoardRefusal) as refusal:
+        first.board.report_progress(held["id"], held["lease"], "checks", 1)
+    assert refusal.value.status == 409
+
+
+def ended(field: Field, package: Path, team: int = 0) -> dict[str, Any]:
+    """What became of a package that one worker took."""
+    sets = write_sets(field.folder) if not (field.folder / "sets.yaml").exists() else field.folder / "sets.yaml"
+    ledger = str(field.folder / "ledger.sqlite3")
+    worker = make_worker(sets, field.address, field.worker_token, ledger, field.folder / "worker")
+    worker.announce()
+    job = field.send(team, package)
+    assert worker.step()
+    return field.teams[team].job(job)
+
+
+def test_figures_of_an_onnx_model_are_released_on_their_grid(field: Field) -> None:
+    job = ended(field, onnx_package(field.folder / "package"))
+    assert job["state"] == "released", job
+    rows = list(field.store.rows_of(field.store.submissions(board="field")[0].id))
+    assert {(row.subset, row.metric) for row in rows} == {("HX1", "P@1"), ("HX1", "P@5"), ("HX1", "GSR")}
+    for row in rows:
+        step = 0.05
+        assert row.value is not None
+        assert abs(row.value / step - round(row.value / step)) < 1e-9
+        assert row.seconds is None
+        assert row.n == 24  # the set's public size, not how many were scored
+    left = {path.name for path in (field.folder / "worker" / "jobs").rglob("*") if path.is_file()}
+    assert left <= {"host.log"}
+
+
+def test_a_model_that_returns_nan_is_told_so_and_nothing_of_what_it_said(field: Field) -> None:
+    source = CODE.replace(
+        "        count = max(", "        print('SECRET', waveform[:3])\n        count = max("
+    ).replace(".astype(np.float32)", ".astype(np.float32) * (np.nan if len(waveform) % 7 == 0 else 1)")
+    job = ended(field, code_package(field.folder / "package", source))
+    assert job["state"] == "failed"
+    assert "NaN" in job["message"]
+    assert job["log"] is None or "SECRET" not in job["log"] or "synthetic" in job["message"]
+
+
+def test_a_package_that_is_not_fit_is_refused_with_everything_that_is_wrong(field: Field) -> None:
+    make_worker(write_sets(field.folder), field.address, field.worker_token, str(field.folder / "ledger"),
+                field.folder / "worker").announce()  # fmt: skip
+    package = code_package(field.folder / "package")
+    (package / "weights.pkl").write_bytes(b"\x80\x04N.")
+    with pytest.raises(BoardRefusal, match="pickle"):
+        field.send(0, package)
