@@ -20,7 +20,7 @@ from earmark.blind._schedule import canary, make_schedule
 from earmark.blind.duplicates import similarity
 from earmark.blind.duplicates import unpack as unpack_fingerprint
 from earmark.blind.models import ModelFault
-from earmark.blind.packages import Package, unpack
+from earmark.blind.packages import Package, inspect, unpack
 from earmark.blind.policy import Policy
 from earmark.blind.sets import BlindSet, Host
 from earmark.errors import InputError
@@ -195,6 +195,32 @@ def test_vectors_that_the_host_cannot_hold_end_the_job(
     package = taken(code_package(tmp_path / "a", pooling="flatten"))
     with pytest.raises(ModelFault, match="pooling that gives shorter ones"):
         heard(package, host, tmp_path / "job")
+
+
+def test_numbers_that_are_too_large_are_the_models_fault(host: Host, tmp_path: Path) -> None:
+    """Finite, and what is made of them is not: never an error of the host's, which would be free."""
+    source = FAILING.replace("return [vector * (np.nan if CONDITION else 1)]", "return [vector[None] * 1e300]")
+    package = taken(code_package(tmp_path / "a", source, "extractor.py:Failing"))
+    with pytest.raises(ModelFault, match="NaN or infinity on 3 clips"):
+        heard(package, host, tmp_path / "job")
+    random = np.random.default_rng(0)
+    scale = np.where(np.arange(24) % 2, 1e38, 1e-38)[:, None]
+    wild = measure.Vectors("A", (random.standard_normal((24, 10)) * scale).astype(np.float32))
+    reducing = replace(package, pca=3)
+    with pytest.raises(ModelFault, match="too large to be compared"):
+        measure.score(wild, host.sets["A"], reducing, host=host)
+    with pytest.raises(ModelFault, match="too large to be compared"):
+        measure.fingerprint(wild, host.sets["A"], reducing, host=host)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-44, 3e37])
+def test_vectors_that_say_nothing_have_scores_or_reasons(scale: float, host: Host, tmp_path: Path) -> None:
+    package = inspect(code_package(tmp_path / "a", pca=3))
+    values = np.random.default_rng(0).standard_normal((24, 10))
+    vectors = measure.Vectors("A", (values * scale).astype(np.float32))
+    for row in measure.score(vectors, host.sets["A"], package, host=host):
+        assert row.value is not None or row.reason
+    assert measure.fingerprint(vectors, host.sets["A"], package, host=host)
 
 
 def test_a_recording_that_cannot_be_read_is_the_hosts_fault(host: Host, tmp_path: Path) -> None:
