@@ -85,7 +85,7 @@ def variants(policy: Policy) -> list[Terms]:
         Terms(f"all but bounded leverage ({entries} entries)", True, True, SUBMISSIONS, entries),
         Terms(f"the whole policy ({entries} entries)", True, True, SUBMISSIONS, entries, policy.leverage),
         Terms(
-            f"whole, three separate figures ({3 * entries} entries)",
+            f"whole, each figure asked by itself ({3 * entries})",
             True,
             True,
             3 * SUBMISSIONS,
@@ -93,7 +93,7 @@ def variants(policy: Policy) -> list[Terms]:
             policy.leverage,
         ),
         Terms(
-            f"whole, made-up teams ({3 * invented} entries)", True, True, 3 * SUBMISSIONS, 3 * invented, policy.leverage
+            f"the same with made-up teams ({3 * invented})", True, True, 3 * SUBMISSIONS, 3 * invented, policy.leverage
         ),
     ]
 
@@ -199,8 +199,8 @@ def _decoded(
     smooth = np.convolve(np.pad(answers, width // 2, mode="edge"), np.ones(width) / width, "valid")[:queries]
     signal = (answers - smooth) * clips
     columns = np.arange(clips)
-    flat = np.where(guesses >= 0, columns * (anchors + 1) + guesses, columns * (anchors + 1) + anchors)
-    for _ in range(25):
+    flat = columns * (anchors + 1) + np.where(guesses >= 0, guesses, anchors)
+    for _ in range(15):
         padded = np.concatenate([shares, np.zeros((clips, 1))], axis=1).ravel()
         own = padded[flat]
         expected = own.sum(axis=1)
@@ -291,9 +291,10 @@ def worth(labels: Labels, belief: Belief, board: Board, random: np.random.Genera
     by_chance = np.mean([_information(labels, random.permutation(groups)) for _ in range(20)])
     bits = len(labels) * (_information(labels, groups) - float(by_chance))
     changes = 1 + int(np.count_nonzero(np.diff(board.told)))
-    return Leak(
-        hits(labels, belief.pointers), float(np.mean(dealt)), _auc(labels, belief.shares, random), bits, changes
-    )
+    # A new recording of the same classes is unknown to him: his answers are for others, and he can only deal them.
+    fresh = float((random.permutation(labels) == labels[belief.pointers]).mean())
+    auc = _auc(labels, belief.shares, random)
+    return Leak(hits(labels, belief.pointers), float(np.mean(dealt)), auc, bits, changes, fresh)
 
 
 def _information(labels: Labels, groups: Labels) -> float:

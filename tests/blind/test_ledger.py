@@ -173,6 +173,19 @@ def test_names_that_cannot_be_kept_are_refused(light: Ledger) -> None:
     assert light.entries() == []
 
 
+def test_while_a_release_waits_nothing_is_told_of_what_was_measured(light: Ledger) -> None:
+    """How many figures are new is part of the release: it leaves with it."""
+    light.decide(**job_of(1))
+    same, better = (light.decide(**job_of(number, exact=exact_scores(shift))) for number, shift in ((2, 0.0), (3, 0.1)))
+    assert same.message != better.message
+    assert same.waiting == "Measured. The figures leave at 2026-03-01 12:00 UTC."
+    signed = light.decide(**job_of(4, exact=exact_scores(0.2), policy=policy_of(sign_off="before")))
+    assert signed.waiting == (
+        "Measured. The figures leave once the owners of the recordings have signed them, not before 2026-03-02 00:00 "
+        "UTC."
+    )
+
+
 # --- near-duplicates -------------------------------------------------------------------------------------------------
 
 

@@ -47,6 +47,7 @@ class Decision:
         not_before: The earliest time at which it may leave.
         public: The entry, as the board shows it.
         document: The submission that the board stores; None unless it is a release.
+        waiting: What the participant is told until then. Nothing in it depends on what was measured.
     """
 
     number: int
@@ -56,6 +57,7 @@ class Decision:
     not_before: datetime
     public: Mapping[str, Any]
     document: Mapping[str, Any] | None = None
+    waiting: str = ""
 
 
 class Ledger(Part):
@@ -254,13 +256,19 @@ def _decision(connection: Connection, entry: Entry) -> Decision:
         return Decision(entry.number, release.body["job"], "withdrawal", message, when, entry.plain)
     body = entry.body
     when = datetime.fromisoformat(body["not_before"])
-    document = None
+    document, waiting = None, ""
     if entry.kind == "release":
+        asked = "once the owners of the recordings have signed them, not before" if _signed_first(body) else "at"
+        waiting = f"Measured. The figures leave {asked} {when:%Y-%m-%d %H:%M} UTC."
         scores = Scores(tuple(Row(**cells) for cells in body["rows"]))
         card = card_from(body["card"])
         document = Document(body["board"], (card,), scores, provenance="blind").plain
     public = _public(connection, entry)
-    return Decision(entry.number, body["job"], entry.kind, body["message"], when, public, document)
+    return Decision(entry.number, body["job"], entry.kind, body["message"], when, public, document, waiting)
+
+
+def _signed_first(body: Mapping[str, Any]) -> bool:
+    return bool(body["sign_off"] == "before")
 
 
 def _said(by: str, words: str, needed: bool) -> dict[str, str]:

@@ -142,7 +142,7 @@ class Worker:
             if decision.kind != "release":  # a withdrawal, or a refusal that the job's own worker could not tell
                 self.board.withdraw_release(decision.job, decision.message)
             else:
-                self.board.release_job(decision.job, decision.public, decision.document)
+                self.board.release_job(decision.job, decision.public, decision.document or {})
         except BoardRefusal as refusal:
             if refusal.status in (404, 410):  # the participant withdrew it, or the board has forgotten it
                 log.warning("job %s is not on the board any more (%s)", decision.job, refusal)
@@ -164,7 +164,8 @@ class Worker:
                 self.board.fail_job(job.id, job.lease, "model", decision.message, "", refused=True)
                 self.ledger.acknowledge(job.id, "refusal")
             else:
-                self.board.hold_job(job.id, job.lease, decision.message)
+                log.info("job %s: measured. %s", job.id, decision.waiting)
+                self.board.hold_job(job.id, job.lease, decision.waiting)
         except PackageRefused as refusal:
             problems = "\n".join(refusal.problems)
             self.board.fail_job(job.id, job.lease, "model", str(refusal), problems, refused=True)
@@ -266,8 +267,14 @@ class _Beat:
         self.check()
 
     def tick(self, done: float, total: float) -> None:
-        self._done = done / total if total else 0.0
+        before, self._done = self._tenths, done / total if total else 0.0
+        if self._tenths > before and self._phase == "listening":
+            log.info("job %s: %s, %d %%", self._job.id, self._phase, 10 * self._tenths)
         self.check()
+
+    @property
+    def _tenths(self) -> int:
+        return int(10 * min(1.0, self._start + self._share * self._done))
 
     def check(self) -> None:
         if self._lost.is_set():
@@ -277,9 +284,8 @@ class _Beat:
 
     def _go(self) -> None:
         while True:
-            tenths = int(10 * min(1.0, self._start + self._share * self._done))
             try:
-                self._board.report_progress(self._job.id, self._job.lease, self._phase, tenths)
+                self._board.report_progress(self._job.id, self._job.lease, self._phase, self._tenths)
             except BoardRefusal as refusal:
                 if refusal.status in (404, 409, 410):
                     self._lost.set()

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.blind.examples import code_package
+from tests.blind.examples import code_package, onnx_package
+from tests.extractors import tiny_onnx
+from tests.extractors.tiny_onnx import node
 
 from earmark.blind.models import FAULTS, ConfinedModel, ModelFault
 from earmark.blind.packages import unpack
@@ -214,3 +216,26 @@ class Reads:
         (frames,) = confined.extract([np.zeros(100, np.float32)])
     assert frames.values[0].tolist() == [4.0, -1.0, -1.0, -1.0, 1.0]
     assert {path.name for path in (tmp_path / "host").iterdir()} == {"other.txt", "recordings", "package"}
+
+
+BOMBS = {
+    "ConstantOfShape": ([node("ConstantOfShape", ["size"], ["y"])], {"size": np.array([1, 10**11], np.int64)}),
+    "Tile": ([node("Tile", ["x", "repeats"], ["y"])], {"repeats": np.array([1, 10**8], np.int64)}),
+    "Range": (
+        [node("Range", ["start", "limit", "step"], ["y"])],
+        {name: np.array(value, np.float32) for name, value in (("start", 0), ("limit", 1e12), ("step", 1))},
+    ),
+}
+
+
+@pytest.mark.parametrize("operator", BOMBS)
+def test_a_graph_that_fills_the_memory_meets_its_limit(operator: str, tmp_path: Path) -> None:
+    nodes, weights = BOMBS[operator]
+    folder = onnx_package(tmp_path / "a", output_layout=None)
+    tiny_onnx.write(folder / "model.onnx", nodes, {"x": [1, "time"]}, {"y": [1, "frames"]}, weights)
+    package = unpack(folder, tmp_path / "b")  # nothing in the file tells
+    started = time.monotonic()
+    with pytest.raises(ModelFault) as raised:
+        ConfinedModel(package, limits=Limits(memory=2 << 30), allowed={"not-root"})
+    assert raised.value.sentence == "Your model could not be opened."
+    assert time.monotonic() - started < 20
