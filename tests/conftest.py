@@ -25,6 +25,19 @@ PAGE_BY_PAGE = "tests/docs/test_snippets.py"
 """The one file whose tests share nothing: its pages are spread over the processes."""
 
 
+def pytest_configure() -> None:
+    """Each process of several computes on its share of the cores: threads that wait for a core spin meanwhile.
+
+    Set before anything is imported that computes, for this process and those that tests start. A test in which
+    several threads matter asks for them.
+    """
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if processes > 1:
+        share = str(max(1, (os.cpu_count() or 1) // processes))
+        for library in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA"):
+            os.environ.setdefault(f"{library}_NUM_THREADS", share)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def turn(item: pytest.Item) -> int:
         return next((at for at, start in enumerate(LONG) if item.nodeid.startswith(start)), len(LONG))
