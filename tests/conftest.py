@@ -15,7 +15,7 @@ NO_SKIPS = bool(os.environ.get("EARMARK_NO_SKIPS"))
 
 
 LONG = (
-    "tests/cli/test_demo.py", "tests/representations/test_esc50.py", "tests/test_esc50.py",
+    "tests/cli/test_demo.py", "tests/representations/test_esc50.py",
     "tests/docs/test_snippets.py",
     "tests/codecs/", "tests/representations/", "tests/extractors/", "tests/probes/", "tests/board/", "tests/e2e/",
     "tests/runs/", "tests/generated/",
