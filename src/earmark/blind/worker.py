@@ -28,7 +28,6 @@ from earmark.blind import measure
 from earmark.blind.ledger import Decision, Ledger
 from earmark.blind.models import ModelFault
 from earmark.blind.packages import Package, PackageRefused, unpack
-from earmark.blind.policy import Policy
 from earmark.blind.rehearsal import rehearse
 from earmark.blind.sets import Host
 from earmark.errors import EarmarkError, InputError
@@ -165,9 +164,8 @@ class Worker:
                 self.board.fail_job(job.id, job.lease, "model", decision.message, "", refused=True)
                 self.ledger.acknowledge(job.id, "refusal")
             else:
-                waits = _waiting(decision, self.host.policy)
-                log.info("job %s: measured; %s", job.id, waits[:1].lower() + waits[1:])
-                self.board.hold_job(job.id, job.lease, waits)
+                log.info("job %s: measured. %s", job.id, decision.waiting)
+                self.board.hold_job(job.id, job.lease, decision.waiting)
         except PackageRefused as refusal:
             problems = "\n".join(refusal.problems)
             self.board.fail_job(job.id, job.lease, "model", str(refusal), problems, refused=True)
@@ -236,13 +234,6 @@ class Worker:
         for entry in place.iterdir():
             if entry.name != "host.log":
                 shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-
-
-def _waiting(decision: Decision, policy: Policy) -> str:
-    """What a measured job waits for, as the participant is told."""
-    if policy.sign_off == "before":
-        return "Its figures wait for the word of the owners of the recordings."
-    return f"Its figures are released at {decision.not_before:%H:%M on %d %B %Y} (UTC)."
 
 
 class _Rehearsed(EarmarkError):

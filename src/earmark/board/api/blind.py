@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import secrets
-from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
-from fastapi.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
@@ -28,12 +25,9 @@ from earmark.board.api.blind_shapes import (
 )
 from earmark.board.api.shapes import PageShape
 from earmark.board.jobs import BlindSet, Job, Release, coarse
-from earmark.board.packages import inspected
-from earmark.board.records import User
-from earmark.board.refusals import NotFound, Refusal
 from earmark.board.web import requests as web
-from earmark.board.web.requests import Author, Context, Worker, address_of, blind_context
-from earmark.board.web.uploads import FILE, receive_package
+from earmark.board.web.requests import Author, Context, Worker, address_of, blind_context, readable_job
+from earmark.board.web.uploads import FILE, take_package
 from earmark.submissions import read_document
 
 router = APIRouter(prefix="/blind", tags=["blind evaluation"])
@@ -86,36 +80,6 @@ async def send_package(request: Request, context: On, user: Author) -> Response:
     return web.sent(_shape(job, request), 201 if new else 200, {"Location": f"/v1/blind/jobs/{job.id}"})
 
 
-async def take_package(
-    request: Request, context: Context, user: User, check: Callable[[Mapping[str, str]], None]
-) -> tuple[Job, bool]:
-    """Receive a package and queue it; `check` is given the texts of the form before its file is read."""
-    id, store = secrets.token_hex(8), context.store
-
-    async def allow(texts: Mapping[str, str]) -> None:
-        check(texts)
-        if not texts.get("board", "").strip():
-            raise Refusal('The form does not name the board; send the part "board" before the package.', 422)
-        await run_in_threadpool(store.check_quota, user, texts["board"].strip(), texts.get("sha256", ""))
-
-    declared = request.headers.get("content-length", "")
-    with context.packages.incoming(id, int(declared) if declared.isdigit() else 0) as incoming:
-        texts = await receive_package(request, incoming, allow)
-
-        def queue() -> tuple[Job, bool]:
-            package, card = inspected(incoming)
-            context.packages.keep(id, incoming)
-            new = False
-            try:
-                job, new = store.add_job(user, texts["board"].strip(), package, card, id)
-            finally:
-                if not new:
-                    context.packages.path(id).unlink(missing_ok=True)
-            return job, new
-
-        return await web.read_apart(request, queue)
-
-
 @router.get("/jobs", response_model=PageShape[JobShape])
 def jobs(
     request: Request, context: On, user: Author, cursor: Annotated[str, Query(max_length=200)] = "",
@@ -141,14 +105,6 @@ def withdraw(job: Id, request: Request, context: On, user: Author) -> Response:
     done = context.store.withdraw_job(job, user)
     context.packages.sweep(context.store)
     return web.sent(_shape(done, request))
-
-
-def readable_job(context: Context, id: str, user: User | None) -> Job:
-    """A job, for those who may see it; for everybody else there is none."""
-    job = context.store.job(id)
-    if not job.is_readable_by(user):
-        raise NotFound("There is no such job on this board, or it is another team's.")
-    return job
 
 
 def _shape(job: Job, request: Request) -> JobShape:

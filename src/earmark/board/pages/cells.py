@@ -5,7 +5,7 @@ Every text passes `escape`; what is not escaped here is made of numbers and of w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from html import escape
 from itertools import groupby
@@ -40,8 +40,11 @@ _CARD: tuple[tuple[str, str, str, Callable[[SystemCard], object]], ...] = (
 )
 
 
-def table_html(page: TablePage, *, links: bool = True) -> Markup:
-    """The whole `<table>`; without `links`, headings do not sort (for a frozen copy)."""
+def table_html(page: TablePage, audited: Mapping[int, int] | None = None, *, links: bool = True) -> Markup:
+    """The whole `<table>`; without `links`, headings do not sort (for a frozen copy).
+
+    `audited` is the audit entry of each system, by its id, whose blind figures were released here.
+    """
     field = page.field
     unit = ", in percent" if facts(field.metric).percent else ""
     way = "higher" if facts(field.metric).higher_is_better else "lower"
@@ -53,7 +56,7 @@ def table_html(page: TablePage, *, links: bool = True) -> Markup:
         "system and its interval.</caption>"
     )
     body = "".join(
-        _apart(page, kind) + "".join([_line(page, row, links) for row in rows])
+        _apart(page, kind) + "".join([_line(page, row, audited or {}, links) for row in rows])
         for kind, rows in groupby(page.rows, key=lambda row: row.kind)
     )
     swaps = f" {SWAPS}" if links else ""
@@ -123,7 +126,7 @@ def _heading(page: TablePage, key: str, title: str, words: str, links: bool, kin
     return f'<th scope="col"{marks}{state}{note}><a href="{address}">{text}</a></th>'
 
 
-def _line(page: TablePage, row: TableRow, links: bool) -> str:
+def _line(page: TablePage, row: TableRow, audited: Mapping[int, int], links: bool) -> str:
     view = page.view
     card = row.system.card
     name = _name(card.name)
@@ -136,7 +139,9 @@ def _line(page: TablePage, row: TableRow, links: bool) -> str:
         cells.insert(0, bitrate_cell(row.bitrate))
     if "card" in view.show:
         cells += [_fact(read(card), kind) for _, _, kind, read in _CARD]
-    small = " · ".join([*filter(None, [row.setting.replace("+", " + ")]), *row.provenance])
+    badge = blind_badge(audited.get(row.system.id)) if "blind" in row.provenance else ""
+    origins = [name for name in row.provenance if name != "blind"]
+    small = " · ".join([*filter(None, [row.setting.replace("+", " + ")]), *origins])
     # Phones have no room for it: the style sheet leaves it out there.
     title = (
         f'<span class="title">{escape(plain(card.title, 60))} · </span>' if card.title not in ("", card.name) else ""
@@ -149,8 +154,16 @@ def _line(page: TablePage, row: TableRow, links: bool) -> str:
     return (
         f'<tr><td class="pick">{box}</td>{rank_cell(row.rank, row.rank_low, row.rank_high, row.unranked)}'
         f'<th scope="row" class="name"><a href="/b/{quote(view.board)}/s/{quote(row.system.slug)}">{name}</a>'
-        f"{kind_badge(card, row.kind)}<small>{title}{escape(small)}</small></th>{''.join(cells)}</tr>"
+        f"{kind_badge(card, row.kind)}{badge}<small>{title}{escape(small)}</small></th>{''.join(cells)}</tr>"
     )
+
+
+def blind_badge(number: int | None) -> str:
+    """That figures were measured by the host on recordings nobody else has, with the way to their audit entry."""
+    words = 'class="badge blind" title="measured by the host on blind recordings'
+    if number is None:
+        return f' <span {words}">blind</span>'
+    return f' <a {words}: policy and audit entry" href="/blind/audit/{number}">blind</a>'
 
 
 def kind_badge(card: SystemCard, kind: str) -> str:

@@ -17,7 +17,7 @@ from earmark.board.boards.table import bitrates, mean_cells
 from earmark.board.pages import files
 from earmark.board.pages.assets import system_address
 from earmark.board.pages.boards import Items, Reader, as_file
-from earmark.board.pages.cells import rank_cell
+from earmark.board.pages.cells import blind_badge, rank_cell
 from earmark.board.pages.figures import pareto_figure, profile
 from earmark.board.records import System
 from earmark.board.web.caching import Page, packed
@@ -51,7 +51,9 @@ def system_page(reader: Reader, board: str, slug: str, items: Items = ()) -> Pag
     values: dict[str, Any] = {
         "board": board, "card": card, "address": address, "history": history, "facts": _facts(system),
         "bibtex": files.bibtex(system, f"{reader.base_url}{address}"), "no_command": no_command,
-        "provenances": provenances, "standings": [], "metric": "", "kind": kind,
+        "provenances": [name for name in provenances if name != "blind"],
+        "blind_badge": blind_badge(reader.audited(snapshot).get(system.id)) if "blind" in provenances else "",
+        "standings": [], "metric": "", "kind": kind,
         "apart": _apart(card, kind),
     }  # fmt: skip
     if own:

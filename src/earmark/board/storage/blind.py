@@ -340,18 +340,27 @@ class Blind(Part):
 
     # --- the audit trail ---------------------------------------------------------------------------------------------
 
-    def releases(self, *, limit: int = 100, before: int | None = None, system: int | None = None) -> list[Release]:
-        """Audit entries, the newest first; of one system (its id) alone."""
+    def releases(self, *, limit: int = 100, before: int | None = None) -> list[Release]:
+        """Audit entries, the newest first."""
         query = _RELEASES.order_by(blind_releases.c.id.desc()).limit(list_limit(limit))
         if before is not None:
             query = query.where(blind_releases.c.id < max(0, min(before, 2**62)))
-        if system is not None:
-            query = query.where(submission_systems.c.system_id == system)
         return [_read_release(row) for row in self._rows(query)]
 
     def release(self, number: int) -> Release | None:
         rows = self._rows(_RELEASES.where(blind_releases.c.id == max(0, min(number, 2**62))))
         return next((_read_release(row) for row in rows), None)
+
+    def release_numbers(self, board: str) -> dict[int, int]:
+        """The newest audit entry that stands of each system of a board, by the system's id."""
+        newest = (
+            select(submission_systems.c.system_id, func.max(blind_releases.c.id))
+            .join(submissions, submissions.c.id == submission_systems.c.submission_id)
+            .join(blind_releases, blind_releases.c.submission_id == submissions.c.id)
+            .where(submissions.c.board == sought(board), submissions.c.state == "accepted")
+            .group_by(submission_systems.c.system_id)
+        )
+        return {row[0]: row[1] for row in self._rows(newest)}
 
     def job_states(self, ids: Collection[str]) -> dict[str, JobState]:
         """The states of those of some ids that are jobs."""
