@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(Path(__file__).parent), str(ROOT)]
 
-from earmark.isolation import Limits, Message, array_of, arrays_message, sealed  # noqa: E402
+from earmark.isolation import Cell, Limits, Message, array_of, arrays_message, sealed  # noqa: E402
 
 RATE = 16_000
 SECONDS = (1, 5, 30)
@@ -85,9 +85,7 @@ def write_network(path: Path) -> Path:
 
 def main() -> None:
     noise = np.random.default_rng(0)
-    print(
-        f"{'model':8} {'clip':>5} {'outside':>11} {'inside':>11} {'overhead':>18} {'clips/s':>8} {'times real time':>16}"
-    )
+    print("model     clip     outside      inside           overhead  clips/s  times real time")
     with tempfile.TemporaryDirectory() as folder:
         file = str(write_network(Path(folder, "small.onnx")))
         with sealed(
@@ -96,16 +94,17 @@ def main() -> None:
             for name, model in MODELS.items():
                 for seconds in SECONDS:
                     clip = noise.standard_normal(RATE * seconds).astype(np.float32)
-                    head = {"model": name, "file": file}
-                    outside, inside = compare(
-                        lambda model=model, clip=clip: model(clip, file),
-                        lambda head=head, clip=clip: array_of(cell.call(arrays_message(head, [clip]), 60.0)),
-                    )
+                    question = arrays_message({"model": name, "file": file}, [clip])
+                    outside, inside = compare(partial(model, clip, file), partial(ask, cell, question))
                     more = inside - outside
                     print(
                         f"{name:8} {seconds:3} s {1e3 * outside:8.2f} ms {1e3 * inside:8.2f} ms {1e3 * more:7.2f} ms "
                         f"{100 * more / max(outside, 0.010):6.1f} % {1 / inside:8.1f} {seconds / inside:16.0f}"
                     )
+
+
+def ask(cell: Cell, question: Message) -> Clip:
+    return array_of(cell.call(question, 60.0))
 
 
 def compare(outside: Callable[[], Clip], inside: Callable[[], Clip]) -> tuple[float, float]:

@@ -190,7 +190,8 @@ class Cell:
             if launch.watched and self._process is None:
                 os.close(told)
         self._printed = Printed(self._seal.printed if self._seal else None)
-        threading.Thread(target=self._printed.collect, args=(pipe(self._process.stderr),), daemon=True).start()
+        self._reader = threading.Thread(target=self._printed.collect, args=(pipe(self._process.stderr),), daemon=True)
+        self._reader.start()
         if launch.watched:
             self._inner = _first_inside(told)
         for stream in (self._process.stdin, self._process.stdout):
@@ -215,6 +216,7 @@ class Cell:
         except (OSError, EOFError, ValueError) as error:
             self._end()
             code = self._process.wait()
+            self._reader.join(1.0)  # its last words
             self.close()
             # What a sealed cell prints stays inside, once it is open to strangers.
             words = "" if self._seal and self._started else self._printed.last()[:200]

@@ -87,7 +87,7 @@ def _write(stream: IO[bytes], data: bytes) -> None:
 
 def _read(stream: IO[bytes], size: int) -> memoryview:
     """So many bytes, however small the pieces in which they come; memory is taken up as they come."""
-    data = memoryview(np.empty(size, np.uint8))
+    data = np.empty(size, np.uint8).data
     left = data
     while left:
         count = stream.readinto(left)  # type: ignore[attr-defined]  # binary streams have it
@@ -101,7 +101,7 @@ def arrays_message(head: Mapping[str, Any], arrays: Sequence[NDArray[Any]], *blo
     """A message with arrays in front of its other blobs."""
     portable = [np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for array in arrays]
     kinds = [[array.dtype.str, list(array.shape)] for array in portable]
-    views = [cast(bytes, memoryview(array.reshape(-1).view(np.uint8))) for array in portable]  # bytes, not copied
+    views = [cast(bytes, array.reshape(-1).view(np.uint8).data) for array in portable]  # bytes, not copied
     return Message({**head, "arrays": kinds}, (*views, *blobs))
 
 

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, Any
 
 
 @contextlib.contextmanager
@@ -46,12 +46,13 @@ class Timed:
     """One end of a pipe, read or written until a moment; TimeoutError after it, also where bytes drip on."""
 
     def __init__(self, stream: IO[bytes], deadline: float) -> None:
-        self._stream, self._deadline = stream, deadline
+        self._stream: Any = stream  # without a buffer: it answers None where it would have to wait
+        self._deadline = deadline
         os.set_blocking(stream.fileno(), False)
 
     def readinto(self, buffer: memoryview) -> int:
         self._check()
-        while (count := self._stream.readinto(buffer)) is None:  # type: ignore[attr-defined]  # streams have it
+        while (count := self._stream.readinto(buffer)) is None:
             self._wait(select.POLLIN)
         return int(count)
 
@@ -59,7 +60,7 @@ class Timed:
         self._check()
         while (count := self._stream.write(data)) is None:
             self._wait(select.POLLOUT)
-        return count
+        return int(count)
 
     def flush(self) -> None:
         """There is no buffer."""

@@ -8,8 +8,8 @@ import time
 
 import numpy as np
 import pytest
-from tests.blind.red_team.attempts import FRAMES
 from tests.blind.red_team.cells import attempt, sealed_cell
+from tests.blind.red_team.replies import FRAMES
 
 from earmark.isolation import BadMessage, CellDied, CellFailure, CellOverdue, Message, array_of
 from earmark.isolation._messages import read_message
