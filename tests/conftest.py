@@ -15,7 +15,7 @@ NO_SKIPS = bool(os.environ.get("EARMARK_NO_SKIPS"))
 
 
 LONG = (
-    "tests/cli/test_demo.py", "tests/representations/test_esc50.py", "tests/test_esc50.py",
+    "tests/cli/test_demo.py", "tests/representations/test_esc50.py",
     "tests/docs/test_snippets.py",
     "tests/codecs/", "tests/representations/", "tests/extractors/", "tests/probes/", "tests/board/", "tests/e2e/",
     "tests/runs/", "tests/generated/",
@@ -23,6 +23,19 @@ LONG = (
 """What takes long begins first, so that no process works alone at the end."""
 PAGE_BY_PAGE = "tests/docs/test_snippets.py"
 """The one file whose tests share nothing: its pages are spread over the processes."""
+
+
+def pytest_configure() -> None:
+    """Each process of several computes on its share of the cores: threads that wait for a core spin meanwhile.
+
+    Set before anything is imported that computes, for this process and those that tests start. A test in which
+    several threads matter asks for them.
+    """
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if processes > 1:
+        share = str(max(1, (os.cpu_count() or 1) // processes))
+        for library in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA"):
+            os.environ.setdefault(f"{library}_NUM_THREADS", share)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -20,7 +20,7 @@ from earmark.blind._schedule import canary, make_schedule
 from earmark.blind.duplicates import similarity
 from earmark.blind.duplicates import unpack as unpack_fingerprint
 from earmark.blind.models import ModelFault
-from earmark.blind.packages import Package, unpack
+from earmark.blind.packages import Package, inspect, unpack
 from earmark.blind.policy import Policy
 from earmark.blind.sets import BlindSet, Host
 from earmark.errors import InputError
@@ -125,17 +125,16 @@ def test_a_new_cell_lies_between_things_that_are_heard_twice() -> None:
         assert any(first < cut <= second for first, second in pairs for cut in schedule.renewals)
 
 
-def test_the_order_differs_from_job_to_job_and_from_the_corpus(host: Host, tmp_path: Path) -> None:
+def test_the_order_differs_from_job_to_job_and_from_the_corpus(tmp_path: Path) -> None:
     orders = [make_schedule(500, seed).order for seed in range(20)]
     assert len(set(orders)) == 20
     for order in orders:
         clips = [item for item in order if item < 500]
         assert abs(np.corrcoef(np.arange(len(clips)), clips)[0, 1]) < 0.2
-    package = taken(code_package(tmp_path / "a"))
-    for name in ("one", "two"):
-        heard(package, host, tmp_path / name)
-    seeds = [(tmp_path / name / "sets/A/seed").read_text() for name in ("one", "two")]
+    files = [tmp_path / name for name in ("one", "two")]
+    seeds = [measure._job_seed(file) for file in files]
     assert seeds[0] != seeds[1]
+    assert [measure._job_seed(file) for file in files] == seeds  # a job keeps its order when it is taken up again
 
 
 def test_canaries_follow_the_secret_and_the_set() -> None:
@@ -197,6 +196,32 @@ def test_vectors_that_the_host_cannot_hold_end_the_job(
         heard(package, host, tmp_path / "job")
 
 
+def test_numbers_that_are_too_large_are_the_models_fault(host: Host, tmp_path: Path) -> None:
+    """Finite, and what is made of them is not: never an error of the host's, which would be free."""
+    source = FAILING.replace("return [vector * (np.nan if CONDITION else 1)]", "return [vector[None] * 1e300]")
+    package = taken(code_package(tmp_path / "a", source, "extractor.py:Failing"))
+    with pytest.raises(ModelFault, match="NaN or infinity on 3 clips"):
+        heard(package, host, tmp_path / "job")
+    random = np.random.default_rng(0)
+    scale = np.where(np.arange(24) % 2, 1e38, 1e-38)[:, None]
+    wild = measure.Vectors("A", (random.standard_normal((24, 10)) * scale).astype(np.float32))
+    reducing = replace(package, pca=3)
+    with pytest.raises(ModelFault, match="too large to be compared"):
+        measure.score(wild, host.sets["A"], reducing, host=host)
+    with pytest.raises(ModelFault, match="too large to be compared"):
+        measure.fingerprint(wild, host.sets["A"], reducing, host=host)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-44, 3e37])
+def test_vectors_that_say_nothing_have_scores_or_reasons(scale: float, host: Host, tmp_path: Path) -> None:
+    package = inspect(code_package(tmp_path / "a", pca=3))
+    values = np.random.default_rng(0).standard_normal((24, 10))
+    vectors = measure.Vectors("A", (values * scale).astype(np.float32))
+    for row in measure.score(vectors, host.sets["A"], package, host=host):
+        assert row.value is not None or row.reason
+    assert measure.fingerprint(vectors, host.sets["A"], package, host=host)
+
+
 def test_a_recording_that_cannot_be_read_is_the_hosts_fault(host: Host, tmp_path: Path) -> None:
     folder = write_recordings(tmp_path / "words", 2, 2)
     next(folder.rglob("*.wav")).write_bytes(b"RIFF")
@@ -223,7 +248,10 @@ class Killed(Exception):
     pass
 
 
-def test_a_worker_that_is_killed_goes_on_where_it_stopped(host: Host, tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_goes_on_where_it_stopped(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measure, "make_schedule", without_renewals)
     package = taken(code_package(tmp_path / "a", pooling="MTF"))
     whole = heard(package, host, tmp_path / "undisturbed")
 
@@ -235,12 +263,12 @@ def test_a_worker_that_is_killed_goes_on_where_it_stopped(host: Host, tmp_path: 
         return progress
 
     reached = []
-    for most in (5, 6, 20):
+    for most in (5, 20):
         with pytest.raises(Killed):
             heard(package, host, tmp_path / "job", progress=kill_at(most))
         with Journal(tmp_path / "job/sets/A/journal", 2) as journal:
             reached.append(len(journal.answers))
-    assert reached == [5, 6, 20]
+    assert reached == [5, 20]
     file = tmp_path / "job/sets/A/journal"
     file.write_bytes(file.read_bytes()[:-3])  # cut in the middle of a record
     played: list[int] = []

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
+from earmark.cli import main
 from earmark.errors import UsageError
 from earmark.simulation import DESIGNS, draw, study, to_csv
 from earmark.simulation.study import Line
@@ -93,18 +92,14 @@ def test_a_line_that_falls_short_says_so():
     assert Line(**cells | {"coverage": 0.95, "units": 6}).holds is None
 
 
-def test_the_command_prints_a_table_and_writes_files(tmp_path):
+def test_the_command_prints_a_table_and_writes_files(tmp_path, capsys):
     out = tmp_path / "lines.csv"
     words = "calibrate --designs few-clips --metrics P@1,GSR --repeats 4 --permutations 0 --jobs 1 --quiet".split()
-    made = subprocess.run(
-        [sys.executable, "-m", "earmark", *words, "--out", str(out)], capture_output=True, text=True, check=True
-    )
-    assert "few-clips: 24 independent clips of 4 classes; all pairs; 4 data sets" in made.stdout
+    assert main([*words, "--out", str(out)]) == 0
+    assert "few-clips: 24 independent clips of 4 classes; all pairs; 4 data sets" in capsys.readouterr().out
     assert out.read_text().startswith("design,protocol,metric,units,repeats,")
-    printed = subprocess.run(
-        [sys.executable, "-m", "earmark", *words, "--json"], capture_output=True, text=True, check=True
-    )
-    assert {line["metric"] for line in json.loads(printed.stdout)} == {"P@1", "GSR"}
+    assert main([*words, "--json"]) == 0
+    assert {line["metric"] for line in json.loads(capsys.readouterr().out)} == {"P@1", "GSR"}
 
 
 def test_csv_has_a_line_for_each(lines):

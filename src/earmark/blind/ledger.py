@@ -72,7 +72,7 @@ class Ledger(Part):
         missing = None if create else missing_file(url)
         if missing is not None:
             raise InputError(f"There is no ledger at {missing}; name the file that the worker writes.")
-        self.engine = open_database(url, _tables.upgrade)
+        self.engine = open_database(url, _tables.upgrade if create else _tables.require_tables)
 
     def close(self) -> None:
         self.engine.dispose()

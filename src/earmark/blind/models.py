@@ -64,6 +64,7 @@ FAULTS = {
     "raised": "Your model raised an error on {clips}.",
     "malformed": "Your model's process sent something that is no answer on {clips}.",
     "too_much": "The vectors of your model are too long for the host: state a pooling that gives shorter ones.",
+    "unscored": "The vectors of your model hold numbers that are too large to be compared.",
     "inconsistent": "Your model answered the same sound differently a second time.",
 }
 """Everything that a participant can learn of a failure on blind recordings."""
