@@ -176,3 +176,27 @@ def test_a_board_without_blind_evaluation_says_so(tmp_path: Path) -> None:
         token, _ = store.create_token(store.create_user("ada"), "test")
         with pytest.raises(BoardRefusal, match="Blind evaluation is off"):
             BoardClient(address, token, patience=0).send_package(tmp_path / "none.zip", "mine")
+
+
+def test_a_card_that_no_release_could_carry_is_refused_before_anything_is_measured(sides: Sides) -> None:
+    manifest = (
+        "format: 1\nkind: code\nmodel: extractor.py:Tiny\nrate: 16000\npooling: mean_time\ndistance: cosine\n"
+        'system: {name: odd, url: "javascript:alert(1)"}\n'
+    )
+    with pytest.raises(BoardRefusal) as refusal:
+        sides.ada.send_package(sides.file("odd", **{"submission.yaml": manifest}), "mine")
+    assert refusal.value.status == 422
+    assert "no address of the web" in str(refusal.value)
+
+
+def test_a_disk_that_fills_up_keeps_room_for_the_database(sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
+    from earmark.board import packages
+
+    monkeypatch.setattr(packages, "_ROOM", 10**18)
+    answer = sides.post(archive("no room"))
+    assert (answer.status_code, "no room for packages" in answer.text) == (503, True)
+
+
+def test_times_say_little(sides: Sides) -> None:
+    (board,) = httpx.get(f"{sides.address}/v1/blind/boards").json()["items"]
+    assert board["seen"].endswith(":00Z")

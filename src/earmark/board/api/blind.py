@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -24,7 +25,7 @@ from earmark.board.api.blind_shapes import (
     ReleaseShape,
 )
 from earmark.board.api.shapes import PageShape
-from earmark.board.jobs import BlindSet, Job, Release, coarse
+from earmark.board.jobs import BlindBoard, BlindSet, Job, Release, coarse
 from earmark.board.web import requests as web
 from earmark.board.web.requests import Author, Context, Worker, address_of, blind_context, readable_job
 from earmark.board.web.uploads import FILE, take_package
@@ -42,8 +43,13 @@ Id = Annotated[str, Path(max_length=100)]
 @router.get("/boards", response_model=PageShape[BlindBoardShape])
 def boards(context: On) -> Response:
     """The boards on which models are measured blind: their sets, their policy, and how many jobs wait."""
-    items = [BlindBoardShape.model_validate(each) for each in context.store.blind_boards()]
+    items = [_board_shape(each) for each in context.store.blind_boards()]
     return web.sent(PageShape[BlindBoardShape](items=items))
+
+
+def _board_shape(board: BlindBoard) -> BlindBoardShape:
+    shape: BlindBoardShape = BlindBoardShape.model_validate(replace(board, seen=coarse(board.seen)))
+    return shape
 
 
 _PACKAGE: dict[str, Any] = {
@@ -158,7 +164,7 @@ def announce(asked: Announcement, context: On, user: Worker) -> Response:
     settings = policy.model_dump(exclude={"digest", "text"})
     made = context.store.announce_sets(user, asked.board, sets, policy.digest, policy.text, settings)
     context.snapshots.refresh()
-    return web.sent(BlindBoardShape.model_validate(made))
+    return web.sent(_board_shape(made))
 
 
 @router.post(

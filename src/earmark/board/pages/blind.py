@@ -122,10 +122,9 @@ def policy_page(digest: str, request: Request) -> Response:
 @router.get("/audit")
 def audit_page(request: Request) -> Response:
     """Every release, the newest first."""
-    before = request.query_params.get("before", "")
     listed = context_of(request).store.releases(
-        limit=_SHOWN + 1, before=int(before) if before.isdigit() and len(before) < 18 else None
-    )
+        limit=_SHOWN + 1, before=_number(request.query_params.get("before", ""))
+    )  # fmt: skip
     more = listed[_SHOWN - 1].number if len(listed) > _SHOWN else None
     return form_page(request, "audit", folder="blind", here="blind", releases=listed[:_SHOWN], more=more)
 
@@ -134,7 +133,8 @@ def audit_page(request: Request) -> Response:
 def entry_page(number: str, request: Request) -> Response:
     """One release: what left, when, under which policy, and what the owners of the recordings said."""
     store = context_of(request).store
-    release = store.release(int(number)) if number.isascii() and number.isdigit() and len(number) < 18 else None
+    place = _number(number)
+    release = store.release(place) if place is not None else None
     if release is None:
         raise NotFound("There is no such entry in the audit trail of this board.")
     policy = store.policy(release.policy)
@@ -143,6 +143,10 @@ def entry_page(number: str, request: Request) -> Response:
         remarks=_remarks(release), figures=_figures(request, release.submission), policy=policy,
         words=markdown(policy.text, level=3) if policy else "",
     )  # fmt: skip
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else None
 
 
 def _figures(request: Request, submission: str) -> Sequence[Any]:

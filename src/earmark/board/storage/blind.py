@@ -282,7 +282,7 @@ class Blind(Part):
         A second time changes nothing but the owners' `remarks`: they may sign after the release.
         """
         document = replace(document, provenance="blind")
-        entry = json.dumps(facts, ensure_ascii=False, sort_keys=True, allow_nan=False)
+        entry = json.dumps(facts, sort_keys=True, allow_nan=False)
         lasting = json.dumps({**facts, _REMARKS: None}, sort_keys=True)
         digest = hashlib.sha256(f"{lasting}\n{document.digest}".encode()).hexdigest()
 
