@@ -169,6 +169,8 @@ def test_names_that_cannot_be_kept_are_refused(light: Ledger) -> None:
         with pytest.raises((UsageError, InputError)):
             light.decide(**job_of(1, **change))
     mixed = Scores((*exact_scores().rows[:3], *exact_scores(distance="euclidean").rows[3:]))
+    with pytest.raises(InputError, match="The blind set HW3 has no fingerprint of this model"):
+        light.decide(**job_of(1, fingerprints={"HU4": fingerprints_of(1)["HU4"]}))
     with pytest.raises(InputError, match="several distances"):
         light.decide(**job_of(1, exact=mixed))
     assert light.entries() == []

@@ -100,9 +100,11 @@ class Ledger(Part):
         """Decide once what leaves of a measured job, and write it down; the same job again gives the same decision.
 
         Raises:
-            InputError: A figure of the policy was not measured, or the job was decided for another package. Nothing is
-                written then.
+            InputError: A figure of the policy was not measured, a set has no fingerprint, or the job was decided for
+                another package. Nothing is written then.
         """
+        if lacking := sorted(policy.sets.keys() - fingerprints.keys()):
+            raise InputError(f"The blind set {lacking[0]} has no fingerprint of this model; nothing is released.")
         submitted = Submitted.of(job, board, team, entry, digest, exact, policy)
         described = card if isinstance(card, SystemCard) else card_from({**(card or {}), "name": entry})
 
