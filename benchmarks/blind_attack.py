@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 from scipy.stats import rankdata
 
 from earmark.blind.policy import Policy, SetTerms
@@ -142,7 +143,7 @@ class Board:
 
 
 def policy_for(clips: int, classes: int, terms: Terms) -> Policy:
-    """The policy of a set whose reference model finds 13 % of nearest clips right, as log-mel and Whisper do here."""
+    """The policy of a set whose reference model finds 13 % of nearest clips right, as printed for HU4."""
     margin = 1.96 * math.sqrt(0.13 * 0.87 / clips)
     worth = Policy().clips_per_step if terms.rounded else 1  # the Ladder alone climbs by single clips
     step = step_for(margin if terms.rounded else 0.0, clips, worth)
@@ -200,7 +201,7 @@ def _decoded(
     signal = (answers - smooth) * clips
     columns = np.arange(clips)
     flat = columns * (anchors + 1) + np.where(guesses >= 0, guesses, anchors)
-    for _ in range(15):
+    for _ in range(12):
         padded = np.concatenate([shares, np.zeros((clips, 1))], axis=1).ravel()
         own = padded[flat]
         expected = own.sum(axis=1)
@@ -281,8 +282,13 @@ class Leak(NamedTuple):
     shuffled: float
     auc: float
     bits: float
-    told: int
+    told: float
     fresh: float
+
+    @property
+    def gain(self) -> float:
+        """P@1 above chance: what he knows of single clips."""
+        return self.p1 - self.shuffled
 
 
 def worth(labels: Labels, belief: Belief, board: Board, random: np.random.Generator) -> Leak:
@@ -339,9 +345,10 @@ class Line(NamedTuple):
     def mean(self, name: str) -> tuple[float, float]:
         """Mean over attackers, and half of its 95 % interval."""
         values = np.array([getattr(leak, name) for leak in self.leaks])
-        return float(values.mean()), 1.96 * float(values.std(ddof=1)) / math.sqrt(len(values)) if len(
-            values
-        ) > 1 else 0.0
+        if len(values) < 2:
+            return float(values.mean()), 0.0
+        quantile = float(stdtrit(len(values) - 1, 0.975))
+        return float(values.mean()), quantile * float(values.std(ddof=1)) / math.sqrt(len(values))
 
 
 def lines(sets: Sequence[tuple[int, int]], attackers: int, processes: int) -> Iterator[Line]:
@@ -388,10 +395,12 @@ def honest(improvements: Sequence[float], repeats: int = 2000, seed: int = 0) ->
 
 
 def table(found: Sequence[Line]) -> str:
-    rows = [["set", "variant", "attack", "P@1", "dealt at random", "fresh clips", "AUC of pairs", "bits", "answers"]]
+    rows = [
+        ["set", "variant", "attack", "P@1", "dealt at random", "gain", "fresh clips", "AUC of pairs", "bits", "answers"]
+    ]
     for line in found:
         cells = [f"{line.mean('p1')[0]:.3f} ± {line.mean('p1')[1]:.3f}", f"{line.mean('shuffled')[0]:.3f}"]
-        cells += [f"{line.mean('fresh')[0]:.3f}"]
+        cells += [f"{line.mean('gain')[0]:+.4f} ± {line.mean('gain')[1]:.4f}", f"{line.mean('fresh')[0]:.3f}"]
         cells += [f"{line.mean('auc')[0]:.3f} ± {line.mean('auc')[1]:.3f}"]
         cells += [f"{line.mean('bits')[0]:.0f} ± {line.mean('bits')[1]:.0f}", f"{line.mean('told')[0]:.0f}"]
         rows.append([f"{line.clips}/{line.classes}", line.variant, line.attack, *cells])
@@ -399,12 +408,11 @@ def table(found: Sequence[Line]) -> str:
 
 
 def strongest(found: Sequence[Line]) -> list[Line]:
-    """Of every variant and set the attack that tells most about single clips."""
+    """Of every variant and set the attack with the largest gain; where there is none to have, the luckiest."""
     best: dict[tuple[int, str], Line] = {}
     for line in found:
         key = (line.clips, line.variant)
-        gain = line.mean("p1")[0] - line.mean("shuffled")[0]
-        if key not in best or gain > best[key].mean("p1")[0] - best[key].mean("shuffled")[0]:
+        if key not in best or line.mean("gain") > best[key].mean("gain"):
             best[key] = line
     return list(best.values())
 
@@ -417,7 +425,7 @@ def draw(found: Sequence[Line], target: str) -> None:
 
     best = strongest(found)
     sets = list(dict.fromkeys((line.clips, line.classes) for line in best))
-    figure, axes = plt.subplots(1, len(sets), figsize=(5.2 * len(sets), 3.6), sharey=True, squeeze=False)
+    figure, axes = plt.subplots(1, len(sets), figsize=(3.2 + 3.6 * len(sets), 3.8), sharey=True, squeeze=False)
     for panel, (clips, classes) in zip(axes[0], sets, strict=True):
         chosen = [line for line in best if line.clips == clips][::-1]
         places = np.arange(len(chosen))
@@ -426,33 +434,53 @@ def draw(found: Sequence[Line], target: str) -> None:
         panel.plot([line.mean("shuffled")[0] for line in chosen], places, "k|", markersize=14, markeredgewidth=2)
         panel.set_yticks(places, [line.variant for line in chosen])
         panel.set_title(f"{clips:,} clips, {classes} classes", loc="left", fontsize=10)
-        panel.set_xlabel("P@1 of the attacker (black: his answers dealt at random)")
+        panel.set_xlabel("P@1 of the attacker; black mark: chance")
         panel.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
     figure.savefig(target, dpi=130)
 
 
+def write(found: Sequence[Line], target: Path) -> None:
+    with target.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow([*Line._fields[:-1], *Leak._fields])
+        writer.writerows((*line[:4], *leak) for line in found for leak in line.leaks)
+
+
+def read(source: Path) -> list[Line]:
+    """What `write` wrote."""
+    leaks: dict[tuple[str, ...], list[Leak]] = {}
+    with source.open(newline="") as stream:
+        for cells in list(csv.reader(stream))[1:]:
+            leaks.setdefault(tuple(cells[:4]), []).append(Leak(*map(float, cells[4:])))
+    return [Line(int(key[0]), int(key[1]), key[2], key[3], tuple(group)) for key, group in leaks.items()]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--attackers", type=int, default=10, help="of each kind (default: 10)")
+    parser.add_argument("--attackers", type=int, default=8, help="of each kind (default: 8)")
     parser.add_argument("--set", action="append", metavar="CLIPSxCLASSES", help="default: 1001x80 and 4540x368")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="keep every attacker's result there")
+    parser.add_argument(
+        "--read", type=Path, nargs="+", metavar="FILE", help="show what such files hold, attack nothing"
+    )
     parser.add_argument("--figure", metavar="PNG")
-    parser.add_argument("--csv", metavar="FILE")
     args = parser.parse_args()
-    sets = [tuple(map(int, text.split("x"))) for text in args.set or ["1001x80", "4540x368"]]
-    found = list(lines(sets, args.attackers, args.processes))
+    if args.read:
+        found = [line for source in args.read for line in read(source)]
+    else:
+        texts = args.set or ["1001x80", "4540x368"]
+        sets = [(int(clips), int(classes)) for clips, classes in (text.split("x") for text in texts)]
+        found = list(lines(sets, args.attackers, args.processes))
+    if args.csv:
+        write(found, args.csv)
     print(table(found), "", "strongest attack of each variant:", table(strongest(found)), sep="\n")
     print("\nimprovement (steps)  seen  error (steps)")
     for price in honest((0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)):
         print(f"{price.improvement:19.2f}  {price.seen:4.0%}  {price.error:13.2f}")
     if args.figure:
         draw(found, args.figure)
-    if args.csv:
-        with Path(args.csv).open("w", newline="") as stream:
-            writer = csv.writer(stream)
-            writer.writerow(["clips", "classes", "variant", "attack", *Leak._fields])
-            writer.writerows((*line[:4], *leak) for line in found for leak in line.leaks)
 
 
 if __name__ == "__main__":

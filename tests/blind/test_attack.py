@@ -69,7 +69,8 @@ def test_rounding_alone_and_quota_alone_are_not_enough() -> None:
 def test_a_team_that_submits_for_500_days_begins_as_many_entries_as_the_simulation_says(tmp_path: Path) -> None:
     ledger, policy, begun = Ledger(str(tmp_path / "ledger.sqlite3")), policy_of(), 0
     for day in range(0, 500, 5):
-        job = job_of(day, entry=f"e{day}", now=NOON + timedelta(days=day), policy=policy)
+        when = NOON + timedelta(days=day)
+        job = job_of(day, entry=f"e{day}", now=when, policy=policy)
         asked = {name: job[name] for name in ("job", "board", "team", "entry", "policy", "now")}
         if not ledger.admit(**asked, distance="cosine", correction="none"):
             ledger.decide(**job)

@@ -116,10 +116,10 @@ class Policy:
             raise UsageError(f"The policy: a day is no multiple of slot_minutes {self.slot_minutes}; take 15 or 60.")
         if self.sign_off not in get_args(SignOff):
             raise UsageError(f"The policy: sign_off is before or after, not {quoted(str(self.sign_off))}.")
-        for name, least in (("duplicates", 0.5), ("leverage", 0.01)):
+        for name, lowest in (("duplicates", 0.5), ("leverage", 0.01)):
             share = getattr(self, name)
-            if isinstance(share, bool) or not isinstance(share, int | float) or not least <= share <= 1:
-                raise UsageError(f"The policy: {name} is a share from {least} to 1, not {share}.")
+            if isinstance(share, bool) or not isinstance(share, int | float) or not lowest <= share <= 1:
+                raise UsageError(f"The policy: {name} is a share from {lowest} to 1, not {share}.")
             object.__setattr__(self, name, float(share))
         for name in ("owners", "contact"):
             if not isinstance(getattr(self, name), str):

@@ -123,7 +123,7 @@ class Seal:
         prefix = [str(shutil.which(PROGRAM)), "--args", str(arguments)]
         known = _seccomp.architecture()
         if "seccomp" not in self.missing and known is not None:
-            fds.append(pipe_with(_seccomp.filter_program(known, starting=True)))
+            fds.append(pipe_with(_seccomp.filter_program(known)))
             prefix += ["--seccomp", str(fds[-1])]
         return Launch([*prefix, *command], path, options, tuple(fds), watched=True)
 
