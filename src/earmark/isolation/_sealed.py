@@ -81,6 +81,8 @@ def sealed(
             f"{', '.join(refused)}."
         )
     paths = tuple(os.fspath(path) for path in readable)
+    if absent := [path for path in paths if not Path(path).exists()]:
+        raise UsageError(f"{absent[0]} is not there, so that a sealed cell cannot be given it to read.")
     return Cell(function, seal=Seal(paths, limits or Limits(), frozenset(missing)))
 
 
@@ -123,7 +125,7 @@ class Seal:
         prefix = [str(shutil.which(PROGRAM)), "--args", str(arguments)]
         known = _seccomp.architecture()
         if "seccomp" not in self.missing and known is not None:
-            fds.append(pipe_with(_seccomp.filter_program(known, starting=True)))
+            fds.append(pipe_with(_seccomp.filter_program(known)))
             prefix += ["--seccomp", str(fds[-1])]
         return Launch([*prefix, *command], path, options, tuple(fds), watched=True)
 

@@ -299,10 +299,6 @@ def raise_limit(name: str) -> str:
     return "raised"
 
 
-def dumpable() -> int:
-    return call(157, 3, 0, 0, 0, 0)
-
-
 # --- what it uses -----------------------------------------------------------------------------------------------------
 
 
