@@ -150,6 +150,7 @@ def test_a_package_is_not_unpacked_over_something(tmp_path: Path) -> None:
         ({"correction": "icdm:k=5,iterations=1000000000"}, "at most"),
         ({"system": {"name": "cafe\u0301"}}, "plain line"),
         ({"rate": 3}, "from 1000"),
+        ({"rate": 400_000}, "to 96000"),
         ({"rate": "16k"}, "whole number"),
         ({"architecture": "wavlm"}, "leave it out"),
         ({"front_end": {"mels": 64}}, "leave it out"),
