@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 from scipy.stats import rankdata
 
 from earmark.blind.policy import Policy, SetTerms
@@ -142,7 +143,7 @@ class Board:
 
 
 def policy_for(clips: int, classes: int, terms: Terms) -> Policy:
-    """The policy of a set whose reference model finds 13 % of nearest clips right, as log-mel and Whisper do here."""
+    """The policy of a set whose reference model finds 13 % of nearest clips right, as printed for HU4."""
     margin = 1.96 * math.sqrt(0.13 * 0.87 / clips)
     worth = Policy().clips_per_step if terms.rounded else 1  # the Ladder alone climbs by single clips
     step = step_for(margin if terms.rounded else 0.0, clips, worth)
@@ -344,9 +345,10 @@ class Line(NamedTuple):
     def mean(self, name: str) -> tuple[float, float]:
         """Mean over attackers, and half of its 95 % interval."""
         values = np.array([getattr(leak, name) for leak in self.leaks])
-        return float(values.mean()), 1.96 * float(values.std(ddof=1)) / math.sqrt(len(values)) if len(
-            values
-        ) > 1 else 0.0
+        if len(values) < 2:
+            return float(values.mean()), 0.0
+        quantile = float(stdtrit(len(values) - 1, 0.975))
+        return float(values.mean()), quantile * float(values.std(ddof=1)) / math.sqrt(len(values))
 
 
 def lines(sets: Sequence[tuple[int, int]], attackers: int, processes: int) -> Iterator[Line]:

@@ -70,7 +70,7 @@ def test_a_team_that_submits_for_500_days_begins_as_many_entries_as_the_simulati
     ledger, policy, begun = Ledger(str(tmp_path / "ledger.sqlite3")), policy_of(), 0
     for day in range(0, 500, 5):
         when = NOON + timedelta(days=day)
-        job = job_of(day, entry=f"e{day}", now=when, policy=policy, fingerprints={})
+        job = job_of(day, entry=f"e{day}", now=when, policy=policy)
         asked = {name: job[name] for name in ("job", "board", "team", "entry", "policy", "now")}
         if not ledger.admit(**asked, distance="cosine", correction="none"):
             ledger.decide(**job)

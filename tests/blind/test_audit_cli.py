@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import stat
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +28,7 @@ def place(tmp_path: Path) -> Path:
     file = tmp_path / "ledger.sqlite3"
     ledger = Ledger(str(file))
     ledger.decide(**job_of(1, policy=policy_of(sign_off="before"), entry="=bat|<b>"))
-    ledger.decide(**job_of(2, entry="owl", exact=exact_scores(0.1), now=datetime.now(UTC)))
+    ledger.decide(**job_of(2, entry="owl", exact=exact_scores(0.1), now=datetime.now(UTC) - timedelta(days=1)))
     ledger.acknowledge("job2")
     ledger.close()
     return file

@@ -169,6 +169,8 @@ def test_names_that_cannot_be_kept_are_refused(light: Ledger) -> None:
         with pytest.raises((UsageError, InputError)):
             light.decide(**job_of(1, **change))
     mixed = Scores((*exact_scores().rows[:3], *exact_scores(distance="euclidean").rows[3:]))
+    with pytest.raises(InputError, match="The blind set HW3 has no fingerprint of this model"):
+        light.decide(**job_of(1, fingerprints={"HU4": fingerprints_of(1)["HU4"]}))
     with pytest.raises(InputError, match="several distances"):
         light.decide(**job_of(1, exact=mixed))
     assert light.entries() == []
@@ -236,6 +238,21 @@ def test_with_sign_off_before_nothing_leaves_unsigned(ledger: Ledger) -> None:
         ledger.sign(decision.number, " ")
 
 
+@pytest.mark.parametrize("words", ["after", '","sign_off":"after'])
+def test_nothing_that_a_participant_writes_signs_for_the_owners(light: Ledger, words: str) -> None:
+    card = {"name": "bat", "details": {"sign_off": "after", "more": words}, "description": '"sign_off":"after"'}
+    decision = light.decide(**job_of(1, policy=policy_of(sign_off="before"), card=card))
+    assert light.due(LATER) == []
+    light.acknowledge("job1", now=LATER)  # a worker that sends all the same
+    assert light.verify() == [f"Entry {decision.number} left without the owners' signature that its policy asks for."]
+
+
+def test_a_release_that_left_before_its_time_is_found(light: Ledger) -> None:
+    decision = light.decide(**job_of(1))
+    light.acknowledge("job1", now=NOON - timedelta(minutes=1))
+    assert light.verify() == [f"Entry {decision.number} left before its time."]
+
+
 def test_an_objection_withdraws_what_left_stops_what_waits_and_closes_the_entry(ledger: Ledger) -> None:
     one, two = (ledger.decide(**job_of(number, exact=exact_scores(number / 20))) for number in (1, 2))
     other = ledger.decide(**job_of(3, entry="owl"))
@@ -269,7 +286,7 @@ def test_an_objection_withdraws_what_left_stops_what_waits_and_closes_the_entry(
 def _filled(ledger: Ledger) -> list[Entry]:
     for number in range(1, 4):
         ledger.decide(**job_of(number, exact=exact_scores(number / 20), entry=f"e{number}"))
-        ledger.acknowledge(f"job{number}", now=NOON)
+        ledger.acknowledge(f"job{number}", now=LATER)
     assert ledger.verify() == []
     return ledger.entries()
 

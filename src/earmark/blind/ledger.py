@@ -100,9 +100,11 @@ class Ledger(Part):
         """Decide once what leaves of a measured job, and write it down; the same job again gives the same decision.
 
         Raises:
-            InputError: A figure of the policy was not measured, or the job was decided for another package. Nothing is
-                written then.
+            InputError: A figure of the policy was not measured, a set has no fingerprint, or the job was decided for
+                another package. Nothing is written then.
         """
+        if lacking := sorted(policy.sets.keys() - fingerprints.keys()):
+            raise InputError(f"The blind set {lacking[0]} has no fingerprint of this model; nothing is released.")
         submitted = Submitted.of(job, board, team, entry, digest, exact, policy)
         described = card if isinstance(card, SystemCard) else card_from({**(card or {}), "name": entry})
 
@@ -131,15 +133,22 @@ class Ledger(Part):
 
     def due(self, now: datetime | None = None) -> list[Decision]:
         """What the board is to be told now: not told yet, its slot reached, signed where the policy asks for it."""
-        signature, objection, departure = (_about(kind) for kind in ("signature", "objection", "departure"))
+        objection, departure = _about("objection"), _about("departure")
+        in_time = entries.c.not_before <= time_text(_utc(now))
 
         def look(connection: Connection) -> list[Decision]:
             found = read_entries(
-                connection, entries.c.kind.in_(("release", "refusal", "objection")), ~departure,
-                (entries.c.kind != "release") | (~objection & (entries.c.not_before <= time_text(_utc(now)))),
-                (entries.c.kind != "release") | signature | (entries.c.body.contains('"sign_off":"after"')),
-            )  # fmt: skip
-            return [_decision(connection, entry) for entry in list(found)]
+                connection,
+                entries.c.kind.in_(("release", "refusal", "objection")),
+                ~departure,
+                (entries.c.kind != "release") | (~objection & in_time),
+            )
+            signed = set(connection.scalars(select(entries.c.about).where(entries.c.kind == "signature")))
+            return [
+                _decision(connection, entry)
+                for entry in list(found)
+                if entry.kind != "release" or not _signed_first(entry.body) or entry.number in signed
+            ]
 
         return self._read(look)
 
@@ -268,7 +277,8 @@ def _decision(connection: Connection, entry: Entry) -> Decision:
 
 
 def _signed_first(body: Mapping[str, Any]) -> bool:
-    return bool(body["sign_off"] == "before")
+    """Whether a release waits for a signature: whatever is not plainly `after` does."""
+    return bool(body["sign_off"] != "after")
 
 
 def _said(by: str, words: str, needed: bool) -> dict[str, str]:

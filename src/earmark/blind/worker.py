@@ -148,7 +148,7 @@ class Worker:
         sent = 0
         for decision in self.ledger.due(self.clock()):
             if self._send(decision):
-                self.ledger.acknowledge(decision.job, decision.kind)
+                self.ledger.acknowledge(decision.job, decision.kind, now=self.clock())
                 sent += 1
         return sent
 
