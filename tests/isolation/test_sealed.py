@@ -50,6 +50,11 @@ def test_an_unknown_part_is_not_allowed():
         sealed(FUNCTION, allowed={"network"})
 
 
+def test_what_is_to_be_read_must_be_there(tmp_path):
+    with pytest.raises(UsageError, match="model is not there"):
+        sealed(FUNCTION, readable=[tmp_path / "model"], allowed={"not-root"})
+
+
 @pytest.mark.usefixtures("fresh")
 def test_without_bubblewrap_it_does_not_start_and_the_other_parts_hold_where_that_is_allowed(monkeypatch, tmp_path):
     (tmp_path / "clip.wav").write_text("a voice")

@@ -81,6 +81,8 @@ def sealed(
             f"{', '.join(refused)}."
         )
     paths = tuple(os.fspath(path) for path in readable)
+    if absent := [path for path in paths if not Path(path).exists()]:
+        raise UsageError(f"{absent[0]} is not there, so that a sealed cell cannot be given it to read.")
     return Cell(function, seal=Seal(paths, limits or Limits(), frozenset(missing)))
 
 
