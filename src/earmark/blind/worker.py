@@ -48,6 +48,7 @@ _LATER = (401, 408, 429, 500, 502, 503, 504)
 """Answers that say nothing of what was sent: it is sent again."""
 _GONE = (404, 410)
 """The participant withdrew the job, or the board does not know it."""
+_NOT_TAKEN = "The board did not take the figures of this job; its host knows of it."
 _INFRASTRUCTURE = "The host's worker could not finish the job, for no fault of your model; it is tried again."
 
 
