@@ -148,9 +148,9 @@ def test_figures_of_an_onnx_model_are_released_on_their_grid(field: Field) -> No
 
 
 def test_a_model_that_returns_nan_is_told_so_and_nothing_of_what_it_said(field: Field) -> None:
-    source = CODE.replace(
-        "        count = max(", "        print('SECRET', waveform[:3])\n        count = max("
-    ).replace(".astype(np.float32)", ".astype(np.float32) * (np.nan if len(waveform) % 100 else 1)")
+    wrong = "float(np.nan if len(waveform) % 10 and len(waveform) > 2000 else 1)"
+    source = CODE.replace("        count = max(", "        print('SECRET', waveform[:3])\n        count = max(")
+    source = source.replace(".astype(np.float32)", f".astype(np.float32) * {wrong}")
     job = ended(field, code_package(field.folder / "package", source))
     assert job["state"] == "failed"
     assert job["message"] == "Your model returned NaN or infinity on 3 clips."
