@@ -313,3 +313,18 @@ def test_models_that_are_nearly_the_same_have_nearly_the_same_fingerprint(host: 
     assert similarity({"A": prints[0]}, {"A": prints[1]}) > 0.98
     assert similarity({"A": prints[0]}, {"A": prints[2]}) < 0.6
     assert unpack_fingerprint(prints[0]).shape == (24, 5)
+
+
+def test_a_fingerprint_is_of_the_neighbours_that_are_scored(host: Host, tmp_path: Path) -> None:
+    blind = host.sets["A"]
+    plain = inspect(code_package(tmp_path / "a"))
+    vectors = measure.Vectors("A", np.random.default_rng(1).standard_normal((24, 6)).astype(np.float32))
+    for correction in ("csls:k=4", "icdm:k=4", "mp"):
+        corrected = replace(plain, correction=correction)
+        lists = unpack_fingerprint(measure.fingerprint(vectors, blind, corrected, host=host))
+        expected = earmark.evaluation.study_hubness(vectors.values, k=5, correct=correction).lists["cosine", correction]
+        assert np.array_equal(lists, expected)
+        assert not np.array_equal(lists, unpack_fingerprint(measure.fingerprint(vectors, blind, plain, host=host)))
+    too_few = replace(plain, correction="icdm:k=30")
+    prints = [measure.fingerprint(vectors, blind, package, host=host) for package in (too_few, plain)]
+    assert prints[0] == prints[1]

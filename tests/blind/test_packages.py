@@ -156,6 +156,13 @@ def test_a_package_is_not_unpacked_over_something(tmp_path: Path) -> None:
         ({"system": {"name": "a" * 100}}, "at most"),
         ({"system": {"name": "a\nb"}}, "one plain line"),
         ({"system": {"name": "a", "kind": "codec"}}, "representation"),
+        ({"system": {"name": "=poison"}}, "formula"),
+        ({"system": {"name": "@poison"}}, "formula"),
+        ({"system": {"name": "a", "url": "javascript:alert(1)"}}, "url"),
+        ({"system": {"name": "a", "details": {"x": float("nan")}}}, "finite"),
+        ({"system": {"name": "a", "details": {"x": [float("inf")]}}}, "finite"),
+        ({"system": {"name": "a", "details": {"x": 10**400}}}, "finite"),
+        ({"system": {"name": "a", "parameters_m": -1}}, "not possible"),
     ],
 )
 def test_what_a_manifest_may_not_say_is_told(tmp_path: Path, changes: dict[str, Any], words: str) -> None:

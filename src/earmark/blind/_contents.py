@@ -10,20 +10,25 @@ from __future__ import annotations
 import io
 import mmap
 import pickletools
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import IO, Any
 
 from earmark.blind._archives import Member
-from earmark.blind._onnx_rules import onnx_problems
+from earmark.blind._onnx_rules import Reading, onnx_problems
 from earmark.blind._safetensors_rules import MOST_HEADER, safetensors_problems
 from earmark.errors import quoted
 
-__all__ = ["bytes_needed", "content_problems", "kind_problem"]
+__all__ = ["Read", "bytes_needed", "content_problems", "kind_problem"]
 
 TEXTS = (".yaml", ".yml", ".json", ".txt", ".md", ".csv", ".tsv", ".toml", ".cff", ".py")
 NAMES = ("license", "licence", "readme", "notice", "citation", "copying")
 BINARIES = (".onnx", ".safetensors", ".npy")
 MOST_TEXT = 20_000_000
+MOST_TEXTS = 60_000_000
+MOST_OPCODES = 1_000_000
+MOST_HEADERS = 32 << 20
+LOOKED_AT = 1 << 16
 MOST_ONNX = (2 << 30) - 1  # what a protocol buffer can be
 _PICKLES = (
     ".pkl", ".pickle", ".pt", ".pth", ".ckpt", ".bin", ".joblib", ".npz", ".dill", ".mar", ".sav", ".model", ".p",
@@ -60,7 +65,16 @@ def bytes_needed(member: Member) -> int:
     return min(member.size, most.get(PurePosixPath(member.name).suffix.lower(), member.size))
 
 
-def content_problems(stream: IO[bytes], member: Member) -> list[str]:
+@dataclass
+class Read(Reading):
+    """What was read of a package, over all of its files: none may cost more than a few seconds in all."""
+
+    texts: int = 0
+    opcodes: int = 0  # bytes of text that read as the opcodes of pickles
+    headers: int = 0  # bytes of headers of safetensors
+
+
+def content_problems(stream: IO[bytes], member: Member, read: Read) -> list[str]:
     """Everything for which the content of a file is refused."""
     start = stream.read(16)
     stream.seek(0)
@@ -71,35 +85,48 @@ def content_problems(stream: IO[bytes], member: Member) -> list[str]:
             return [f"{quoted(name)} is {kind}, whatever its name says: it is not taken."]
     if suffix == ".onnx":
         with _mapped(stream, member.size) as data:
-            return onnx_problems(data, name)
+            return onnx_problems(data, name, read)
     if suffix == ".safetensors":
+        read.headers += min(int.from_bytes(start[:8], "little"), MOST_HEADER)
+        if read.headers > MOST_HEADERS:
+            return [f"The headers of the .safetensors files come to more than {MOST_HEADERS:,} bytes."]
         return safetensors_problems(stream, member.size, name)  # type: ignore[arg-type]
-    return _array_problems(stream, member) if suffix == ".npy" else _text_problems(stream.read(), name)
+    if suffix == ".npy":
+        return _array_problems(stream, member)
+    read.texts += member.size
+    if read.texts > MOST_TEXTS:
+        return [f"The texts of the package come to more than {MOST_TEXTS:,} bytes."]
+    return _text_problems(stream.read(), name, read)
 
 
 def _mapped(stream: IO[bytes], size: int) -> Any:
     return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else memoryview(b"")
 
 
-def _text_problems(data: bytes, name: str) -> list[str]:
+def _text_problems(data: bytes, name: str, read: Read) -> list[str]:
     try:
         if "\0" in data.decode("utf-8"):
             raise ValueError
     except ValueError:
         return [f"{quoted(name)} is not text in UTF-8, as its name says."]
-    return [f"{quoted(name)} is a pickle written as text: it is not taken."] if _is_pickle(data) else []
+    if read.opcodes > MOST_OPCODES or _is_pickle(data, read):
+        return [f"{quoted(name)} is a pickle written as text, or reads like one: it is not taken."]
+    return []
 
 
-def _is_pickle(data: bytes) -> bool:
-    """Whether a text is a pickle that calls something when it is loaded."""
+def _is_pickle(data: bytes, read: Read) -> bool:
+    """Whether a text is a pickle that calls something when it is loaded. Other texts end within a few opcodes; one
+    that goes on as opcodes for long is taken for a pickle without reading all of it."""
     calls = False
-    stream = io.BytesIO(data.rstrip())
+    stream = io.BytesIO(data.rstrip()[:LOOKED_AT])
     try:
         for operation, _, _ in pickletools.genops(stream):
             calls = calls or operation.name in _CALLS
+        return calls
     except (ValueError, OverflowError, RecursionError, MemoryError):
-        return False
-    return calls
+        return len(data) > LOOKED_AT and stream.tell() == LOOKED_AT
+    finally:
+        read.opcodes += stream.tell()
 
 
 def _array_problems(stream: IO[bytes], member: Member) -> list[str]:

@@ -36,7 +36,8 @@ from earmark.extractors.model_cards import CARDS, PRETRAINED
 from earmark.geometry.correction_names import parse as parse_correction
 from earmark.geometry.spaces import DISTANCES
 from earmark.plain_yaml import load_yaml
-from earmark.submissions import card_from, plain_card
+from earmark.scores import Row, Scores
+from earmark.submissions import Document, Problem, SystemCard, card_from, check, plain_card
 from earmark.tables import plain
 
 __all__ = ["ARCHITECTURES", "MOST_JSON", "RATES", "Kind", "Manifest", "read_manifest"]
@@ -44,7 +45,8 @@ __all__ = ["ARCHITECTURES", "MOST_JSON", "RATES", "Kind", "Manifest", "read_mani
 Kind = Literal["onnx", "safetensors", "code"]
 
 MOST_BYTES = 64_000
-MOST_JSON = 8_000_000
+MOST_JSON = 16_000_000
+"""Of all .json files together: those of weights are read."""
 LONGEST_ENTRY = 80
 RATES = range(1000, 400_001)
 MOST_COMPONENTS = 10_000
@@ -197,8 +199,6 @@ class _Reader:
 
     def _json(self, name: str) -> Mapping[str, Any]:
         try:
-            if len(self.texts.get(name, b"")) > MOST_JSON:
-                raise ValueError
             values = json.loads(self.texts.get(name, b""))
         except (ValueError, RecursionError):
             self._say(f"{quoted(name)} is not readable JSON, or too long.")
@@ -310,6 +310,11 @@ class _Reader:
             self._say(f"the system's name is one plain line of at most {LONGEST_ENTRY} letters: change it.")
         if card.kind != "representation":
             self._say(f"the system is a representation here, not a {card.kind}.")
-        if any(len(str(value)) > 10_000 for value in plain_card(card).values()):
-            self._say("a fact of the system is longer than 10,000 letters: shorten it.")
+        self.problems += [f"submission.yaml: {problem.message}" for problem in _release_problems(card)]
         return plain_card(card)
+
+
+def _release_problems(card: SystemCard) -> list[Problem]:
+    """What a board would say of a release with this card: found before anything is heard, not after."""
+    row = Row(suite="board", subset="set", system=card.name, distance="cosine", metric="P@1", value=0.5, n=100)
+    return check(Document("board", (card,), Scores((row,)), "blind")).problems

@@ -9,15 +9,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from earmark.errors import quoted
 from earmark.onnx_files import Buffer, Field, fields_of, varints_of
 
-__all__ = ["MOST_DEPTH", "MOST_FIELDS", "MOST_NODES", "onnx_problems"]
+__all__ = ["MOST_DEPTH", "MOST_FIELDS", "MOST_NODES", "Reading", "onnx_problems"]
 
 MOST_NODES = 100_000
 MOST_DEPTH = 8  # graphs inside graphs
-MOST_FIELDS = 2_000_000
+MOST_FIELDS = 1_000_000
 DOMAINS = (b"", b"ai.onnx", b"ai.onnx.ml")
 
 _BITS = {
@@ -31,13 +32,20 @@ _LISTS = {4: 4, 5: 1, 7: 1, 10: 8, 11: 1}
 """Lists of numbers in a tensor, and the bytes that an element of each takes at least."""
 
 
+@dataclass
+class Reading:
+    """How many parts were read."""
+
+    fields: int = 0
+
+
 class _Refused(Exception):
     """A sentence that ends the reading: what follows would not be read reliably."""
 
 
-def onnx_problems(data: Buffer, name: str) -> list[str]:
-    """Everything for which an ONNX file is refused, one sentence each."""
-    reader = _Reader(data, name)
+def onnx_problems(data: Buffer, name: str, read: Reading | None = None) -> list[str]:
+    """Everything for which an ONNX file is refused, one sentence each; `read` counts over the files of a package."""
+    reader = _Reader(data, name, read or Reading())
     try:
         reader.read_model()
     except _Refused as refusal:
@@ -48,15 +56,15 @@ def onnx_problems(data: Buffer, name: str) -> list[str]:
 
 
 class _Reader:
-    def __init__(self, data: Buffer, name: str) -> None:
-        self.data, self.name = data, name
+    def __init__(self, data: Buffer, name: str, read: Reading) -> None:
+        self.data, self.name, self.read = data, name, read
         self.problems: list[str] = []
-        self.nodes = self.fields = 0
+        self.nodes = 0
 
     def _fields(self, start: int, end: int) -> Iterator[Field]:
         for field in fields_of(self.data, start, end):
-            self.fields += 1
-            if self.fields > MOST_FIELDS:
+            self.read.fields += 1
+            if self.read.fields > MOST_FIELDS:
                 raise _Refused(f"{self.name} is made of more than {MOST_FIELDS:,} parts: simplify the graph.")
             yield field
 

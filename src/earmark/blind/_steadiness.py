@@ -74,4 +74,4 @@ def _placed(vectors: Floats, distance: str) -> NDArray[np.float64]:
 
 def _lengths(points: NDArray[np.float64]) -> NDArray[np.float64]:
     scale = np.abs(points).max(initial=0.0) or 1.0
-    return scale * np.sqrt(np.einsum("ij,ij->i", points / scale, points / scale))
+    return np.asarray(scale * np.sqrt(np.einsum("ij,ij->i", points / scale, points / scale)))

@@ -44,7 +44,7 @@ PERMUTATIONS = 1000
 FAILING_CLIPS = 3
 MOST_VECTOR_BYTES = 2 << 30
 """All vectors of a set: they are held in memory to be scored."""
-FINGERPRINT_CLIPS, FINGERPRINT_K = 1000, 5
+FINGERPRINT_CLIPS, FINGERPRINT_K = 5000, 5
 _AHEAD = 8
 
 
@@ -150,13 +150,19 @@ def score(vectors: Vectors, blind: BlindSet, package: Package, *, host: Host) ->
 
 
 def fingerprint(vectors: Vectors, blind: BlindSet, package: Package, *, host: Host) -> bytes:
-    """Neighbour lists of clips that only the host knows: nearly the same for models that are nearly the same."""
-    count = len(vectors.values)
+    """Neighbour lists of clips that only the host knows: nearly the same for models that are nearly the same.
+
+    Neighbours are those that are scored: among the clips that count, by the corrected distance.
+    """
+    scored = [place for place, label in enumerate(blind.labels) if label in blind.class_sizes]
+    values, count = reduced(vectors, package)[scored], len(scored)
     random = np.random.default_rng(seed_of(host.secret, "fingerprint", blind.name))
     chosen = np.sort(random.choice(count, min(count, FINGERPRINT_CLIPS), replace=False))
-    study = study_hubness(reduced(vectors, package), k=min(FINGERPRINT_K, count - 2), distance=package.distance)
-    (lists,) = study.lists.values()
-    return duplicates.pack(lists[chosen])
+    corrections = dict.fromkeys(("none", package.correction))
+    study = study_hubness(values, k=min(FINGERPRINT_K, count - 2), distance=package.distance, correct=[*corrections])
+    plain = study.lists[package.distance, "none"]
+    # A set of too few clips for a correction has no scores by it, and no lists.
+    return duplicates.pack(study.lists.get((package.distance, package.correction), plain)[chosen])
 
 
 # --- hearing ---------------------------------------------------------------------------------------------------------

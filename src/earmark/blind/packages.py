@@ -22,20 +22,21 @@ from typing import IO, Any
 
 from earmark.blind import _manifest
 from earmark.blind._archives import Archive, Member, open_archive
-from earmark.blind._contents import bytes_needed, content_problems, kind_problem
+from earmark.blind._contents import Read, bytes_needed, content_problems, kind_problem
 from earmark.errors import InputError
 from earmark.tables import plain
 
 __all__ = ["MANIFEST", "Package", "PackageRefused", "archive", "inspect", "unpack"]
 
 MANIFEST = "submission.yaml"
+MOST_PROBLEMS = 100
 
 
 class PackageRefused(InputError):
     """A package that is not taken; `problems` holds everything that is wrong with it, one sentence each."""
 
     def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(plain(problem, 1000) for problem in problems)
+        self.problems = tuple(plain(problem, 1000) for problem in problems[:MOST_PROBLEMS])
         super().__init__(self.problems)
 
     def __str__(self) -> str:
@@ -111,6 +112,7 @@ def _inspected(files: Archive, write_to: Callable[[Member], Path | None]) -> Pac
     problems = [problem for member in files.members if (problem := kind_problem(member))]
     digests: list[bytes] = []
     texts: dict[str, bytes] = {}
+    read = Read()
     for member in files.members if not problems else ():
         place = write_to(member)
         with _copy(place) as copy:
@@ -122,20 +124,23 @@ def _inspected(files: Archive, write_to: Callable[[Member], Path | None]) -> Pac
             digests.append(f"{member.name}\0{digest.hexdigest()}\n".encode())
             copy.flush()
             copy.seek(0)
-            problems += content_problems(copy, member)
-            if member.name == MANIFEST or member.name.endswith(".json"):
+            problems += content_problems(copy, member, read)
+            room = _manifest.MOST_JSON - sum(map(len, texts.values()))
+            if member.name == MANIFEST or (member.name.endswith(".json") and member.size <= room):
                 copy.seek(0)
-                texts[member.name] = copy.read(_manifest.MOST_JSON + 1)
+                texts[member.name] = copy.read(_manifest.MOST_JSON)
+        if len(problems) >= MOST_PROBLEMS:
+            break
     if problems:
         raise PackageRefused(list(dict.fromkeys(problems)))
     names = tuple(member.name for member in files.members)
     if MANIFEST not in names:
         raise PackageRefused([f"There is no {MANIFEST} in the package: `earmark blind new FOLDER` writes an example."])
-    read = _manifest.read_manifest(texts[MANIFEST], names, texts)
-    if read.problems:
-        raise PackageRefused(read.problems)
+    manifest = _manifest.read_manifest(texts[MANIFEST], names, texts)
+    if manifest.problems:
+        raise PackageRefused(manifest.problems)
     return Package(
-        **read.facts,
+        **manifest.facts,
         digest=hashlib.sha256(b"".join(digests)).hexdigest(),
         size=sum(member.size for member in files.members),
         files=names,

@@ -44,6 +44,11 @@ LONGEST = 200
 """Characters of a name that the board gives."""
 _MADE = ("package.zip", "package", "sets", "seconds")
 """What is made in the folder of a job and removed when it has ended; its log stays with the host."""
+_LATER = (401, 408, 429, 500, 502, 503, 504)
+"""Answers that say nothing of what was sent: it is sent again."""
+_GONE = (404, 410)
+"""The participant withdrew the job, or the board does not know it."""
+_NOT_TAKEN = "The board did not take the figures of this job; its host knows of it."
 _INFRASTRUCTURE = "The host's worker could not finish the job, for no fault of your model; it is tried again."
 
 
@@ -147,23 +152,30 @@ class Worker:
         """Send every decision whose time has come; what the board has already is acknowledged and not sent twice."""
         sent = 0
         for decision in self.ledger.due(self.clock()):
-            if self._send(decision):
-                self.ledger.acknowledge(decision.job, decision.kind, now=self.clock())
-                sent += 1
+            if decision.public["body"].get("board", self.host.board) == self.host.board:
+                sent += self._send(decision)
         return sent
 
     def _send(self, decision: Decision) -> bool:
+        """Whether the board has it now. What it will never take is written down as such, and holds nothing up."""
         try:
             if decision.kind != "release":  # a withdrawal, or a refusal that the job's own worker could not tell
                 self.board.withdraw_release(decision.job, decision.message)
             else:
                 self.board.release_job(decision.job, decision.public, decision.document or {})
         except BoardRefusal as refusal:
-            if refusal.status in (404, 410):  # the participant withdrew it, or the board has forgotten it
-                log.warning("job %s is not on the board any more (%s)", decision.job, refusal)
-                return True
-            raise
+            if refusal.status in _LATER:
+                raise
+            log.error("job %s: the board does not take the %s: %s", decision.job, decision.kind, refusal)
+            self.ledger.acknowledge(decision.job, decision.kind, now=self.clock(), taken=False)
+            if decision.kind == "release" and refusal.status not in _GONE:
+                with contextlib.suppress(BoardRefusal):
+                    self.board.withdraw_release(
+                        decision.job, "The board did not take the figures; its host knows of it."
+                    )
+            return False
         log.info("job %s: %s sent", decision.job, decision.kind)
+        self.ledger.acknowledge(decision.job, decision.kind, now=self.clock())
         return True
 
     # --- one job -----------------------------------------------------------------------------------------------------
@@ -208,17 +220,18 @@ class Worker:
         host = self.host
         beat.say("checks")
         package = self._package(job, place)
-        refused = self.ledger.admit(
-            job=job.id, board=job.board, team=job.team, entry=job.entry, distance=package.distance,
-            correction=package.correction, policy=host.policy, now=self.clock(),
-        )  # fmt: skip
-        if refused:
-            raise PackageRefused([refused])
         beat.say("rehearsal")
         rehearsal = rehearse(package, limits=host.limits, allowed=self.allowed, progress=beat.tick)
         note(place, f"{rehearsal.sentence}\n{rehearsal.log}")
         if not rehearsal.passed:
             raise _Rehearsed(rehearsal.told)
+        refused = self.ledger.admit(
+            job=job.id, board=job.board, team=job.team, entry=job.entry, distance=package.distance,
+            correction=package.correction, policy=host.policy, card=package.system,
+            resumed=(place / "sets").exists(), now=self.clock(),
+        )  # fmt: skip
+        if refused:
+            raise PackageRefused([refused])
         exact, fingerprints = Scores(), {}
         for number, (name, blind) in enumerate(host.sets.items()):
             beat.say("listening", number / len(host.sets), 1 / len(host.sets))

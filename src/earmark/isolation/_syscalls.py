@@ -33,7 +33,9 @@ rt_sigpending 127 136, rt_sigtimedwait 128 137, rt_sigsuspend 130 133, sigaltsta
 getitimer 36 102, setitimer 38 103, arch_prctl 158 -
 """
 
-_BY_ARGUMENT = "clone 56 220, madvise 28 233, fcntl 72 25, ioctl 16 29, kill 62 129, prctl 157 167, prlimit64 302 261, tgkill 234 131"
+_BY_ARGUMENT = """
+clone 56 220, fcntl 72 25, ioctl 16 29, kill 62 129, madvise 28 233, prctl 157 167, prlimit64 302 261, tgkill 234 131
+"""
 
 _STARTING = """
 execve 59 221, seccomp 317 277, landlock_create_ruleset 444 444, landlock_add_rule 445 445,

@@ -49,6 +49,7 @@ class Dataset:
 
 
 _UNSTATED = SystemCard("")
+_LARGEST = 1e300  # of a number among details
 
 
 def _stated(card: SystemCard) -> dict[str, Any]:
@@ -106,7 +107,7 @@ def _cell(kind: Any, given: object, where: str) -> object:
         return tuple(given)
     if get_origin(kind) is Mapping:
         if not isinstance(given, dict) or not all(isinstance(name, str) and _is_detail(given[name]) for name in given):
-            raise InputError(f"{where} holds names with texts, numbers, true, false, or lists of numbers.")
+            raise InputError(f"{where} holds names with texts, finite numbers, true, false, or lists of numbers.")
     elif float in accepted:
         if isinstance(given, bool) or not isinstance(given, int | float):
             raise InputError(f"{where} is a number, not {quoted(str(given))}.")
@@ -129,7 +130,7 @@ def _cell(kind: Any, given: object, where: str) -> object:
 def _is_detail(value: object) -> bool:
     numbers = value if isinstance(value, list) else [value]
     return isinstance(value, str) or all(
-        isinstance(number, int | float) and math.isfinite(number) and abs(number) < 1e300 for number in numbers
+        isinstance(number, int | float) and abs(number) <= _LARGEST and math.isfinite(number) for number in numbers
     )
 
 

@@ -447,6 +447,41 @@ def test_sums_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     refused(code_package(tmp_path / "c"), "2 files")
 
 
+HEAVY: dict[str, tuple[str, bytes, str]] = {
+    "opcodes without an end": (".txt", b"N0" * 1_000_000, "reads like one"),
+    "opcodes in many files": (".md", b"N0" * 30_000 + b"?", "reads like one"),
+    "small fields in many graphs": (".onnx", number(3, 1) * 100_000, "parts"),
+    "long headers in many files": (".safetensors", weights(b" " * (5 << 20) + b"{}", b""), "headers"),
+    "texts": (".csv", b"1\n" * 2_000_000, "texts"),
+}
+
+
+@pytest.mark.parametrize("case", HEAVY)
+def test_what_many_files_cost_is_counted_together(case: str, tmp_path: Path) -> None:
+    """Each alone might be taken; a package of them costs seconds, not hours."""
+    suffix, data, words = HEAVY[case]
+    folder = code_package(tmp_path / "a")
+    for count in range(20):
+        (folder / f"{count}{suffix}").write_bytes(data)
+    started = time.process_time()
+    with pytest.raises(PackageRefused) as refusal:
+        inspect(folder)
+    assert any(words in problem for problem in refusal.value.problems)
+    assert time.process_time() - started < 15
+
+
+def test_many_json_files_are_not_kept(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as made:
+        for name, content in files().items():
+            made.writestr(name, content)
+        for count in range(10):
+            made.writestr(f"{count}.json", bytes(np.random.default_rng(0).integers(97, 122, 4_000_000, np.uint8)))
+    tracemalloc.start()
+    assert inspect(tmp_path / "a.zip").kind == "code"
+    assert tracemalloc.get_traced_memory()[1] < 80 << 20
+    tracemalloc.stop()
+
+
 def test_content_that_is_damaged_is_refused(tmp_path: Path) -> None:
     path = zipped(tmp_path / "a.zip")
     data = bytearray(path.read_bytes())
