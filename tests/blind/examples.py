@@ -10,6 +10,8 @@ import soundfile
 import yaml
 from tests.extractors import tiny_onnx
 
+from earmark.blind.example import write_example
+
 CODE = '''
 """A model: mean and deviation of the spectrum, frame by frame."""
 import numpy as np
@@ -67,13 +69,9 @@ def onnx_package(folder: Path, **changes: Any) -> Path:
 
 
 def safetensors_package(folder: Path, **changes: Any) -> Path:
-    from tests.extractors import tiny_models
-
-    facts = {"kind": "safetensors", "model": "weights", "architecture": "wavlm"}
-    write_manifest(folder, **{**facts, **changes})
-    tiny_models.torch.manual_seed(1)
-    tiny_models.speech("WavLM", folder / "weights")
-    return folder
+    """The example that `earmark blind new` writes, with another manifest."""
+    write_example(folder, "safetensors")
+    return write_manifest(folder, **{"kind": "safetensors", "model": "weights", "architecture": "wavlm", **changes})
 
 
 def write_recordings(folder: Path, classes: int = 4, each: int = 6) -> Path:

@@ -33,7 +33,7 @@ def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 def policy_of(**more: Any) -> Policy:
     sets = {name: SetTerms(name, *sizes, steps=STEPS) for name, sizes in SIZES.items()}
-    return Policy(**{"sets": sets, "sign_off": "after", "owners": "the speakers", **more})
+    return Policy(**{"sets": sets, "sign_off": "after", "owners": "the speakers", "clips_per_step": 5, **more})
 
 
 def exact_scores(shift: float = 0.0, **more: Any) -> Scores:

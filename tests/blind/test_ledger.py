@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import multiprocessing
+import sqlite3
 import stat
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -13,11 +14,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy import text
 from tests.blind.ledgers import NOON, exact_scores, fingerprints_of, job_of, ledger_url, policy_of
 
 from earmark.blind.chain import Entry
+from earmark.blind.duplicates import pack
 from earmark.blind.ledger import Decision, Ledger
 from earmark.databases import writing
 from earmark.errors import InputError, UsageError
@@ -152,14 +155,38 @@ def test_an_entry_keeps_its_distance_and_correction(light: Ledger) -> None:
     )
 
 
+def test_vectors_that_hang_on_one_clip_are_refused(light: Ledger) -> None:
+    lists = np.random.default_rng(0).integers(0, 1001, (1000, 5))
+    lists[:150, 0] = 5
+    hub = fingerprints_of(1) | {"HU4": pack(lists)}
+    refused = light.decide(**job_of(1, fingerprints=hub))
+    assert refused.message.startswith("One clip is the nearest of more than 10% of the others")
+    assert light.decide(**job_of(2, fingerprints=hub, policy=policy_of(leverage=0.2))).kind == "release"
+
+
 def test_names_that_cannot_be_kept_are_refused(light: Ledger) -> None:
     for change in ({"team": " "}, {"entry": "x" * 201}, {"job": ""}):
         with pytest.raises((UsageError, InputError)):
             light.decide(**job_of(1, **change))
     mixed = Scores((*exact_scores().rows[:3], *exact_scores(distance="euclidean").rows[3:]))
+    with pytest.raises(InputError, match="The blind set HW3 has no fingerprint of this model"):
+        light.decide(**job_of(1, fingerprints={"HU4": fingerprints_of(1)["HU4"]}))
     with pytest.raises(InputError, match="several distances"):
         light.decide(**job_of(1, exact=mixed))
     assert light.entries() == []
+
+
+def test_while_a_release_waits_nothing_is_told_of_what_was_measured(light: Ledger) -> None:
+    """How many figures are new is part of the release: it leaves with it."""
+    light.decide(**job_of(1))
+    same, better = (light.decide(**job_of(number, exact=exact_scores(shift))) for number, shift in ((2, 0.0), (3, 0.1)))
+    assert same.message != better.message
+    assert same.waiting == "Measured. The figures leave at 2026-03-01 12:00 UTC."
+    signed = light.decide(**job_of(4, exact=exact_scores(0.2), policy=policy_of(sign_off="before")))
+    assert signed.waiting == (
+        "Measured. The figures leave once the owners of the recordings have signed them, not before 2026-03-02 00:00 "
+        "UTC."
+    )
 
 
 # --- near-duplicates -------------------------------------------------------------------------------------------------
@@ -211,6 +238,21 @@ def test_with_sign_off_before_nothing_leaves_unsigned(ledger: Ledger) -> None:
         ledger.sign(decision.number, " ")
 
 
+@pytest.mark.parametrize("words", ["after", '","sign_off":"after'])
+def test_nothing_that_a_participant_writes_signs_for_the_owners(light: Ledger, words: str) -> None:
+    card = {"name": "bat", "details": {"sign_off": "after", "more": words}, "description": '"sign_off":"after"'}
+    decision = light.decide(**job_of(1, policy=policy_of(sign_off="before"), card=card))
+    assert light.due(LATER) == []
+    light.acknowledge("job1", now=LATER)  # a worker that sends all the same
+    assert light.verify() == [f"Entry {decision.number} left without the owners' signature that its policy asks for."]
+
+
+def test_a_release_that_left_before_its_time_is_found(light: Ledger) -> None:
+    decision = light.decide(**job_of(1))
+    light.acknowledge("job1", now=NOON - timedelta(minutes=1))
+    assert light.verify() == [f"Entry {decision.number} left before its time."]
+
+
 def test_an_objection_withdraws_what_left_stops_what_waits_and_closes_the_entry(ledger: Ledger) -> None:
     one, two = (ledger.decide(**job_of(number, exact=exact_scores(number / 20))) for number in (1, 2))
     other = ledger.decide(**job_of(3, entry="owl"))
@@ -244,7 +286,7 @@ def test_an_objection_withdraws_what_left_stops_what_waits_and_closes_the_entry(
 def _filled(ledger: Ledger) -> list[Entry]:
     for number in range(1, 4):
         ledger.decide(**job_of(number, exact=exact_scores(number / 20), entry=f"e{number}"))
-        ledger.acknowledge(f"job{number}", now=NOON)
+        ledger.acknowledge(f"job{number}", now=LATER)
     assert ledger.verify() == []
     return ledger.entries()
 
@@ -351,26 +393,27 @@ def _decide_without_end(url: str, start: int, told: Connection) -> None:
 
 
 def test_a_killed_process_leaves_whole_entries_and_the_next_goes_on(ledger_url: str) -> None:
-    start = 0
-    for wait in (0.01, 0.03, 0.045, 0.06, 0.09, 0.13):
+    last = -1
+    for wait in (0.0, 0.005, 0.01, 0.02, 0.03):
         reader, writer = FORKED.Pipe(duplex=False)
-        process = FORKED.Process(target=_decide_without_end, args=(ledger_url, start, writer))
+        process = FORKED.Process(target=_decide_without_end, args=(ledger_url, max(0, last), writer))
         process.start()
         writer.close()
-        last = reader.recv()
+        while (told := reader.recv()) <= last:  # decided before the kill: decided again, and found
+            pass
         time.sleep(wait)
         process.kill()
         process.join()
         with contextlib.suppress(EOFError):
             while True:
-                last = reader.recv()
+                told = reader.recv()
+        last = told
         ledger = Ledger(ledger_url)
         assert ledger.verify() == []
         known = {entry.body["job"] for entry in ledger.entries() if entry.kind == "release"}
         assert {f"job{number}" for number in range(last + 1)} <= known  # what was told is there
         ledger.close()
-        start = last  # decided again, and found decided
-    assert start > 0
+    assert last >= 4
 
 
 def test_a_ledger_is_readable_by_its_owner_alone_and_not_made_by_a_reader(tmp_path: Path) -> None:
@@ -378,7 +421,14 @@ def test_a_ledger_is_readable_by_its_owner_alone_and_not_made_by_a_reader(tmp_pa
     with pytest.raises(InputError, match="There is no ledger at"):
         Ledger(str(place), create=False)
     assert not place.exists()
+    with sqlite3.connect(tmp_path / "other.sqlite3") as other:
+        other.execute("CREATE TABLE notes (text)")
+    with pytest.raises(InputError, match="holds no ledger"):
+        Ledger(str(tmp_path / "other.sqlite3"), create=False)
+    assert [name for (name,) in other.execute("SELECT name FROM sqlite_master")] == ["notes"]
+    other.close()
     Ledger(str(place)).close()
+    Ledger(str(place), create=False).close()
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
 
 

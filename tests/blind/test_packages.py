@@ -109,6 +109,8 @@ def test_a_package_is_not_unpacked_over_something(tmp_path: Path) -> None:
         ({"distance": "cosin"}, "cosine"),
         ({"distance": ["cosine"]}, "one of"),
         ({"correction": "cls"}, "csls"),
+        ({"correction": "icdm:k=5,iterations=1000000000"}, "at most"),
+        ({"system": {"name": "cafe\u0301"}}, "plain line"),
         ({"rate": 3}, "from 1000"),
         ({"rate": "16k"}, "whole number"),
         ({"architecture": "wavlm"}, "leave it out"),
@@ -120,7 +122,7 @@ def test_a_package_is_not_unpacked_over_something(tmp_path: Path) -> None:
         ({"system": None}, "name"),
         ({"system": {"name": "a", "licens": "MIT"}}, "licence"),
         ({"system": {"name": "a" * 100}}, "at most"),
-        ({"system": {"name": "a\nb"}}, "one line"),
+        ({"system": {"name": "a\nb"}}, "one plain line"),
         ({"system": {"name": "a", "kind": "codec"}}, "representation"),
     ],
 )

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.blind.ledgers import SIZES, STEPS, exact_scores, fingerprints_of, policy_of
 
-from earmark.blind.duplicates import pack, similarity, unpack
+from earmark.blind.duplicates import leverage, pack, similarity, unpack
 from earmark.blind.policy import Policy, SetTerms, read_policy
 from earmark.blind.release import NO_INTERVAL, NO_VALUE, release
 from earmark.blind.steps import around, on_grid, rises_above, step_for
@@ -73,10 +73,14 @@ def test_the_margin_tells_nothing_of_where_a_value_lay_inside_its_step(
     assert len(told) == 1
 
 
-def test_steps_are_1_2_or_5_and_no_larger_than_the_margin() -> None:
-    margins = (0.00005, 0.0001, 0.00019, 0.0049, 0.005, 0.0213, 0.2)
-    expected = ("0.0001", "0.0001", "0.0001", "0.002", "0.005", "0.02", "0.1")
-    assert [str(step_for(margin).normalize()) for margin in margins] == list(expected)
+def test_steps_are_1_2_or_5_no_larger_than_the_margin_and_worth_some_clips() -> None:
+    margins = (0.00005, 0.0001, 0.00019, 0.0049, 0.005, 0.0213, 0.2, 0.9)
+    expected = ("0.0001", "0.0001", "0.0001", "0.002", "0.005", "0.02", "0.2", "0.5")
+    assert [str(step_for(margin, 1_000_000, 1).normalize()) for margin in margins] == list(expected)
+    sizes = {1001: "0.01", 999: "0.02", 4540: "0.005", 20: "0.5", 10: "0.5"}
+    assert {clips: str(step_for(0.001, clips, 10).normalize()) for clips in sizes} == sizes
+    with pytest.raises(UsageError, match=r"5 clips can move GSR by its step 0\.005, and the policy asks for"):
+        policy_of(clips_per_step=10)
 
 
 # --- what leaves -----------------------------------------------------------------------------------------------------
@@ -208,6 +212,19 @@ def test_fingerprints_tell_how_many_neighbours_two_models_share() -> None:
     assert similarity(fingerprints_of(1), fingerprints_of(1, 0.01)) == pytest.approx(0.99)
 
 
+def test_a_clip_that_is_nearest_to_many_has_leverage() -> None:
+    lists = np.arange(500).reshape(100, 5)
+    assert leverage(pack(lists)) == 0.0
+    hub = lists.copy()
+    hub[:30, 0] = 7
+    assert leverage(pack(hub)) == 0.3
+    among = lists.copy()
+    among[:60, 3] = 7
+    among[60:72, 0] = 8
+    assert leverage(pack(among)) == pytest.approx(61 / 500)
+    assert leverage(pack(np.zeros((10, 5), int))) == 0.0  # too few lists to tell
+
+
 @pytest.mark.parametrize("damaged", [b"", b"\0", b"\0\0\0\0", b"\5\0\0\0abcdefgh", b"\0\0\0\0abcd"])
 def test_a_damaged_fingerprint_is_an_error(damaged: bytes) -> None:
     with pytest.raises(InputError, match="damaged"):
@@ -257,7 +274,7 @@ def test_a_policy_is_written_read_and_hashed_the_same() -> None:
         ),
         (
             "sets: {A: {clips: 900, classes: 30, steps: {P@1: .nan}}}",
-            'The blind set "A": the step of P@1 is a number from 0.0001 to 0.1, such as 0.02, not nan.',
+            'The blind set "A": the step of P@1 is a number from 0.0001 to 0.5, such as 0.02, not nan.',
         ),
     ],
 )  # fmt: skip
@@ -276,11 +293,13 @@ def test_a_set_that_is_too_small_is_refused(clips: int, classes: int, what: str)
 def test_the_words_give_every_number_of_the_policy() -> None:
     policy = policy_of(
         quota=3, entries=7, entries_overall=61, period_days=77, releases_per_day=13, slot_minutes=20, least_clips=503,
+        clips_per_step=4, leverage=0.07,
         least_classes=23, duplicates=0.975, contact="speakers@example.org", sign_off="before",
     )  # fmt: skip
     words = policy.text()
     told = (
         "3 releases", "7 new entries", "61 new entries", "77 days", "13 releases", "20 minutes", "503 clips",
+        "4 clips", "7%",
         "23 classes", "97.5%", "speakers@example.org", "the speakers", "Nothing leaves before", policy.digest,
     )  # fmt: skip
     assert [number for number in told if number not in words] == []

@@ -20,7 +20,7 @@ from earmark.submissions.client import BoardClient
 
 ALLOWED = frozenset({"not-root"})
 """Tests may run as root; every other part of the sandbox must be there."""
-STEPS = {"P@1": "0.05", "P@5": "0.05", "GSR": "0.02"}
+STEPS = {"P@1": "0.05", "P@5": "0.05", "GSR": "0.05"}
 CLIPS, CLASSES = 6, 4
 
 
@@ -31,7 +31,7 @@ def write_sets(folder: Path, board: str = "field", names: tuple[str, ...] = ("HX
         write_recordings(folder / "recordings" / name, CLASSES, CLIPS)
     terms = {name: SetTerms(name, CLIPS * CLASSES, CLASSES, STEPS) for name in names}
     rules = {"sign_off": "after", "slot_minutes": 1, "quota": 1000, "entries": 1000, "entries_overall": 1000}
-    rules |= {"releases_per_day": 1000, "least_clips": 20, "least_classes": 2}
+    rules |= {"releases_per_day": 1000, "least_clips": 20, "least_classes": 2, "clips_per_step": 1}
     made = Policy(sets=terms, **{**rules, **policy})  # type: ignore[arg-type]
     file = folder / "sets.yaml"
     file.write_text(yaml.safe_dump({"board": board, "sets": sets, "policy": made.plain}), "utf-8")

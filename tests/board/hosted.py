@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,7 @@ class Hosted:
     moderator: dict[str, str]
     author_token: str
     moderator_token: str
+    worker: dict[str, str] = field(default_factory=dict)  # where a test makes one
 
     def send(self, sent: Document | bytes, **headers: str) -> Any:
         data = sent if isinstance(sent, bytes) else sent.to_bytes()

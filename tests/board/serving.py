@@ -35,11 +35,11 @@ class Serving:
 
 
 @contextmanager
-def serving(folder: Path, *options: str, port: int = 0) -> Iterator[Serving]:
+def serving(folder: Path, *options: str, port: int = 0, verb: tuple[str, ...] = ("serve",)) -> Iterator[Serving]:
     """`earmark serve` on a free port (or a given one), ready when its address is printed."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / f"stderr-{len(list(folder.glob('stderr-*')))}.log"
-    command = [sys.executable, "-m", "earmark", "serve", "--port", str(port), "--data", str(folder), *options]
+    command = [sys.executable, "-m", "earmark", *verb, "--port", str(port), "--data", str(folder), *options]
     environment = {
         name: text for name, text in os.environ.items() if not name.startswith(("EARMARK_BOARD", "EARMARK_DATABASE"))
     }

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 from sqlalchemy import text
 from tests.board.documents import row
 
+from earmark import published
+from earmark.board.boards import BoardView, TablePage, table
 from earmark.board.boards.snapshot import Snapshot, Snapshots
 from earmark.board.records import User
 from earmark.board.refusals import Conflict
@@ -101,3 +104,64 @@ def test_a_snapshot_shows_why_a_claim_is_left_out() -> None:
     assert not (panel.value == panel.value).any()
     assert (Snapshot.of_scores("vocsim", scores, provenance="blind").panel("P@1").measured() == 0.97).all()
     assert (Snapshot.of_scores("mine", scores).panel("P@1").measured() == 0.97).all()
+
+
+def ranked(snapshot: Snapshot, query: str = "") -> TablePage:
+    return table(snapshot, BoardView.parse(snapshot, parse_qsl(query)))
+
+
+def test_vocsim_ranks_by_the_blind_mean_first_as_its_paper_says() -> None:
+    """Printed of EWMTF D100 under spearman: P@1 16.3, 13.3, 8.6, 7.6, and a mean GSR of 39.4."""
+    whole = Snapshot.of_scores("vocsim", published.load("vocsim"), provenance="printed")
+    page = ranked(whole)
+    assert [column.key for column in page.columns[:4]] == ["mean:blind", "blind:P@5", "blind:GSR", "mean:public"]
+    first = page.rows[0]
+    assert (first.rank, first.system.card.name, first.setting) == (1, "EWMTF D100", "spearman")
+    assert first.cells[0].value == pytest.approx((0.163 + 0.133 + 0.086 + 0.076) / 4)
+    assert first.cells[2].value == pytest.approx(0.394, abs=5e-4)
+    # A raw row repeats its PCA row in print: it has no rank by the blind mean, stays in the table, and has one beside.
+    names = {row.system.card.name: row for row in page.rows}
+    assert {row.rank > 0 for name, row in names.items() if name.endswith("D100")} == {True}
+    assert (names["EWMTF"].rank, names["EWMTF"].cells[0].value) == (0, None)
+    assert "HU3" in names["EWMTF"].unranked
+    public = ranked(whole, "over=public")
+    assert public.columns[0].key == "mean:public"
+    assert next(row for row in public.rows if row.system.card.name == "EWMTF D100").rank == 1
+    assert {row.system.slug for row in public.rows} == {row.system.slug for row in page.rows}
+    # Those without a rank stand last, the best public mean first.
+    last = [row.cells[3].value for row in page.rows if not row.rank and row.cells[3].status == "ok"]
+    assert last == sorted(last, reverse=True)
+
+
+def test_columns_of_the_blind_mean_sort() -> None:
+    whole = Snapshot.of_scores("vocsim", published.load("vocsim"), provenance="printed")
+    for key, place in (("mean:blind", 0), ("blind:P@5", 1), ("blind:GSR", 2), ("mean:public", 3)):
+        values = [row.cells[place].value for row in ranked(whole, f"sort={key}").rows]
+        there = [value for value in values if value is not None]
+        assert there == sorted(there, reverse=True), key
+        assert None not in values[: len(there)]
+    gsr = ranked(whole, "metric=GSR")
+    assert [column.metric for column in gsr.columns[:3]] == ["GSR", "P@1", "P@5"]
+
+
+def test_a_board_of_ones_own_ranks_by_the_sets_that_were_announced() -> None:
+    rows = [row(0.5 + 0.1 * place, system=name, subset="birds") for place, name in enumerate("abc")]
+    rows += [row(value, system=name, subset=subset) for name, value in (("a", 0.4), ("b", 0.3)) for subset in "xy"]
+    rows += [row(0.9, system="a", subset="z")]
+    snapshot = Snapshot.of_scores("mine", Scores(tuple(rows)), provenance="blind", blind=("x", "y", "z", "unheard"))
+    assert [group.key for group in snapshot.groups("P@1")][:2] == ["blind", "mean"]
+    assert snapshot.group("P@1").subsets == ("x", "y")  # z was measured for one alone and takes nobody's rank
+    page = ranked(snapshot)
+    assert [(row.system.slug, row.rank) for row in page.rows] == [("a", 1), ("b", 2), ("c", 0)]
+    assert [column.key for column in page.columns] == ["mean:blind", "mean:mean"]
+    assert [row.system.slug for row in ranked(snapshot, "over=mean").rows] == ["c", "b", "a"]
+    # Without any figures of blind sets the board is ranked as before.
+    before = Snapshot.of_scores("mine", Scores(tuple(rows[:3])), blind=("x", "y"))
+    assert before.group("P@1").title == "Value"
+
+
+def test_of_systems_without_blind_figures_the_best_setting_is_that_of_the_public_mean() -> None:
+    rows = [row(0.4, system="a", subset="x"), row(0.5, system="a")]
+    rows += [row(value, system="b", distance=name) for name, value in (("euclidean", 0.2), ("cosine", 0.7))]
+    snapshot = Snapshot.of_scores("mine", Scores(tuple(rows)), provenance="blind", blind=("x",))
+    assert [(row.system.slug, row.setting) for row in ranked(snapshot).rows] == [("a", "cosine"), ("b", "cosine")]

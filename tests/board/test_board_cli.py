@@ -54,6 +54,12 @@ def test_users_tokens_and_decisions(run: Run, sqlite_url: str) -> None:
     store.close()
 
 
+def test_the_user_of_a_worker(run: Run) -> None:
+    assert json.loads(run("user", "lab", "--worker", "--json")[1])["role"] == "worker"
+    assert json.loads(run("user", "other lab", "--role", "worker", "--json")[1])["role"] == "worker"
+    assert run("user", "both", "--worker", "--moderator")[0] == 2
+
+
 def test_who_decides_must_be_clear(run: Run) -> None:
     code, _, said = run("approve", "x")
     assert code == 2

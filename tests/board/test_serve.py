@@ -77,6 +77,7 @@ def test_a_port_that_is_taken_leaves_no_database_behind(call: Call, tmp_path: Pa
     ("words", "said"),
     [
         (["--port", "70000"], "between 0 and 65535"),
+        (["--package-limit", "large"], "a size is written as 500MB or 2GB"),
         (["--workers", "0"], "at least one process"),
         (["--host", "no.such.host.invalid"], "no address of this machine"),
         (["--port", "0", "--database", "mysql://x/y"], "sqlite or postgresql"),

@@ -99,3 +99,47 @@ def _write(file: str) -> dict[str, object]:
     except OSError:
         return {"written": False}
     return {"written": True}
+
+
+def _work(library: str, file: str = "") -> dict[str, object]:
+    """Something that the library does with memory, threads and code of its own making."""
+    return {"result": globals()[f"_by_{library}"](file)}
+
+
+def _by_torch(file: str) -> float:
+    import torch
+
+    torch.set_num_threads(2)
+    with torch.no_grad():
+        frames = torch.nn.Conv1d(1, 8, 400, 160)(torch.ones(1, 1, 16000))
+        spectrum = torch.stft(torch.ones(16000), 512, window=torch.hann_window(512), return_complex=True)
+    return float(frames.isfinite().sum() + spectrum.abs().isfinite().sum())
+
+
+def _by_onnxruntime(file: str) -> float:
+    import numpy as np
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(file)
+    return float(session.run(None, {"audio": np.ones(100, np.float32)})[0].sum())
+
+
+def _by_numba(file: str) -> float:
+    import numba
+    import numpy as np
+
+    @numba.njit(parallel=True)
+    def total(values):
+        result = 0.0
+        for place in numba.prange(len(values)):
+            result += values[place]
+        return result
+
+    return float(total(np.ones(1000)))
+
+
+def _by_scipy(file: str) -> float:
+    import numpy as np
+    import scipy.linalg
+
+    return float(scipy.linalg.svdvals(np.eye(100)).sum())

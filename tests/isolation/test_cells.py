@@ -117,6 +117,15 @@ def test_a_confined_cell_sees_no_network_no_process_and_no_file_of_others(tmp_pa
 
 
 @needs_bubblewrap
+def test_settings_of_the_kernel_cannot_be_written_also_by_root():
+    """Without capabilities root may still write to /proc/sys; a cell's own view of it is read only."""
+    given = {"path": "/proc/sys/vm/swappiness"}
+    with Cell("tests.blind.red_team.attempts:answer", Bounds(readable=(ROOT,))) as cell:
+        assert ask(cell, "read", **given).head["results"]["read"]["got"]
+        assert "stopped" in ask(cell, "write_back", **given).head["results"]["write_back"]
+
+
+@needs_bubblewrap
 def test_hidden_folders_are_covered_and_readable_ones_inside_are_seen(tmp_path):
     for name in ("clips/a.wav", "clips/weights/w.bin", "code/c.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -181,8 +181,11 @@ class _Zip:
         size = self._stream.seek(0, os.SEEK_END)
         if size > MOST_BYTES:
             raise _NotPlain(f"it has {size / 1e9:.1f} GB, and {MOST_BYTES / 1e9:.0f} are allowed")
+        self._stream.seek(0)
+        if self._stream.read(2) != b"PK":
+            raise _NotPlain("give a folder with a submission.yaml, or a .zip of one")
         if size < _END.size:
-            raise _NotPlain("it is empty or cut short")
+            raise _NotPlain("it is cut short")
         self._stream.seek(size - _END.size)
         mark, disk, first, here, entries, length, start, comment = _END.unpack(self._stream.read(_END.size))
         if mark != b"PK\x05\x06" or comment:

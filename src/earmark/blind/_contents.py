@@ -15,10 +15,10 @@ from typing import IO, Any
 
 from earmark.blind._archives import Member
 from earmark.blind._onnx_rules import onnx_problems
-from earmark.blind._safetensors_rules import safetensors_problems
+from earmark.blind._safetensors_rules import MOST_HEADER, safetensors_problems
 from earmark.errors import quoted
 
-__all__ = ["content_problems", "kind_problem"]
+__all__ = ["bytes_needed", "content_problems", "kind_problem"]
 
 TEXTS = (".yaml", ".yml", ".json", ".txt", ".md", ".csv", ".tsv", ".toml", ".cff", ".py")
 NAMES = ("license", "licence", "readme", "notice", "citation", "copying")
@@ -52,6 +52,12 @@ def kind_problem(member: Member) -> str:
         return f"{shown} is of a kind that packages do not hold: {', '.join((*TEXTS, *BINARIES))} are taken."
     most = MOST_TEXT if suffix not in BINARIES else MOST_ONNX if suffix == ".onnx" else member.size
     return f"{shown} has {member.size:,} bytes; {most:,} are allowed." if member.size > most else ""
+
+
+def bytes_needed(member: Member) -> int:
+    """How much of a file, from its beginning, is looked at."""
+    most = {".safetensors": MOST_HEADER + 8, ".npy": 1 << 16}
+    return min(member.size, most.get(PurePosixPath(member.name).suffix.lower(), member.size))
 
 
 def content_problems(stream: IO[bytes], member: Member) -> list[str]:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, func, insert, select
 from earmark.blind import _tables
 from earmark.blind._tables import append, entries, read_entries
 from earmark.blind.chain import Entry, canonical, commit
-from earmark.blind.duplicates import similarity
+from earmark.blind.duplicates import leverage, similarity
 from earmark.blind.policy import Policy
 from earmark.blind.policy_text import new_entries
 from earmark.blind.release import Figure, Release, measured_figures, release
@@ -149,7 +149,7 @@ def judge(
         "job": job.job, "board": job.board, "team": job.team, "entry": job.entry, "package": job.package,
         "policy": policy.digest, "distance": job.distance, "correction": job.correction,
     }  # fmt: skip
-    if refused := refusal_of(connection, job, policy, now):
+    if refused := refusal_of(connection, job, policy, now) or _hanging(fingerprints, policy):
         return append(connection, at, "refusal", {**common, "message": refused, "not_before": at})
     twin = _twin(connection, job, exact, fingerprints, policy)
     repeats = None if twin is None else _own_twin(connection, job, twin)
@@ -172,6 +172,16 @@ def judge(
     for name, data in fingerprints.items():
         connection.execute(insert(_tables.fingerprints), {"number": entry.number, "subset": name, "data": data})
     return entry
+
+
+def _hanging(fingerprints: Mapping[str, bytes], policy: Policy) -> str:
+    """The refusal of vectors in which too much hangs on one clip. Labels have no say in it."""
+    if max((leverage(data) for data in fingerprints.values()), default=0.0) <= policy.leverage:
+        return ""
+    return (
+        f"One clip is the nearest of more than {policy.leverage:.0%} of the others, so that the figures would hang on "
+        "its label; nothing is released. Vectors that are nearly all the same look like this."
+    )
 
 
 def plain_row(row: Row) -> dict[str, Any]:

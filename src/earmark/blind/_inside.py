@@ -4,13 +4,14 @@ for the owner's side, which believes nothing of what is answered here."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from earmark.errors import InputError
 from earmark.extractors.catalogue import as_frames, open_extractor
 from earmark.extractors.contract import Extractor
 from earmark.isolation import Message, array_of, arrays_message
@@ -18,17 +19,27 @@ from earmark.isolation import Message, array_of, arrays_message
 _models: list[Extractor] = []
 
 
-class TooLarge(InputError):
+class TooLarge(Exception):
     """An answer of more numbers than the owner takes."""
 
 
 def answer(message: Message) -> Message:
-    """Open the model of a package, or give it a clip."""
-    if message.head["do"] == "open":
-        _models[:] = [opened(message.head)]
-        card = _models[0].card
-        return Message({"rate": _whole(card.rate), "parameters": _whole(card.parameters)})
-    return _hear(_models[0], message)
+    """Say that the cell is ready, open the model of a package, or give it a clip."""
+    try:
+        return _TASKS[message.head["do"]](message)
+    except BaseException:
+        traceback.print_exc()  # for the log: of a rehearsal its author reads it, later the host alone
+        raise
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):  # the stranger's code may have put anything there
+                stream.flush()
+
+
+def _open(message: Message) -> Message:
+    _models[:] = [opened(message.head)]
+    card = _models[0].card
+    return Message({"rate": _whole(card.rate), "parameters": _whole(card.parameters)})
 
 
 def opened(facts: Mapping[str, Any]) -> Extractor:
@@ -43,7 +54,8 @@ def opened(facts: Mapping[str, Any]) -> Extractor:
     return open_extractor(f"{folder / file}:{name}", **options)
 
 
-def _hear(model: Extractor, message: Message) -> Message:
+def _hear(message: Message) -> Message:
+    (model,) = _models
     (frames,) = as_frames(model.extract([array_of(message)]), 1)
     values = np.asarray(frames.values)
     if values.size > int(message.head["most"]):
@@ -64,3 +76,6 @@ def _peak() -> int:
 
 def _whole(number: Any) -> int | None:
     return None if number is None else int(number)
+
+
+_TASKS: dict[str, Callable[[Message], Message]] = {"ready": lambda message: Message({}), "open": _open, "hear": _hear}

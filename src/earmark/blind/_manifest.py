@@ -33,10 +33,11 @@ from earmark.embedding import pooling
 from earmark.errors import EarmarkError, UsageError, did_you_mean, quoted
 from earmark.extractors.adapters.model_files import Setup, setup_from
 from earmark.extractors.model_cards import CARDS, PRETRAINED
-from earmark.geometry.corrections import parse as parse_correction
+from earmark.geometry.correction_names import parse as parse_correction
 from earmark.geometry.spaces import DISTANCES
 from earmark.plain_yaml import load_yaml
 from earmark.submissions import card_from, plain_card
+from earmark.tables import plain
 
 __all__ = ["ARCHITECTURES", "MOST_JSON", "RATES", "Kind", "Manifest", "read_manifest"]
 
@@ -47,6 +48,7 @@ MOST_JSON = 8_000_000
 LONGEST_ENTRY = 80
 RATES = range(1000, 400_001)
 MOST_COMPONENTS = 10_000
+MOST_NEIGHBOURS, MOST_ITERATIONS = 200, 50
 _DEEPEST = 12
 SETUP = tuple(one.name for one in fields(Setup) if one.name != "card")
 KEYS = (
@@ -289,10 +291,13 @@ class _Reader:
 
     def _correction(self) -> str:
         try:
-            return str(parse_correction(str(self.values.get("correction") or "none")))
+            found = parse_correction(str(self.values.get("correction") or "none"))
         except EarmarkError as error:
             self._say(str(error))
             return "none"
+        if found.k > MOST_NEIGHBOURS or found.iterations > MOST_ITERATIONS:
+            self._say(f"a correction has at most k={MOST_NEIGHBOURS} and iterations={MOST_ITERATIONS}.")
+        return str(found)
 
     def _system(self) -> dict[str, Any]:
         try:
@@ -301,8 +306,8 @@ class _Reader:
             self.problems.append(str(error))
             return {}
         name = card.name
-        if len(name) > LONGEST_ENTRY or not name.isprintable() or name != name.strip():
-            self._say(f"the system's name is one line of at most {LONGEST_ENTRY} letters: shorten it.")
+        if len(name) > LONGEST_ENTRY or not name.isprintable() or name != plain(name):
+            self._say(f"the system's name is one plain line of at most {LONGEST_ENTRY} letters: change it.")
         if card.kind != "representation":
             self._say(f"the system is a representation here, not a {card.kind}.")
         if any(len(str(value)) > 10_000 for value in plain_card(card).values()):

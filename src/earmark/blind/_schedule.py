@@ -7,6 +7,11 @@
 A model that answers by what it heard before (a counter, an average over the clips so far, the order) answers the second
 time differently, above all where a new cell lies between. The order comes from a seed that the job alone has; the
 canaries from the host's secret.
+
+What remains. A model may keep what it heard inside one cell and bend its answers by less than the tolerance, or answer
+known sounds from memory and adapt to all others: of the pairs on both sides of a new cell it must then be lucky with
+every one. What it could gain is what any model could that learns from the unlabelled sounds of a set. Labels it cannot
+learn: none enter the cell, and the order that it sees is independent of them.
 """
 
 from __future__ import annotations
@@ -62,4 +67,4 @@ def canary(number: int, secret: bytes, name: str, rate: int) -> NDArray[np.float
     tone = sum(random.uniform(0.2, 1) / part * np.sin(part * phase) for part in range(1, 8))
     syllables = 0.1 + np.abs(np.sin(np.pi * random.uniform(2, 6) * time + random.uniform(0, np.pi)))
     sound = tone * syllables + random.uniform(0.01, 0.1) * random.standard_normal(len(time))
-    return (sound / np.abs(sound).max()).astype(np.float32)
+    return np.asarray(sound / np.abs(sound).max(), np.float32)

@@ -21,6 +21,7 @@ from sqlalchemy import (
     Table,
     Text,
     insert,
+    inspect,
     select,
 )  # fmt: skip
 
@@ -80,6 +81,14 @@ def upgrade(_engine: Engine, locked: Callable[[], AbstractContextManager[Connect
             raise InputError(
                 f"The ledger is of version {found} and this Earmark reads version {VERSION}; install a newer Earmark."
             )
+
+
+def require_tables(engine: Engine, locked: Callable[[], AbstractContextManager[Connection]]) -> None:
+    """As `upgrade` for a ledger that must be there: another database is left as it is."""
+    if not inspect(engine).has_table(versions.name):
+        address = engine.url.render_as_string(hide_password=True)
+        raise InputError(f"The database {address} holds no ledger; name the one that the worker writes.")
+    upgrade(engine, locked)
 
 
 def append(

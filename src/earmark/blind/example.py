@@ -121,7 +121,7 @@ def _write_checkpoint(folder: Path) -> None:
 
 def _onnx_model() -> bytes:
     """Mel frames [batch, time, 64] times random weights, rectified: [batch, time, 32]."""
-    weights = np.random.default_rng(0).standard_normal((64, 32)).astype(np.float32) / 8
+    weights = np.random.default_rng(0).standard_normal((64, 32)) / 8
     nodes = [_node("MatMul", ("mel", "weights"), "product"), _node("Relu", ("product",), "frames")]
     graph = b"".join(block(1, node) for node in nodes) + block(2, b"example") + block(5, _tensor("weights", weights))
     graph += block(11, _array("mel", 64)) + block(12, _array("frames", 32))
@@ -134,7 +134,7 @@ def _node(operator: str, inputs: tuple[str, ...], output: str) -> bytes:
     )
 
 
-def _tensor(name: str, values: NDArray[np.float32]) -> bytes:
+def _tensor(name: str, values: NDArray[np.float64]) -> bytes:
     sizes = b"".join(number(1, size) for size in values.shape)
     return sizes + number(2, 1) + block(8, name.encode()) + block(9, values.astype("<f4").tobytes())
 

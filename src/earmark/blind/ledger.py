@@ -47,6 +47,7 @@ class Decision:
         not_before: The earliest time at which it may leave.
         public: The entry, as the board shows it.
         document: The submission that the board stores; None unless it is a release.
+        waiting: What the participant is told until then. Nothing in it depends on what was measured.
     """
 
     number: int
@@ -56,6 +57,7 @@ class Decision:
     not_before: datetime
     public: Mapping[str, Any]
     document: Mapping[str, Any] | None = None
+    waiting: str = ""
 
 
 class Ledger(Part):
@@ -70,7 +72,7 @@ class Ledger(Part):
         missing = None if create else missing_file(url)
         if missing is not None:
             raise InputError(f"There is no ledger at {missing}; name the file that the worker writes.")
-        self.engine = open_database(url, _tables.upgrade)
+        self.engine = open_database(url, _tables.upgrade if create else _tables.require_tables)
 
     def close(self) -> None:
         self.engine.dispose()
@@ -98,9 +100,11 @@ class Ledger(Part):
         """Decide once what leaves of a measured job, and write it down; the same job again gives the same decision.
 
         Raises:
-            InputError: A figure of the policy was not measured, or the job was decided for another package. Nothing is
-                written then.
+            InputError: A figure of the policy was not measured, a set has no fingerprint, or the job was decided for
+                another package. Nothing is written then.
         """
+        if lacking := sorted(policy.sets.keys() - fingerprints.keys()):
+            raise InputError(f"The blind set {lacking[0]} has no fingerprint of this model; nothing is released.")
         submitted = Submitted.of(job, board, team, entry, digest, exact, policy)
         described = card if isinstance(card, SystemCard) else card_from({**(card or {}), "name": entry})
 
@@ -129,15 +133,22 @@ class Ledger(Part):
 
     def due(self, now: datetime | None = None) -> list[Decision]:
         """What the board is to be told now: not told yet, its slot reached, signed where the policy asks for it."""
-        signature, objection, departure = (_about(kind) for kind in ("signature", "objection", "departure"))
+        objection, departure = _about("objection"), _about("departure")
+        in_time = entries.c.not_before <= time_text(_utc(now))
 
         def look(connection: Connection) -> list[Decision]:
             found = read_entries(
-                connection, entries.c.kind.in_(("release", "refusal", "objection")), ~departure,
-                (entries.c.kind != "release") | (~objection & (entries.c.not_before <= time_text(_utc(now)))),
-                (entries.c.kind != "release") | signature | (entries.c.body.contains('"sign_off":"after"')),
-            )  # fmt: skip
-            return [_decision(connection, entry) for entry in list(found)]
+                connection,
+                entries.c.kind.in_(("release", "refusal", "objection")),
+                ~departure,
+                (entries.c.kind != "release") | (~objection & in_time),
+            )
+            signed = set(connection.scalars(select(entries.c.about).where(entries.c.kind == "signature")))
+            return [
+                _decision(connection, entry)
+                for entry in list(found)
+                if entry.kind != "release" or not _signed_first(entry.body) or entry.number in signed
+            ]
 
         return self._read(look)
 
@@ -254,13 +265,20 @@ def _decision(connection: Connection, entry: Entry) -> Decision:
         return Decision(entry.number, release.body["job"], "withdrawal", message, when, entry.plain)
     body = entry.body
     when = datetime.fromisoformat(body["not_before"])
-    document = None
+    document, waiting = None, ""
     if entry.kind == "release":
+        asked = "once the owners of the recordings have signed them, not before" if _signed_first(body) else "at"
+        waiting = f"Measured. The figures leave {asked} {when:%Y-%m-%d %H:%M} UTC."
         scores = Scores(tuple(Row(**cells) for cells in body["rows"]))
         card = card_from(body["card"])
         document = Document(body["board"], (card,), scores, provenance="blind").plain
     public = _public(connection, entry)
-    return Decision(entry.number, body["job"], entry.kind, body["message"], when, public, document)
+    return Decision(entry.number, body["job"], entry.kind, body["message"], when, public, document, waiting)
+
+
+def _signed_first(body: Mapping[str, Any]) -> bool:
+    """Whether a release waits for a signature: whatever is not plainly `after` does."""
+    return bool(body["sign_off"] != "after")
 
 
 def _said(by: str, words: str, needed: bool) -> dict[str, str]:

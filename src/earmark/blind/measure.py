@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +32,7 @@ from earmark.embedding.hearing import Sound, listen
 from earmark.embedding.pca import reduce
 from earmark.errors import InputError
 from earmark.evaluation import evaluate, study_hubness
-from earmark.extractors.contract import Waveform
+from earmark.extractors.contract import Frames, Waveform
 from earmark.progress import Progress, progress_bar
 from earmark.scores import Scores
 
@@ -41,7 +41,7 @@ __all__ = ["METRICS", "PERMUTATIONS", "Vectors", "fingerprint", "hear", "reduced
 METRICS = ("P@k", "GSR")
 PERMUTATIONS = 1000
 FAILING_CLIPS = 3
-MOST_VECTOR_BYTES = 4 << 30
+MOST_VECTOR_BYTES = 2 << 30
 """All vectors of a set: they are held in memory to be scored."""
 FINGERPRINT_CLIPS, FINGERPRINT_K = 1000, 5
 _AHEAD = 8
@@ -106,7 +106,7 @@ def hear(
                 clock.new_cell()
             try:
                 (frames,) = model.extract([waveform])
-                journal.add(number, pooling.pool(frames, names), int(frames.values.shape[1]))
+                journal.add(number, _pooled(frames, names), int(frames.values.shape[1]))
             except ModelFault as fault:
                 say(f"item {number}: {fault.kind}: {fault.detail}")
                 if fault.kind in ("open", "inconsistent"):
@@ -126,15 +126,22 @@ def hear(
 
 def reduced(vectors: Vectors, package: Package) -> NDArray[np.float32]:
     """What is scored: the vectors, or their principal components where the package asks for them."""
-    return vectors.values if package.pca is None else reduce(vectors.values, package.pca).vectors
+    if package.pca is None:
+        return vectors.values
+    with np.errstate(all="ignore"):  # numbers of a stranger's may overflow
+        values = reduce(vectors.values, package.pca).vectors
+    if not np.isfinite(values).all():
+        raise ModelFault("unscored")
+    return values
 
 
 def score(vectors: Vectors, blind: BlindSet, package: Package, *, host: Host) -> Scores:
     """The exact scores of a set: P@1, P@5 and GSR with baseline, lift and interval. They stay with the host."""
-    return evaluate(
-        reduced(vectors, package),
-        blind.labels,
-        groups=blind.group_names,
+    values, labels, groups = reduced(vectors, package), blind.labels, blind.group_names
+    scores = evaluate(
+        values,
+        labels,
+        groups=groups,
         distance=package.distance,
         correct=package.correction,
         metrics=METRICS,
@@ -144,6 +151,7 @@ def score(vectors: Vectors, blind: BlindSet, package: Package, *, host: Host) ->
         subset=blind.name,
         system=package.entry,
     )
+    return replace(scores, rows=tuple(replace(row, seconds=None) for row in scores.rows))
 
 
 def fingerprint(vectors: Vectors, blind: BlindSet, package: Package, *, host: Host) -> bytes:
@@ -182,6 +190,15 @@ def _sounds(
                 yield number, None if number in known else waiting.pop(number).result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _pooled(frames: Frames, names: Sequence[str]) -> list[NDArray[np.float32]]:
+    """The vectors of a clip; frames of numbers so large that their sums overflow have none."""
+    with np.errstate(all="ignore"):
+        vectors = pooling.pool(frames, names)
+    if not all(np.isfinite(vector).all() for vector in vectors):
+        raise ModelFault("nan", detail="the pooled vector overflows")
+    return vectors
 
 
 def _matrix(

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from earmark.blind.packages import Package
 from earmark.errors import InputError, UsageError
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
 from earmark.isolation import (
+    BadMessage,
     Cell,
     CellDied,
     CellFailure,
@@ -62,6 +64,7 @@ FAULTS = {
     "raised": "Your model raised an error on {clips}.",
     "malformed": "Your model's process sent something that is no answer on {clips}.",
     "too_much": "The vectors of your model are too long for the host: state a pooling that gives shorter ones.",
+    "unscored": "The vectors of your model hold numbers that are too large to be compared.",
     "inconsistent": "Your model answered the same sound differently a second time.",
 }
 """Everything that a participant can learn of a failure on blind recordings."""
@@ -130,9 +133,9 @@ class ConfinedModel:
         """End the cell; the next clip starts another."""
         cell, self._cell = self._cell, None
         if cell is not None:
+            cell.close()
             if cell.printed:
                 self._say(cell.printed)
-            cell.close()
 
     def renew(self) -> None:
         """A new cell, which has heard nothing."""
@@ -161,6 +164,11 @@ class ConfinedModel:
         head = {"do": "open", **{name: getattr(package, name) for name in names}}
         self._cell = sealed(_FUNCTION, readable=(str(package.folder),), limits=self._limits, allowed=self._allowed)
         try:
+            self._cell.call(Message({"do": "ready"}), OPEN_SECONDS, 4096)
+        except (CellDied, CellFailure, CellOverdue, BadMessage) as error:  # nothing of the package has run yet
+            self.close()
+            raise InputError(f"The host's sandbox does not start: {error}.") from error
+        try:
             reply = self._asked(lambda cell: cell.call(Message(head), OPEN_SECONDS, 4096))
             rate = reply.head.get("rate")
             if type(rate) is not int or rate not in RATES or (package.rate or rate) != rate:
@@ -171,8 +179,8 @@ class ConfinedModel:
             raise ModelFault("open", detail=fault.detail or fault.sentence) from None
         if not self._opened:
             parameters = reply.head.get("parameters")
-            facts = {"parameters": parameters} if type(parameters) is int and 0 <= parameters < 1 << 50 else {}
-            self.card = ExtractorCard(name=package.entry, pooling=package.pooling, rate=rate, **facts)
+            known = type(parameters) is int and 0 <= parameters < 1 << 50
+            self.card = replace(self.card, rate=rate, parameters=parameters if known else None)
             self._opened = True
         elif rate != self.card.rate:
             self.close()
@@ -191,9 +199,7 @@ class ConfinedModel:
             raise self._fault("too_slow", str(error)) from None
         except CellDied as error:
             raise self._fault("died", str(error)) from None
-        except UsageError:
-            raise
-        except InputError as error:  # no message, or one that is too long
+        except BadMessage as error:  # no message, or one that is too long
             raise self._fault("malformed", str(error)) from None
 
     def _fault(self, kind: str, detail: str) -> ModelFault:

@@ -22,7 +22,7 @@ from typing import IO, Any
 
 from earmark.blind import _manifest
 from earmark.blind._archives import Archive, Member, open_archive
-from earmark.blind._contents import content_problems, kind_problem
+from earmark.blind._contents import bytes_needed, content_problems, kind_problem
 from earmark.errors import InputError
 from earmark.tables import plain
 
@@ -112,11 +112,13 @@ def _inspected(files: Archive, write_to: Callable[[Member], Path | None]) -> Pac
     digests: list[bytes] = []
     texts: dict[str, bytes] = {}
     for member in files.members if not problems else ():
-        with _copy(write_to(member)) as copy:
+        place = write_to(member)
+        with _copy(place) as copy:
             digest = hashlib.sha256()
+            room = bytes_needed(member) if place is None else member.size
             for chunk in files.chunks(member):
                 digest.update(chunk)
-                copy.write(chunk)
+                room -= copy.write(chunk[:room])
             digests.append(f"{member.name}\0{digest.hexdigest()}\n".encode())
             copy.flush()
             copy.seek(0)

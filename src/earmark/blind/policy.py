@@ -30,7 +30,7 @@ SignOff = Literal["before", "after"]
 _FORMAT = 1
 _LEAST = {
     "quota": 1, "entries": 1, "entries_overall": 1, "period_days": 1, "releases_per_day": 1, "slot_minutes": 1,
-    "least_clips": 20, "least_classes": 2,
+    "clips_per_step": 1, "least_clips": 20, "least_classes": 2,
 }  # fmt: skip
 
 
@@ -87,6 +87,8 @@ class Policy:
         releases_per_day: Releases of all teams together that may leave on one day.
         slot_minutes: Releases leave at full multiples of so many minutes.
         duplicates: The share of equal neighbours from which two models are nearly the same.
+        leverage: The share of a figure that may hang on the label of one clip.
+        clips_per_step: A step is at least what so many clips can change of a figure.
         least_clips: Sets with fewer clips are not evaluated.
         least_classes: Sets with fewer classes are not evaluated.
     """
@@ -102,6 +104,8 @@ class Policy:
     releases_per_day: int = 12
     slot_minutes: int = 15
     duplicates: float = 0.98
+    leverage: float = 0.1
+    clips_per_step: int = 10
     least_clips: int = 500
     least_classes: int = 20
 
@@ -112,16 +116,24 @@ class Policy:
             raise UsageError(f"The policy: a day is no multiple of slot_minutes {self.slot_minutes}; take 15 or 60.")
         if self.sign_off not in get_args(SignOff):
             raise UsageError(f"The policy: sign_off is before or after, not {quoted(str(self.sign_off))}.")
-        share = self.duplicates
-        if isinstance(share, bool) or not isinstance(share, int | float) or not 0.5 <= share <= 1:
-            raise UsageError(f"The policy: duplicates is a share from 0.5 to 1, not {share}.")
+        for name, lowest in (("duplicates", 0.5), ("leverage", 0.01)):
+            share = getattr(self, name)
+            if isinstance(share, bool) or not isinstance(share, int | float) or not lowest <= share <= 1:
+                raise UsageError(f"The policy: {name} is a share from {lowest} to 1, not {share}.")
+            object.__setattr__(self, name, float(share))
         for name in ("owners", "contact"):
             if not isinstance(getattr(self, name), str):
                 raise UsageError(f"The policy: {name} is text; put quotation marks around it.")
-        object.__setattr__(self, "duplicates", float(share))
         object.__setattr__(self, "sets", dict(sorted(self.sets.items())))
         for terms in self.sets.values():
             self.refuse_small(terms.name, terms.clips, terms.classes)
+            for metric, step in terms.steps.items():
+                if step * terms.clips < self.clips_per_step:
+                    raise UsageError(
+                        f"The blind set {quoted(terms.name)}: {counted(int(step * terms.clips), 'clip')} can move "
+                        f"{metric} by its step {step:f}, and the policy asks for clips_per_step "
+                        f"{self.clips_per_step}; take a larger step."
+                    )
 
     def refuse_small(self, name: str, clips: int, classes: int) -> None:
         """Raise InputError for a set that is too small for any figure to be released."""

@@ -44,9 +44,10 @@ def _paragraphs(policy: Policy) -> Iterator[str]:
     yield "## How exact it is"
     yield (
         "A figure is rounded to a step. The step was fixed before any submission, from the uncertainty of a common "
-        "model on the set: smaller differences say little about models, and could say something about labels. The "
-        "interval is widened to whole steps; the baseline, which does not depend on which clip has which label, is "
-        "rounded to a tenth of a step."
+        "model on the set: smaller differences say little about models, and could say something about labels. It takes "
+        f"at least {counted(policy.clips_per_step, 'clip')} to move a figure by a step. The interval is widened to "
+        "whole steps. The baseline is rounded to a tenth of a step, because it does not depend on which clip has which "
+        "label; where it does, because labels are shuffled inside groups only, to a step."
     )
     if policy.sets:
         yield _table(policy)
@@ -113,6 +114,10 @@ def _bounds(policy: Policy) -> Iterator[str]:
     yield (
         f"Results leave only at full multiples of {counted(policy.slot_minutes, 'minute')}, so that the time at which "
         "they appear tells nothing."
+    )
+    yield (
+        f"A model in which one clip is the nearest of more than {policy.leverage:.0%} of the others is refused: its "
+        "figures would hang on the label of that clip."
     )
     yield (
         f"If a model finds the same neighbours as an earlier one for {policy.duplicates:.1%} of them or more, and no "

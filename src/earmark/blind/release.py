@@ -129,6 +129,7 @@ def _released(row: Row, terms: SetTerms, step: Decimal) -> Row:
     told = replace(common, value=value, low=low, high=high, interval=row.interval, unit=unit)
     if row.baseline is None:
         return told
-    baseline = on_grid(row.baseline, step / BASELINE_PARTS)
+    # Shuffled inside groups, labels keep what their groups tell of them: such a baseline is a figure like any other.
+    baseline = on_grid(row.baseline, step / BASELINE_PARTS if row.shuffle == "clips" else step)
     lift = float(Decimal(str(value)) - Decimal(str(baseline)))
     return replace(told, baseline=baseline, lift=lift)

@@ -191,9 +191,14 @@ def _blind_set(name: str, given: object, file: Path) -> BlindSet:
     beside = file.parent / corpus
     if corpus.partition(":")[0] not in CORPORA and beside.exists():
         corpus = str(beside.absolute())
-    columns = {key: facts.get(key) or None for key in ("label_column", "groups")}
-    words = {key: facts.get(key) or "" for key in ("title", "subset")}
-    return BlindSet(name=name, corpus=corpus, **words, **columns)
+    return BlindSet(
+        name=name,
+        corpus=corpus,
+        title=facts.get("title") or "",
+        subset=facts.get("subset") or "",
+        label_column=facts.get("label_column") or None,
+        groups=facts.get("groups") or None,
+    )
 
 
 def _limits(given: object, where: str) -> Limits:

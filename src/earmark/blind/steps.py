@@ -2,7 +2,7 @@
 
     value      the nearest multiple of the step, to the even one when it lies in the middle
     low, high  the rounded value less and plus one margin: a whole number of steps that holds the measured interval
-    baseline   the nearest multiple of a tenth of the step
+    baseline   the nearest multiple of a tenth of the step, where whole sets of labels were shuffled; else of the step
     lift       rounded value less rounded baseline
 
 Low and high are not rounded by themselves: three grids laid over one value at different places would together be one
@@ -25,7 +25,7 @@ BASELINE_PARTS = 10
 """The baseline is given to a tenth of the step. It is the mean over shuffled labels: it depends on the sizes of the
 classes and on the vectors, not on which clip has which label."""
 _FINEST = Decimal("0.0001")
-_COARSEST = Decimal("0.1")
+_COARSEST = Decimal("0.5")
 
 
 class Interval(NamedTuple):
@@ -48,14 +48,16 @@ def decimal_step(given: object, where: str = "A step") -> Decimal:
     return step
 
 
-def step_for(margin: float) -> Decimal:
-    """The step that goes with a margin (half of a 95 % interval): the largest 1-2-5 number that is not above it.
+def step_for(margin: float, clips: int, worth: int) -> Decimal:
+    """The step of a figure from the margin (half of the 95 % interval) of a reference model on `clips` clips.
 
-    Two systems whose values lie within one step can rarely be told apart on the set.
+    The largest 1-2-5 number that is not above the margin: two systems within one step can rarely be told apart on the
+    set. But never so small that fewer than `worth` clips could move a figure by a step: of the mean over all clips,
+    whoever chooses the vectors decides how much each clip weighs, and a model's margin does not know that.
     """
     steps = [Decimal(digit).scaleb(power) for power in range(-4, 0) for digit in (1, 2, 5)]
-    allowed = [step for step in steps if step <= _COARSEST]
-    return max((step for step in allowed if step <= Decimal(margin)), default=_FINEST)
+    least = min((step for step in steps if step * clips >= worth), default=_COARSEST)
+    return max(least, max((step for step in steps if step <= Decimal(margin)), default=_FINEST))
 
 
 def on_grid(value: float, step: Decimal) -> float:

@@ -43,7 +43,35 @@ def problems(connection: Connection, last: tuple[int, str] | None = None) -> Ite
         for name in _tables.LOOKUPS:
             if getattr(row, name) != (entry.body.get(name) if of_job else None):
                 yield f"Entry {entry.number} is filed under another {name.replace('_', ' ')} than it says."
+    yield from _departures(found)
     yield from _private_parts(connection, found)
+
+
+def _departures(found: list[Entry]) -> Iterator[str]:
+    """Releases that left unsigned, twice or before their time; and remarks about nothing."""
+    by_number = {entry.number: entry for entry in found}
+    policies = {entry.body["digest"]: entry.body["policy"] for entry in found if entry.kind == "policy"}
+    remarks: dict[int, set[str]] = {}
+    for entry in found:
+        release = by_number.get(entry.about or 0)
+        if entry.kind not in ("departure", "signature", "objection"):
+            if entry.kind == "release" and entry.body["policy"] in policies:
+                agreed = policies[entry.body["policy"]]["sign_off"]
+                if entry.body["sign_off"] != agreed:
+                    yield f"Entry {entry.number} says sign_off {entry.body['sign_off']} and its policy {agreed}."
+            continue
+        if release is None or release.number >= entry.number:
+            yield f"Entry {entry.number} is about an entry that was not there before it."
+            continue
+        earlier = remarks.setdefault(release.number, set())
+        if entry.kind == "departure" and release.kind == "release":
+            if "departure" in earlier:
+                yield f"Entry {release.number} left twice."
+            if policies.get(release.body["policy"], {}).get("sign_off") != "after" and "signature" not in earlier:
+                yield f"Entry {release.number} left without the owners' signature that its policy asks for."
+            if entry.at < release.body["not_before"]:
+                yield f"Entry {release.number} left before its time."
+        earlier.add(entry.kind)
 
 
 def _ending(found: list[Entry], last: tuple[int, str] | None) -> Iterator[str]:

@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import secrets
 import shutil
 import threading
 import traceback
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from earmark.atomic import write_whole
 from earmark.blind import measure
@@ -33,11 +34,16 @@ from earmark.blind.sets import Host
 from earmark.errors import EarmarkError, InputError
 from earmark.scores import Scores
 from earmark.submissions.client import BoardClient, BoardRefusal
+from earmark.submissions.texts import fault_of
 
 log = logging.getLogger("earmark.blind")
 
 BEAT_SECONDS = 15.0
 """How often the board hears of a job: well within a lease."""
+LONGEST = 200
+"""Characters of a name that the board gives."""
+_MADE = ("package.zip", "package", "sets", "seconds")
+"""What is made in the folder of a job and removed when it has ended; its log stays with the host."""
 _INFRASTRUCTURE = "The host's worker could not finish the job, for no fault of your model; it is tried again."
 
 
@@ -58,6 +64,15 @@ class Job(NamedTuple):
     team: str
     entry: str
     digest: str  # SHA-256 of the archive
+
+    @classmethod
+    def of(cls, claimed: Mapping[str, Any], board: str) -> Job:
+        """What the board says, which is not believed: its words become names of folders and lines of the ledger."""
+        job = cls(**{part: str(claimed.get(part, "")) for part in cls._fields})
+        fits = re.fullmatch(r"[0-9a-f]{16}", job.id) and re.fullmatch(r"[0-9a-f]{64}", job.digest)
+        if not fits or job.board != board or any(fault_of(text, LONGEST) for text in (job.team, job.entry, job.lease)):
+            raise InputError("The board handed out a job that is none; it is left alone.")
+        return job
 
 
 @dataclass
@@ -98,7 +113,7 @@ class Worker:
         claimed = self.board.claim_job(self.name)
         if claimed is None:
             return False
-        job = Job(**{part: str(claimed[part]) for part in Job._fields})
+        job = Job.of(claimed, self.host.board)
         log.info("job %s: %s of %s", job.id, job.entry, job.team)
         self._finish(job)
         self.send_due()
@@ -142,7 +157,7 @@ class Worker:
             if decision.kind != "release":  # a withdrawal, or a refusal that the job's own worker could not tell
                 self.board.withdraw_release(decision.job, decision.message)
             else:
-                self.board.release_job(decision.job, decision.public, decision.document)
+                self.board.release_job(decision.job, decision.public, decision.document or {})
         except BoardRefusal as refusal:
             if refusal.status in (404, 410):  # the participant withdrew it, or the board has forgotten it
                 log.warning("job %s is not on the board any more (%s)", decision.job, refusal)
@@ -164,7 +179,8 @@ class Worker:
                 self.board.fail_job(job.id, job.lease, "model", decision.message, "", refused=True)
                 self.ledger.acknowledge(job.id, "refusal")
             else:
-                self.board.hold_job(job.id, job.lease, decision.message)
+                log.info("job %s: measured. %s", job.id, decision.waiting)
+                self.board.hold_job(job.id, job.lease, decision.waiting)
         except PackageRefused as refusal:
             problems = "\n".join(refusal.problems)
             self.board.fail_job(job.id, job.lease, "model", str(refusal), problems, refused=True)
@@ -230,9 +246,11 @@ class Worker:
 
     def _clear(self, place: Path) -> None:
         """Remove the package and the vectors of a job; its log stays with the host."""
-        for entry in place.iterdir():
-            if entry.name != "host.log":
-                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        for entry in (place / name for name in _MADE):
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink(missing_ok=True)
 
 
 class _Rehearsed(EarmarkError):
@@ -266,8 +284,14 @@ class _Beat:
         self.check()
 
     def tick(self, done: float, total: float) -> None:
-        self._done = done / total if total else 0.0
+        before, self._done = self._tenths, done / total if total else 0.0
+        if self._tenths > before and self._phase == "listening":
+            log.info("job %s: %s, %d %%", self._job.id, self._phase, 10 * self._tenths)
         self.check()
+
+    @property
+    def _tenths(self) -> int:
+        return int(10 * min(1.0, self._start + self._share * self._done))
 
     def check(self) -> None:
         if self._lost.is_set():
@@ -277,9 +301,8 @@ class _Beat:
 
     def _go(self) -> None:
         while True:
-            tenths = int(10 * min(1.0, self._start + self._share * self._done))
             try:
-                self._board.report_progress(self._job.id, self._job.lease, self._phase, tenths)
+                self._board.report_progress(self._job.id, self._job.lease, self._phase, self._tenths)
             except BoardRefusal as refusal:
                 if refusal.status in (404, 409, 410):
                     self._lost.set()

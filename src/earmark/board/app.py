@@ -23,7 +23,7 @@ from earmark._version import __version__
 from earmark.board.api import add_api
 from earmark.board.boards.snapshot import Snapshots
 from earmark.board.packages import Packages
-from earmark.board.pages import accounts, submissions
+from earmark.board.pages import accounts, blind, submissions
 from earmark.board.pages.assets import page_templates
 from earmark.board.pages.site import reading_pages
 from earmark.board.settings import Settings, Throttle
@@ -45,8 +45,8 @@ def create_app(settings: Settings, *, store: Store | None = None) -> FastAPI:
     secret = bytes.fromhex(store.set_meta(_SECRET, secrets.token_hex(32), keep=True))
     context = Context(
         settings=settings, store=store, snapshots=Snapshots(store),
-        templates=page_templates(settings.title, registration=settings.registration), signer=Signer(secret),
-        sign_ins=Throttle(settings.sign_ins), answers=PageCache(32_000_000), meters=Meters(),
+        templates=page_templates(settings.title, registration=settings.registration, blind=settings.blind),
+        signer=Signer(secret), sign_ins=Throttle(settings.sign_ins), answers=PageCache(32_000_000), meters=Meters(),
         packages=Packages(settings.packages, settings.max_package),
     )  # fmt: skip
 
@@ -71,7 +71,7 @@ def create_app(settings: Settings, *, store: Store | None = None) -> FastAPI:
     add_api(app)
     pages = reading_pages(context)
     app.include_router(pages, include_in_schema=False)
-    for part in (accounts, submissions):
+    for part in (accounts, submissions, blind):
         app.include_router(part.router, include_in_schema=False)
     _add_operation(app, context)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)

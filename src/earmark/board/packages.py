@@ -21,12 +21,14 @@ from typing import IO, TYPE_CHECKING
 from earmark.board.jobs import UNFINISHED, Package
 from earmark.board.refusals import NotFound, Refusal
 from earmark.submissions import Problem, Refused, SystemCard, card_from
+from earmark.submissions.rules import card_problems
 
 if TYPE_CHECKING:
     from earmark.board.storage import Store
 
 _ROOM = 500_000_000
 """Bytes that packages leave free on the disk: the database lies there too."""
+_LOOK_EVERY = 16_000_000
 _FILE = re.compile(r"([0-9a-f]{16})\.(zip|part)")
 _ORPHAN_SECONDS = 86_400.0
 
@@ -39,6 +41,7 @@ class Incoming:
         self.size = 0
         self._stream = stream
         self._most = most
+        self._looked = 0  # how much was written when the room on the disk was looked at
         self._hash = hashlib.sha256()
 
     @property
@@ -50,6 +53,9 @@ class Incoming:
         if self.size > self._most:
             raise Refusal(f"The package is larger than {self._most / 1e6:g} MB, the most that this board takes.", 413)
         try:
+            if self.size - self._looked >= _LOOK_EVERY:  # others write at the same time
+                self._looked = self.size
+                _refuse_full(self.path.parent)
             self._stream.write(data)
         except OSError as error:
             raise _no_room() from error
@@ -75,8 +81,7 @@ class Packages:
     def incoming(self, id: str, declared: int) -> Iterator[Incoming]:
         """A place for a package that arrives; what is there at the end and was not kept is removed."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if shutil.disk_usage(self.folder).free < declared + _ROOM:
-            raise _no_room()
+        _refuse_full(self.folder, declared)
         part = self.folder / f"{id}.part"
         try:
             with part.open("xb") as stream:
@@ -126,7 +131,14 @@ def inspected(incoming: Incoming) -> tuple[Package, SystemCard]:
     except PackageRefused as refused:
         raise Refused([Problem("package", sentence, "/package") for sentence in refused.problems]) from refused
     card = card_from({**found.system, "name": found.entry}, "The card of the package")
+    if problems := card_problems(card):  # what would be refused at its release is refused now
+        raise Refused(problems)
     return Package(found.entry, found.kind, found.digest, incoming.sha256, incoming.size), card
+
+
+def _refuse_full(folder: Path, more: int = 0) -> None:
+    if shutil.disk_usage(folder).free < more + _ROOM:
+        raise _no_room()
 
 
 def _no_room() -> Refusal:

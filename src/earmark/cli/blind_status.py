@@ -73,7 +73,7 @@ def _table(jobs: list[dict[str, Any]]) -> str:
         return "No package was sent with this token yet."
     lines = [["job", "board", "entry", "sent", "state"]]
     lines += [[plain(str(job[name]), 200) for name in ("id", "board", "entry", "created", "sentence")] for job in jobs]
-    return aligned(lines)
+    return "\n".join(aligned(lines))
 
 
 def _whole(job: Mapping[str, Any]) -> str:

@@ -17,14 +17,16 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, Self
 
 from earmark.errors import InputError
 from earmark.isolation._bounds import PROGRAM, Bounds, Support, environment, support
 from earmark.isolation._messages import MOST_BYTES, BadMessage, Message, read_message, write_message
-from earmark.isolation._processes import ending, kill, kill_after, pipe, pipe_with
+from earmark.isolation._processes import Timed, ending, kill, kill_after, pipe, pipe_with
 
 START_SECONDS = 120.0
 _START = "from earmark.isolation._inside import serve; serve()"
@@ -88,6 +90,7 @@ class Cell:
         self._process: subprocess.Popen[bytes] | None = None
         self._inner: int | None = None  # a descriptor of the first process inside
         self._folder = ""
+        self._started = False
         self._printed = Printed(seal.printed if seal else None)
         self._lock = threading.Lock()
 
@@ -165,6 +168,7 @@ class Cell:
 
     def _start(self) -> None:
         self.close()
+        self._started = False
         launch = self._seal.launch() if self._seal else self._launch()
         self._folder = launch.folder
         fds, command, told = launch.fds, launch.command, -1
@@ -186,33 +190,36 @@ class Cell:
             if launch.watched and self._process is None:
                 os.close(told)
         self._printed = Printed(self._seal.printed if self._seal else None)
-        threading.Thread(target=self._printed.collect, args=(pipe(self._process.stderr),), daemon=True).start()
+        self._reader = threading.Thread(target=self._printed.collect, args=(pipe(self._process.stderr),), daemon=True)
+        self._reader.start()
         if launch.watched:
             self._inner = _first_inside(told)
         for stream in (self._process.stdin, self._process.stdout):
             _widen(pipe(stream))
         self._exchange(Message({"function": self.function, "path": launch.path}), START_SECONDS, MOST_BYTES)
+        self._started = True
 
     def _exchange(self, message: Message, seconds: float, most: int) -> Message:
         assert self._process is not None
-        overdue = threading.Event()
-        answers = pipe(self._process.stdout)
         try:
-            self._check_silence(answers)
-            with kill_after(self._process, seconds, self._end) as overdue:
-                write_message(pipe(self._process.stdin), message)
+            self._check_silence()
+            with self._streams(seconds) as (questions, answers):
+                write_message(questions, message)
                 reply = read_message(answers, most)
-            self._check_silence(answers)
+            self._check_silence()
         except BadMessage:
             self.close()
             raise
+        except TimeoutError:
+            self.close()
+            raise CellOverdue(f"it took longer than {seconds:g} s and was ended") from None
         except (OSError, EOFError, ValueError) as error:
             self._end()
             code = self._process.wait()
+            self._reader.join(1.0)  # its last words
             self.close()
-            if overdue.is_set():
-                raise CellOverdue(f"it took longer than {seconds:g} s and was ended") from None
-            words = "" if self._seal else self._printed.last()[:200]  # what a sealed cell says stays inside
+            # What a sealed cell prints stays inside, once it is open to strangers.
+            words = "" if self._seal and self._started else self._printed.last()[:200]
             said = f"; it printed: {words}" if words else ""
             raise CellDied(f"its process ended ({ending(code)}{said})") from error
         except BaseException:  # an interrupt must not leave an answer behind for the next question
@@ -222,11 +229,30 @@ class Cell:
             raise CellFailure(*(_readable(reply.head.get(name, "")) for name in ("error", "kind", "missing")))
         return reply
 
-    def _check_silence(self, answers: IO[bytes]) -> None:
+    @contextlib.contextmanager
+    def _streams(self, seconds: float) -> Iterator[tuple[Any, Any]]:
+        """The pipes for a question and its answer; TimeoutError where these take longer."""
+        assert self._process is not None
+        questions, answers = pipe(self._process.stdin), pipe(self._process.stdout)
+        if hasattr(select, "poll"):
+            deadline = time.monotonic() + seconds
+            yield Timed(questions, deadline), Timed(answers, deadline)
+            return
+        overdue = threading.Event()
+        try:
+            with kill_after(self._process, seconds) as overdue:
+                yield questions, answers
+        except (OSError, EOFError):
+            if overdue.is_set():
+                raise TimeoutError from None
+            raise
+
+    def _check_silence(self) -> None:
         """Nothing may come that was not asked for: it would be taken for the next answer."""
+        assert self._process is not None
         if hasattr(select, "poll"):
             poll = select.poll()
-            poll.register(answers, select.POLLIN)
+            poll.register(pipe(self._process.stdout), select.POLLIN)
             if any(event & select.POLLIN for _, event in poll.poll(0)):
                 raise BadMessage("Its process sent something that it was not asked for.")
 
@@ -288,7 +314,8 @@ class Printed:
         return "\n".join(self._lines) if self._most is None else self._beginning.decode(errors="replace") + more
 
     def last(self) -> str:
-        return self._lines[-1] if self._lines else ""
+        lines = self.text().split("\n")
+        return next((line for line in reversed(lines) if line.strip()), "")
 
 
 def _drop(source: int) -> None:

@@ -13,7 +13,7 @@ import json
 import math
 import struct
 from collections.abc import Mapping, Sequence
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +56,7 @@ def read_message(stream: IO[bytes], most: int = MOST_BYTES) -> Message:
     if size > MOST_HEAD:
         raise BadMessage("What came is no message.")
     try:
-        head = json.loads(_read(stream, size), object_pairs_hook=_distinct)
+        head = json.loads(bytes(_read(stream, size)), object_pairs_hook=_distinct)
     except (ValueError, RecursionError) as error:
         raise BadMessage("What came is no message.") from error
     sizes = head.pop("sizes", None) if isinstance(head, dict) else None
@@ -64,7 +64,10 @@ def read_message(stream: IO[bytes], most: int = MOST_BYTES) -> Message:
         raise BadMessage("What came is no message.")
     if not all(0 <= size <= most for size in sizes) or sum(sizes) > most:
         raise BadMessage(f"A message is too long; {most} bytes are allowed.")
-    return Message(head, tuple(_read(stream, size) for size in sizes))
+    arrays = head.get("arrays")
+    count = len(arrays) if isinstance(arrays, list) else 0  # these are not copied once more
+    parts = [_read(stream, size) for size in sizes]
+    return Message(head, tuple(cast(bytes, part) if i < count else bytes(part) for i, part in enumerate(parts)))
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -82,24 +85,24 @@ def _write(stream: IO[bytes], data: bytes) -> None:
         left = left[stream.write(left) or 0 :]
 
 
-def _read(stream: IO[bytes], size: int) -> bytes:
-    """So many bytes, however small the pieces in which they come: one buffer, filled as they do."""
-    data = bytearray(size)
-    left = memoryview(data)
+def _read(stream: IO[bytes], size: int) -> memoryview:
+    """So many bytes, however small the pieces in which they come; memory is taken up as they come."""
+    data = np.empty(size, np.uint8).data
+    left = data
     while left:
         count = stream.readinto(left)  # type: ignore[attr-defined]  # binary streams have it
         if not count:
             raise EOFError
         left = left[count:]
-    left.release()
-    return bytes(data)
+    return data
 
 
 def arrays_message(head: Mapping[str, Any], arrays: Sequence[NDArray[Any]], *blobs: bytes) -> Message:
     """A message with arrays in front of its other blobs."""
     portable = [np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for array in arrays]
     kinds = [[array.dtype.str, list(array.shape)] for array in portable]
-    return Message({**head, "arrays": kinds}, (*(array.tobytes() for array in portable), *blobs))
+    views = [cast(bytes, array.reshape(-1).view(np.uint8).data) for array in portable]  # bytes, not copied
+    return Message({**head, "arrays": kinds}, (*views, *blobs))
 
 
 def array_of(message: Message, number: int = 0) -> NDArray[Any]:
@@ -112,4 +115,5 @@ def array_of(message: Message, number: int = 0) -> NDArray[Any]:
         whole = False
     if not whole or len(shape) > 8 or len(blob) != math.prod(shape) * np.dtype(kind).itemsize:
         raise BadMessage("An array in a message is not what the message says.")
-    return np.frombuffer(blob, kind).reshape(shape).astype(np.dtype(kind).newbyteorder("="))
+    values = np.frombuffer(blob, kind).reshape(shape)
+    return values.astype(np.dtype(kind).newbyteorder("="), copy=not values.flags.writeable)

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
-from typing import IO
+import time
+from collections.abc import Iterator
+from typing import IO, Any
 
 
 @contextlib.contextmanager
-def kill_after(
-    process: subprocess.Popen[bytes], seconds: float | None, end: Callable[[], None] | None = None
-) -> Iterator[threading.Event]:
-    """A process that is busy for longer than allowed is killed, or ended by `end`, which ends the wait for it; the
-    event says so."""
+def kill_after(process: subprocess.Popen[bytes], seconds: float | None) -> Iterator[threading.Event]:
+    """A process that is busy for longer than allowed is killed, which ends the wait for it; the event says so."""
     overdue = threading.Event()
 
     def ring() -> None:
         overdue.set()
-        (end or (lambda: kill(process)))()
+        kill(process)
 
     timer = threading.Timer(seconds or 0.0, ring)
     timer.daemon = True
@@ -41,6 +40,40 @@ def kill(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(OSError):
         process.kill()
+
+
+class Timed:
+    """One end of a pipe, read or written until a moment; TimeoutError after it, also where bytes drip on."""
+
+    def __init__(self, stream: IO[bytes], deadline: float) -> None:
+        self._stream: Any = stream  # without a buffer: it answers None where it would have to wait
+        self._deadline = deadline
+        os.set_blocking(stream.fileno(), False)
+
+    def readinto(self, buffer: memoryview) -> int:
+        self._check()
+        while (count := self._stream.readinto(buffer)) is None:
+            self._wait(select.POLLIN)
+        return int(count)
+
+    def write(self, data: memoryview) -> int:
+        self._check()
+        while (count := self._stream.write(data)) is None:
+            self._wait(select.POLLOUT)
+        return int(count)
+
+    def flush(self) -> None:
+        """There is no buffer."""
+
+    def _check(self) -> None:
+        if time.monotonic() > self._deadline:
+            raise TimeoutError
+
+    def _wait(self, event: int) -> None:
+        self._check()
+        poll = select.poll()
+        poll.register(self._stream, event)
+        poll.poll(1000.0 * max(self._deadline - time.monotonic(), 0.0))
 
 
 def pipe(stream: IO[bytes] | None) -> IO[bytes]:

@@ -35,7 +35,7 @@ def seal(given: dict[str, Any]) -> None:
         known = _seccomp.architecture()
         if known is None:
             raise RuntimeError("the system calls of this architecture are not known")
-        _install(_seccomp.filter_program(known, starting=False))
+        _install(_seccomp.filter_program(known, process=os.getpid()))
 
 
 class _Program(ctypes.Structure):

@@ -123,7 +123,7 @@ class Seal:
         prefix = [str(shutil.which(PROGRAM)), "--args", str(arguments)]
         known = _seccomp.architecture()
         if "seccomp" not in self.missing and known is not None:
-            fds.append(pipe_with(_seccomp.filter_program(known, starting=True)))
+            fds.append(pipe_with(_seccomp.filter_program(known)))
             prefix += ["--seccomp", str(fds[-1])]
         return Launch([*prefix, *command], path, options, tuple(fds), watched=True)
 
@@ -180,12 +180,17 @@ def _python() -> list[str]:
     return [_interpreter(), standard, *libraries, *packages, str(_PACKAGE)]
 
 
-@functools.cache
 def missing_parts() -> dict[str, str]:
     """Parts of a sealed cell that cannot be had on this machine, each with the reason and the remedy.
 
-    They are found by sealing a cell and asking Earmark's own code inside what it sees.
+    They are found by sealing a cell and asking Earmark's own code inside what it sees, once in a process.
     """
+    return dict(found_missing())
+
+
+@functools.cache
+def found_missing() -> dict[str, str]:
+    """See `missing_parts`."""
     if sys.platform != "linux":
         return dict.fromkeys(PARTS, "sealed cells need Linux; run the worker there")
     missing = {}

@@ -6,6 +6,7 @@
 
     clone          only threads (CLONE_THREAD), without any namespace; clone3 hides its flags in memory: ENOSYS
     fcntl, ioctl, prctl   a few commands
+    kill, tgkill   itself, once its number is known
     prlimit64      to read limits, not to set them
 
 The same program, wider by what Python needs to start, is in force before the first instruction inside; the narrow one
@@ -34,9 +35,10 @@ def architecture() -> calls.Architecture | None:
     return calls.ARCHITECTURES.get(platform.machine())
 
 
-def filter_program(known: calls.Architecture, *, starting: bool) -> bytes:
-    """The program as the kernel reads it; `starting` allows what is needed until the cell is closed off."""
-    numbers = known.numbers
+def filter_program(known: calls.Architecture, *, process: int | None = None) -> bytes:
+    """The program as the kernel reads it, for the process of that number; without one, what is needed until a cell
+    has closed itself off is allowed too."""
+    numbers, starting = known.numbers, process is None
     commands = calls.PRCTL + (calls.PRCTL_STARTING if starting else ())
     program = [
         (_LOAD, 0, 0, _ARCHITECTURE),
@@ -53,8 +55,10 @@ def filter_program(known: calls.Architecture, *, starting: bool) -> bytes:
         ("clone", _threads_only()),
         ("fcntl", _one_of(calls.FCNTL)),
         ("ioctl", _one_of(calls.IOCTL, errno.ENOTTY)),
+        ("kill", _to_itself(process)),
         ("prctl", _one_of(commands, errno.EINVAL, argument=0)),
         ("prlimit64", _reading_limits(starting)),
+        ("tgkill", _to_itself(process)),
     ):
         program += [(_EQUAL, 0, len(rules), numbers[name]), *rules]
     for name in sorted(calls.ABSENT):
@@ -87,6 +91,10 @@ def _one_of(values: Sequence[int], otherwise: int = errno.EPERM, argument: int =
     for value in values:
         rules += [(_EQUAL, 0, 1, value), _ends(_ALLOW)]
     return [*rules, _ends(_ERRNO | otherwise)]
+
+
+def _to_itself(process: int | None) -> list[Instruction]:
+    return [_ends(_ALLOW)] if process is None else _one_of((process,), argument=0)
 
 
 def _reading_limits(starting: bool) -> list[Instruction]:

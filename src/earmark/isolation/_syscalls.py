@@ -30,10 +30,10 @@ sysinfo 99 179, getcpu 309 168, getrandom 318 278, sched_yield 24 124, sched_get
 sched_setaffinity 203 122, sched_getparam 143 121, sched_getscheduler 145 120, sched_get_priority_max 146 125,
 sched_get_priority_min 147 126, rt_sigaction 13 134, rt_sigprocmask 14 135, rt_sigreturn 15 139,
 rt_sigpending 127 136, rt_sigtimedwait 128 137, rt_sigsuspend 130 133, sigaltstack 131 132, pause 34 -, alarm 37 -,
-getitimer 36 102, setitimer 38 103, kill 62 129, tkill 200 130, tgkill 234 131, arch_prctl 158 -
+getitimer 36 102, setitimer 38 103, arch_prctl 158 -
 """
 
-_BY_ARGUMENT = "clone 56 220, fcntl 72 25, ioctl 16 29, prctl 157 167, prlimit64 302 261"
+_BY_ARGUMENT = "clone 56 220, fcntl 72 25, ioctl 16 29, kill 62 129, prctl 157 167, prlimit64 302 261, tgkill 234 131"
 
 _STARTING = """
 execve 59 221, seccomp 317 277, landlock_create_ruleset 444 444, landlock_add_rule 445 445,

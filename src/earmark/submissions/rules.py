@@ -188,6 +188,11 @@ def _shape(document: Document, limits: Limits) -> Iterator[Problem]:
             break
 
 
+def card_problems(card: SystemCard, limits: Limits | None = None) -> list[Problem]:
+    """What is wrong with the card of a system that has no scores yet."""
+    return list(_cards([card], limits or Limits()))
+
+
 def _cards(cards: Iterable[SystemCard], limits: Limits) -> Iterator[Problem]:
     for place, card in enumerate(cards):
         if not card.name.strip() or card.name != card.name.strip():

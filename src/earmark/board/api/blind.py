@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import secrets
-from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
-from fastapi.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
@@ -27,13 +25,10 @@ from earmark.board.api.blind_shapes import (
     ReleaseShape,
 )
 from earmark.board.api.shapes import PageShape
-from earmark.board.jobs import BlindSet, Job, Release, coarse
-from earmark.board.packages import inspected
-from earmark.board.records import User
-from earmark.board.refusals import NotFound, Refusal
+from earmark.board.jobs import BlindBoard, BlindSet, Job, Release, coarse
 from earmark.board.web import requests as web
-from earmark.board.web.requests import Author, Context, Worker, address_of, blind_context
-from earmark.board.web.uploads import FILE, receive_package
+from earmark.board.web.requests import Author, Context, Worker, address_of, blind_context, readable_job
+from earmark.board.web.uploads import FILE, take_package
 from earmark.submissions import read_document
 
 router = APIRouter(prefix="/blind", tags=["blind evaluation"])
@@ -48,8 +43,13 @@ Id = Annotated[str, Path(max_length=100)]
 @router.get("/boards", response_model=PageShape[BlindBoardShape])
 def boards(context: On) -> Response:
     """The boards on which models are measured blind: their sets, their policy, and how many jobs wait."""
-    items = [BlindBoardShape.model_validate(each) for each in context.store.blind_boards()]
+    items = [_board_shape(each) for each in context.store.blind_boards()]
     return web.sent(PageShape[BlindBoardShape](items=items))
+
+
+def _board_shape(board: BlindBoard) -> BlindBoardShape:
+    shape: BlindBoardShape = BlindBoardShape.model_validate(replace(board, seen=coarse(board.seen)))
+    return shape
 
 
 _PACKAGE: dict[str, Any] = {
@@ -86,36 +86,6 @@ async def send_package(request: Request, context: On, user: Author) -> Response:
     return web.sent(_shape(job, request), 201 if new else 200, {"Location": f"/v1/blind/jobs/{job.id}"})
 
 
-async def take_package(
-    request: Request, context: Context, user: User, check: Callable[[Mapping[str, str]], None]
-) -> tuple[Job, bool]:
-    """Receive a package and queue it; `check` is given the texts of the form before its file is read."""
-    id, store = secrets.token_hex(8), context.store
-
-    async def allow(texts: Mapping[str, str]) -> None:
-        check(texts)
-        if not texts.get("board", "").strip():
-            raise Refusal('The form does not name the board; send the part "board" before the package.', 422)
-        await run_in_threadpool(store.check_quota, user, texts["board"].strip(), texts.get("sha256", ""))
-
-    declared = request.headers.get("content-length", "")
-    with context.packages.incoming(id, int(declared) if declared.isdigit() else 0) as incoming:
-        texts = await receive_package(request, incoming, allow)
-
-        def queue() -> tuple[Job, bool]:
-            package, card = inspected(incoming)
-            context.packages.keep(id, incoming)
-            new = False
-            try:
-                job, new = store.add_job(user, texts["board"].strip(), package, card, id)
-            finally:
-                if not new:
-                    context.packages.path(id).unlink(missing_ok=True)
-            return job, new
-
-        return await web.read_apart(request, queue)
-
-
 @router.get("/jobs", response_model=PageShape[JobShape])
 def jobs(
     request: Request, context: On, user: Author, cursor: Annotated[str, Query(max_length=200)] = "",
@@ -141,14 +111,6 @@ def withdraw(job: Id, request: Request, context: On, user: Author) -> Response:
     done = context.store.withdraw_job(job, user)
     context.packages.sweep(context.store)
     return web.sent(_shape(done, request))
-
-
-def readable_job(context: Context, id: str, user: User | None) -> Job:
-    """A job, for those who may see it; for everybody else there is none."""
-    job = context.store.job(id)
-    if not job.is_readable_by(user):
-        raise NotFound("There is no such job on this board, or it is another team's.")
-    return job
 
 
 def _shape(job: Job, request: Request) -> JobShape:
@@ -202,7 +164,7 @@ def announce(asked: Announcement, context: On, user: Worker) -> Response:
     settings = policy.model_dump(exclude={"digest", "text"})
     made = context.store.announce_sets(user, asked.board, sets, policy.digest, policy.text, settings)
     context.snapshots.refresh()
-    return web.sent(BlindBoardShape.model_validate(made))
+    return web.sent(_board_shape(made))
 
 
 @router.post(

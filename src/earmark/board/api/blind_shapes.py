@@ -13,7 +13,7 @@ from earmark.board.jobs import Blame, BlindBoard, BlindSet, JobState, Phase
 Word = Annotated[str, StringConstraints(max_length=100)]
 Name = Annotated[str, StringConstraints(max_length=200, min_length=1, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-Text = Annotated[str, StringConstraints(max_length=200_000)]
+Text = Annotated[str, StringConstraints(max_length=200_000, pattern=r"^[^\x00]*$")]
 Count = Annotated[int, Field(ge=1, le=10**12)]
 
 

@@ -77,11 +77,11 @@ class Analysis:
 
 
 def matrix_of(snapshot: Snapshot) -> dict[str, Any]:
-    """The live matrix of a board's leading metric: every system under its best setting, the leading mean's subsets."""
+    """The live matrix of a board's leading metric: every system under its best setting, first the public subsets."""
     if not snapshot.metrics:
         return {"board": snapshot.board, "metric": "", "systems": [], "families": [], "subsets": [], "values": []}
     metric = snapshot.metrics[0]
-    ranked = snapshot.field(metric, setting=BEST)
+    ranked = snapshot.field(metric, snapshot.public_group(metric).key, setting=BEST)
     rows = ranked.rows[ranked.means.have > 0]
     panel = snapshot.panel(metric)
     subsets = list(dict.fromkeys([*ranked.group.subsets, *snapshot.subsets(metric)]))

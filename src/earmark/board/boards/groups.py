@@ -1,14 +1,15 @@
-"""Over which subsets a board averages: VocSim's public ones, its domains, Codec-SUPERB's categories, or all.
+"""Over which subsets a board averages: blind ones, VocSim's public ones and domains, Codec-SUPERB's categories, or all.
 
-A mean is compared only among systems that have all its subsets. Where no paper says which belong to it, a subset does
-if more than half as many systems were measured on it as on the subset that most systems have: one that a single author
-adds takes nobody's rank away. Each subset is a group of its own as well, so that a system that lacks some can be ranked
-on what it has.
+Where a board has blind subsets, it ranks by them first, as VocSim's paper says; the mean over the public ones is beside
+them. A mean is compared only among systems that have all its subsets. Where no paper says which belong to it, a subset
+does if more than half as many systems were measured on it as on the subset that most systems have: one that a single
+author adds takes nobody's rank away. Each subset is a group of its own as well, so that a system that lacks some can be
+ranked on what it has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -16,8 +17,11 @@ from earmark import published
 from earmark.scores import RULES, VOCSIM_SUBSETS
 from earmark.scores.spelling import is_single
 
+BLIND = "blind"
+"""The key of the mean over blind subsets."""
+_BLIND_TITLES = ("Blind mean", "Blind")
 _VOCSIM_TITLES = {
-    "public": ("Public mean", "Mean"), "blind": ("Blind mean", "Blind"), "domain:birdsong": ("Birdsong", "Birds"),
+    BLIND: _BLIND_TITLES, "public": ("Public mean", "Mean"), "domain:birdsong": ("Birdsong", "Birds"),
     "domain:otter_calls": ("Otter calls", "Otters"), "domain:human_speech": ("Human speech", "Speech"),
     "domain:environmental_sounds": ("Environmental sounds", "Env."),
 }  # fmt: skip
@@ -45,7 +49,11 @@ class Group(NamedTuple):
 
 
 def groups_of(
-    board: str, systems_with: Mapping[str, int], metric: str = "", aside: Sequence[str] = ()
+    board: str,
+    systems_with: Mapping[str, int],
+    metric: str = "",
+    aside: Sequence[str] = (),
+    blind: Collection[str] = (),
 ) -> tuple[Group, ...]:
     """The groups of one metric of a board, the leading one first; `systems_with` counts those that have each subset.
 
@@ -54,19 +62,22 @@ def groups_of(
     present = [name for name in systems_with if is_single(name) and systems_with[name]]
     if board == "vocsim":
         found = [
-            Group(key, *titles, RULES[key].required(), narrow=key not in ("public", "blind"))
+            Group(key, *titles, RULES[key].required(), narrow=key not in ("public", BLIND))
             for key, titles in _VOCSIM_TITLES.items()
             if set(RULES[key].required()) <= set(present)
         ]
-        if found and found[0].key == "public":
+        keys = [group.key for group in found]
+        if "public" in keys:
             everything = tuple(subset.name for subset in VOCSIM_SUBSETS)
             if set(everything) <= set(present):
-                found.insert(2, Group("mean", "Mean of all 19 subsets", "All", everything))
+                found.insert(keys.index("public") + 1, Group("mean", "Mean of all 19 subsets", "All", everything))
             return (*found, *_singles(present))
-    most = max((systems_with[name] for name in present), default=0)
-    shared = tuple(name for name in present if systems_with[name] > _HALF * most)
-    title = "Value" if len(present) == 1 else "Mean"
-    whole = Group("mean", title, title, shared)
+    hidden = [name for name in present if name in blind]
+    public = [name for name in present if name not in blind]
+    leading = [Group(BLIND, *_BLIND_TITLES, _shared(hidden, systems_with))] if hidden else []
+    if public or not hidden:
+        title = "Value" if len(present) == 1 else "Public mean" if hidden else "Mean"
+        leading.append(Group("mean", title, "Mean" if hidden else title, _shared(public, systems_with)))
     narrow: list[Group] = []
     if board == "codec-superb":
         for category in ("speech", "audio", "music"):
@@ -76,7 +87,13 @@ def groups_of(
                 short = category.capitalize()
                 title = f"{short} (harmonic mean)" if harmonic else short
                 narrow.append(Group(category, title, short, members, narrow=True, harmonic=harmonic))
-    return (whole, *narrow, *_singles([*present, *aside]))
+    return (*leading, *narrow, *_singles([*present, *aside]))
+
+
+def _shared(names: Sequence[str], systems_with: Mapping[str, int]) -> tuple[str, ...]:
+    """Those that more than half as many systems have as have the most common one."""
+    most = max((systems_with[name] for name in names), default=0)
+    return tuple(name for name in names if systems_with[name] > _HALF * most)
 
 
 def _singles(present: Sequence[str]) -> list[Group]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from earmark.analysis.ranks import RankIntervals
 from earmark.board.boards.codecs import kinds_of, on_same_clips, ranks_by_kind
-from earmark.board.boards.groups import Group, groups_of
+from earmark.board.boards.groups import BLIND, Group, groups_of
 from earmark.board.boards.panels import (
     Columns,
     Line,
@@ -230,7 +230,8 @@ class Snapshot:
         counts = [len(set(owners[column & whole].tolist())) for column in there.T]
         systems_with = dict(zip(panel.subsets, counts, strict=True))
         aside = [name for name, column in zip(panel.subsets, there.T, strict=True) if column.any() and is_single(name)]
-        return groups_of(self.board, systems_with, metric, [name for name in aside if not systems_with[name]])
+        apart = [name for name in aside if not systems_with[name]]
+        return groups_of(self.board, systems_with, metric, apart, self.blind)
 
     def group(self, metric: str, key: str = "") -> Group:
         """A group of a metric by its key; "" is the leading one."""
@@ -239,6 +240,16 @@ class Snapshot:
         if found is None:
             raise UsageError(f'{metric} has no mean over "{key}"; it has {", ".join(group.key for group in groups)}.')
         return found
+
+    def public_group(self, metric: str) -> Group:
+        """The mean that every system can have: the leading one, or that beside it where the leading one is blind."""
+        groups = self.groups(metric)
+        return groups[1] if groups[0].key == BLIND and len(groups) > 1 and not groups[1].single else groups[0]
+
+    def group_beside(self, metric: str, key: str) -> Group:
+        """What another metric is averaged over beside a view over `key`: blind subsets where that is, else public."""
+        leading = self.groups(metric)[0]
+        return leading if leading.key == key == BLIND else self.public_group(metric)
 
     def subsets(self, metric: str) -> tuple[str, ...]:
         """The single subsets of a metric."""
@@ -324,6 +335,12 @@ class Snapshot:
         better = 1.0 if facts(metric).higher_is_better else -1.0
         single = panel.shown()[:, panel.columns(self.subsets(metric))]
         measured = np.isfinite(single).sum(axis=1)
+        # Of systems that have none of the group's subsets, the best setting is that of the public mean.
+        beside = self.means(metric, self.public_group(metric))
+        goodness = [
+            np.where(np.isfinite(each.value), better * each.value, -np.inf) for each in (of, beside)
+        ]  # fmt: skip
+        order = list(zip(of.have, goodness[0], beside.have, goodness[1], strict=True))
         chosen: dict[object, int] = {}
         for row, number in enumerate(panel.lines.tolist()):
             line = self.lines[number]
@@ -331,7 +348,7 @@ class Snapshot:
                 continue
             key: object = line.system if setting == BEST else row
             other = chosen.get(key)
-            if other is None or (of.have[row], better * of.value[row]) > (of.have[other], better * of.value[other]):
+            if other is None or order[row] > order[other]:
                 chosen[key] = row
         rows = np.array(sorted(chosen.values()), np.int64)
         mine = of.take(rows)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.board.boards.codecs import ANCHOR, ORDER, rates_of
-from earmark.board.boards.groups import Group, subset_title
+from earmark.board.boards.groups import BLIND, Group, subset_title
 from earmark.board.boards.panels import INCOMPLETE, OK, PROVENANCES, STATUSES, Means, Panel
 from earmark.board.boards.snapshot import Field, Snapshot, made_once
 from earmark.board.boards.view import PER_PAGE, SIZES, BoardView
@@ -33,8 +33,12 @@ Whole = NDArray[np.int64]
 HEATS = 8
 
 
+_BLIND_METRICS = ("P@1", "P@5", "GSR")
+"""What stands side by side where a board is ranked by its blind subsets, as VocSim's paper has it."""
+
+
 class Column(NamedTuple):
-    """A column of scores. `key` sorts by it; `kind` is mean, subset or metric."""
+    """A column of scores. `key` sorts by it; `kind` is blind (the mean over blind subsets), mean, subset or metric."""
 
     key: str
     title: str
@@ -184,7 +188,9 @@ def _order(snapshot: Snapshot, view: BoardView, field: Field, lines: Whole, kept
     ranks = np.where(field.ranks.rank[kept] > 0, field.ranks.rank[kept], np.nan).astype(float)
     mean = _turned(field.means.value[kept], view.metric)
     kinds = np.array([ORDER.index(field.kinds[place]) for place in kept.tolist()], np.float64)
-    keys = [_missing_last(mean), -field.means.have[kept].astype(float), _missing_last(ranks)]
+    public = snapshot.means(view.metric, snapshot.public_group(view.metric)).take(field.rows[kept])
+    beside = _missing_last(_turned(public.value, view.metric))
+    keys = [beside, _missing_last(mean), -field.means.have[kept].astype(float), _missing_last(ranks)]
     if view.sort in ("name", "family"):
         cards = [snapshot.systems[snapshot.lines[line].system].card for line in lines.tolist()]
         names = [getattr(card, view.sort).casefold() for card in cards]
@@ -222,17 +228,17 @@ def _sorted_by(snapshot: Snapshot, view: BoardView, field: Field, lines: Whole, 
     if kind == "subset" and name in snapshot.panel(view.metric).subsets:
         panel = snapshot.panel(view.metric)
         return _turned(panel.measured()[field.rows[kept], panel.subsets.index(name)], view.metric)
-    if kind == "metric" and name in snapshot.panels:
-        return _turned(_means_of(snapshot, name, lines).value, name)
+    if kind in ("metric", BLIND) and name in snapshot.metrics:
+        return _turned(_means_of(snapshot, name, view.over if kind == "metric" else BLIND, lines).value, name)
     raise UsageError(f'The table has no column "{view.sort}" to sort by; try rank, name, parameters or subset:NAME.')
 
 
 _FACTS = {"parameters": "parameters_m", "rtf": "real_time_factor", "year": "year"}
 
 
-def _means_of(snapshot: Snapshot, metric: str, lines: Whole) -> Means:
-    """The means of another metric, over its leading group, for some lines of the snapshot."""
-    return snapshot.means(metric, snapshot.group(metric)).take(snapshot.rows_of_lines(metric)[lines])
+def _means_of(snapshot: Snapshot, metric: str, over: str, lines: Whole) -> Means:
+    """The means of another metric beside a view over a group, for some lines of the snapshot."""
+    return snapshot.means(metric, snapshot.group_beside(metric, over)).take(snapshot.rows_of_lines(metric)[lines])
 
 
 def _columns(snapshot: Snapshot, view: BoardView) -> tuple[Column, ...]:
@@ -241,7 +247,16 @@ def _columns(snapshot: Snapshot, view: BoardView) -> tuple[Column, ...]:
     groups = [group]
     if "domains" in view.show and not group.narrow:
         groups += [other for other in snapshot.groups(metric) if other.key != group.key and not other.single]
+    elif group.key == BLIND and snapshot.public_group(metric).key != BLIND:
+        groups.append(snapshot.public_group(metric))
     columns = [Column(f"mean:{each.key}", each.short, "mean", metric, _help(each)) for each in groups]
+    if group.key == BLIND:
+        columns[:1] = [Column(f"mean:{BLIND}", metric, BLIND, metric, f"{metric}. {_help(group)}")]
+        columns[1:1] = [
+            Column(f"{BLIND}:{name}", name, BLIND, name, f"{name}. {_help(group)}")
+            for name in _BLIND_METRICS
+            if name != metric and name in snapshot.metrics and snapshot.group_beside(name, BLIND).key == BLIND
+        ]
     if "subsets" in view.show and len(snapshot.subsets(metric)) > 1:
         names = [] if group.single else [*group.subsets]
         if not group.narrow:
@@ -249,9 +264,9 @@ def _columns(snapshot: Snapshot, view: BoardView) -> tuple[Column, ...]:
         columns += [Column(f"subset:{name}", name, "subset", metric, subset_title(board, name), name) for name in names]
     if "metrics" in view.show:
         columns += [
-            Column(f"metric:{name}", name, "metric", name, f"{name}: {snapshot.group(name).title.lower()}")
+            Column(f"metric:{name}", name, "metric", name, f"{name}: {snapshot.group_beside(name, view.over).words}")
             for name in snapshot.metrics
-            if name != metric
+            if name not in {metric, *(column.metric for column in columns if column.kind == BLIND)}
         ]
     return tuple(columns)
 
@@ -314,8 +329,11 @@ def _cells(snapshot: Snapshot, field: Field, lines: Whole, chosen: Whole, column
         heats = _heats(panel.value[field.rows, place], counts, column.metric, chosen)
         rows = field.rows[chosen]
         return panel_cells(panel, rows, np.full(len(rows), place), heats)
-    group = snapshot.group(column.metric, "" if column.kind == "metric" else column.key.partition(":")[2])
-    rows = snapshot.rows_of_lines(column.metric)[lines] if column.kind == "metric" else field.rows
+    if column.metric == field.metric:
+        group, rows = snapshot.group(column.metric, column.key.partition(":")[2]), field.rows
+    else:
+        group = snapshot.group_beside(column.metric, field.group.key)
+        rows = snapshot.rows_of_lines(column.metric)[lines]
     of, shown = (every(column.metric, group).take(rows) for every in (snapshot.means, snapshot.means_shown))
     return mean_cells(of, chosen, _heats(of.value, of.have == of.wanted, column.metric, chosen), shown=shown)
 

@@ -74,7 +74,15 @@ def page_templates(title: str, **more: object) -> Jinja2Templates:
         autoescape=select_autoescape(default=True, default_for_string=True), undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, auto_reload=False,
     )  # fmt: skip
-    shared = {"title": title, "version": __version__, "asset": asset, "here": "", "visitor": None, "frozen": ""}
+    shared = {
+        "title": title,
+        "version": __version__,
+        "asset": asset,
+        "here": "",
+        "visitor": None,
+        "frozen": "",
+        "blind": False,
+    }
     environment.globals |= {**shared, **more}
     return Jinja2Templates(env=environment)
 

@@ -5,7 +5,7 @@ The router answers requests with them and the frozen copy writes them into a fol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlencode
 
@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from earmark.board.boards.analyses import Analysis
 from earmark.board.boards.costs import AXES
-from earmark.board.boards.groups import subset_title
+from earmark.board.boards.groups import BLIND, subset_title
 from earmark.board.boards.panels import PROVENANCES
 from earmark.board.boards.snapshot import BEST, EACH, Snapshot
 from earmark.board.boards.table import TablePage, facets, table
@@ -63,11 +63,13 @@ class Boards(Protocol):
 
 
 class Source(NamedTuple):
-    """What pages are made from. `history` and `rows` ask the store; a copy without one has neither."""
+    """What pages are made from. `history`, `rows` and `released` (the audit entry of each system that was measured
+    blind) ask the store; a copy without one has none of them."""
 
     boards: Boards
     history: Callable[[str, str], Sequence[Submission]] = lambda board, slug: ()
     rows: Callable[[str, System], Scores] = lambda board, system: Scores()
+    released: Callable[[str], Mapping[int, int]] = lambda board: {}
     analysis: Callable[[str], Analysis | None] = lambda board: None
     analysis_current: Callable[[str], bool] = lambda board: True
 
@@ -82,7 +84,7 @@ def store_source(store: Store, snapshots: Boards) -> Source:
     def history(board: str, slug: str) -> Sequence[Submission]:
         return store.submissions(board=board, system=slug, was_accepted=True, limit=_HISTORY)
 
-    return Source(snapshots, history, rows)
+    return Source(snapshots, history, rows, store.release_numbers)
 
 
 class Reader:
@@ -146,13 +148,35 @@ class Reader:
         in_use = sum(map(bool, (view.family, view.size, view.training, view.licence, view.provenance)))
         return {
             "view": view, "canonical": view.address(), "options": self.options(snapshot, view.metric),
-            "table": table_html(shown, links=not self.frozen), "swaps": Markup("" if self.frozen else SWAPS),
+            "table": table_html(shown, self.audited(snapshot), links=not self.frozen),
+            "swaps": Markup("" if self.frozen else SWAPS),
             "total": shown.total, "pages": shown.pages, "summary": _summary(shown), "reading": self._reading(shown),
             "opened": bool(in_use or view.show != BoardView.show or view.per), "chosen_filters": in_use,
             "download_address": address if not self.frozen else f"{address}/{view.metric}",
             "download_query": view.query(page=1, per=""),
+            "beside": self._beside(snapshot, shown),
             "metric_pages": [(name, f"{address}?metric={name}") for name in snapshot.metrics],
         }  # fmt: skip
+
+    def audited(self, snapshot: Snapshot) -> Mapping[int, int]:
+        """The audit entry of each system that was measured blind; none in a copy, which has no such pages."""
+        return {} if self.frozen else self.source.released(snapshot.board)
+
+    def _beside(self, snapshot: Snapshot, shown: TablePage) -> dict[str, str] | None:
+        """Where systems without blind figures are ranked, when this table is ranked by the blind ones; or back."""
+        view, groups = shown.view, snapshot.groups(shown.view.metric)
+        if self.frozen or groups[0].key != BLIND or view.over not in (BLIND, snapshot.public_group(view.metric).key):
+            return None
+        other = groups[0] if view.over != BLIND else snapshot.public_group(view.metric)
+        if other.key == view.over:
+            return None
+        unranked = len(shown.field.rows) - shown.field.ranked
+        if view.over == BLIND:
+            have = "has no figures of all blind subsets" if unranked == 1 else "have no figures of all blind subsets"
+            words = f"Only the host measures blind subsets; {counted(unranked, 'system')} {have}." if unranked else ""
+        else:
+            words = "The board ranks by its blind subsets, which only the host measures."
+        return {"words": words, "link": f"Rank by the {other.words}", "address": view.address(over=other.key)}
 
     def _reading(self, shown: TablePage) -> str:
         """How the ranks of a table are to be read."""

@@ -5,7 +5,7 @@ Every text passes `escape`; what is not escaped here is made of numbers and of w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from html import escape
 from itertools import groupby
@@ -14,6 +14,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from earmark.board.boards.codecs import ANCHOR, RANKED
+from earmark.board.boards.groups import BLIND
 from earmark.board.boards.table import Bitrate, Cell, TablePage, TableRow
 from earmark.codecs.ranking import TITLES, standing_of, why_apart
 from earmark.report.metric_text import facts, number
@@ -27,7 +28,8 @@ _DASH = "—"
 _STATUS_WORDS = {"": "not measured", "not_applicable": "not applicable", "failed": "failed"}
 KIND_WORDS = {**TITLES, RANKED: "Ranked: isolated, or printed in a paper"}
 KIND_BADGES = {"unknown": "isolation unknown", "unisolated": "not isolated", "faulty": "faulty", ANCHOR: "anchor"}
-_GROUPS = {"mean": "Means", "subset": "Subsets", "metric": "Other metrics"}
+_GROUPS = {BLIND: "Blind mean", "mean": "Means", "subset": "Subsets", "metric": "Other metrics"}
+_MEANS = (BLIND, "mean")
 _CARD: tuple[tuple[str, str, str, Callable[[SystemCard], object]], ...] = (
     ("family", "Family", "", lambda card: card.family),
     ("parameters", "Parameters (M)", "n", lambda card: card.parameters_m),
@@ -38,8 +40,11 @@ _CARD: tuple[tuple[str, str, str, Callable[[SystemCard], object]], ...] = (
 )
 
 
-def table_html(page: TablePage, *, links: bool = True) -> Markup:
-    """The whole `<table>`; without `links`, headings do not sort (for a frozen copy)."""
+def table_html(page: TablePage, audited: Mapping[int, int] | None = None, *, links: bool = True) -> Markup:
+    """The whole `<table>`; without `links`, headings do not sort (for a frozen copy).
+
+    `audited` is the audit entry of each system, by its id, whose blind figures were released here.
+    """
     field = page.field
     unit = ", in percent" if facts(field.metric).percent else ""
     way = "higher" if facts(field.metric).higher_is_better else "lower"
@@ -51,7 +56,7 @@ def table_html(page: TablePage, *, links: bool = True) -> Markup:
         "system and its interval.</caption>"
     )
     body = "".join(
-        _apart(page, kind) + "".join([_line(page, row, links) for row in rows])
+        _apart(page, kind) + "".join([_line(page, row, audited or {}, links) for row in rows])
         for kind, rows in groupby(page.rows, key=lambda row: row.kind)
     )
     swaps = f" {SWAPS}" if links else ""
@@ -70,14 +75,14 @@ def _apart(page: TablePage, kind: str) -> str:
 def _lift_place(page: TablePage) -> int | None:
     """Behind how many columns of scores the lift over chance stands; None where it is not shown."""
     shown = "lift" in page.view.show and page.lifted
-    return sum(column.kind == "mean" for column in page.columns) if shown else None
+    return sum(column.kind in _MEANS for column in page.columns) if shown else None
 
 
 def _head(page: TablePage, links: bool) -> str:
     with_card, lift_place = "card" in page.view.show, _lift_place(page)
     groups = [(title, len(list(columns))) for title, columns in groupby(_GROUPS[each.kind] for each in page.columns)]
     if lift_place is not None:
-        groups.insert(1, ("Chance", 1))
+        groups.insert(sum(title in (_GROUPS[kind] for kind in _MEANS) for title, _ in groups), ("Chance", 1))
     upper = ""
     if len(groups) > 1 or with_card:
         spans = "".join(f'<th scope="colgroup" colspan="{span}">{title}</th>' for title, span in groups)
@@ -121,7 +126,7 @@ def _heading(page: TablePage, key: str, title: str, words: str, links: bool, kin
     return f'<th scope="col"{marks}{state}{note}><a href="{address}">{text}</a></th>'
 
 
-def _line(page: TablePage, row: TableRow, links: bool) -> str:
+def _line(page: TablePage, row: TableRow, audited: Mapping[int, int], links: bool) -> str:
     view = page.view
     card = row.system.card
     name = _name(card.name)
@@ -134,7 +139,9 @@ def _line(page: TablePage, row: TableRow, links: bool) -> str:
         cells.insert(0, bitrate_cell(row.bitrate))
     if "card" in view.show:
         cells += [_fact(read(card), kind) for _, _, kind, read in _CARD]
-    small = " · ".join([*filter(None, [row.setting.replace("+", " + ")]), *row.provenance])
+    badge = blind_badge(audited.get(row.system.id)) if "blind" in row.provenance else ""
+    origins = [name for name in row.provenance if name != "blind"]
+    small = " · ".join([*filter(None, [row.setting.replace("+", " + ")]), *origins])
     # Phones have no room for it: the style sheet leaves it out there.
     title = (
         f'<span class="title">{escape(plain(card.title, 60))} · </span>' if card.title not in ("", card.name) else ""
@@ -147,8 +154,16 @@ def _line(page: TablePage, row: TableRow, links: bool) -> str:
     return (
         f'<tr><td class="pick">{box}</td>{rank_cell(row.rank, row.rank_low, row.rank_high, row.unranked)}'
         f'<th scope="row" class="name"><a href="/b/{quote(view.board)}/s/{quote(row.system.slug)}">{name}</a>'
-        f"{kind_badge(card, row.kind)}<small>{title}{escape(small)}</small></th>{''.join(cells)}</tr>"
+        f"{kind_badge(card, row.kind)}{badge}<small>{title}{escape(small)}</small></th>{''.join(cells)}</tr>"
     )
+
+
+def blind_badge(number: int | None) -> str:
+    """That figures were measured by the host on recordings nobody else has, with the way to their audit entry."""
+    words = 'class="badge blind" title="measured by the host on blind recordings'
+    if number is None:
+        return f' <span {words}">blind</span>'
+    return f' <a {words}: policy and audit entry" href="/blind/audit/{number}">blind</a>'
 
 
 def kind_badge(card: SystemCard, kind: str) -> str:

@@ -26,6 +26,9 @@ _DONE = {
     "withdrawn": "Withdrawn. Its scores have left the board; that it was there stays on record.",
     "accepted": "Accepted. Its scores are on the board.", "rejected": "Rejected, with the reason below.",
     "revoked": "The token was revoked.", "signed-out": "You are signed out.",
+    "queued": "Sent. The package waits for the host's worker; this page says what becomes of it.",
+    "sent-before": "This package was sent before: this is its job. Nothing was queued twice.",
+    "taken-back": "Taken back. The package was deleted from the board.",
 }  # fmt: skip
 """What a page says after a redirect, by the word in its address: no text of an address is ever shown."""
 
@@ -73,14 +76,16 @@ def on_post(
     return register
 
 
-def form_page(request: Request, template: str, status: int = 200, **values: Any) -> Response:
+def form_page(
+    request: Request, template: str, status: int = 200, *, folder: str = "writing", **values: Any
+) -> Response:
     """A page that is made for one reader, with a token for its forms."""
     shown = {
         "form_token": form_token(request), "done": _DONE.get(request.query_params.get("done", ""), ""), **values,
         "visitor": values.get("visitor") or visitor_of(request),
     }  # fmt: skip
     templates = context_of(request).templates
-    response: Response = templates.TemplateResponse(request, f"writing/{template}.html", shown, status)
+    response: Response = templates.TemplateResponse(request, f"{folder}/{template}.html", shown, status)
     response.headers["Cache-Control"] = "no-store"
     keep_visit(request, response)
     return response

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from earmark.board.boards.table import bitrates, mean_cells
 from earmark.board.pages import files
 from earmark.board.pages.assets import system_address
 from earmark.board.pages.boards import Items, Reader, as_file
-from earmark.board.pages.cells import rank_cell
+from earmark.board.pages.cells import blind_badge, rank_cell
 from earmark.board.pages.figures import pareto_figure, profile
 from earmark.board.records import System
 from earmark.board.web.caching import Page, packed
@@ -51,7 +51,9 @@ def system_page(reader: Reader, board: str, slug: str, items: Items = ()) -> Pag
     values: dict[str, Any] = {
         "board": board, "card": card, "address": address, "history": history, "facts": _facts(system),
         "bibtex": files.bibtex(system, f"{reader.base_url}{address}"), "no_command": no_command,
-        "provenances": provenances, "standings": [], "metric": "", "kind": kind,
+        "provenances": [name for name in provenances if name != "blind"],
+        "blind_badge": blind_badge(reader.audited(snapshot).get(system.id)) if "blind" in provenances else "",
+        "standings": [], "metric": "", "kind": kind,
         "apart": _apart(card, kind),
     }  # fmt: skip
     if own:
@@ -94,7 +96,7 @@ def _scored(snapshot: Snapshot, system: System, own: OwnRows, query: Mapping[str
     metric = query.get("metric", "") or metrics[0]
     if metric not in metrics:
         raise UsageError(f'"{name}" has no {metric}; it has {", ".join(metrics)}.')
-    standings = [each for each in (_standing(snapshot, own, other) for other in metrics) if each]
+    standings = [each for other in metrics for each in _standings(snapshot, own, other)]
     protocol = min((other for _, other in own[metric]), key=snapshot.protocols(metric).index)
     here = {setting: row for (setting, other), row in own[metric].items() if other == protocol}
     best = next((str(each["setting"]) for each in standings if each["metric"] == metric), "")
@@ -131,9 +133,16 @@ def _rated(
     return pareto_figure(pareto(snapshot, "kbps", metric=metric), (system.card.name, rate.kbps, mean))
 
 
-def _standing(snapshot: Snapshot, own: OwnRows, metric: str) -> dict[str, Any] | None:
+def _standings(snapshot: Snapshot, own: OwnRows, metric: str) -> Iterator[dict[str, Any]]:
+    """Where a system stands under a metric: by the leading mean, and where that is blind, by the public one too."""
+    groups = dict.fromkeys((snapshot.group(metric).key, snapshot.public_group(metric).key))
+    found = [each for each in (_standing(snapshot, own, metric, key) for key in groups) if each]
+    yield from (each for each in found if each["mean"].status or each is found[-1])
+
+
+def _standing(snapshot: Snapshot, own: OwnRows, metric: str, over: str) -> dict[str, Any] | None:
     """Mean and rank of a system under a metric, in its best setting and the leading protocol."""
-    field = snapshot.field(metric, setting=BEST)
+    field = snapshot.field(metric, over, setting=BEST)
     places = np.flatnonzero(np.isin(field.rows, list(own[metric].values())))
     if not places.size:
         return None

@@ -64,6 +64,7 @@ from earmark.wording import counted
 
 LEASE_SECONDS = 120.0
 _MOST_MESSAGE, _MOST_LOG = 1000, 20_000
+_REMARKS = "remarks"
 _SEEN_AGAIN = timedelta(seconds=30)
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 _DEAD = "the host's machines failed {times}; nothing is wrong with your package, send it again."
@@ -276,10 +277,14 @@ class Blind(Part):
         return self._write(work)
 
     def release_job(self, id: str, user: User, facts: Mapping[str, Any], document: Document) -> Release:
-        """Put a job's figures on the board with their audit entry, all at once; a second time changes nothing."""
+        """Put a job's figures on the board with their audit entry, all at once.
+
+        A second time changes nothing but the owners' `remarks`: they may sign after the release.
+        """
         document = replace(document, provenance="blind")
-        entry = json.dumps(facts, ensure_ascii=False, sort_keys=True, allow_nan=False)
-        digest = hashlib.sha256(f"{entry}\n{document.digest}".encode()).hexdigest()
+        entry = json.dumps(facts, sort_keys=True, allow_nan=False)
+        lasting = json.dumps({**facts, _REMARKS: None}, sort_keys=True)
+        digest = hashlib.sha256(f"{lasting}\n{document.digest}".encode()).hexdigest()
 
         def work(connection: Connection) -> Release:
             row, host = _hosted(connection, sought(id), user), current_user(connection, user)
@@ -287,6 +292,8 @@ class Blind(Part):
             if there is not None:
                 if there.digest != digest:
                     raise Conflict(f"The job {row.public} was released with other figures; the first ones stand.")
+                again = update(blind_releases).where(blind_releases.c.id == there.id)
+                connection.execute(again.values(entry=entry))
                 return _release(connection, there.id)
             if row.state == "withdrawn":
                 raise _gone(row.public)
@@ -333,18 +340,27 @@ class Blind(Part):
 
     # --- the audit trail ---------------------------------------------------------------------------------------------
 
-    def releases(self, *, limit: int = 100, before: int | None = None, system: int | None = None) -> list[Release]:
-        """Audit entries, the newest first; of one system (its id) alone."""
+    def releases(self, *, limit: int = 100, before: int | None = None) -> list[Release]:
+        """Audit entries, the newest first."""
         query = _RELEASES.order_by(blind_releases.c.id.desc()).limit(list_limit(limit))
         if before is not None:
             query = query.where(blind_releases.c.id < max(0, min(before, 2**62)))
-        if system is not None:
-            query = query.where(submission_systems.c.system_id == system)
         return [_read_release(row) for row in self._rows(query)]
 
     def release(self, number: int) -> Release | None:
         rows = self._rows(_RELEASES.where(blind_releases.c.id == max(0, min(number, 2**62))))
         return next((_read_release(row) for row in rows), None)
+
+    def release_numbers(self, board: str) -> dict[int, int]:
+        """The newest audit entry that stands of each system of a board, by the system's id."""
+        newest = (
+            select(submission_systems.c.system_id, func.max(blind_releases.c.id))
+            .join(submissions, submissions.c.id == submission_systems.c.submission_id)
+            .join(blind_releases, blind_releases.c.submission_id == submissions.c.id)
+            .where(submissions.c.board == sought(board), submissions.c.state == "accepted")
+            .group_by(submission_systems.c.system_id)
+        )
+        return {row[0]: row[1] for row in self._rows(newest)}
 
     def job_states(self, ids: Collection[str]) -> dict[str, JobState]:
         """The states of those of some ids that are jobs."""
@@ -670,9 +686,11 @@ def _refuse_foreign(connection: Connection, row: Row[Any], document: Document) -
 
 def _policy_of(connection: Connection, row: Row[Any], facts: Mapping[str, Any]) -> str:
     """The policy that a release names, or the one that the host has announced last."""
+    body = facts.get("body")
+    words = str((body if isinstance(body, Mapping) else facts).get("policy", ""))
     named = connection.execute(
-        select(blind_policies.c.digest).where(blind_policies.c.digest == sought(str(facts.get("policy", ""))))
-    ).scalar()
+        select(blind_policies.c.digest).where(blind_policies.c.digest == sought(words))
+    ).scalar()  # fmt: skip
     current = select(blind_hosts.c.policy).where(blind_hosts.c.board == row.board)
     return str(named or connection.execute(current).scalar_one())
 

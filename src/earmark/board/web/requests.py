@@ -18,6 +18,7 @@ from starlette.responses import Response
 
 from earmark._version import __version__
 from earmark.board.boards.snapshot import NoSuchBoard, Snapshots
+from earmark.board.jobs import Job
 from earmark.board.packages import Packages
 from earmark.board.records import Submission, User, likeness
 from earmark.board.refusals import NotFound, Refusal
@@ -135,6 +136,15 @@ def blind_context(request: Request) -> Context:
     if not context.settings.blind:
         raise NotFound("Blind evaluation is off on this board; its host turns it on with `earmark blind serve`.")
     return context
+
+
+def readable_job(context: Context, id: str, user: User | None) -> Job:
+    """A job, for those who may see it; for everybody else there is none."""
+    job = context.store.job(id)
+    hosts = {each.host for each in context.store.blind_boards() if each.board == job.board}
+    if not (job.is_readable_by(user) or (user is not None and user.role == "worker" and user.name in hosts)):
+        raise NotFound("There is no such job on this board, or it is another team's.")
+    return job
 
 
 async def read_apart(request: Request, work: Callable[[], Result]) -> Result:

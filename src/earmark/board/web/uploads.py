@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -17,9 +18,12 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
-from earmark.board.packages import Incoming
+from earmark.board.jobs import Job
+from earmark.board.packages import Incoming, inspected
+from earmark.board.records import User
 from earmark.board.refusals import Refusal
 from earmark.board.web.middleware import DRAINED, DRAINING_SECONDS
+from earmark.board.web.requests import Context, read_apart
 from earmark.errors import EarmarkError
 
 _MOST_TEXT, _MOST_FIELDS = 10_000, 20
@@ -151,3 +155,33 @@ async def _write(file: _Part, incoming: Incoming) -> None:
     data = bytes(file.data)
     file.data.clear()
     await run_in_threadpool(incoming.write, data)
+
+
+async def take_package(
+    request: Request, context: Context, user: User, check: Callable[[Mapping[str, str]], None]
+) -> tuple[Job, bool]:
+    """Receive a package and queue it; `check` is given the texts of the form before its file is read."""
+    id, store = secrets.token_hex(8), context.store
+
+    async def allow(texts: Mapping[str, str]) -> None:
+        check(texts)
+        if not texts.get("board", "").strip():
+            raise Refusal('The form does not name the board; send the part "board" before the package.', 422)
+        await run_in_threadpool(store.check_quota, user, texts["board"].strip(), texts.get("sha256", ""))
+
+    declared = request.headers.get("content-length", "")
+    with context.packages.incoming(id, int(declared) if declared.isdigit() else 0) as incoming:
+        texts = await receive_package(request, incoming, allow)
+
+        def queue() -> tuple[Job, bool]:
+            package, card = inspected(incoming)
+            context.packages.keep(id, incoming)
+            new = False
+            try:
+                job, new = store.add_job(user, texts["board"].strip(), package, card, id)
+            finally:
+                if not new:
+                    context.packages.path(id).unlink(missing_ok=True)
+            return job, new
+
+        return await read_apart(request, queue)
