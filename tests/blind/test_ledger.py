@@ -19,6 +19,7 @@ import pytest
 from sqlalchemy import text
 from tests.blind.ledgers import NOON, exact_scores, fingerprints_of, job_of, ledger_url, policy_of
 
+from earmark.blind.audit_page import as_markdown
 from earmark.blind.chain import Entry
 from earmark.blind.duplicates import pack
 from earmark.blind.ledger import Decision, Ledger
@@ -145,6 +146,58 @@ def test_new_entries_are_bounded_for_a_team_and_for_all(light: Ledger) -> None:
     assert light.verify() == []
 
 
+def _admission(number: int, **more: Any) -> dict[str, Any]:
+    asked = {name: cell for name, cell in job_of(number).items() if name in ("job", "board", "team", "entry", "now")}
+    return {
+        **asked,
+        "distance": "cosine",
+        "correction": "none",
+        "policy": policy_of(quota=2, releases_per_day=3),
+        **more,
+    }
+
+
+def test_hearings_are_counted_whatever_became_of_them(light: Ledger) -> None:
+    """A job that fails on the host's side is free on the board; it may not be a way to hear without end."""
+    told = [light.admit(**_admission(1)) for _ in range(7)]
+    assert told[:6] == [""] * 6
+    assert (
+        told[6]
+        == "The recordings were heard by 6 submissions of your team today, as many as may; submit again tomorrow."
+    )
+    assert light.admit(**_admission(1, resumed=True)) == ""
+    others = [light.admit(**_admission(number, team=f"t{number}")) for number in range(2, 6)]
+    assert others[:3] == [""] * 3
+    assert others[3].startswith("The recordings were heard by 9 submissions of all teams together today")
+    assert light.admit(**_admission(1, now=NOON + timedelta(days=1))) == ""
+    assert [entry.kind for entry in light.entries()] == ["hearing"] * 10
+    assert light.verify() == []
+    assert "began to hear the recordings, job job1" in as_markdown(light.entries())
+    assert (
+        "is filed under another team"
+        in _edited(light, "UPDATE blind_ledger_entries SET team = 'x' WHERE number = 1")[0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("card", "entry", "message"),
+    [
+        ({}, "=poison", "The board would not take the card of the system"),
+        ({"details": {"x": float("nan")}}, "bat", "The card of the system cannot be kept"),
+        ({"details": {"x": [float("inf")]}}, "bat", "The card of the system cannot be kept"),
+        ({"url": "javascript:alert(1)"}, "bat", "The board would not take the card of the system"),
+        ({"title": "\ud800"}, "bat", "The "),
+        ({"titel": "x"}, "bat", "The card of the system cannot be kept"),
+    ],
+)
+def test_a_card_that_could_not_be_released_is_refused_before_anything_is_heard(
+    light: Ledger, card: dict[str, Any], entry: str, message: str
+) -> None:
+    assert light.admit(**_admission(1, entry=entry, card=card)).startswith(message)
+    assert light.entries() == []
+    assert light.admit(**_admission(1, card={"name": "bat", "details": {"layers": [1, 2.5]}})) == ""
+
+
 def test_an_entry_keeps_its_distance_and_correction(light: Ledger) -> None:
     light.decide(**job_of(1))
     other = light.decide(**job_of(2, exact=exact_scores(0.2, distance="euclidean")))
@@ -219,6 +272,22 @@ def test_equal_neighbours_with_a_figure_more_than_a_step_away_are_another_model(
 
 
 # --- the owners ------------------------------------------------------------------------------------------------------
+
+
+def test_what_the_board_never_takes_is_not_due_for_ever_and_owners_come_first(light: Ledger) -> None:
+    for number in (1, 2, 3):
+        light.decide(**job_of(number, entry=f"e{number}"))
+    light.acknowledge("job3", now=LATER)
+    light.object_to(4, "María", "No.")
+    assert [(due.job, due.kind) for due in light.due(LATER)] == [
+        ("job3", "withdrawal"), ("job1", "release"), ("job2", "release"),
+    ]  # fmt: skip
+    light.acknowledge("job1", taken=False, now=LATER)
+    assert [due.job for due in light.due(LATER)] == ["job3", "job2"]
+    page = as_markdown(light.entries())
+    assert "State: not taken by the board" in page
+    assert "The board does not take the release of job job1." in page
+    assert light.verify() == []
 
 
 def test_with_sign_off_before_nothing_leaves_unsigned(ledger: Ledger) -> None:

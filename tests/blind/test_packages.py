@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import shutil
 import stat
 import subprocess
 import sys
@@ -61,6 +63,36 @@ def test_a_zip_of_the_folder_itself_is_taken(tmp_path: Path) -> None:
             made.write(folder / name, f"mine/{name}")
         made.writestr("__MACOSX/mine/._extractor.py", b"\0\5\x16\7")
     assert inspect(tmp_path / "mine.zip").digest == inspect(folder).digest
+
+
+class Unseekable(io.RawIOBase):
+    """As a pipe: what writes a zip into it puts sizes behind the files."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.data += data
+        return len(data)
+
+
+def test_zips_of_usual_tools_are_taken(tmp_path: Path) -> None:
+    folder = code_package(tmp_path / "mine")
+    (folder / "parts").mkdir()
+    (folder / "parts/größe.py").write_text("")
+    wanted = inspect(folder).digest
+    made = [Path(shutil.make_archive(str(tmp_path / "a"), "zip", folder))]
+    made.append(Path(shutil.make_archive(str(tmp_path / "b"), "zip", tmp_path, "mine")))
+    stream = Unseekable()
+    with zipfile.ZipFile(stream, "w") as piped:  # type: ignore[arg-type]
+        for path in sorted(folder.rglob("*")):
+            piped.write(path, path.relative_to(folder))
+    made.append(tmp_path / "c.zip")
+    made[-1].write_bytes(stream.data)
+    assert [inspect(path).digest for path in made] == [wanted] * 3
 
 
 def test_the_digest_follows_names_and_contents(tmp_path: Path) -> None:

@@ -101,6 +101,14 @@ def test_a_job_is_its_teams(blind: Blind) -> None:
     assert "Queued as first." in blind.text(f"/blind/jobs/{job.id}")
 
 
+def test_a_page_that_looks_again_after_its_session_has_ended_stays_as_it_is(blind: Blind) -> None:
+    job = queued(blind.store, blind.ada, "1")
+    blind.client.cookies.clear()
+    page = f"/blind/jobs/{job.id}"
+    assert blind.client.get(page, headers={**HTML, "HX-Request": "true"}).status_code == 401
+    assert "Your token" in blind.text(page)
+
+
 def test_withdrawing(blind: Blind) -> None:
     job = queued(blind.store, blind.ada, "1")
     form = {"form_token": blind.token(f"/blind/jobs/{job.id}")}

@@ -20,7 +20,7 @@ from earmark.submissions import Document, Refused, SystemCard
 
 @pytest.fixture
 def clock(store: Store) -> Clock:
-    store.clock = made = Clock()  # type: ignore[method-assign, assignment]
+    store.clock = made = Clock()
     return made
 
 
@@ -44,7 +44,7 @@ def test_teams_take_turns_and_each_gets_its_oldest_first(store: Store, lab: User
     many = [queued(store, ada, f"{number}") for number in range(4)]
     few = queued(store, zoe, "9")
     assert [store.job(job.id).place for job in (*many, few)] == [1, 3, 4, 5, 2]
-    order = []
+    order: list[str] = []
     while (lease := store.claim_job(lab, f"worker {len(order)}")) is not None:
         order.append(lease.id)
     assert order == [many[0].id, few.id, *(job.id for job in many[1:])]
@@ -279,6 +279,21 @@ def test_the_owners_take_a_release_back_or_keep_it_from_leaving(
     assert (entry.reason, entry.withdrawn) == ("the owners object.", clock.now)
     with pytest.raises(Refusal):
         release(store, lab, kept)
+
+
+def test_a_team_takes_its_released_figures_back(store: Store, lab: User, ada: User, clock: Clock) -> None:
+    job = queued(store, ada, "1")
+    sent = facts(body={"rows": [{"value": 0.4}], "message": "one figure"})
+    made = store.release_job(job.id, lab, sent, figures(job.entry))
+    assert made.shown["body"]["rows"] == [{"value": 0.4}]
+    store.withdraw(made.submission, ada, "a mistake")
+    taken = store.job(job.id)
+    assert taken.told(clock.now) == "Withdrawn: its figures were released, and taken off the board later."
+    (entry,) = store.releases()
+    assert (entry.withdrawn is not None, entry.reason) == (True, "a mistake")
+    assert "body" not in entry.shown  # no figure of it is told any more
+    assert entry.shown["hash"] == sent["hash"]
+    assert store.release_numbers("mine") == {}
 
 
 def test_an_entry_takes_nobodys_name(store: Store, lab: User, ada: User, grace: User) -> None:

@@ -50,6 +50,11 @@ def test_an_unknown_part_is_not_allowed():
         sealed(FUNCTION, allowed={"network"})
 
 
+def test_what_is_to_be_read_must_be_there(tmp_path):
+    with pytest.raises(UsageError, match="model is not there"):
+        sealed(FUNCTION, readable=[tmp_path / "model"], allowed={"not-root"})
+
+
 @pytest.mark.usefixtures("fresh")
 def test_without_bubblewrap_it_does_not_start_and_the_other_parts_hold_where_that_is_allowed(monkeypatch, tmp_path):
     (tmp_path / "clip.wav").write_text("a voice")
@@ -178,7 +183,7 @@ def test_the_filter_allows_what_its_table_says_and_nothing_else(name, starting):
         call = names.get(number)
         if call in plain:
             assert decided == ALLOWED, call
-        elif call == "prlimit64" or (starting and call in ("kill", "tgkill")):
+        elif call in ("prlimit64", "madvise") or (starting and call in ("kill", "tgkill")):
             assert decided == ALLOWED  # with these arguments: see below
         else:
             assert decided.startswith("E"), (number, call)
@@ -215,5 +220,9 @@ def test_the_filter_looks_at_arguments(name):
         assert asked(call, 2) == ALLOWED  # itself
         for process in (0, 1, 3, -1, -2):
             assert asked(call, process) == "EPERM"
+    assert asked("madvise", 4096, 4096, 4) == ALLOWED  # not needed
+    for advice in (3, 5, 20, 21, 22, 23):  # what fills or empties the cache of files
+        assert asked("madvise", 4096, 4096, advice) == "EINVAL"
+    assert asked("fadvise64", 3, 0, 0, 4) == "ENOSYS"
     assert asked("prctl", 15) == ALLOWED
     assert asked("prctl", 4, 1) == "EINVAL"

@@ -17,12 +17,12 @@ from earmark.blind._tables import append, entries, read_entries
 from earmark.blind.chain import Entry, canonical, commit
 from earmark.blind.duplicates import leverage, similarity
 from earmark.blind.policy import Policy
-from earmark.blind.policy_text import new_entries
+from earmark.blind.policy_text import HEARINGS, new_entries
 from earmark.blind.release import Figure, Release, measured_figures, release
-from earmark.errors import InputError, UsageError, quoted
+from earmark.errors import EarmarkError, InputError, UsageError, quoted
 from earmark.scores import Row, Scores
 from earmark.scores.rows import DEFAULTS
-from earmark.submissions import SystemCard, plain_card
+from earmark.submissions import Document, SystemCard, card_from, check, plain_card
 from earmark.submissions.texts import fault_of
 from earmark.wording import first_of
 
@@ -97,6 +97,44 @@ def refusal_of(connection: Connection, job: Submitted, policy: Policy, now: date
     if _slot(connection, job.team, policy, now) - now > _FARTHEST:
         return "More was sent than the policy can release in a month; submit again later."
     return ""
+
+
+def hearing_of(connection: Connection, job: Submitted, policy: Policy, now: datetime) -> str:
+    """Why a model may not hear the recordings today; else it is written down that it does.
+
+    A hearing that never becomes a release tells something too, by failing and by its time. So that neither failures nor
+    a board that was taken over can have many, they are counted here: three times as many as may be released.
+    """
+    today = time_text(now)[:10]
+    heard = (entries.c.kind == "hearing") & (func.substr(entries.c.at, 1, 10) == today)
+    teams = list(connection.scalars(select(entries.c.team).where(heard)))
+    for number, most, whose in (
+        (teams.count(job.team), HEARINGS * policy.quota, "of your team"),
+        (len(teams), HEARINGS * policy.releases_per_day, "of all teams together"),
+    ):
+        if number >= most:
+            return (
+                f"The recordings were heard by {most} submissions {whose} today, as many as may; submit again tomorrow."
+            )
+    names = ("job", "board", "team", "entry")
+    append(connection, time_text(now), "hearing", {name: getattr(job, name) for name in names})
+    return ""
+
+
+def unfit_card(policy: Policy, job: Submitted, card: Mapping[str, Any] | SystemCard) -> str:
+    """Why a release with this card could not stand on the board; asked before anything is heard."""
+    rows = [
+        Row(suite=job.board, subset=terms.name, system=job.entry, distance=job.distance, metric=metric, value=0.5)
+        for terms in policy.sets.values()
+        for metric in terms.steps
+    ]
+    try:
+        described = card if isinstance(card, SystemCard) else card_from({**card, "name": job.entry})
+        canonical(plain_card(described))
+        problems = check(Document(job.board, (described,), Scores(tuple(rows)), provenance="blind"), known={}).problems
+    except (EarmarkError, ValueError, TypeError, RecursionError) as error:
+        return f"The card of the system cannot be kept ({str(error)[:300].rstrip('.')}); mend it."
+    return f"The board would not take the card of the system: {problems[0].message}" if problems else ""
 
 
 def _no_room(connection: Connection, job: Submitted, policy: Policy, now: datetime) -> str:

@@ -91,6 +91,13 @@ def require_tables(engine: Engine, locked: Callable[[], AbstractContextManager[C
     upgrade(engine, locked)
 
 
+def lookups_of(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """What an entry is found by. A job is decided once, and may be heard more than once."""
+    if kind not in ("release", "refusal", "hearing"):
+        return dict.fromkeys(LOOKUPS)
+    return {name: None if kind == "hearing" and name == "job" else body.get(name) for name in LOOKUPS}
+
+
 def append(
     connection: Connection, at: str, kind: str, body: Mapping[str, Any], *, about: int | None = None,
     commitment: str = "",
@@ -105,8 +112,7 @@ def append(
         "number": number, "at": at, "kind": kind, "about": about, "body": canonical(body), "commitment": commitment,
         "previous": previous, "hash": entry.sealed(),
     }  # fmt: skip
-    lookups = {name: body.get(name) for name in LOOKUPS} if kind in ("release", "refusal") else {}
-    connection.execute(insert(entries), cells | lookups)
+    connection.execute(insert(entries), cells | lookups_of(kind, body))
     return replace(entry, hash=entry.sealed())
 
 

@@ -34,10 +34,13 @@ def standing(entries: Sequence[Entry]) -> dict[int, str]:
         if entry.kind != "release":
             continue
         objection = about.get((entry.number, "objection"))
-        gone = (entry.number, "departure") in about
+        departure = about.get((entry.number, "departure"))
+        gone = departure is not None and departure.body["taken"]
         if objection is not None:
             told = (objection.number, "departure") in about
             states[entry.number] = "withdrawn" if told else "to be withdrawn" if gone else "stopped"
+        elif departure is not None and not gone:
+            states[entry.number] = "not taken by the board"
         elif gone:
             states[entry.number] = "on the board"
         elif entry.body["sign_off"] == "before" and (entry.number, "signature") not in about:
@@ -87,8 +90,12 @@ def _section(entry: Entry, states: Mapping[int, str], exact: Callable[[int], Sco
     yield ""
     if entry.kind == "policy":
         yield f"The policy {_text(body['digest'])} holds from here on."
+    elif entry.kind == "hearing":
+        entry_name, team, job = (_text(body[name]) for name in ("entry", "team", "job"))
+        yield f"{entry_name} of {team} began to hear the recordings, job {job}."
     elif entry.kind == "departure":
-        yield f"The board has the {_text(body['what'])} of job {_text(body['job'])}."
+        verb = "has" if body["taken"] else "does not take"
+        yield f"The board {verb} the {_text(body['what'])} of job {_text(body['job'])}."
     elif entry.kind in ("signature", "objection"):
         yield f"{_text(body['by'])}: {_text(body['words']) or 'without words'}"
     else:

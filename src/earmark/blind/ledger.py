@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, exists, select
 
 from earmark.blind import _tables
-from earmark.blind._deciding import Submitted, exact_scores, judge, refusal_of, time_text
+from earmark.blind._deciding import Submitted, exact_scores, hearing_of, judge, refusal_of, time_text, unfit_card
 from earmark.blind._tables import append, entries, entry_of, read_entries
 from earmark.blind.chain import Entry
 from earmark.blind.policy import Policy
@@ -81,16 +81,23 @@ class Ledger(Part):
 
     def admit(
         self, *, job: str, board: str, team: str, entry: str, distance: str, correction: str, policy: Policy,
-        now: datetime | None = None,
+        now: datetime | None = None, card: SystemCard | Mapping[str, Any] | None = None, resumed: bool = False,
     ) -> str:  # fmt: skip
-        """Why nothing of a job could be released, before anything is measured; empty when it may be."""
+        """Ask before a model hears anything: why nothing of its job could be released; empty when it may be.
+
+        That the recordings are heard is then written down, and counted. `resumed` says that the same hearing goes on
+        after the worker was stopped.
+        """
         submitted = Submitted(job, board, team, entry, "", distance, correction)
 
-        def look(connection: Connection) -> str:
-            known = self._of_job(connection, job)
-            return "" if known else refusal_of(connection, submitted, policy, _utc(now))
+        def work(connection: Connection) -> str:
+            if self._of_job(connection, job):
+                return ""
+            refused = refusal_of(connection, submitted, policy, _utc(now))
+            refused = refused or ("" if card is None else unfit_card(policy, submitted, card))
+            return refused or ("" if resumed else hearing_of(connection, submitted, policy, _utc(now)))
 
-        return self._read(look)
+        return self._write(work)
 
     def decide(
         self, *, job: str, board: str, team: str, entry: str, digest: str, exact: Scores,
@@ -144,16 +151,22 @@ class Ledger(Part):
                 (entries.c.kind != "release") | (~objection & in_time),
             )
             signed = set(connection.scalars(select(entries.c.about).where(entries.c.kind == "signature")))
+            waiting = sorted(found, key=lambda entry: (entry.kind != "objection", entry.number))  # the owners first
             return [
                 _decision(connection, entry)
-                for entry in list(found)
+                for entry in waiting
                 if entry.kind != "release" or not _signed_first(entry.body) or entry.number in signed
             ]
 
         return self._read(look)
 
-    def acknowledge(self, job: str, kind: str = "release", *, now: datetime | None = None) -> None:
-        """Write down that the board has what `due` gave for a job; again, it changes nothing."""
+    def acknowledge(
+        self, job: str, kind: str = "release", *, now: datetime | None = None, taken: bool = True
+    ) -> None:  # fmt: skip
+        """Write down that the board has what `due` gave for a job; again, it changes nothing.
+
+        `taken` is False where the board will not have it, now or later: then it is not due any more either.
+        """
         kinds = {"release": "release", "refusal": "refusal", "withdrawal": "objection"}
         if kind not in kinds:
             raise UsageError(f"A release, a refusal or a withdrawal is acknowledged, not {quoted(kind)}.")
@@ -165,7 +178,13 @@ class Ledger(Part):
                 raise InputError(f"The ledger has no {kind} of the job {quoted(job)}; nothing can have left.")
             gone = (entries.c.about == told.number) & (entries.c.kind == "departure")
             if connection.scalar(select(entries.c.number).where(gone)) is None:
-                append(connection, time_text(_utc(now)), "departure", {"job": job, "what": kind}, about=told.number)
+                append(
+                    connection,
+                    time_text(_utc(now)),
+                    "departure",
+                    {"job": job, "what": kind, "taken": taken},
+                    about=told.number,
+                )
 
         self._write(work)
 

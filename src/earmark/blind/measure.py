@@ -24,12 +24,13 @@ from earmark.atomic import write_whole
 from earmark.blind import duplicates
 from earmark.blind._journal import Answer, Journal
 from earmark.blind._schedule import Schedule, canary, make_schedule, seed_of
-from earmark.blind.models import TOLERANCE, ConfinedModel, ModelFault, difference, worst
+from earmark.blind._steadiness import MOST_MOVED, TOLERANCE, difference, moved_share
+from earmark.blind.models import ConfinedModel, ModelFault, worst
 from earmark.blind.packages import Package
 from earmark.blind.sets import BlindSet, Host
 from earmark.embedding import pooling
 from earmark.embedding.hearing import Sound, listen
-from earmark.embedding.pca import reduce
+from earmark.embedding.pca import fit
 from earmark.errors import InputError
 from earmark.evaluation import evaluate, study_hubness
 from earmark.extractors.contract import Frames, Waveform
@@ -121,18 +122,12 @@ def hear(
         answers = dict(journal.answers)
     if faults:
         raise worst(faults)
-    return Vectors(blind.name, _matrix(answers, schedule, package.pooling, say))
+    return Vectors(blind.name, _matrix(answers, schedule, package, say))
 
 
 def reduced(vectors: Vectors, package: Package) -> NDArray[np.float32]:
     """What is scored: the vectors, or their principal components where the package asks for them."""
-    if package.pca is None:
-        return vectors.values
-    with np.errstate(all="ignore"):  # numbers of a stranger's may overflow
-        values = reduce(vectors.values, package.pca).vectors
-    if not np.isfinite(values).all():
-        raise ModelFault("unscored")
-    return values
+    return _scored(vectors.values, vectors.values[:0], package)[0]
 
 
 def score(vectors: Vectors, blind: BlindSet, package: Package, *, host: Host) -> Scores:
@@ -202,21 +197,51 @@ def _pooled(frames: Frames, names: Sequence[str]) -> list[NDArray[np.float32]]:
 
 
 def _matrix(
-    answers: dict[int, Answer], schedule: Schedule, pooled: str, say: Callable[[str], None]
+    answers: dict[int, Answer], schedule: Schedule, package: Package, say: Callable[[str], None]
 ) -> NDArray[np.float32]:
     """Vectors in the order of the set. What was heard twice must have been answered alike."""
     first: dict[int, Answer] = {}
+    again: dict[int, Answer] = {}
     for number, item in enumerate(schedule.order):
-        known = first.setdefault(item, answers[number])
-        for one, other in zip(known.vectors, answers[number].vectors, strict=True):
-            if (gap := difference(one, other)) > TOLERANCE:
-                say(f"item {number}: the second answer differs from the first by {gap:.3g}")
-                raise ModelFault("inconsistent")
-    features = first[0].features
+        if item not in first:
+            first[item] = answers[number]
+            continue
+        again[item] = answers[number]
+        gap = max(map(difference, first[item].vectors, again[item].vectors))
+        if gap > TOLERANCE:
+            say(f"item {number}: the second answer differs from the first by {gap:.3g}")
+            raise ModelFault("inconsistent")
+    # Without canaries: one may be longer than any clip, and vectors that follow time would be padded to it.
+    repeated = [item for item in again if item < schedule.clips]
+    rows = [*(first[clip] for clip in range(schedule.clips)), *(again[item] for item in repeated)]
+    values = _joined(rows, package.pooling)
+    matrix = values[: schedule.clips]
+    scored, seconds = _scored(matrix, values[schedule.clips :], package)
+    moved = moved_share(scored[repeated], seconds, scored, package.distance, repeated)
+    say(f"{moved:.1%} of the clips that were heard twice moved among their neighbours")
+    if moved > MOST_MOVED:
+        raise ModelFault("inconsistent")
+    return matrix
+
+
+def _scored(
+    matrix: NDArray[np.float32], more: NDArray[np.float32], package: Package
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Vectors of the set, and more of them, in the space that is scored."""
+    if package.pca is None:
+        return matrix, more
+    with np.errstate(all="ignore"):  # numbers of a stranger's may overflow
+        fitted = fit(matrix, package.pca)
+        scored = fitted.transform(matrix), fitted.transform(more)
+    if not all(np.isfinite(part).all() for part in scored):
+        raise ModelFault("unscored")
+    return scored
+
+
+def _joined(rows: Sequence[Answer], pooled: str) -> NDArray[np.float32]:
+    """A matrix of the vectors of these answers, each pooling padded by itself."""
     matrices = {
-        name: pooling.stack(
-            [first[clip].vectors[column] for clip in range(schedule.clips)], pooling.rows_of(name, features)
-        )
+        name: pooling.stack([row.vectors[column] for row in rows], pooling.rows_of(name, rows[0].features))
         for column, name in enumerate(pooling.atoms(pooled))
     }
     return pooling.join(pooled, matrices)

@@ -10,14 +10,12 @@ which stay with the host, or are shown after a rehearsal, where all sounds were 
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from earmark.blind._manifest import RATES
 from earmark.blind.packages import Package
@@ -37,7 +35,7 @@ from earmark.isolation import (
 )
 from earmark.wording import counted
 
-__all__ = ["FAULTS", "MOST_NUMBERS", "TOLERANCE", "ConfinedModel", "ModelFault", "difference", "worst"]
+__all__ = ["FAULTS", "MOST_NUMBERS", "ConfinedModel", "ModelFault", "worst"]
 
 OPEN_SECONDS = 300.0
 REAL_TIMES, SPARE_SECONDS = 5.0, 20.0
@@ -45,8 +43,6 @@ REAL_TIMES, SPARE_SECONDS = 5.0, 20.0
 MOST_NUMBERS = 1 << 24
 """Frames times features of a clip: 64 MB; a large Whisper gives two million."""
 MOST_FEATURES = 1 << 17
-TOLERANCE = 1e-3
-"""How far two answers to one sound may differ, as a share of their largest value."""
 TOLD_CLIPS = 3
 """More failing clips than these are never counted."""
 _FUNCTION = "earmark.blind._inside:answer"
@@ -233,12 +229,3 @@ def worst(faults: Iterable[ModelFault]) -> ModelFault:
     found = list(faults)
     alike = [fault for fault in found if fault.kind == found[0].kind]
     return ModelFault(found[0].kind, len(alike), "\n".join(fault.detail for fault in found))
-
-
-def difference(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
-    """The largest difference of two vectors, as a share of their largest value; infinite for different lengths."""
-    if one.shape != other.shape:
-        return math.inf
-    a, b = one.astype(np.float64), other.astype(np.float64)
-    largest = max(float(np.abs(a).max()), float(np.abs(b).max()))
-    return float(np.abs(a - b).max()) / largest if largest else 0.0

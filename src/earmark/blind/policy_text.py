@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from earmark.blind.policy import METRICS, Policy, SetTerms
 from earmark.wording import counted
 
-__all__ = ["new_entries", "policy_text"]
+__all__ = ["HEARINGS", "new_entries", "policy_text"]
+
+HEARINGS = 3
+"""So many times may the recordings be heard for each release that may leave on a day."""
 
 _FIGURES = {
     "P@1": "P@1: the share of clips whose nearest clip, as the model hears them, has the same label",
@@ -32,14 +35,18 @@ def _paragraphs(policy: Policy) -> Iterator[str]:
     yield (
         "No recording and no part of one. No label, and no list of labels. No result for a single clip, class, speaker "
         "or other part of a set. No measured number as it was measured. Nothing that a model writes, prints or names "
-        "after it has heard a recording."
+        "on the host's machine."
     )
     yield "## What leaves"
     yield f"For each set and each submission {_numbers(policy)}:"
     yield "\n".join(f"- {_FIGURES[metric]};" for metric in METRICS if _in_use(policy, metric)).rstrip(";") + "."
     yield (
         "With each figure go the figure that guessing would give (baseline), the difference of the two (lift), and an "
-        "interval that says how uncertain the figure is. Nothing else: no time that was needed, no p-value, no count."
+        "interval that says how uncertain the figure is. No time that was needed, no p-value and no count."
+    )
+    yield (
+        "Beside the figures: the names of the sets, with how many clips and classes they have; how far a submission "
+        "is, in tenths; and sentences that were written beforehand, such as the one for a model that failed."
     )
     yield "## How exact it is"
     yield (
@@ -66,9 +73,10 @@ def _paragraphs(policy: Policy) -> Iterator[str]:
     )
     yield "## What remains"
     yield (
-        "A figure is itself a little knowledge about the labels: that is its purpose. The rules above keep this so "
-        "small that a thousand submissions together tell no single label better than guessing does; the simulation is "
-        "part of the documentation. They do not protect against a host who breaks them: therefore the ledger."
+        "A figure is itself a little knowledge about the labels: that is its purpose. In a simulation of an attacker "
+        "who spends a thousand submissions on nothing but labels, he knows them afterwards no better than by guessing; "
+        "the documentation has the numbers, and what else a model could signal. The rules do not protect against a "
+        "host who breaks them: therefore the ledger."
     )
     yield f"Digest of this policy: `{policy.digest}`"
 
@@ -111,9 +119,10 @@ def _bounds(policy: Policy) -> Iterator[str]:
         f"Of one team {_releases(policy.quota)} may leave on one day, of all teams together "
         f"{_releases(policy.releases_per_day)}. More wait for a later day."
     )
+    yield (f"For each of these the recordings are heard at most {HEARINGS} times, whether anything comes of it or not.")
     yield (
         f"Results leave only at full multiples of {counted(policy.slot_minutes, 'minute')}, so that the time at which "
-        "they appear tells nothing."
+        "they appear tells little."
     )
     yield (
         f"A model in which one clip is the nearest of more than {policy.leverage:.0%} of the others is refused: its "

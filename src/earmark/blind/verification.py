@@ -39,9 +39,8 @@ def problems(connection: Connection, last: tuple[int, str] | None = None) -> Ite
         entry = by_number.get(row.number)
         if entry is None:
             continue
-        of_job = entry.kind in ("release", "refusal")
-        for name in _tables.LOOKUPS:
-            if getattr(row, name) != (entry.body.get(name) if of_job else None):
+        for name, filed in _tables.lookups_of(entry.kind, entry.body).items():
+            if getattr(row, name) != filed:
                 yield f"Entry {entry.number} is filed under another {name.replace('_', ' ')} than it says."
     yield from _departures(found)
     yield from _private_parts(connection, found)

@@ -148,7 +148,7 @@ class Worker:
         sent = 0
         for decision in self.ledger.due(self.clock()):
             if self._send(decision):
-                self.ledger.acknowledge(decision.job, decision.kind)
+                self.ledger.acknowledge(decision.job, decision.kind, now=self.clock())
                 sent += 1
         return sent
 
@@ -185,7 +185,7 @@ class Worker:
             problems = "\n".join(refusal.problems)
             self.board.fail_job(job.id, job.lease, "model", str(refusal), problems, refused=True)
         except _Rehearsed as found:
-            self.board.fail_job(job.id, job.lease, "model", str(found), found.log)
+            self.board.fail_job(job.id, job.lease, "model", str(found), "")
         except ModelFault as fault:
             self.board.fail_job(job.id, job.lease, "model", fault.sentence, "")
         except Stopped:
@@ -216,9 +216,9 @@ class Worker:
             raise PackageRefused([refused])
         beat.say("rehearsal")
         rehearsal = rehearse(package, limits=host.limits, allowed=self.allowed, progress=beat.tick)
-        note(place, rehearsal.log)
+        note(place, f"{rehearsal.sentence}\n{rehearsal.log}")
         if not rehearsal.passed:
-            raise _Rehearsed(rehearsal.sentence, rehearsal.log)
+            raise _Rehearsed(rehearsal.told)
         exact, fingerprints = Scores(), {}
         for number, (name, blind) in enumerate(host.sets.items()):
             beat.say("listening", number / len(host.sets), 1 / len(host.sets))
@@ -254,11 +254,7 @@ class Worker:
 
 
 class _Rehearsed(EarmarkError):
-    """The model failed on synthetic sounds; of these, everything may be told."""
-
-    def __init__(self, sentence: str, log: str) -> None:
-        super().__init__(sentence)
-        self.log = log
+    """The model failed on synthetic sounds, told in fixed words: what it said itself stays with the host."""
 
 
 class _Beat:

@@ -186,6 +186,16 @@ class Release:
     submission: str
     slug: str
 
+    @property
+    def shown(self) -> Mapping[str, Any]:
+        """What is shown of the host's entry: of one that was withdrawn, that it was there, and no figure."""
+        if self.withdrawn is None:
+            return self.facts
+        return {name: self.facts[name] for name in _OF_WITHDRAWN if name in self.facts}
+
+
+_OF_WITHDRAWN = ("number", "at", "kind", "commitment", "previous", "hash", "remarks")
+
 
 def ordinal(number: int) -> str:
     """ "third" for 3; "23rd" for 23."""

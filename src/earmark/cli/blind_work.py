@@ -20,7 +20,7 @@ import threading
 from pathlib import Path
 
 from earmark.cli.board_access import add_access, client_of
-from earmark.errors import UsageError, require
+from earmark.errors import UsageError, did_you_mean, require
 
 EXAMPLES = """examples:
   earmark blind work sets.yaml --to https://board.example.org --token-file worker.token
@@ -47,8 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from earmark.isolation import missing_parts
+    from earmark.isolation import PARTS, missing_parts
 
+    if unknown := [part for part in args.allow if part not in PARTS]:
+        raise UsageError(
+            f"--allow {unknown[0]}: there is no such part of the sandbox.{did_you_mean(unknown[0], PARTS)}"
+        )
     missing = missing_parts()
     if args.parts:
         for part, why in missing.items():

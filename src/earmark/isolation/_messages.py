@@ -24,6 +24,7 @@ MOST_HEAD = 1 << 20
 MOST_BYTES = 4 << 30
 """What the blobs of a message may come to: two hours of sound at 96 kHz."""
 MOST_BLOBS = 4096
+_AT_ONCE = 1 << 20
 _SIZE = struct.Struct("<I")
 _KINDS = ("<f4", "<f8", "<i8", "|b1")
 
@@ -44,7 +45,10 @@ def write_message(stream: IO[bytes], message: Message) -> None:
     head = json.dumps({**message.head, "sizes": [len(blob) for blob in message.blobs]}).encode()
     if len(head) > MOST_HEAD:
         raise BadMessage(f"A message begins with {len(head)} bytes; {MOST_HEAD} are allowed.")
-    for part in (_SIZE.pack(len(head)) + head, *message.blobs):
+    parts = (_SIZE.pack(len(head)), head, *message.blobs)
+    if sum(map(len, parts)) <= _AT_ONCE:
+        parts = (b"".join(parts),)  # the other side wakes once
+    for part in parts:
         _write(stream, part)
     stream.flush()
 

@@ -81,6 +81,8 @@ def sealed(
             f"{', '.join(refused)}."
         )
     paths = tuple(os.fspath(path) for path in readable)
+    if absent := [path for path in paths if not Path(path).exists()]:
+        raise UsageError(f"{absent[0]} is not there, so that a sealed cell cannot be given it to read.")
     return Cell(function, seal=Seal(paths, limits or Limits(), frozenset(missing)))
 
 
@@ -155,7 +157,10 @@ class Seal:
             entry for entry in os.environ.get("LD_LIBRARY_PATH", "").split(":")
             if entry and any(is_inside(entry, root) for root in visible)
         ]  # fmt: skip
+        # Memory of one clip is kept for the next, instead of being given back and taken again page by page.
+        kept = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(256 << 20)}
         return {
+            **kept,
             **{f"{name}_NUM_THREADS": threads for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA")},
             **({"LD_LIBRARY_PATH": ":".join(libraries)} if libraries else {}),
             "HF_HUB_OFFLINE": "1", "HOME": scratch, "LANG": "C.UTF-8", "LOGNAME": "nobody", "MALLOC_ARENA_MAX": "2",

@@ -5,7 +5,7 @@
     the rest       EPERM
 
     clone          only threads (CLONE_THREAD), without any namespace; clone3 hides its flags in memory: ENOSYS
-    fcntl, ioctl, prctl   a few commands
+    fcntl, ioctl, madvise, prctl   a few commands
     kill, tgkill   itself, once its number is known
     prlimit64      to read limits, not to set them
 
@@ -56,6 +56,7 @@ def filter_program(known: calls.Architecture, *, process: int | None = None) -> 
         ("fcntl", _one_of(calls.FCNTL)),
         ("ioctl", _one_of(calls.IOCTL, errno.ENOTTY)),
         ("kill", _to_itself(process)),
+        ("madvise", _one_of(calls.MADVISE, errno.EINVAL, argument=2)),
         ("prctl", _one_of(commands, errno.EINVAL, argument=0)),
         ("prlimit64", _reading_limits(starting)),
         ("tgkill", _to_itself(process)),

@@ -15,11 +15,11 @@ newfstatat 262 79, statx 332 291, statfs 137 43, fstatfs 138 44, access 21 -, fa
 readlink 89 -, readlinkat 267 78, getcwd 79 17, chdir 80 49, fchdir 81 50, getdents 78 -, getdents64 217 61,
 mkdir 83 -, mkdirat 258 34, rmdir 84 -, unlink 87 -, unlinkat 263 35, rename 82 -, renameat 264 38,
 renameat2 316 276, truncate 76 45, ftruncate 77 46, fallocate 285 47, fsync 74 82, fdatasync 75 83,
-utimensat 280 88, chmod 90 -, fchmod 91 52, fchmodat 268 53, umask 95 166, flock 73 32, fadvise64 221 223,
+utimensat 280 88, chmod 90 -, fchmod 91 52, fchmodat 268 53, umask 95 166, flock 73 32,
 getxattr 191 8, lgetxattr 192 9, fgetxattr 193 10, listxattr 194 11, llistxattr 195 12, flistxattr 196 13,
 dup 32 23, dup2 33 -, dup3 292 24, pipe 22 -, pipe2 293 59, poll 7 -, ppoll 271 73, select 23 -, pselect6 270 72,
 epoll_create 213 -, epoll_create1 291 20, epoll_ctl 233 21, epoll_wait 232 -, epoll_pwait 281 22, eventfd2 290 19,
-mmap 9 222, munmap 11 215, mprotect 10 226, mremap 25 216, madvise 28 233, brk 12 214, msync 26 227,
+mmap 9 222, munmap 11 215, mprotect 10 226, mremap 25 216, brk 12 214, msync 26 227,
 futex 202 98, futex_waitv 449 449, set_robust_list 273 99, get_robust_list 274 100, set_tid_address 218 96,
 rseq 334 293, membarrier 324 283, wait4 61 260, exit 60 93, exit_group 231 94, restart_syscall 219 128,
 gettid 186 178, getpid 39 172, getppid 110 173, getuid 102 174, geteuid 107 175, getgid 104 176, getegid 108 177,
@@ -33,14 +33,16 @@ rt_sigpending 127 136, rt_sigtimedwait 128 137, rt_sigsuspend 130 133, sigaltsta
 getitimer 36 102, setitimer 38 103, arch_prctl 158 -
 """
 
-_BY_ARGUMENT = "clone 56 220, fcntl 72 25, ioctl 16 29, kill 62 129, prctl 157 167, prlimit64 302 261, tgkill 234 131"
+_BY_ARGUMENT = """
+clone 56 220, fcntl 72 25, ioctl 16 29, kill 62 129, madvise 28 233, prctl 157 167, prlimit64 302 261, tgkill 234 131
+"""
 
 _STARTING = """
 execve 59 221, seccomp 317 277, landlock_create_ruleset 444 444, landlock_add_rule 445 445,
 landlock_restrict_self 446 446
 """
 
-_ABSENT = "clone3 435 435"
+_ABSENT = "clone3 435 435, fadvise64 221 223"
 
 
 class Architecture(NamedTuple):
@@ -68,7 +70,8 @@ STARTING = frozenset(entry.split()[0] for entry in _STARTING.split(","))
 """Calls that are allowed until the process inside has closed itself off: to start Python, and for that purpose."""
 
 ABSENT = frozenset(entry.split()[0] for entry in _ABSENT.split(","))
-"""Calls that look as if the kernel did not have them, so that the C library takes the older ones."""
+"""Calls that look as if the kernel did not have them: the C library takes older ones, and what a process wants of the
+cache of files, which all cells of a machine share, is nobody's business."""
 
 NEWEST = 452
 """Calls from this number on are younger than the table: they too look as if the kernel did not have them."""
@@ -82,6 +85,10 @@ FCNTL = (0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030, 1032)
 
 IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """Commands: whether this is a terminal and how wide, how much can be read, flags of a descriptor."""
+
+MADVISE = (0, 4, 8, 10, 14, 15)
+"""Advice on a process's own memory: normal, not needed, free, not for forks, huge pages or none. None that fills or
+empties the cache of files."""
 
 PRCTL = (15, 16, 0x5356_4D41)
 """Commands: names of threads and of memory."""

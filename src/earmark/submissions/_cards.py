@@ -128,7 +128,9 @@ def _cell(kind: Any, given: object, where: str) -> object:
 
 def _is_detail(value: object) -> bool:
     numbers = value if isinstance(value, list) else [value]
-    return isinstance(value, str) or all(isinstance(number, int | float) for number in numbers)
+    return isinstance(value, str) or all(
+        isinstance(number, int | float) and math.isfinite(number) and abs(number) < 1e300 for number in numbers
+    )
 
 
 def combined(cards: Iterable[SystemCard]) -> SystemCard:

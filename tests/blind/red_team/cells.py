@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,3 +34,15 @@ def attempts(cell: Cell, several: dict[str, dict[str, Any]], seconds: float = 30
 
 def stopped(result: dict[str, Any]) -> bool:
     return "got" not in result
+
+
+@contextmanager
+def growth() -> Iterator[Callable[[], int]]:
+    """By how many kilobytes the memory of this process grew at its peak since here."""
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is counted anew
+    before = _memory("VmRSS")
+    yield lambda: _memory("VmHWM") - before
+
+
+def _memory(name: str) -> int:
+    return int(Path("/proc/self/status").read_text().split(f"{name}:")[1].split()[0])

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import io
-import resource
 import time
 
 import numpy as np
 import pytest
-from tests.blind.red_team.cells import attempt, sealed_cell
+from tests.blind.red_team.cells import attempt, growth, sealed_cell
 from tests.blind.red_team.replies import FRAMES
 
 from earmark.isolation import BadMessage, CellDied, CellFailure, CellOverdue, Message, array_of
@@ -30,12 +29,11 @@ def test_what_is_no_message_is_not_read(kind):
 
 @pytest.mark.parametrize("kind", ["noise", "deep", "huge"])
 def test_a_cell_that_sends_no_message_is_ended_and_its_owner_does_not_grow(kind):
-    with sealed_cell() as cell:
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with sealed_cell() as cell, growth() as grown:
         with pytest.raises(BadMessage):
             ask(cell, kind)
         assert not cell.alive
-        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kilobytes
+        assert grown() < 100_000
 
 
 def test_arrays_that_lie_are_not_made(inside):

@@ -50,6 +50,27 @@ class Averages:
         self.total, self.count = self.total + spectrum, self.count + 1
         return [(spectrum - self.total / self.count)[None].astype(np.float32)]
 '''
+HIDES = '''
+import numpy as np
+class Hides:
+    """A counter beside a constant so large that the counter looks like nothing."""
+    rate = 16000
+    calls = 0
+    def extract(self, waveforms):
+        self.calls += 1
+        return [np.array([[10000.0, np.cos(self.calls), np.sin(self.calls)]], np.float32)]
+'''
+CLUSTERS = '''
+import numpy as np
+class Clusters:
+    """Far apart by the sound, and inside of a cluster by a counter."""
+    rate = 16000
+    calls = 0
+    def extract(self, waveforms):
+        self.calls += 1
+        loudest = np.abs(np.fft.rfft(waveforms[0], 256)).argmax() // 4
+        return [np.array([[100.0 * loudest, 0.001 * np.cos(self.calls), 0.001 * np.sin(self.calls)]], np.float32)]
+'''
 SLEEPS = '''
 import time
 import numpy as np
@@ -69,17 +90,29 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Host:
     return Host("demo", {"A": BlindSet("A", str(folder))}, Policy(), secret=b"s" * 32)
 
 
-def heard(source: str, name: str, host: Host, folder: Path) -> tuple[Package, measure.Vectors]:
-    sent = code_package(folder / f"{name}-sent", source, f"extractor.py:{name}")
+def heard(source: str, name: str, host: Host, folder: Path, **facts: object) -> tuple[Package, measure.Vectors]:
+    sent = code_package(folder / f"{name}-sent", source, f"extractor.py:{name}", **facts)
     package = unpack(sent, folder / f"{name}-package")
     blind = host.sets["A"]
     return package, measure.hear(package, blind, host=host, folder=folder / name, allowed={"not-root"})
 
 
-@pytest.mark.parametrize(("source", "name"), [(COUNTER, "Counter"), (REMEMBERS, "Remembers"), (AVERAGES, "Averages")])
-def test_a_model_that_answers_by_what_it_heard_before_fails(source: str, name: str, host: Host, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("source", "name", "facts"),
+    [
+        (COUNTER, "Counter", {}),
+        (REMEMBERS, "Remembers", {}),
+        (AVERAGES, "Averages", {}),
+        (HIDES, "Hides", {"distance": "euclidean"}),
+        (HIDES, "Hides", {"pca": 2}),
+        (CLUSTERS, "Clusters", {"distance": "euclidean"}),
+    ],
+)
+def test_a_model_that_answers_by_what_it_heard_before_fails(
+    source: str, name: str, facts: dict[str, object], host: Host, tmp_path: Path
+) -> None:
     with pytest.raises(ModelFault) as raised:
-        heard(source, name, host, tmp_path)
+        heard(source, name, host, tmp_path, **facts)
     assert raised.value.sentence == "Your model answered the same sound differently a second time."
 
 

@@ -145,7 +145,7 @@ def _release_shape(release: Release, request: Request) -> ReleaseShape:
     return ReleaseShape(
         number=release.number, board=release.board, system=release.entry, team=release.team, policy=release.policy,
         released=coarse(release.released), withdrawn=coarse(release.withdrawn) if release.withdrawn else None,
-        reason=release.reason, submission=release.submission, entry=dict(release.facts),
+        reason=release.reason, submission=release.submission, entry=dict(release.shown),
         page=f"{address_of(request)}/blind/audit/{release.number}",
     )  # fmt: skip
 

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from earmark.board.jobs import Job, Release, coarse, minute
 from earmark.board.pages.forms import Posted, form_page, on_post, redirect, signed_in
 from earmark.board.pages.markdown import markdown
-from earmark.board.refusals import NotFound
+from earmark.board.refusals import NotFound, Refusal
 from earmark.board.web.problems import status_of
 from earmark.board.web.requests import blind_context, context_of, readable_job
 from earmark.board.web.security import check_form, visitor_of
@@ -84,6 +84,8 @@ def job_page(job: str, request: Request) -> Response:
     """One job, for its team: its state in a sentence, which a script asks for again."""
     context, user = blind_context(request), visitor_of(request)
     if user is None:
+        if "hx-request" in request.headers:  # a script that looks again: the page stays as it is
+            raise Refusal("The session has ended; sign in again.", 401)
         return redirect(f"/sign-in?next=/blind/jobs/{job}")
     shown, now = readable_job(context, job, user), datetime.now(UTC)
     moments = [
@@ -167,9 +169,9 @@ _BODY = {
 
 def _facts(release: Release) -> list[tuple[str, str, bool]]:
     """What a host's entry says, as name, text, and whether the text is a hash."""
-    body = release.facts.get("body")
+    body = release.shown.get("body")
     inner = body if isinstance(body, Mapping) else {}
-    named = [(words, release.facts.get(name)) for name, words in _FACTS.items()]
+    named = [(words, release.shown.get(name)) for name, words in _FACTS.items()]
     named += [(words, inner.get(name)) for name, words in _BODY.items()]
     said = [(words, str(value)) for words, value in named if isinstance(value, str | int) and value != ""]
     return [(words, text, len(text) == 64 and text.isalnum()) for words, text in said]
@@ -177,7 +179,7 @@ def _facts(release: Release) -> list[tuple[str, str, bool]]:
 
 def _remarks(release: Release) -> list[tuple[str, str, str, str]]:
     """The owners' signatures and objections: kind, moment, name and words."""
-    remarks = release.facts.get("remarks")
+    remarks = release.shown.get("remarks")
     found = []
     for remark in remarks if isinstance(remarks, list) else ():
         body = remark.get("body") if isinstance(remark, Mapping) else None

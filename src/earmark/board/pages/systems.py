@@ -137,7 +137,7 @@ def _standings(snapshot: Snapshot, own: OwnRows, metric: str) -> Iterator[dict[s
     """Where a system stands under a metric: by the leading mean, and where that is blind, by the public one too."""
     groups = dict.fromkeys((snapshot.group(metric).key, snapshot.public_group(metric).key))
     found = [each for each in (_standing(snapshot, own, metric, key) for key in groups) if each]
-    yield from (each for each in found if each["mean"].status or each is found[-1])
+    yield from [each for each in found if each["mean"].status] or found[-1:]
 
 
 def _standing(snapshot: Snapshot, own: OwnRows, metric: str, over: str) -> dict[str, Any] | None:

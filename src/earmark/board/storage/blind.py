@@ -592,7 +592,7 @@ _OWNER = select(users.c.id, users.c.name, users.c.team, users.c.role, users.c.cr
 _JOBS = (
     select(
         blind_jobs, users.c.name.label("owner"), blind_releases.c.id.label("release"),
-        submissions.c.public.label("submission"), blind_hosts.c.seen,
+        submissions.c.public.label("submission"), submissions.c.state.label("standing"), blind_hosts.c.seen,
     )
     .join(users, users.c.id == blind_jobs.c.owner_id)
     .outerjoin(blind_hosts, blind_hosts.c.board == blind_jobs.c.board)
@@ -607,6 +607,7 @@ _RELEASES = (
     select(
         blind_releases, blind_jobs.c.public.label("job"), blind_jobs.c.board, blind_jobs.c.entry.label("name"),
         blind_jobs.c.team, users.c.name.label("owner"), submissions.c.public.label("submission"), systems.c.slug,
+        submissions.c.state.label("standing"), submissions.c.decided, submissions.c.reason.label("why"),
     )
     .join(blind_jobs, blind_jobs.c.id == blind_releases.c.job_id)
     .join(users, users.c.id == blind_jobs.c.owner_id)
@@ -643,13 +644,14 @@ def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[Job]:
             hosts.setdefault(host, []).append(board)
         for boards in hosts.values():
             places |= {row.public: place for place, row in enumerate(_in_turn(connection, boards), 1)}
-    return [
-        Job(
-            id=row.public, place=places.get(row.public) if row.state == "queued" else None,
-            submission=row.submission or "", **{name: getattr(row, name) for name in _PLAIN},
-        )
-        for row in rows
-    ]  # fmt: skip
+    jobs = []
+    for row in rows:
+        cells = {name: getattr(row, name) for name in _PLAIN}
+        if row.state == "released" and row.standing == "withdrawn":  # by its team, as any submission
+            cells |= {"state": "withdrawn", "message": "its figures were released, and taken off the board later."}
+        place = places.get(row.public) if row.state == "queued" else None
+        jobs.append(Job(id=row.public, place=place, submission=row.submission or "", **cells))
+    return jobs
 
 
 def _release(connection: Connection, number: int) -> Release:
@@ -657,9 +659,12 @@ def _release(connection: Connection, number: int) -> Release:
 
 
 def _read_release(row: Row[Any]) -> Release:
+    withdrawn, reason = row.withdrawn, row.reason
+    if withdrawn is None and row.standing == "withdrawn":  # by its team, as any submission
+        withdrawn, reason = row.decided, row.why or "its team took it back."
     return Release(
         row.id, row.job, row.board, row.name, row.owner, row.team, row.policy, json.loads(row.entry), row.digest,
-        row.released, row.withdrawn, row.reason, row.submission, row.slug,
+        row.released, withdrawn, reason, row.submission, row.slug,
     )  # fmt: skip
 
 
