@@ -13,6 +13,7 @@ from tests.board.hosted import document
 from tests.cli.verbs import runner
 
 from earmark.board.storage import Store
+from earmark.cli import submit
 from earmark.cli.board_access import split_page
 from earmark.scores import Row, Scores
 from earmark.submissions import Verdict
