@@ -42,6 +42,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("Say which board's blind sets: --board NAME, or give the address of its page.")
     client = client_of(args)
     path = Path(args.package)
+    if not args.quiet:
+        print(f"looking at {path}", file=sys.stderr)
     try:
         package = inspect(path)
     except PackageRefused as refusal:
