@@ -159,15 +159,14 @@ def _admission(number: int, **more: Any) -> dict[str, Any]:
 
 def test_hearings_are_counted_whatever_became_of_them(light: Ledger) -> None:
     """A job that fails on the host's side is free on the board; it may not be a way to hear without end."""
-    policy = policy_of(quota=2, releases_per_day=3)
 
     def begin(number: int, team: str = "analysts", days: int = 0) -> str:
-        when = NOON + timedelta(days=days)
-        return light.begin_hearing(job=f"job{number}", board="vocsim", team=team, policy=policy, now=when)
+        return light.admit(**_admission(number, team=team, now=NOON + timedelta(days=days)))
 
     assert [begin(1) for _ in range(7)] == [""] * 6 + [
         "The recordings were heard by 6 submissions of your team today, as many as may; submit again tomorrow."
     ]
+    assert light.admit(**_admission(1, resumed=True)) == ""
     others = [begin(number, f"t{number}") for number in range(2, 6)]
     assert others[:3] == [""] * 3
     assert others[3].startswith("The recordings were heard by 9 submissions of all teams together today")

@@ -99,7 +99,7 @@ def refusal_of(connection: Connection, job: Submitted, policy: Policy, now: date
     return ""
 
 
-def hearing_of(connection: Connection, heard: Mapping[str, str], policy: Policy, now: datetime) -> str:
+def hearing_of(connection: Connection, job: Submitted, policy: Policy, now: datetime) -> str:
     """Why a model may not hear the recordings today; else it is written down that it does.
 
     A hearing that never becomes a release tells something too, by failing and by its time. So that neither failures nor
@@ -109,13 +109,14 @@ def hearing_of(connection: Connection, heard: Mapping[str, str], policy: Policy,
     hearings = (entries.c.kind == "hearing") & (func.substr(entries.c.at, 1, 10) == today)
     teams = list(connection.scalars(select(entries.c.team).where(hearings)))
     for number, most, whose in (
-        (teams.count(heard["team"]), HEARINGS * policy.quota, "of your team"),
+        (teams.count(job.team), HEARINGS * policy.quota, "of your team"),
         (len(teams), HEARINGS * policy.releases_per_day, "of all teams together"),
     ):
         if number >= most:
             return (
                 f"The recordings were heard by {most} submissions {whose} today, as many as may; submit again tomorrow."
             )
+    heard = {name: getattr(job, name) for name in ("job", "board", "team", "entry")}
     append(connection, time_text(now), "hearing", heard)
     return ""
 

@@ -85,28 +85,23 @@ class Ledger(Part):
 
     def admit(
         self, *, job: str, board: str, team: str, entry: str, distance: str, correction: str, policy: Policy,
-        now: datetime | None = None, card: SystemCard | Mapping[str, Any] | None = None,
+        now: datetime | None = None, card: SystemCard | Mapping[str, Any] | None = None, resumed: bool = False,
     ) -> str:  # fmt: skip
-        """Why nothing of a job could be released, before anything is measured; empty when it may be."""
+        """Ask before a model hears anything: why nothing of its job could be released; empty when it may be.
+
+        That the recordings are heard is then written down, and counted whatever becomes of it. `resumed` says that the
+        same hearing goes on after the worker was stopped.
+        """
         submitted = Submitted(job, board, team, entry, "", distance, correction)
 
-        def look(connection: Connection) -> str:
+        def work(connection: Connection) -> str:
             if self._of_job(connection, job):
                 return ""
             refused = refusal_of(connection, submitted, policy, _utc(now))
-            return refused or ("" if card is None else unfit_card(policy, submitted, card))
+            refused = refused or ("" if card is None else unfit_card(policy, submitted, card))
+            return refused or ("" if resumed else hearing_of(connection, submitted, policy, _utc(now)))
 
-        return self._read(look)
-
-    def begin_hearing(
-        self, *, job: str, board: str, team: str, policy: Policy, now: datetime | None = None
-    ) -> str:  # fmt: skip
-        """Write down that a model begins to hear the recordings; or say, in fixed words, why it may not today.
-
-        Every attempt is counted, whatever becomes of it.
-        """
-        heard = {"job": job, "board": board, "team": team}
-        return self._write(lambda connection: hearing_of(connection, heard, policy, _utc(now)))
+        return self._write(work)
 
     def decide(
         self, *, job: str, board: str, team: str, entry: str, digest: str, exact: Scores,

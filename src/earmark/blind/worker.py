@@ -158,9 +158,8 @@ class Worker:
     def send_due(self) -> int:
         """Send every decision whose time has come; what the board has already is acknowledged and not sent twice."""
         sent = 0
-        for decision in self.ledger.due(self.clock()):
-            if decision.public["body"].get("board", self.host.board) == self.host.board:
-                sent += self._send(decision)
+        for decision in self.ledger.due(self.clock(), self.host.board):
+            sent += self._send(decision)
         return sent
 
     def _send(self, decision: Decision) -> bool:
