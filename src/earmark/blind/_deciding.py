@@ -106,8 +106,8 @@ def hearing_of(connection: Connection, job: Submitted, policy: Policy, now: date
     a board that was taken over can have many, they are counted here: three times as many as may be released.
     """
     today = time_text(now)[:10]
-    heard = (entries.c.kind == "hearing") & (func.substr(entries.c.at, 1, 10) == today)
-    teams = list(connection.scalars(select(entries.c.team).where(heard)))
+    hearings = (entries.c.kind == "hearing") & (func.substr(entries.c.at, 1, 10) == today)
+    teams = list(connection.scalars(select(entries.c.team).where(hearings)))
     for number, most, whose in (
         (teams.count(job.team), HEARINGS * policy.quota, "of your team"),
         (len(teams), HEARINGS * policy.releases_per_day, "of all teams together"),
@@ -116,8 +116,8 @@ def hearing_of(connection: Connection, job: Submitted, policy: Policy, now: date
             return (
                 f"The recordings were heard by {most} submissions {whose} today, as many as may; submit again tomorrow."
             )
-    names = ("job", "board", "team", "entry")
-    append(connection, time_text(now), "hearing", {name: getattr(job, name) for name in names})
+    heard = {name: getattr(job, name) for name in ("job", "board", "team", "entry")}
+    append(connection, time_text(now), "hearing", heard)
     return ""
 
 

@@ -34,12 +34,11 @@ def standing(entries: Sequence[Entry]) -> dict[int, str]:
         if entry.kind != "release":
             continue
         objection = about.get((entry.number, "objection"))
-        departure = about.get((entry.number, "departure"))
-        gone = departure is not None and departure.body["taken"]
+        gone = (entry.number, "departure") in about
         if objection is not None:
             told = (objection.number, "departure") in about
             states[entry.number] = "withdrawn" if told else "to be withdrawn" if gone else "stopped"
-        elif departure is not None and not gone:
+        elif (entry.number, "not_taken") in about:
             states[entry.number] = "not taken by the board"
         elif gone:
             states[entry.number] = "on the board"
@@ -84,18 +83,20 @@ def _lines(entries: Sequence[Entry], exact: Callable[[int], Scores] | None) -> I
 
 def _section(entry: Entry, states: Mapping[int, str], exact: Callable[[int], Scores] | None) -> Iterator[str]:
     body = entry.body
-    title = {"departure": "left", "signature": "signed", "objection": "objected"}.get(entry.kind, entry.kind)
+    title = {"departure": "left", "signature": "signed", "objection": "objected", "not_taken": "not taken"}.get(
+        entry.kind, entry.kind
+    )
     about = f" (entry {entry.about})" if entry.about is not None else ""
     yield f"## {entry.number}. {title.capitalize()}{about}, {entry.at[:16].replace('T', ' ')}"
     yield ""
     if entry.kind == "policy":
         yield f"The policy {_text(body['digest'])} holds from here on."
     elif entry.kind == "hearing":
-        entry_name, team, job = (_text(body[name]) for name in ("entry", "team", "job"))
-        yield f"{entry_name} of {team} began to hear the recordings, job {job}."
+        yield f"A model of {_text(body['team'])} began to hear the recordings, job {_text(body['job'])}."
     elif entry.kind == "departure":
-        verb = "has" if body["taken"] else "does not take"
-        yield f"The board {verb} the {_text(body['what'])} of job {_text(body['job'])}."
+        yield f"The board has the {_text(body['what'])} of job {_text(body['job'])}."
+    elif entry.kind == "not_taken":
+        yield f"The board does not take the {_text(body['what'])} of job {_text(body['job'])}: {_text(body['words'])}"
     elif entry.kind in ("signature", "objection"):
         yield f"{_text(body['by'])}: {_text(body['words']) or 'without words'}"
     else:

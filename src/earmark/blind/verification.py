@@ -53,7 +53,7 @@ def _departures(found: list[Entry]) -> Iterator[str]:
     remarks: dict[int, set[str]] = {}
     for entry in found:
         release = by_number.get(entry.about or 0)
-        if entry.kind not in ("departure", "signature", "objection"):
+        if entry.kind not in ("departure", "not_taken", "signature", "objection"):
             if entry.kind == "release" and entry.body["policy"] in policies:
                 agreed = policies[entry.body["policy"]]["sign_off"]
                 if entry.body["sign_off"] != agreed:
