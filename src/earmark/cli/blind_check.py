@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         findings = [CheckResult("package", "pass", said)]
         if package.size > USUAL_BYTES:
             large = (
-                f"It has {package.size / 1e9:.1f} GB; most boards take {USUAL_BYTES / 1e9:g} GB: see the board's form."
+                f"It has {package.size / 1e9:.1f} GB; most boards take {USUAL_BYTES / 1e9:g}: see the form."
             )
             findings.append(CheckResult("size", "warn", large))
         walls, missing = _walls()
