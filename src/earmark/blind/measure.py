@@ -25,7 +25,7 @@ from earmark.blind import duplicates
 from earmark.blind._journal import Answer, Journal
 from earmark.blind._schedule import Schedule, canary, make_schedule, seed_of
 from earmark.blind._steadiness import MOST_MOVED, TOLERANCE, difference, moved_share
-from earmark.blind.models import ConfinedModel, ModelFault, worst
+from earmark.blind.models import ConfinedModel, ModelFault, scrubbed, worst
 from earmark.blind.packages import Package
 from earmark.blind.sets import BlindSet, Host
 from earmark.embedding import pooling
@@ -42,10 +42,10 @@ __all__ = ["METRICS", "PERMUTATIONS", "Vectors", "fingerprint", "hear", "reduced
 METRICS = ("P@k", "GSR")
 PERMUTATIONS = 1000
 FAILING_CLIPS = 3
-MOST_VECTOR_BYTES = 2 << 30
+MOST_VECTOR_BYTES = 1 << 30
 """All vectors of a set: they are held in memory to be scored."""
 FINGERPRINT_CLIPS, FINGERPRINT_K = 5000, 5
-_AHEAD = 8
+_AHEAD = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ def hear(
             allowed=allowed,
             seconds_per_clip=host.seconds_per_clip,
             features=next((answer.features for answer in journal.answers.values()), None),
-            say=say,
+            say=lambda text: say(text, "model| "),
         ) as model,
         progress_bar(progress, len(schedule.order), f"hear {blind.name}", "clip") as bar,
         clock,
@@ -109,7 +109,7 @@ def hear(
                 (frames,) = model.extract([waveform])
                 journal.add(number, _pooled(frames, names), int(frames.values.shape[1]))
             except ModelFault as fault:
-                say(f"item {number}: {fault.kind}: {fault.detail}")
+                say(f"item {number}: {fault.kind}")
                 if fault.kind in ("open", "inconsistent"):
                     raise
                 faults.append(fault)
@@ -295,11 +295,11 @@ def _job_seed(file: Path) -> int:
     return int(file.read_text("ascii"), 16)
 
 
-def _log(file: Path, name: str) -> Callable[[str], None]:
-    """Writes to the log that stays with the host."""
+def _log(file: Path, name: str) -> Callable[..., None]:
+    """Writes to the log that stays with the host. Lines in the stranger's words are marked, and steer no terminal."""
 
-    def say(text: str) -> None:
+    def say(text: str, mark: str = "") -> None:
         with file.open("a", encoding="utf-8", errors="replace") as stream:
-            stream.writelines(f"{name}: {line}\n" for line in text.splitlines())
+            stream.writelines(f"{name}: {mark}{line}\n" for line in scrubbed(text).splitlines())
 
     return say
