@@ -292,7 +292,7 @@ def _decision(connection: Connection, entry: Entry) -> Decision:
     document, waiting = None, ""
     if entry.kind == "release":
         asked = "once the owners of the recordings have signed them, not before" if _signed_first(body) else "at"
-        waiting = f"Measured. The figures leave {asked} {when:%Y-%m-%d %H:%M} UTC."
+        waiting = f"The figures leave {asked} {when:%Y-%m-%d %H:%M} UTC."
         scores = Scores(tuple(Row(**cells) for cells in body["rows"]))
         card = card_from(body["card"])
         document = Document(body["board"], (card,), scores, provenance="blind").plain

@@ -40,6 +40,7 @@ log = logging.getLogger("earmark.blind")
 
 BEAT_SECONDS = 15.0
 """How often the board hears of a job: well within a lease."""
+MOST_TROUBLES = 2
 LONGEST = 200
 """Characters of a name that the board gives."""
 _MADE = ("package.zip", "package", "sets", "seconds")
@@ -102,6 +103,7 @@ class Worker:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     stop: threading.Event = field(default_factory=threading.Event)
     name: str = field(init=False)
+    _troubles: int = field(default=0, init=False)  # jobs in a row that failed on this side
 
     def __post_init__(self) -> None:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -143,6 +145,11 @@ class Worker:
             except InputError as error:
                 log.warning("%s", error)
                 worked = False
+            if self._troubles >= MOST_TROUBLES:
+                raise InputError(
+                    f"{MOST_TROUBLES} jobs in a row failed on the host's side, and the worker stops: "
+                    f"see the host.log of each in {self.folder / 'jobs'}."
+                )
             if not worked:
                 if until_empty:
                     return
@@ -183,6 +190,7 @@ class Worker:
         """Measure a job and have it decided, or say what is wrong with it; whatever happens, the board is told."""
         place = self.folder / "jobs" / job.id
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        before, self._troubles = self._troubles, 0
         try:
             with _Beat(self.board, job, self.stop) as beat:
                 decision = self.ledger.decision(job.id) or self._decided(job, place, beat)
@@ -209,6 +217,7 @@ class Worker:
                 raise
             log.warning("job %s: the board no longer takes it from this worker (%s)", job.id, refusal)
         except Exception as error:  # our fault, whatever it is: the participant is not charged
+            self._troubles = before + 1
             note(place, "".join(traceback.format_exception(error)))
             log.error("job %s: %s: %s (see %s)", job.id, type(error).__name__, error, place / "host.log")
             self.board.fail_job(job.id, job.lease, "infrastructure", _INFRASTRUCTURE, "")
