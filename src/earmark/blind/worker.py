@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from earmark.atomic import write_whole
 from earmark.blind import measure
 from earmark.blind.ledger import Decision, Ledger
-from earmark.blind.models import ModelFault
+from earmark.blind.models import ModelFault, scrubbed
 from earmark.blind.packages import Package, PackageRefused, unpack
 from earmark.blind.rehearsal import rehearse
 from earmark.blind.sets import Host
@@ -229,7 +229,13 @@ class Worker:
         beat.say("checks")
         package = self._package(job, place)
         beat.say("rehearsal")
-        rehearsal = rehearse(package, limits=host.limits, allowed=self.allowed, progress=beat.tick)
+        rehearsal = rehearse(
+            package,
+            limits=host.limits,
+            allowed=self.allowed,
+            seconds_per_clip=host.seconds_per_clip,
+            progress=beat.tick,
+        )
         note(place, f"{rehearsal.sentence}\n{rehearsal.log}")
         if not rehearsal.passed:
             raise _Rehearsed(rehearsal.told)
@@ -335,7 +341,7 @@ def note(place: Path, text: str) -> None:
     """Add to the log of a job, which stays with the host."""
     if text:
         with (place / "host.log").open("a", encoding="utf-8", errors="replace") as stream:
-            stream.write(f"--- {datetime.now(UTC):%Y-%m-%d %H:%M:%S}\n{text.rstrip()}\n")
+            stream.write(f"--- {datetime.now(UTC):%Y-%m-%d %H:%M:%S}\n{scrubbed(text.rstrip(), len(text))}\n")
 
 
 def _own_name(folder: Path) -> str:
