@@ -220,7 +220,13 @@ CHECKS: tuple[Callable[[Rehearsed], CheckResult], ...] = (
 _EXPECTED = 36  # clips that these checks play
 
 
+_WALLS = ("Operation not permitted", "Permission denied", "Read-only file system", "internet connection", "Errno 38")
+"""What errors say where a model ran into a wall of its cell."""
+
+
 def _in_full(fault: ModelFault) -> str:
     """A fault with what the model raised."""
     said = scrubbed(" ".join(fault.detail.split()), 500)
+    if fault.kind in ("raised", "open") and any(sign in said for sign in _WALLS):
+        said += " (a sealed cell has no network, no other programs or processes, and writes to /tmp only)"
     return f"{fault.sentence.removesuffix('.')}: {said}" if said else fault.sentence

@@ -230,12 +230,9 @@ class Worker:
         package = self._package(job, place)
         beat.say("rehearsal")
         rehearsal = rehearse(
-            package,
-            limits=host.limits,
-            allowed=self.allowed,
-            seconds_per_clip=host.seconds_per_clip,
+            package, limits=host.limits, allowed=self.allowed, seconds_per_clip=host.seconds_per_clip,
             progress=beat.tick,
-        )
+        )  # fmt: skip
         note(place, f"{rehearsal.sentence}\n{rehearsal.log}")
         if not rehearsal.passed:
             raise _Rehearsed(rehearsal.told)
