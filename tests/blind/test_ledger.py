@@ -95,6 +95,8 @@ def test_the_ladder_remembers_what_an_entry_was_told(light: Ledger) -> None:
     )
     assert _values(worse)["HU4", "P@1"] == 0.14
     assert worse.message.startswith("Released without a new figure: each is not better than the figure before")
+    assert better.public["body"]["jobs"] == again.public["body"]["jobs"] == ["job3"] * 6
+    assert worse.public["body"]["jobs"] == ["job1"] * 6  # whose figures they are, and not the last that was sent
     assert _values(better)["HU4", "P@1"] == _values(again)["HU4", "P@1"] == 0.18
     other_entry = light.decide(**job_of(5, entry="owl", exact=exact_scores(-0.05)))
     assert _values(other_entry)["HU4", "P@1"] == 0.08
@@ -233,11 +235,10 @@ def test_while_a_release_waits_nothing_is_told_of_what_was_measured(light: Ledge
     light.decide(**job_of(1))
     same, better = (light.decide(**job_of(number, exact=exact_scores(shift))) for number, shift in ((2, 0.0), (3, 0.1)))
     assert same.message != better.message
-    assert same.waiting == "Measured. The figures leave at 2026-03-01 12:00 UTC."
+    assert same.waiting == "The figures leave at 2026-03-01 12:00 UTC."
     signed = light.decide(**job_of(4, exact=exact_scores(0.2), policy=policy_of(sign_off="before")))
     assert signed.waiting == (
-        "Measured. The figures leave once the owners of the recordings have signed them, not before 2026-03-02 00:00 "
-        "UTC."
+        "The figures leave once the owners of the recordings have signed them, not before 2026-03-02 00:00 UTC."
     )
 
 

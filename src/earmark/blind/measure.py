@@ -25,6 +25,7 @@ from earmark.blind import duplicates
 from earmark.blind._journal import Answer, Journal
 from earmark.blind._schedule import Schedule, canary, make_schedule, seed_of
 from earmark.blind._steadiness import MOST_MOVED, TOLERANCE, difference, moved_share
+from earmark.blind.leverage import without_outweighed
 from earmark.blind.models import ConfinedModel, ModelFault, scrubbed, worst
 from earmark.blind.packages import Package
 from earmark.blind.sets import BlindSet, Host
@@ -146,7 +147,20 @@ def score(vectors: Vectors, blind: BlindSet, package: Package, *, host: Host) ->
         subset=blind.name,
         system=package.entry,
     )
-    return replace(scores, rows=tuple(replace(row, seconds=None) for row in scores.rows))
+    scores = replace(scores, rows=tuple(replace(row, seconds=None) for row in scores.rows))
+    return without_outweighed(
+        scores,
+        values[_scored_places(blind)],
+        blind.class_sizes.values(),
+        distance=package.distance,
+        correction=package.correction,
+        seed=seed_of(host.secret, "leverage", blind.name),
+    )
+
+
+def _scored_places(blind: BlindSet) -> list[int]:
+    """The clips that count: of classes of two or more."""
+    return [place for place, label in enumerate(blind.labels) if label in blind.class_sizes]
 
 
 def fingerprint(vectors: Vectors, blind: BlindSet, package: Package, *, host: Host) -> bytes:
@@ -154,7 +168,7 @@ def fingerprint(vectors: Vectors, blind: BlindSet, package: Package, *, host: Ho
 
     Neighbours are those that are scored: among the clips that count, by the corrected distance.
     """
-    scored = [place for place, label in enumerate(blind.labels) if label in blind.class_sizes]
+    scored = _scored_places(blind)
     values, count = reduced(vectors, package)[scored], len(scored)
     random = np.random.default_rng(seed_of(host.secret, "fingerprint", blind.name))
     chosen = np.sort(random.choice(count, min(count, FINGERPRINT_CLIPS), replace=False))
