@@ -227,9 +227,55 @@ def test_a_worker_stops_when_its_own_side_fails(field: Field) -> None:
     sets = write_sets(field.folder)
     worker = make_worker(sets, field.address, field.worker_token, str(field.folder / "l"), field.folder / "worker")
     worker.announce()
-    job = field.send(0, code_package(field.folder / "package"))
+    jobs = [field.send(team, code_package(field.folder / f"p{team}", system={"name": f"m{team}"})) for team in (0, 1)]
     for file in (field.folder / "recordings").rglob("*.wav"):
         file.write_bytes(b"no sound")
     with pytest.raises(InputError, match="failed on the host's side"):
-        worker.run(0.1)
-    assert field.teams[0].job(job)["state"] == "queued"  # another try is left for a host that has mended it
+        worker.run(0.02, until_empty=True)
+    states = {field.teams[team].job(job)["state"] for team, job in enumerate(jobs)}
+    assert states == {"queued"}  # other tries are left for a host that has mended it
+
+
+def test_what_the_board_did_not_hear_is_told_again_and_nothing_is_heard_twice(
+    field: Field, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sets = write_sets(field.folder)
+    worker = make_worker(sets, field.address, field.worker_token, str(field.folder / "l"), field.folder / "worker")
+    worker.announce()
+    job = field.send(0, code_package(field.folder / "package", CODE.replace("np.log1p(", "np.nan * np.log1p(")))
+
+    def lost(*given: Any, **more: Any) -> None:
+        raise BoardRefusal(500, "the board is ill")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(BoardClient, "fail_job", lost)
+        with pytest.raises(BoardRefusal):
+            worker.step()
+    monkeypatch.setattr("earmark.blind.worker.rehearse", lost)  # it would be heard again
+    assert worker.step()
+    assert field.teams[0].job(job)["state"] == "failed"
+    assert "rehearsal" in field.teams[0].job(job)["message"]
+
+
+def test_what_the_owners_take_back_is_sent_until_the_board_has_done_it(
+    field: Field, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sets = write_sets(field.folder)
+    worker = make_worker(sets, field.address, field.worker_token, str(field.folder / "l"), field.folder / "worker")
+    worker.announce()
+    job = field.send(0, code_package(field.folder / "package"))
+    assert worker.step()
+    (number,) = (entry.number for entry in worker.ledger.entries() if entry.kind == "release")
+    worker.ledger.object_to(number, "an owner", "we did not agree to this")
+
+    def refuse(*given: Any) -> None:
+        raise BoardRefusal(404, "there is no such job")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(BoardClient, "withdraw_release", refuse)
+        for _ in range(2):
+            with pytest.raises(BoardRefusal):
+                worker.send_due()
+    assert worker.send_due() == 1
+    assert worker.ledger.due() == []
+    assert field.teams[0].job(job)["state"] != "released"

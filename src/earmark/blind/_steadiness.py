@@ -2,7 +2,8 @@
 
 A small difference of numbers is no small difference of neighbours: beside one large constant feature anything looks
 small, and distances that centre or rank do not see the constant. So the second answer to a sound must also lie much
-nearer to the first than any other sound does, by the distance that the package declares.
+nearer to the first than any other sound does, by the distance that the package declares; and where all sounds are
+equally far apart, so that a thousandth decides who is near, its neighbours must be those of the first.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_MOVED", "TOLERANCE", "difference", "moved_share"]
+__all__ = ["LEAST_KEPT", "MOST_MOVED", "TOLERANCE", "difference", "kept_neighbours", "moved_share"]
 
 Floats = NDArray[np.floating]
 
@@ -23,6 +24,8 @@ MOVED = 0.05
 """How far they may lie apart, as a share of the distance to the nearest other sound."""
 MOST_MOVED = 0.1
 """The share of sounds that may lie further apart: recordings that are nearly the same have no room between them."""
+NEIGHBOURS, LEAST_KEPT = 5, 0.8
+"""So many nearest sounds of an answer, and the share of them that the second answer must have as well, in the mean."""
 _ROWS = 256
 
 
@@ -56,6 +59,30 @@ def moved_share(first: Floats, again: Floats, others: Floats, distance: str, own
                 lengths[own[row] - start] = np.inf
             nearest[row] = min(nearest[row], lengths.min(initial=np.inf))
     return float(np.mean(apart > MOVED * nearest)) if len(first) else 0.0
+
+
+def kept_neighbours(first: Floats, again: Floats, others: Floats, distance: str, own: Sequence[int]) -> float:
+    """The share of the nearest sounds of first answers that second answers have, too; arguments as of `moved_share`."""
+    k = min(NEIGHBOURS, len(others) - 1)
+    if not len(first) or k < 1:
+        return 1.0
+    lists = [_nearest(_placed(answers, distance), others, distance, own, k) for answers in (first, again)]
+    kept = [len(set(one) & set(other)) for one, other in zip(*(rows.tolist() for rows in lists), strict=True)]
+    return float(np.mean(kept)) / k
+
+
+def _nearest(
+    points: NDArray[np.float64], others: Floats, distance: str, own: Sequence[int], k: int
+) -> NDArray[np.intp]:
+    lengths = np.empty((len(points), len(others)))
+    for start in range(0, len(others), _ROWS):
+        block = _placed(others[start : start + _ROWS], distance)
+        for row, point in enumerate(points):
+            lengths[row, start : start + len(block)] = _lengths(block - point)
+    for row, place in enumerate(own):
+        if place >= 0:
+            lengths[row, place] = np.inf
+    return np.argsort(lengths, axis=1, kind="stable")[:, :k]
 
 
 def _placed(vectors: Floats, distance: str) -> NDArray[np.float64]:

@@ -24,7 +24,14 @@ from earmark.atomic import write_whole
 from earmark.blind import duplicates
 from earmark.blind._journal import Answer, Journal
 from earmark.blind._schedule import Schedule, canary, make_schedule, seed_of
-from earmark.blind._steadiness import MOST_MOVED, TOLERANCE, difference, moved_share
+from earmark.blind._steadiness import (
+    LEAST_KEPT,
+    MOST_MOVED,
+    TOLERANCE,
+    difference,
+    kept_neighbours,
+    moved_share,
+)
 from earmark.blind.leverage import without_outweighed
 from earmark.blind.models import ConfinedModel, ModelFault, scrubbed, worst
 from earmark.blind.packages import Package
@@ -238,8 +245,9 @@ def _matrix(
     matrix = values[: schedule.clips]
     scored, seconds = _scored(matrix, values[schedule.clips :], package)
     moved = moved_share(scored[repeated], seconds, scored, package.distance, repeated)
-    say(f"{moved:.1%} of the clips that were heard twice moved among their neighbours")
-    if moved > MOST_MOVED:
+    kept = kept_neighbours(scored[repeated], seconds, scored, package.distance, repeated)
+    say(f"{moved:.1%} of the clips that were heard twice moved; they kept {kept:.1%} of their neighbours")
+    if moved > MOST_MOVED or kept < LEAST_KEPT:
         raise ModelFault("inconsistent")
     return matrix
 

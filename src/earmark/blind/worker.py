@@ -12,6 +12,7 @@ often it is asked.
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import re
 import secrets
@@ -41,9 +42,11 @@ log = logging.getLogger("earmark.blind")
 BEAT_SECONDS = 15.0
 """How often the board hears of a job: well within a lease."""
 MOST_TROUBLES = 2
+"""Jobs in a row that fail on the host's side before the worker stops: it would spoil those that wait."""
+LONGEST_PAUSE = 600.0
 LONGEST = 200
 """Characters of a name that the board gives."""
-_MADE = ("package.zip", "package", "sets", "seconds")
+_MADE = ("package.zip", "package", "sets", "seconds", "verdict")
 """What is made in the folder of a job and removed when it has ended; its log stays with the host."""
 _LATER = (401, 408, 429, 500, 502, 503, 504)
 """Answers that say nothing of what was sent: it is sent again."""
@@ -103,7 +106,7 @@ class Worker:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     stop: threading.Event = field(default_factory=threading.Event)
     name: str = field(init=False)
-    _troubles: int = field(default=0, init=False)  # jobs in a row that failed on this side
+    _troubled: list[str] = field(default_factory=list, init=False)  # attempts in a row that failed on this side
 
     def __post_init__(self) -> None:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -145,11 +148,13 @@ class Worker:
             except InputError as error:
                 log.warning("%s", error)
                 worked = False
-            if self._troubles >= MOST_TROUBLES:
+            if len(set(self._troubled)) >= MOST_TROUBLES:
                 raise InputError(
                     f"{MOST_TROUBLES} jobs in a row failed on the host's side, and the worker stops: "
                     f"see the host.log of each in {self.folder / 'jobs'}."
                 )
+            if worked and self._troubled:  # the machine may recover; the job has few tries
+                self.stop.wait(min(LONGEST_PAUSE, 6 * pause * 2 ** len(self._troubled)))
             if not worked:
                 if until_empty:
                     return
@@ -157,28 +162,35 @@ class Worker:
 
     def send_due(self) -> int:
         """Send every decision whose time has come; what the board has already is acknowledged and not sent twice."""
-        sent = 0
+        sent, trouble = 0, None
         for decision in self.ledger.due(self.clock(), self.host.board):
-            sent += self._send(decision)
+            try:
+                sent += self._send(decision)
+            except BoardRefusal as refusal:  # the others are not held up by it
+                trouble = refusal
+        if trouble is not None:
+            raise trouble
         return sent
 
     def _send(self, decision: Decision) -> bool:
-        """Whether the board has it now. What it will never take is written down as such, and holds nothing up."""
+        """Whether the board has it now.
+
+        A release that the board will never take is written down as such. What the owners take back is sent until the
+        board has done it, whatever it answers.
+        """
         try:
             if decision.kind != "release":  # a withdrawal, or a refusal that the job's own worker could not tell
                 self.board.withdraw_release(decision.job, decision.message)
             else:
                 self.board.release_job(decision.job, decision.public, decision.document or {})
         except BoardRefusal as refusal:
-            if refusal.status in _LATER:
-                raise
             log.error("job %s: the board does not take the %s: %s", decision.job, decision.kind, refusal)
+            if refusal.status in _LATER or decision.kind == "withdrawal":
+                raise
             self.ledger.acknowledge(decision.job, decision.kind, now=self.clock(), taken=False)
             if decision.kind == "release" and refusal.status not in _GONE:
                 with contextlib.suppress(BoardRefusal):
-                    self.board.withdraw_release(
-                        decision.job, "The board did not take the figures; its host knows of it."
-                    )
+                    self.board.withdraw_release(decision.job, _NOT_TAKEN)
             return False
         log.info("job %s: %s sent", decision.job, decision.kind)
         self.ledger.acknowledge(decision.job, decision.kind, now=self.clock())
@@ -190,38 +202,53 @@ class Worker:
         """Measure a job and have it decided, or say what is wrong with it; whatever happens, the board is told."""
         place = self.folder / "jobs" / job.id
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        before, self._troubles = self._troubles, 0
         try:
-            with _Beat(self.board, job, self.stop) as beat:
-                decision = self.ledger.decision(job.id) or self._decided(job, place, beat)
-            if decision.kind == "refusal":
-                self.board.fail_job(job.id, job.lease, "model", decision.message, "", refused=True)
-                self.ledger.acknowledge(job.id, "refusal")
-            else:
-                log.info("job %s: measured. %s", job.id, decision.waiting)
-                self.board.hold_job(job.id, job.lease, decision.waiting)
-        except PackageRefused as refusal:
-            problems = "\n".join(refusal.problems)
-            self.board.fail_job(job.id, job.lease, "model", str(refusal), problems, refused=True)
-        except _Rehearsed as found:
-            self.board.fail_job(job.id, job.lease, "model", str(found), "")
-        except ModelFault as fault:
-            self.board.fail_job(job.id, job.lease, "model", fault.sentence, "")
+            verdict = read_verdict(place) or self._judged(job, place)
+            write_verdict(place, verdict)  # told again, where the board was not reached: nothing is heard twice
+            self._tell(job, verdict)
         except Stopped:
             log.info("job %s: it waits, and is taken up again", job.id)
             raise
         except LostJob:
             log.warning("job %s: it was withdrawn, or another worker has it", job.id)
         except BoardRefusal as refusal:
-            if refusal.status not in (409, 410):
+            if refusal.status not in (404, 409, 410):
                 raise
             log.warning("job %s: the board no longer takes it from this worker (%s)", job.id, refusal)
         except Exception as error:  # our fault, whatever it is: the participant is not charged
-            self._troubles = before + 1
+            self._troubled.append(job.id)
             note(place, "".join(traceback.format_exception(error)))
             log.error("job %s: %s: %s (see %s)", job.id, type(error).__name__, error, place / "host.log")
             self.board.fail_job(job.id, job.lease, "infrastructure", _INFRASTRUCTURE, "")
+        else:
+            self._troubled = []
         self._clear(place)
+
+    def _judged(self, job: Job, place: Path) -> Verdict:
+        """What becomes of a job: the ledger's decision, or what is wrong with the package or the model."""
+        try:
+            with _Beat(self.board, job, self.stop) as beat:
+                decision = self.ledger.decision(job.id) or self._decided(job, place, beat)
+        except PackageRefused as refusal:
+            return Verdict("refused", str(refusal), "\n".join(refusal.problems))
+        except _Rehearsed as found:
+            return Verdict("failed", str(found))
+        except ModelFault as fault:
+            return Verdict("failed", fault.sentence)
+        if decision.kind == "refusal":
+            return Verdict("refused", decision.message)
+        return Verdict("measured", decision.waiting)
+
+    def _tell(self, job: Job, verdict: Verdict) -> None:
+        log.info("job %s: %s. %s", job.id, verdict.state, verdict.message)
+        if verdict.state == "measured":
+            self.board.hold_job(job.id, job.lease, verdict.message)
+            return
+        refused = verdict.state == "refused"
+        self.board.fail_job(job.id, job.lease, "model", verdict.message, verdict.log, refused=refused)
+        decision = self.ledger.decision(job.id)
+        if decision is not None and decision.kind == "refusal":
+            self.ledger.acknowledge(job.id, "refusal", now=self.clock())
 
     def _decided(self, job: Job, place: Path, beat: _Beat) -> Decision:
         """The ledger's decision on a job whose package is checked, rehearsed, heard and scored."""
@@ -275,6 +302,24 @@ class Worker:
                 shutil.rmtree(entry)
             else:
                 entry.unlink(missing_ok=True)
+
+
+class Verdict(NamedTuple):
+    """What became of a job: measured, refused or failed, and what the participant is told."""
+
+    state: str
+    message: str
+    log: str = ""
+
+
+def write_verdict(place: Path, verdict: Verdict) -> None:
+    write_whole(place / "verdict", json.dumps(verdict).encode())
+
+
+def read_verdict(place: Path) -> Verdict | None:
+    """The verdict of a job that the board has not taken yet."""
+    file = place / "verdict"
+    return Verdict(*json.loads(file.read_bytes())) if file.exists() else None
 
 
 class _Rehearsed(EarmarkError):

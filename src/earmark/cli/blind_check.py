@@ -52,9 +52,7 @@ def run(args: argparse.Namespace) -> int:
         said = f"{package.entry}: {package.kind}, {len(package.files)} files, {package.size / 1e6:.1f} MB."
         findings = [CheckResult("package", "pass", said)]
         if package.size > USUAL_BYTES:
-            large = (
-                f"It has {package.size / 1e9:.1f} GB; most boards take {USUAL_BYTES / 1e9:g}: see the form."
-            )
+            large = f"It has {package.size / 1e9:.1f} GB; most boards take {USUAL_BYTES / 1e9:g}: see the form."
             findings.append(CheckResult("size", "warn", large))
         walls, missing = _walls()
         from earmark.blind.rehearsal import rehearse
