@@ -291,6 +291,22 @@ def test_what_the_board_never_takes_is_not_due_for_ever_and_owners_come_first(li
     assert light.verify() == []
 
 
+def test_a_withdrawal_stays_due_until_the_board_has_it(light: Ledger) -> None:
+    for number in (1, 2):
+        light.decide(**job_of(number, entry=f"e{number}"))
+    light.acknowledge("job1", now=LATER)
+    light.object_to(2, "María", "No.")
+    light.object_to(3, "María", "No.")
+    for _ in range(2):  # a board, or a proxy before it, that says 404 or 422
+        light.acknowledge("job1", "withdrawal", taken=False, words="There is no such release.", now=LATER)
+        light.acknowledge("job2", "withdrawal", taken=False, words="There is no such release.", now=LATER)
+    assert [(due.job, due.kind) for due in light.due(LATER)] == [("job1", "withdrawal")]  # job2 had never left
+    assert "**1 release that the owners took back" in as_markdown(light.entries())
+    light.acknowledge("job1", "withdrawal", now=LATER)
+    assert light.due(LATER) == []
+    assert light.verify() == []
+
+
 def test_a_board_is_told_what_is_its_own(light: Ledger) -> None:
     light.decide(**job_of(1))
     light.decide(**job_of(2, board="field"))

@@ -64,12 +64,16 @@ def _lines(entries: Sequence[Entry], exact: Callable[[int], Scores] | None) -> I
     last = entries[-1]
     released = sum(state == "on the board" for state in states.values())
     waiting = sum(state.startswith("waits") for state in states.values())
+    taken_back = sum(state == "to be withdrawn" for state in states.values())
     refused = sum(entry.kind == "refusal" for entry in entries)
     yield (
         f"{counted(len(states), 'release')}: {released} on the board, {waiting} waiting. "
         f"{counted(refused, 'refusal')}. All times are UTC."
     )
     yield ""
+    if taken_back:
+        yield f"**{counted(taken_back, 'release')} that the owners took back not yet withdrawn from the board.**"
+        yield ""
     yield "Keep this line. With it anybody can find out later whether the end of the ledger was cut off:"
     yield ""
     yield f"    {last.number}:{last.hash}"

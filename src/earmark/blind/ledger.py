@@ -174,7 +174,8 @@ class Ledger(Part):
         """Write down that the board has what `due` gave for a job; again, it changes nothing.
 
         `taken` is False where the board will not have it, now or later, with its words: then it is not due any more,
-        and it has not left.
+        and it has not left. The withdrawal of a release that has left stays due until the board has it, whatever the
+        board says.
         """
         kinds = {"release": "release", "refusal": "refusal", "withdrawal": "objection"}
         if kind not in kinds:
@@ -185,6 +186,9 @@ class Ledger(Part):
             told = known if kind != "withdrawal" or known is None else self._objection(connection, known.number)
             if known is None or told is None or told.kind != kinds[kind]:
                 raise InputError(f"The ledger has no {kind} of the job {quoted(job)}; nothing can have left.")
+            left = (entries.c.about == known.number) & (entries.c.kind == "departure")
+            if kind == "withdrawal" and not taken and connection.scalar(select(entries.c.number).where(left)):
+                return
             ended = (entries.c.about == told.number) & entries.c.kind.in_(ENDS)
             if connection.scalar(select(entries.c.number).where(ended)) is None:
                 body = {"job": job, "what": kind} | ({} if taken else {"words": " ".join(words.split())[:_WORDS]})
