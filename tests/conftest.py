@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -16,7 +17,7 @@ NO_SKIPS = bool(os.environ.get("EARMARK_NO_SKIPS"))
 
 LONG = (
     "tests/cli/test_demo.py", "tests/representations/test_esc50.py",
-    "tests/docs/test_snippets.py",
+    "tests/docs/test_snippets.py", "tests/test_evaluation.py", "tests/simulation/", "tests/blind/",
     "tests/codecs/", "tests/representations/", "tests/extractors/", "tests/probes/", "tests/board/", "tests/e2e/",
     "tests/runs/", "tests/generated/",
 )  # fmt: skip
@@ -67,6 +68,21 @@ def _metrics_of_one_test() -> Iterator[None]:
         for name in set(known) - before:
             if not getattr(known[name].function, "__module__", "earmark.").startswith("earmark."):
                 del known[name]
+
+
+@pytest.fixture
+def several_threads() -> Iterator[None]:
+    """BLAS and torch compute on two threads unless they are held to one: for tests that no bit depends on them."""
+    from threadpoolctl import threadpool_limits
+
+    torch = sys.modules.get("torch")
+    before = torch.get_num_threads() if torch else 0
+    with threadpool_limits(2):
+        if torch:
+            torch.set_num_threads(2)
+        yield
+    if torch:
+        torch.set_num_threads(before)
 
 
 @pytest.hookimpl(wrapper=True)

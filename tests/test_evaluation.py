@@ -311,6 +311,7 @@ def measure_everything(case, **options):
     )  # fmt: skip
 
 
+@pytest.mark.usefixtures("several_threads")
 def test_results_are_identical_for_every_memory_budget_thread_count_and_strip(monkeypatch):
     case = awkward()
     here = measure_everything(case, threads=1)

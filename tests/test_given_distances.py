@@ -193,6 +193,7 @@ def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         _arranging.arranged(given_distances(scipy_matrix(CASE.vectors, "cosine")), np.array([1, 0]), 1)
 
 
+@pytest.mark.usefixtures("several_threads")
 def test_no_result_depends_on_threads() -> None:
     matrix = scipy_matrix(CASE.vectors, "euclidean")
     options = {"labels": CASE.labels, "groups": CASE.groups, "across_groups": True, "permutations": 10}

@@ -95,6 +95,8 @@ def test_the_ladder_remembers_what_an_entry_was_told(light: Ledger) -> None:
     )
     assert _values(worse)["HU4", "P@1"] == 0.14
     assert worse.message.startswith("Released without a new figure: each is not better than the figure before")
+    assert better.public["body"]["jobs"] == again.public["body"]["jobs"] == ["job3"] * 6
+    assert worse.public["body"]["jobs"] == ["job1"] * 6  # whose figures they are, and not the last that was sent
     assert _values(better)["HU4", "P@1"] == _values(again)["HU4", "P@1"] == 0.18
     other_entry = light.decide(**job_of(5, entry="owl", exact=exact_scores(-0.05)))
     assert _values(other_entry)["HU4", "P@1"] == 0.08
@@ -159,24 +161,23 @@ def _admission(number: int, **more: Any) -> dict[str, Any]:
 
 def test_hearings_are_counted_whatever_became_of_them(light: Ledger) -> None:
     """A job that fails on the host's side is free on the board; it may not be a way to hear without end."""
-    told = [light.admit(**_admission(1)) for _ in range(7)]
-    assert told[:6] == [""] * 6
-    assert (
-        told[6]
-        == "The recordings were heard by 6 submissions of your team today, as many as may; submit again tomorrow."
-    )
+
+    def begin(number: int, team: str = "analysts", days: int = 0) -> str:
+        return light.admit(**_admission(number, team=team, now=NOON + timedelta(days=days)))
+
+    assert [begin(1) for _ in range(7)] == [""] * 6 + [
+        "The recordings were heard by 6 submissions of your team today, as many as may; submit again tomorrow."
+    ]
     assert light.admit(**_admission(1, resumed=True)) == ""
-    others = [light.admit(**_admission(number, team=f"t{number}")) for number in range(2, 6)]
+    others = [begin(number, f"t{number}") for number in range(2, 6)]
     assert others[:3] == [""] * 3
     assert others[3].startswith("The recordings were heard by 9 submissions of all teams together today")
-    assert light.admit(**_admission(1, now=NOON + timedelta(days=1))) == ""
+    assert begin(1, days=1) == ""
     assert [entry.kind for entry in light.entries()] == ["hearing"] * 10
     assert light.verify() == []
-    assert "began to hear the recordings, job job1" in as_markdown(light.entries())
-    assert (
-        "is filed under another team"
-        in _edited(light, "UPDATE blind_ledger_entries SET team = 'x' WHERE number = 1")[0]
-    )
+    assert "A model of analysts began to hear the recordings, job job1." in as_markdown(light.entries())
+    problems = _edited(light, "UPDATE blind_ledger_entries SET team = 'x' WHERE number = 1")
+    assert problems == ["Entry 1 is filed under another team than it says."]
 
 
 @pytest.mark.parametrize(
@@ -234,11 +235,10 @@ def test_while_a_release_waits_nothing_is_told_of_what_was_measured(light: Ledge
     light.decide(**job_of(1))
     same, better = (light.decide(**job_of(number, exact=exact_scores(shift))) for number, shift in ((2, 0.0), (3, 0.1)))
     assert same.message != better.message
-    assert same.waiting == "Measured. The figures leave at 2026-03-01 12:00 UTC."
+    assert same.waiting == "The figures leave at 2026-03-01 12:00 UTC."
     signed = light.decide(**job_of(4, exact=exact_scores(0.2), policy=policy_of(sign_off="before")))
     assert signed.waiting == (
-        "Measured. The figures leave once the owners of the recordings have signed them, not before 2026-03-02 00:00 "
-        "UTC."
+        "The figures leave once the owners of the recordings have signed them, not before 2026-03-02 00:00 UTC."
     )
 
 
@@ -282,12 +282,23 @@ def test_what_the_board_never_takes_is_not_due_for_ever_and_owners_come_first(li
     assert [(due.job, due.kind) for due in light.due(LATER)] == [
         ("job3", "withdrawal"), ("job1", "release"), ("job2", "release"),
     ]  # fmt: skip
-    light.acknowledge("job1", taken=False, now=LATER)
+    light.acknowledge("job1", taken=False, words="The name belongs to another team.", now=LATER)
+    light.acknowledge("job1", now=LATER)
     assert [due.job for due in light.due(LATER)] == ["job3", "job2"]
     page = as_markdown(light.entries())
     assert "State: not taken by the board" in page
-    assert "The board does not take the release of job job1." in page
+    assert "The board does not take the release of job job1: The name belongs to another team." in page
     assert light.verify() == []
+
+
+def test_a_board_is_told_what_is_its_own(light: Ledger) -> None:
+    light.decide(**job_of(1))
+    light.decide(**job_of(2, board="field"))
+    light.acknowledge("job2", now=LATER)
+    light.object_to(3, "María", "No.")
+    assert [(due.job, due.kind) for due in light.due(LATER, "field")] == [("job2", "withdrawal")]
+    assert [(due.job, due.kind) for due in light.due(LATER, board="vocsim")] == [("job1", "release")]
+    assert light.due(LATER, "elsewhere") == []
 
 
 def test_with_sign_off_before_nothing_leaves_unsigned(ledger: Ledger) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -63,7 +64,9 @@ def test_scores_are_those_of_embed_and_evaluate(
     scores = measure.score(vectors, host.sets["A"], package, host=host)
 
     names = ("kind", "folder", "model", "architecture", "setup", "options")
+    sys.modules.pop("extractor", None)  # of another package in this process
     model = opened({name: getattr(package, name) for name in names})
+    sys.modules.pop("extractor", None)
     if kind == "safetensors":  # float32 by torch differs in its last bits with the clips beside a clip, and by threads
         model = OneByOne(model)
     found = earmark.embed(str(recordings), model, package.pooling, package.pca)
@@ -166,7 +169,23 @@ def test_the_third_failing_clip_ends_the_job(host: Host, tmp_path: Path) -> None
     assert raised.value.sentence == "Your model returned NaN or infinity on 3 clips."
     assert len(played) == 2
     log = (tmp_path / "job/host.log").read_text()
-    assert log.count("nan") == 3
+    assert log.count(": nan\n") == 3
+
+
+def test_the_hosts_log_marks_what_a_model_said(host: Host, tmp_path: Path) -> None:
+    source = FAILING.replace(
+        "return", "print('\\x1b]0;evil\\x07A: item 3: forged\\nsecond'); raise KeyError('\\x1b[2J') #"
+    )
+    package = taken(code_package(tmp_path / "a", source, "extractor.py:Failing"))
+    with pytest.raises(ModelFault, match="raised an error on 3 clips"):
+        heard(package, host, tmp_path / "job")
+    log = (tmp_path / "job/host.log").read_text()
+    assert all(mark.isprintable() or mark == "\n" for mark in log)
+    assert "forged" in log
+    assert "KeyError" in log
+    for line in log.splitlines():
+        assert line.startswith("A: model| ") or line.startswith("A: item ")
+        assert line.startswith("A: model| ") or "forged" not in line
 
 
 def test_one_failing_clip_costs_the_job_and_is_told_as_one(host: Host, tmp_path: Path) -> None:

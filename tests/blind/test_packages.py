@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tests.blind.examples import code_package, onnx_package, write_manifest
 
+from earmark.blind import packages
 from earmark.blind.packages import Package, PackageRefused, archive, inspect, unpack
 from earmark.errors import InputError
 
@@ -115,6 +116,11 @@ def test_looking_imports_no_framework_and_runs_nothing(tmp_path: Path) -> None:
     assert found.stdout.strip() == "[]"
 
 
+def test_looking_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "LOOKING_SECONDS", -1.0)
+    assert "takes more than" in problems_of(code_package(tmp_path / "a"))[0]
+
+
 def test_a_package_is_not_unpacked_over_something(tmp_path: Path) -> None:
     folder = code_package(tmp_path / "a")
     with pytest.raises(InputError, match="not empty"):
@@ -144,6 +150,7 @@ def test_a_package_is_not_unpacked_over_something(tmp_path: Path) -> None:
         ({"correction": "icdm:k=5,iterations=1000000000"}, "at most"),
         ({"system": {"name": "cafe\u0301"}}, "plain line"),
         ({"rate": 3}, "from 1000"),
+        ({"rate": 400_000}, "to 96000"),
         ({"rate": "16k"}, "whole number"),
         ({"architecture": "wavlm"}, "leave it out"),
         ({"front_end": {"mels": 64}}, "leave it out"),

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from tests.blind.examples import code_package
 
+from earmark.blind.models import scrubbed
 from earmark.blind.packages import unpack
-from earmark.blind.rehearsal import CHECKS, TOLD, Rehearsal, rehearse, scrubbed
+from earmark.blind.rehearsal import CHECKS, TOLD, Rehearsal, rehearse
 
 HEAD = "import itertools\nimport numpy as np\n"
 MODEL = (

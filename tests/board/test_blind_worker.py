@@ -19,6 +19,7 @@ from tests.board.hosted import listening
 from earmark.blind.ledger import Ledger
 from earmark.blind.packages import archive
 from earmark.board.storage import Store
+from earmark.errors import InputError
 from earmark.submissions.client import BoardClient, BoardRefusal
 
 KILLS = 20
@@ -148,9 +149,9 @@ def test_figures_of_an_onnx_model_are_released_on_their_grid(field: Field) -> No
 
 
 def test_a_model_that_returns_nan_is_told_so_and_nothing_of_what_it_said(field: Field) -> None:
-    source = CODE.replace(
-        "        count = max(", "        print('SECRET', waveform[:3])\n        count = max("
-    ).replace(".astype(np.float32)", ".astype(np.float32) * (np.nan if len(waveform) % 100 else 1)")
+    wrong = "float(np.nan if len(waveform) % 10 and len(waveform) > 2000 else 1)"
+    source = CODE.replace("        count = max(", "        print('SECRET', waveform[:3])\n        count = max(")
+    source = source.replace(".astype(np.float32)", f".astype(np.float32) * {wrong}")
     job = ended(field, code_package(field.folder / "package", source))
     assert job["state"] == "failed"
     assert job["message"] == "Your model returned NaN or infinity on 3 clips."
@@ -165,3 +166,70 @@ def test_a_package_that_is_not_fit_is_refused_with_everything_that_is_wrong(fiel
     (package / "weights.pkl").write_bytes(b"\x80\x04N.")
     with pytest.raises(BoardRefusal, match="pickle"):
         field.send(0, package)
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"id": "../../../recordings"}, {"id": "/etc"}, {"id": ""}, {"digest": "0" * 63}, {"board": "another"},
+        {"team": "a\x1bb"}, {"entry": "x" * 1000},
+    ],
+)  # fmt: skip
+def test_a_board_that_lies_about_a_job_gets_nothing_done(field: Field, lie: dict[str, str]) -> None:
+    sets = write_sets(field.folder)
+    ledger = str(field.folder / "ledger.sqlite3")
+    worker = make_worker(sets, field.address, field.worker_token, ledger, field.folder / "worker")
+    there = sorted(field.folder.rglob("*"))
+    told = {"id": "0" * 16, "lease": "word", "board": "field", "team": "ada", "entry": "e", "digest": "0" * 64} | lie
+    worker.board = Liar(field.address, told)
+    with pytest.raises(InputError, match="a job that is none"):
+        worker.step()
+    assert sorted(field.folder.rglob("*")) == there
+
+
+class Liar(BoardClient):
+    """The board in the hands of somebody else."""
+
+    def __init__(self, address: str, job: dict[str, str]) -> None:
+        super().__init__(address, "token")
+        object.__setattr__(self, "told", job)
+
+    def claim_job(self, worker: str) -> dict[str, Any]:
+        return dict(self.told)  # type: ignore[attr-defined]
+
+
+def test_a_release_that_the_board_will_never_take_holds_nothing_up(
+    field: Field, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sets, ledger = write_sets(field.folder), str(field.folder / "ledger.sqlite3")
+    worker = make_worker(sets, field.address, field.worker_token, ledger, field.folder / "worker")
+    worker.announce()
+    jobs = [
+        field.send(team, code_package(field.folder / name, variant(7 * team + 1), system={"name": name}))
+        for team, name in enumerate(("first", "second"))
+    ]
+    release = BoardClient.release_job
+
+    def refuse(self: BoardClient, job: str, *given: Any) -> dict[str, Any]:
+        if job == jobs[0]:
+            raise BoardRefusal(422, "a name that no table may have")
+        return release(self, job, *given)
+
+    monkeypatch.setattr(BoardClient, "release_job", refuse)
+    worker.run(0.1, until_empty=True)
+    states = [field.teams[team].job(job)["state"] for team, job in enumerate(jobs)]
+    assert states[1] == "released"
+    assert states[0] != "released"
+    assert worker.ledger.due() == []
+
+
+def test_a_worker_stops_when_its_own_side_fails(field: Field) -> None:
+    sets = write_sets(field.folder)
+    worker = make_worker(sets, field.address, field.worker_token, str(field.folder / "l"), field.folder / "worker")
+    worker.announce()
+    job = field.send(0, code_package(field.folder / "package"))
+    for file in (field.folder / "recordings").rglob("*.wav"):
+        file.write_bytes(b"no sound")
+    with pytest.raises(InputError, match="failed on the host's side"):
+        worker.run(0.1)
+    assert field.teams[0].job(job)["state"] == "queued"  # another try is left for a host that has mended it

@@ -14,6 +14,7 @@ from tests.cli.verbs import runner
 
 from earmark.board.storage import Store
 from earmark.cli import submit
+from earmark.cli.board_access import split_page
 from earmark.scores import Row, Scores
 from earmark.submissions import Verdict
 
@@ -214,9 +215,9 @@ def test_the_address_of_a_page_is_that_of_its_board(
     capsys: pytest.CaptureFixture[str], root: str, page: str, found: str | None
 ) -> None:
     expected = (root + page, "") if found is None else (root, found)
-    assert submit._split_page(root + page, "", quiet=False) == expected
+    assert split_page(root + page, "", quiet=False) == expected
     assert bool(capsys.readouterr().err) == (found is not None)
-    assert submit._split_page(root + page, "given", quiet=True) == (expected[0], "given")
+    assert split_page(root + page, "given", quiet=True) == (expected[0], "given")
 
 
 def test_a_copied_page_says_which_board_a_bare_table_is_for(

@@ -179,6 +179,7 @@ def test_each_shuffle_of_a_design_with_groups(name, distance):
 
 @pytest.mark.parametrize("distance", DISTANCES)
 @pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.usefixtures("several_threads")
 def test_threads_memory_and_batches_change_nothing_with_groups(name, distance):
     case = grouped(name)
     here = nulls(case, distance, permutations=20)
@@ -211,6 +212,7 @@ def test_every_other_arrangement_once(distance):
 
 @pytest.mark.parametrize("metrics", [CALIBRATED, {"GSR", "CS", "silhouette"}], ids=["all", "some"])
 @pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.usefixtures("several_threads")
 def test_threads_memory_and_batches_change_nothing(distance, metrics):
     case = random(55, n=150, dims=5)
     here = nulls(case, distance, metrics, permutations=20)

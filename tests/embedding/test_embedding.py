@@ -74,6 +74,7 @@ def test_flattened_log_mel_is_band_major_and_padded_after_the_decibels() -> None
 
 
 @pytest.mark.parametrize("options", [{"batch": 1}, {"batch": 3}, {"threads": 1}, {"threads": 5}])
+@pytest.mark.usefixtures("several_threads")
 def test_batches_and_threads_change_no_bit(options: dict[str, Any]) -> None:
     clips = clips_of(20)
     expected = embed(clips, open_extractor("logmel"), ["flatten"]).vectors["flatten"]

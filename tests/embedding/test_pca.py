@@ -37,6 +37,7 @@ def test_is_scikit_learns_on_any_shape(points: int, dimensions: int, wanted: int
 
 
 @pytest.mark.parametrize("shape", [(300, 40), (40, 300)])
+@pytest.mark.usefixtures("several_threads")
 def test_blocks_and_threads_change_no_bit(shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = cloud(*shape)
     monkeypatch.setattr(pca, "BLOCK_BYTES", 8 * 40 * 17)

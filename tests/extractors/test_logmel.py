@@ -60,6 +60,7 @@ def test_the_bank_has_height_one_triangles_and_some_bands_between_bins() -> None
     assert (np.diff(bank[touched].argmax(axis=1)) >= 0).all()
 
 
+@pytest.mark.usefixtures("several_threads")
 def test_no_result_depends_on_threads_or_company() -> None:
     random = np.random.default_rng(0)
     batch = [random.standard_normal(n).astype(np.float32) for n in (100, 5000, 70000, 16000, 16000)]

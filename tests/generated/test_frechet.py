@@ -58,6 +58,7 @@ def test_kernel_is_the_unbiased_double_sum() -> None:
     assert found.real.mean() + found.generated.mean() == pytest.approx(2 * found.value)
 
 
+@pytest.mark.usefixtures("several_threads")
 def test_kernel_does_not_depend_on_blocks_or_threads() -> None:
     rng = np.random.default_rng(7)
     x, y = rng.normal(size=(1300, 3)).astype(np.float32), rng.normal(size=(2100, 3)).astype(np.float32)

@@ -164,6 +164,7 @@ def test_scale_place_and_order_do_not_matter(gicdm: bool) -> None:
 
 
 @pytest.mark.parametrize("gicdm", [False, True])
+@pytest.mark.usefixtures("several_threads")
 def test_threads_and_memory_do_not_matter(gicdm: bool) -> None:
     rng = np.random.default_rng(4)
     real, generated = rng.normal(size=(300, 20)), rng.normal(size=(250, 20))

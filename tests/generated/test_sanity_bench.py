@@ -166,6 +166,7 @@ def test_a_killed_run_continues_and_gives_the_same_table(own_metric: Path) -> No
     assert all(after[place] == found for place, found in done.items())
 
 
+@pytest.mark.usefixtures("several_threads")
 def test_processes_give_what_one_does_and_a_second_run_costs_nothing(own_metric: Path) -> None:
     def run(jobs: int = 1, into: str | None = None) -> str:
         metrics = ["ownly:metric", "density"]
@@ -333,6 +334,7 @@ def test_no_number_survives_the_store_as_no_number(tmp_path: Path) -> None:
     assert back[place._replace(repeat=4)].score == 0.1 + 0.2
 
 
+@pytest.mark.usefixtures("several_threads")
 def test_shares_that_are_merged_give_the_scores_of_one_process(tmp_path: Path) -> None:
     asked: dict[str, Any] = {"checks": [next(iter(CHECKS))], "correct": ["none"], "repeats": 2, "n": 30}
     metrics = ["density", "recall"]

@@ -226,6 +226,7 @@ def test_values_at_the_end_of_float64_are_refused():
 
 @pytest.mark.parametrize("distance", ["cosine", "euclidean"])
 @pytest.mark.parametrize("text", RESCALING)
+@pytest.mark.usefixtures("several_threads")
 def test_threads_memory_and_strips_change_nothing(text, distance, monkeypatch):
     case = random(67, n=300, dims=33, classes=5, groups=40)
     vectors = case.vectors.copy()

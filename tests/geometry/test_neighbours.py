@@ -123,6 +123,7 @@ def awkward():
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.usefixtures("several_threads")
 def test_threads_memory_and_strips_change_nothing(distance, monkeypatch):
     base, queries = prepare_pair(awkward()[:350], awkward()[350:], distance)
     weights = np.random.default_rng(0).uniform(0.5, 2.0, 350)

@@ -126,6 +126,7 @@ def test_values_of_any_size_fit_float32_operands(scale, distance):
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.usefixtures("several_threads")
 def test_threads_change_nothing(distance, threads):
     vectors = random(n=200, dims=17).vectors
     one, many = spaces.prepare(vectors, distance), spaces.prepare(vectors, distance, threads=threads)

@@ -212,6 +212,7 @@ def awkward():
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.usefixtures("several_threads")
 def test_threads_and_memory_change_nothing(distance):
     case = awkward()
     here = everything(case, distance)

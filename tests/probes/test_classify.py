@@ -85,6 +85,7 @@ def test_the_best_setting_is_that_of_a_grid_search_inside_each_training_part(gro
     assert f"chosen by fold: {words}" in row.reason
 
 
+@pytest.mark.usefixtures("several_threads")
 def test_rows_hold_everything_and_more_threads_change_nothing() -> None:
     settings = {"classifiers": "knn,forest:depth=10,trees=10", "preset": "strain", "folds": 3}
     one = classify(VECTORS, STRAINS, groups=GROUPS, threads=1, system="m", subset="s", suite="x", **settings)
@@ -106,6 +107,7 @@ def test_rows_hold_everything_and_more_threads_change_nothing() -> None:
     assert other.rows[0].inputs != one.rows[0].inputs
 
 
+@pytest.mark.usefixtures("several_threads")
 def test_processes_give_what_threads_give(monkeypatch: pytest.MonkeyPatch) -> None:
     here = classify(VECTORS, CALLS, classifiers="knn:k=3", folds=2, threads=2)
     monkeypatch.setattr("earmark.probes.classify.PROCESSES_FROM", 0.0)

@@ -215,6 +215,7 @@ def test_of_equal_strengths_the_smallest_is_taken_and_constant_vectors_answer_th
     assert study.scores.row("accuracy").lift == pytest.approx(0.0)
 
 
+@pytest.mark.usefixtures("several_threads")
 def test_the_number_of_threads_does_not_matter_and_rows_may_be_missing():
     vectors, labels = clips(12, 100, 10, 3)
     labels = labels.tolist()

@@ -32,6 +32,7 @@ def test_a_process_for_each_card(tmp_path: Path) -> None:
     assert len({(fact["card"], fact["process"]) for fact in facts}) == 2
 
 
+@pytest.mark.usefixtures("several_threads")
 def test_a_run_on_two_cards_has_the_scores_of_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = sounds.make_folder(tmp_path / "sounds", classes=3, per_class=30)
     models = [{"name": "bands", "spec": sounds.BANDS, "parameters": {"pause": 0.0}}]

@@ -113,6 +113,7 @@ def when_packed(cache: Path, packs: int, do: Any) -> threading.Thread:
     return thread
 
 
+@pytest.mark.usefixtures("several_threads")
 def test_two_workers_give_the_bytes_of_one_process(
     cluster: Cluster, corpus: Path, tmp_path: Path, expected: tuple[list[str], bytes]
 ) -> None:
@@ -244,6 +245,7 @@ def codec_scores(voices: Path, tmp_path_factory: pytest.TempPathFactory) -> list
     return coded(place)
 
 
+@pytest.mark.usefixtures("several_threads")
 def test_codecs_on_two_workers_one_of_them_killed_give_the_bytes_of_one_process(
     cluster: Cluster, voices: Path, tmp_path: Path, codec_scores: list[str]
 ) -> None:
@@ -267,6 +269,7 @@ def test_codecs_on_two_workers_one_of_them_killed_give_the_bytes_of_one_process(
     assert coded(tmp_path) == codec_scores
 
 
+@pytest.mark.usefixtures("several_threads")
 def test_codecs_in_shares_give_the_bytes_of_one_process(
     voices: Path, tmp_path: Path, codec_scores: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -290,6 +293,7 @@ def test_codecs_in_shares_give_the_bytes_of_one_process(
     assert main(["codec", "run", str(path), "--shard", "1/2", "--merge", "--quiet"]) == 2
 
 
+@pytest.mark.usefixtures("several_threads")
 def test_the_sanity_bench_on_a_cluster_gives_the_scores_of_one_process(cluster: Cluster, tmp_path: Path) -> None:
     asked: dict[str, Any] = {"checks": [next(iter(CHECKS))], "correct": ["none"], "repeats": 2, "n": 30}
     there = sanity(["density", "recall"], **asked, into=tmp_path / "there", scheduler=cluster.address)

@@ -44,6 +44,7 @@ def config(corpus: Path, place: Path, jobs: int, **changes: Any) -> dict[str, An
     return sounds.config(corpus, place, workers=jobs, threads=1, **changes)
 
 
+@pytest.mark.usefixtures("several_threads")
 def test_two_processes_make_what_one_makes(corpus: Path, tmp_path: Path) -> None:
     run(config(corpus, tmp_path / "one", 1))
     found = run(config(corpus, tmp_path / "two", 2))

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,11 @@ STAGES: tuple[Stage, ...] = (
 SUBJECTS = ("extractors", "networks", "codecs/classical", "codecs/neural")
 
 
+code_fingerprint_once = cache(code_fingerprint)  # a module belongs to several stages
+
+
 def fingerprint_of(paths: Iterable[Path]) -> str:
-    texts = [code_fingerprint(path.read_text("utf-8")) for path in sorted(paths)]
+    texts = [code_fingerprint_once(path.read_text("utf-8")) for path in sorted(paths)]
     return hashlib.sha256("".join(sorted(texts)).encode()).hexdigest()[:16]
 
 

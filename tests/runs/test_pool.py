@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import soundfile
 from tests.representations import codec_toys, sounds
+from tests.runs.cubes import cubes
 
 import earmark
 from earmark.codecs.runs import _code as code
@@ -18,20 +16,6 @@ from earmark.errors import InputError, UsageError
 from earmark.representations import _embed as embed
 from earmark.runs.engine import Patience, work_through
 from earmark.runs.pool import Died, Overdue, Pool, make_pool
-
-
-def cubes(batch: Sequence[int]) -> list[int]:
-    """Cubes; 0 hangs, -1 dies, -2 raises, -3 is a wrong call."""
-    for number in batch:
-        if number == 0:
-            time.sleep(3600)
-        if number == -1:
-            os._exit(7)
-        if number == -2:
-            raise ZeroDivisionError("minus two")
-        if number == -3:
-            raise UsageError("It is called wrongly.")
-    return [number**3 for number in batch]
 
 
 @pytest.mark.parametrize("processes", [0, 2])

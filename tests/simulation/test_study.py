@@ -15,10 +15,9 @@ from earmark.simulation.study import Line
 
 @pytest.fixture(scope="module")
 def lines():
-    return study(
-        ["clips", "15-groups", "6-groups", "labels-with-groups"],
-        repeats=50, permutations=39, metrics=("P@1", "P@5", "GSR", "CS", "silhouette"),
-    )  # fmt: skip
+    settings = {"repeats": 50, "permutations": 39, "metrics": ("P@1", "P@5", "GSR", "CS", "silhouette")}
+    grouped = study(["15-groups", "6-groups", "labels-with-groups"], former=False, **settings)
+    return study(["clips"], **settings) + grouped
 
 
 def test_intervals_cover(lines):

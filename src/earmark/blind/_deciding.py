@@ -106,8 +106,8 @@ def hearing_of(connection: Connection, job: Submitted, policy: Policy, now: date
     a board that was taken over can have many, they are counted here: three times as many as may be released.
     """
     today = time_text(now)[:10]
-    heard = (entries.c.kind == "hearing") & (func.substr(entries.c.at, 1, 10) == today)
-    teams = list(connection.scalars(select(entries.c.team).where(heard)))
+    hearings = (entries.c.kind == "hearing") & (func.substr(entries.c.at, 1, 10) == today)
+    teams = list(connection.scalars(select(entries.c.team).where(hearings)))
     for number, most, whose in (
         (teams.count(job.team), HEARINGS * policy.quota, "of your team"),
         (len(teams), HEARINGS * policy.releases_per_day, "of all teams together"),
@@ -116,8 +116,8 @@ def hearing_of(connection: Connection, job: Submitted, policy: Policy, now: date
             return (
                 f"The recordings were heard by {most} submissions {whose} today, as many as may; submit again tomorrow."
             )
-    names = ("job", "board", "team", "entry")
-    append(connection, time_text(now), "hearing", {name: getattr(job, name) for name in names})
+    heard = {name: getattr(job, name) for name in ("job", "board", "team", "entry")}
+    append(connection, time_text(now), "hearing", heard)
     return ""
 
 
@@ -192,13 +192,15 @@ def judge(
     twin = _twin(connection, job, exact, fingerprints, policy)
     repeats = None if twin is None else _own_twin(connection, job, twin)
     counted_as = exact if twin is None else _stored(connection, twin)
-    told = release(policy, counted_as, history_of(_releases(connection, job)), board=job.board, entry=job.entry)
+    earlier = _releases(connection, job)
+    told = release(policy, counted_as, history_of(earlier), board=job.board, entry=job.entry)
     told = as_repeated(told, job.entry, repeats)
     message = told.message
     if repeats is not None:
         message = f"Nearly the same model as your job {repeats['job']}, whose measurement counts for both. {message}"
     body = {
-        **common, "rows": [plain_row(row) for row in told.rows], "fresh": sorted(map(list, told.fresh)),
+        **common, "rows": [plain_row(row) for row in told.rows], "jobs": jobs_of(told, job.job, earlier),
+        "fresh": sorted(map(list, told.fresh)),
         "repeats": None if repeats is None else repeats["job"], "message": message, "card": plain_card(card),
         "sign_off": policy.sign_off, "not_before": time_text(_slot(connection, job.team, policy, now)),
     }  # fmt: skip
@@ -231,6 +233,14 @@ def history_of(releases: list[Entry]) -> dict[Figure, Row]:
     """The figures that stand after some releases of one entry: those of the last."""
     rows = [Row(**cells) for cells in releases[-1].body["rows"]] if releases else []
     return {(row.subset, row.metric): row for row in rows}
+
+
+def jobs_of(told: Release, job: str, earlier: list[Entry]) -> list[str]:
+    """The job that each row was measured for: figures climb one by one, and may be of several packages."""
+    before = zip(earlier[-1].body["rows"], earlier[-1].body["jobs"], strict=True) if earlier else ()
+    known = {(cells["subset"], cells["metric"]): source for cells, source in before}
+    figures = [(row.subset, row.metric) for row in told.rows]
+    return [job if figure in told.fresh else known[figure] for figure in figures]
 
 
 def as_repeated(told: Release, entry: str, repeats: Mapping[str, Any] | None) -> Release:

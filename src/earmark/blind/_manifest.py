@@ -48,8 +48,8 @@ MOST_BYTES = 64_000
 MOST_JSON = 16_000_000
 """Of all .json files together: those of weights are read."""
 LONGEST_ENTRY = 80
-RATES = range(1000, 400_001)
-MOST_COMPONENTS = 10_000
+RATES = range(1000, 96_001)
+MOST_COMPONENTS = 1000
 MOST_NEIGHBOURS, MOST_ITERATIONS = 200, 50
 _DEEPEST = 12
 SETUP = tuple(one.name for one in fields(Setup) if one.name != "card")

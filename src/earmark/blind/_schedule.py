@@ -9,9 +9,10 @@ time differently, above all where a new cell lies between. The order comes from 
 canaries from the host's secret.
 
 What remains. A model may keep what it heard inside one cell and bend its answers by less than the tolerance, or answer
-known sounds from memory and adapt to all others: of the pairs on both sides of a new cell it must then be lucky with
-every one. What it could gain is what any model could that learns from the unlabelled sounds of a set. Labels it cannot
-learn: none enter the cell, and the order that it sees is independent of them.
+known sounds from memory and adapt to all others: with the pairs on both sides of a new cell it must then be lucky, or
+leave itself a note in the machine's cache of files, which cells share. What it could gain is what any model could that
+learns from the unlabelled sounds of a set. Labels it cannot learn: none enter the cell, and the order that it sees is
+independent of them.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ __all__ = ["as_csv", "as_markdown", "standing"]
 _FIGURES = ("value", "low", "high", "baseline", "lift")
 _COLUMNS = (
     "number", "at", "state", "board", "team", "entry", "job", "policy", "subset", "metric", *_FIGURES, "n", "status",
-    "new", "hash",
+    "new", "of_job", "hash",
 )  # fmt: skip
 
 
@@ -34,12 +34,11 @@ def standing(entries: Sequence[Entry]) -> dict[int, str]:
         if entry.kind != "release":
             continue
         objection = about.get((entry.number, "objection"))
-        departure = about.get((entry.number, "departure"))
-        gone = departure is not None and departure.body["taken"]
+        gone = (entry.number, "departure") in about
         if objection is not None:
             told = (objection.number, "departure") in about
             states[entry.number] = "withdrawn" if told else "to be withdrawn" if gone else "stopped"
-        elif departure is not None and not gone:
+        elif (entry.number, "not_taken") in about:
             states[entry.number] = "not taken by the board"
         elif gone:
             states[entry.number] = "on the board"
@@ -84,18 +83,20 @@ def _lines(entries: Sequence[Entry], exact: Callable[[int], Scores] | None) -> I
 
 def _section(entry: Entry, states: Mapping[int, str], exact: Callable[[int], Scores] | None) -> Iterator[str]:
     body = entry.body
-    title = {"departure": "left", "signature": "signed", "objection": "objected"}.get(entry.kind, entry.kind)
+    title = {"departure": "left", "signature": "signed", "objection": "objected", "not_taken": "not taken"}.get(
+        entry.kind, entry.kind
+    )
     about = f" (entry {entry.about})" if entry.about is not None else ""
     yield f"## {entry.number}. {title.capitalize()}{about}, {entry.at[:16].replace('T', ' ')}"
     yield ""
     if entry.kind == "policy":
         yield f"The policy {_text(body['digest'])} holds from here on."
     elif entry.kind == "hearing":
-        entry_name, team, job = (_text(body[name]) for name in ("entry", "team", "job"))
-        yield f"{entry_name} of {team} began to hear the recordings, job {job}."
+        yield f"A model of {_text(body['team'])} began to hear the recordings, job {_text(body['job'])}."
     elif entry.kind == "departure":
-        verb = "has" if body["taken"] else "does not take"
-        yield f"The board {verb} the {_text(body['what'])} of job {_text(body['job'])}."
+        yield f"The board has the {_text(body['what'])} of job {_text(body['job'])}."
+    elif entry.kind == "not_taken":
+        yield f"The board does not take the {_text(body['what'])} of job {_text(body['job'])}: {_text(body['words'])}"
     elif entry.kind in ("signature", "objection"):
         yield f"{_text(body['by'])}: {_text(body['words']) or 'without words'}"
     else:
@@ -113,17 +114,17 @@ def _section(entry: Entry, states: Mapping[int, str], exact: Callable[[int], Sco
 
 def _figures(entry: Entry, exact: Callable[[int], Scores] | None) -> Iterator[str]:
     extra = "" if exact is None else " Exact |"
-    yield f"| Set | Metric | Value | Interval | Baseline | Lift | New |{extra}"
-    yield "|---|---|---|---|---|---|---|" + ("---|" if extra else "")
+    yield f"| Set | Metric | Value | Interval | Baseline | Lift | New | Of job |{extra}"
+    yield "|---|---|---|---|---|---|---|---|" + ("---|" if extra else "")
     scores = None if exact is None else exact(entry.number)
-    for row, new in _rows(entry):
+    for row, new, job in _rows(entry):
         cells = [_text(row.subset), row.metric]
         if row.value is None:
             cells += [_text(row.reason), "", "", ""]
         else:
             cells += [f"{row.value:g}", f"{row.low:g} to {row.high:g}"]
             cells += ["" if number is None else f"{number:g}" for number in (row.baseline, row.lift)]
-        cells.append("new" if new else "stands")
+        cells += ["new" if new else "stands", _text(job)]
         if scores is not None:
             measured = scores.row(row.metric, subset=row.subset, protocol="all").value
             cells.append("" if measured is None else repr(measured))
@@ -141,17 +142,20 @@ def as_csv(entries: Sequence[Entry]) -> str:
             continue
         common: dict[str, Any] = {name: entry.body[name] for name in ("board", "team", "entry", "job", "policy")}
         common |= {"number": entry.number, "at": entry.at, "state": states[entry.number], "hash": entry.hash}
-        for row, new in _rows(entry):
+        for row, new, job in _rows(entry):
             cells = {name: getattr(row, name) for name in ("subset", "metric", *_FIGURES, "n", "status")}
-            writer.writerow({name: _harmless(cell) for name, cell in (common | cells | {"new": new}).items()})
+            writer.writerow(
+                {name: _harmless(cell) for name, cell in (common | cells | {"new": new, "of_job": job}).items()}
+            )
     return stream.getvalue()
 
 
-def _rows(entry: Entry) -> Iterator[tuple[Row, bool]]:
+def _rows(entry: Entry) -> Iterator[tuple[Row, bool, str]]:
+    """Every released row, whether it is new, and the job that it was measured for."""
     fresh = {tuple(figure) for figure in entry.body["fresh"]}
-    for cells in entry.body["rows"]:
+    for cells, job in zip(entry.body["rows"], entry.body["jobs"], strict=True):
         row = Row(**cells)
-        yield row, (row.subset, row.metric) in fresh
+        yield row, (row.subset, row.metric) in fresh, job
 
 
 def _text(given: object) -> str:

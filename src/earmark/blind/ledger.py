@@ -32,6 +32,8 @@ from earmark.submissions.texts import fault_of
 __all__ = ["Decision", "Ledger"]
 
 _WORDS = 2000
+ENDS = ("departure", "not_taken")
+"""Entries after which the board is told no more of what they are about."""
 _Result = TypeVar("_Result")
 
 
@@ -48,6 +50,7 @@ class Decision:
         public: The entry, as the board shows it.
         document: The submission that the board stores; None unless it is a release.
         waiting: What the participant is told until then. Nothing in it depends on what was measured.
+        board: The board that it is for.
     """
 
     number: int
@@ -58,6 +61,7 @@ class Decision:
     public: Mapping[str, Any]
     document: Mapping[str, Any] | None = None
     waiting: str = ""
+    board: str = ""
 
 
 class Ledger(Part):
@@ -85,8 +89,8 @@ class Ledger(Part):
     ) -> str:  # fmt: skip
         """Ask before a model hears anything: why nothing of its job could be released; empty when it may be.
 
-        That the recordings are heard is then written down, and counted. `resumed` says that the same hearing goes on
-        after the worker was stopped.
+        That the recordings are heard is then written down, and counted whatever becomes of it. `resumed` says that the
+        same hearing goes on after the worker was stopped.
         """
         submitted = Submitted(job, board, team, entry, "", distance, correction)
 
@@ -138,34 +142,39 @@ class Ledger(Part):
 
     # --- what leaves -------------------------------------------------------------------------------------------------
 
-    def due(self, now: datetime | None = None) -> list[Decision]:
-        """What the board is to be told now: not told yet, its slot reached, signed where the policy asks for it."""
-        objection, departure = _about("objection"), _about("departure")
+    def due(self, now: datetime | None = None, board: str | None = None) -> list[Decision]:
+        """What the board is to be told now: not told yet, its slot reached, signed where the policy asks for it.
+
+        With `board`, what is for that board alone: figures are nobody else's. Withdrawals come first.
+        """
+        objection, ended = _about("objection"), _about(*ENDS)
         in_time = entries.c.not_before <= time_text(_utc(now))
 
         def look(connection: Connection) -> list[Decision]:
             found = read_entries(
                 connection,
                 entries.c.kind.in_(("release", "refusal", "objection")),
-                ~departure,
+                ~ended,
                 (entries.c.kind != "release") | (~objection & in_time),
             )
             signed = set(connection.scalars(select(entries.c.about).where(entries.c.kind == "signature")))
             waiting = sorted(found, key=lambda entry: (entry.kind != "objection", entry.number))  # the owners first
-            return [
+            decisions = [
                 _decision(connection, entry)
                 for entry in waiting
                 if entry.kind != "release" or not _signed_first(entry.body) or entry.number in signed
             ]
+            return [decision for decision in decisions if board is None or decision.board == board]
 
         return self._read(look)
 
     def acknowledge(
-        self, job: str, kind: str = "release", *, now: datetime | None = None, taken: bool = True
+        self, job: str, kind: str = "release", *, now: datetime | None = None, taken: bool = True, words: str = ""
     ) -> None:  # fmt: skip
         """Write down that the board has what `due` gave for a job; again, it changes nothing.
 
-        `taken` is False where the board will not have it, now or later: then it is not due any more either.
+        `taken` is False where the board will not have it, now or later, with its words: then it is not due any more,
+        and it has not left.
         """
         kinds = {"release": "release", "refusal": "refusal", "withdrawal": "objection"}
         if kind not in kinds:
@@ -176,15 +185,10 @@ class Ledger(Part):
             told = known if kind != "withdrawal" or known is None else self._objection(connection, known.number)
             if known is None or told is None or told.kind != kinds[kind]:
                 raise InputError(f"The ledger has no {kind} of the job {quoted(job)}; nothing can have left.")
-            gone = (entries.c.about == told.number) & (entries.c.kind == "departure")
-            if connection.scalar(select(entries.c.number).where(gone)) is None:
-                append(
-                    connection,
-                    time_text(_utc(now)),
-                    "departure",
-                    {"job": job, "what": kind, "taken": taken},
-                    about=told.number,
-                )
+            ended = (entries.c.about == told.number) & entries.c.kind.in_(ENDS)
+            if connection.scalar(select(entries.c.number).where(ended)) is None:
+                body = {"job": job, "what": kind} | ({} if taken else {"words": " ".join(words.split())[:_WORDS]})
+                append(connection, time_text(_utc(now)), ENDS[not taken], body, about=told.number)
 
         self._write(work)
 
@@ -265,9 +269,9 @@ class Ledger(Part):
         return next(read_entries(connection, entries.c.kind == "objection", entries.c.about == number), None)
 
 
-def _about(kind: str) -> Any:
-    other = entries.alias(kind)
-    return exists().where(other.c.about == entries.c.number, other.c.kind == kind)
+def _about(*kinds: str) -> Any:
+    other = entries.alias(kinds[0])
+    return exists().where(other.c.about == entries.c.number, other.c.kind.in_(kinds))
 
 
 def _public(connection: Connection, entry: Entry) -> dict[str, Any]:
@@ -281,18 +285,21 @@ def _decision(connection: Connection, entry: Entry) -> Decision:
         release = Ledger._numbered(connection, entry.about or 0)
         message = "The owners of the recordings object to this release, and its figures are withdrawn."
         when = datetime.fromisoformat(entry.at)
-        return Decision(entry.number, release.body["job"], "withdrawal", message, when, entry.plain)
+        body = release.body
+        return Decision(entry.number, body["job"], "withdrawal", message, when, entry.plain, board=body["board"])
     body = entry.body
     when = datetime.fromisoformat(body["not_before"])
     document, waiting = None, ""
     if entry.kind == "release":
         asked = "once the owners of the recordings have signed them, not before" if _signed_first(body) else "at"
-        waiting = f"Measured. The figures leave {asked} {when:%Y-%m-%d %H:%M} UTC."
+        waiting = f"The figures leave {asked} {when:%Y-%m-%d %H:%M} UTC."
         scores = Scores(tuple(Row(**cells) for cells in body["rows"]))
         card = card_from(body["card"])
         document = Document(body["board"], (card,), scores, provenance="blind").plain
     public = _public(connection, entry)
-    return Decision(entry.number, body["job"], entry.kind, body["message"], when, public, document, waiting)
+    return Decision(
+        entry.number, body["job"], entry.kind, body["message"], when, public, document, waiting, body["board"]
+    )
 
 
 def _signed_first(body: Mapping[str, Any]) -> bool:

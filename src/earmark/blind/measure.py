@@ -25,7 +25,8 @@ from earmark.blind import duplicates
 from earmark.blind._journal import Answer, Journal
 from earmark.blind._schedule import Schedule, canary, make_schedule, seed_of
 from earmark.blind._steadiness import MOST_MOVED, TOLERANCE, difference, moved_share
-from earmark.blind.models import ConfinedModel, ModelFault, worst
+from earmark.blind.leverage import without_outweighed
+from earmark.blind.models import ConfinedModel, ModelFault, scrubbed, worst
 from earmark.blind.packages import Package
 from earmark.blind.sets import BlindSet, Host
 from earmark.embedding import pooling
@@ -42,10 +43,10 @@ __all__ = ["METRICS", "PERMUTATIONS", "Vectors", "fingerprint", "hear", "reduced
 METRICS = ("P@k", "GSR")
 PERMUTATIONS = 1000
 FAILING_CLIPS = 3
-MOST_VECTOR_BYTES = 2 << 30
+MOST_VECTOR_BYTES = 1 << 30
 """All vectors of a set: they are held in memory to be scored."""
 FINGERPRINT_CLIPS, FINGERPRINT_K = 5000, 5
-_AHEAD = 8
+_AHEAD = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,7 @@ def hear(
             allowed=allowed,
             seconds_per_clip=host.seconds_per_clip,
             features=next((answer.features for answer in journal.answers.values()), None),
-            say=say,
+            say=lambda text: say(text, "model| "),
         ) as model,
         progress_bar(progress, len(schedule.order), f"hear {blind.name}", "clip") as bar,
         clock,
@@ -109,7 +110,7 @@ def hear(
                 (frames,) = model.extract([waveform])
                 journal.add(number, _pooled(frames, names), int(frames.values.shape[1]))
             except ModelFault as fault:
-                say(f"item {number}: {fault.kind}: {fault.detail}")
+                say(f"item {number}: {fault.kind}")
                 if fault.kind in ("open", "inconsistent"):
                     raise
                 faults.append(fault)
@@ -146,7 +147,20 @@ def score(vectors: Vectors, blind: BlindSet, package: Package, *, host: Host) ->
         subset=blind.name,
         system=package.entry,
     )
-    return replace(scores, rows=tuple(replace(row, seconds=None) for row in scores.rows))
+    scores = replace(scores, rows=tuple(replace(row, seconds=None) for row in scores.rows))
+    return without_outweighed(
+        scores,
+        values[_scored_places(blind)],
+        blind.class_sizes.values(),
+        distance=package.distance,
+        correction=package.correction,
+        seed=seed_of(host.secret, "leverage", blind.name),
+    )
+
+
+def _scored_places(blind: BlindSet) -> list[int]:
+    """The clips that count: of classes of two or more."""
+    return [place for place, label in enumerate(blind.labels) if label in blind.class_sizes]
 
 
 def fingerprint(vectors: Vectors, blind: BlindSet, package: Package, *, host: Host) -> bytes:
@@ -154,7 +168,7 @@ def fingerprint(vectors: Vectors, blind: BlindSet, package: Package, *, host: Ho
 
     Neighbours are those that are scored: among the clips that count, by the corrected distance.
     """
-    scored = [place for place, label in enumerate(blind.labels) if label in blind.class_sizes]
+    scored = _scored_places(blind)
     values, count = reduced(vectors, package)[scored], len(scored)
     random = np.random.default_rng(seed_of(host.secret, "fingerprint", blind.name))
     chosen = np.sort(random.choice(count, min(count, FINGERPRINT_CLIPS), replace=False))
@@ -295,11 +309,11 @@ def _job_seed(file: Path) -> int:
     return int(file.read_text("ascii"), 16)
 
 
-def _log(file: Path, name: str) -> Callable[[str], None]:
-    """Writes to the log that stays with the host."""
+def _log(file: Path, name: str) -> Callable[..., None]:
+    """Writes to the log that stays with the host. Lines in the stranger's words are marked, and steer no terminal."""
 
-    def say(text: str) -> None:
+    def say(text: str, mark: str = "") -> None:
         with file.open("a", encoding="utf-8", errors="replace") as stream:
-            stream.writelines(f"{name}: {line}\n" for line in text.splitlines())
+            stream.writelines(f"{name}: {mark}{line}\n" for line in scrubbed(text).splitlines())
 
     return say

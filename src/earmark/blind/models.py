@@ -35,7 +35,7 @@ from earmark.isolation import (
 )
 from earmark.wording import counted
 
-__all__ = ["FAULTS", "MOST_NUMBERS", "ConfinedModel", "ModelFault", "worst"]
+__all__ = ["FAULTS", "MOST_NUMBERS", "ConfinedModel", "ModelFault", "scrubbed", "worst"]
 
 OPEN_SECONDS = 300.0
 REAL_TIMES, SPARE_SECONDS = 5.0, 20.0
@@ -43,6 +43,7 @@ REAL_TIMES, SPARE_SECONDS = 5.0, 20.0
 MOST_NUMBERS = 1 << 24
 """Frames times features of a clip: 64 MB; a large Whisper gives two million."""
 MOST_FEATURES = 1 << 17
+LOG_LENGTH = 16_000
 TOLD_CLIPS = 3
 """More failing clips than these are never counted."""
 _FUNCTION = "earmark.blind._inside:answer"
@@ -229,3 +230,9 @@ def worst(faults: Iterable[ModelFault]) -> ModelFault:
     found = list(faults)
     alike = [fault for fault in found if fault.kind == found[0].kind]
     return ModelFault(found[0].kind, len(alike), "\n".join(fault.detail for fault in found))
+
+
+def scrubbed(text: str, most: int = LOG_LENGTH) -> str:
+    """A stranger's text without what steers a terminal; of a long one the end, where errors are."""
+    shown = "".join(mark if mark.isprintable() or mark == "\n" else " " for mark in text)
+    return shown if len(shown) <= most else f"…{shown[-most:]}"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,6 +31,8 @@ __all__ = ["MANIFEST", "Package", "PackageRefused", "archive", "inspect", "unpac
 
 MANIFEST = "submission.yaml"
 MOST_PROBLEMS = 100
+LOOKING_SECONDS = 300.0
+"""What all files of a package may take to be read; a gigabyte takes about ten."""
 
 
 class PackageRefused(InputError):
@@ -113,6 +116,7 @@ def _inspected(files: Archive, write_to: Callable[[Member], Path | None]) -> Pac
     digests: list[bytes] = []
     texts: dict[str, bytes] = {}
     read = Read()
+    end = time.monotonic() + LOOKING_SECONDS
     for member in files.members if not problems else ():
         place = write_to(member)
         with _copy(place) as copy:
@@ -121,6 +125,10 @@ def _inspected(files: Archive, write_to: Callable[[Member], Path | None]) -> Pac
             for chunk in files.chunks(member):
                 digest.update(chunk)
                 room -= copy.write(chunk[:room])
+                if time.monotonic() > end:
+                    raise PackageRefused(
+                        [f"Looking at the package takes more than {LOOKING_SECONDS:.0f} s: shrink it."]
+                    )
             digests.append(f"{member.name}\0{digest.hexdigest()}\n".encode())
             copy.flush()
             copy.seek(0)

@@ -126,7 +126,8 @@ def _bounds(policy: Policy) -> Iterator[str]:
     )
     yield (
         f"A model in which one clip is the nearest of more than {policy.leverage:.0%} of the others is refused: its "
-        "figures would hang on the label of that clip."
+        "figures would hang on the label of that clip. Where one clip lies so far from all others that GSR would, GSR "
+        "is not released."
     )
     yield (
         f"If a model finds the same neighbours as an earlier one for {policy.duplicates:.1%} of them or more, and no "

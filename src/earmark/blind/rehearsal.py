@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from earmark.blind._steadiness import MOST_MOVED, TOLERANCE, difference, moved_share
-from earmark.blind.models import ConfinedModel, ModelFault
+from earmark.blind.models import ConfinedModel, ModelFault, scrubbed
 from earmark.blind.packages import Package
 from earmark.conformance import CheckResult, failed, passed, run_checks, warned
 from earmark.embedding import pooling
@@ -30,9 +30,8 @@ from earmark.progress import Progress, progress_bar
 from earmark.tables import plain
 from earmark.wording import counted
 
-__all__ = ["Rehearsal", "rehearse", "scrubbed"]
+__all__ = ["TOLD", "Rehearsal", "rehearse"]
 
-LOG_BYTES = 16_000
 CLIPS_FORETOLD = 10_000
 SLOW_SECONDS = 1.0  # a second of sound that takes longer than this is warned of
 NEAR = 0.5  # of the memory that is allowed: more is warned of
@@ -221,13 +220,13 @@ CHECKS: tuple[Callable[[Rehearsed], CheckResult], ...] = (
 _EXPECTED = 36  # clips that these checks play
 
 
+_WALLS = ("Operation not permitted", "Permission denied", "Read-only file system", "internet connection", "Errno 38")
+"""What errors say where a model ran into a wall of its cell."""
+
+
 def _in_full(fault: ModelFault) -> str:
     """A fault with what the model raised."""
     said = scrubbed(" ".join(fault.detail.split()), 500)
+    if fault.kind in ("raised", "open") and any(sign in said for sign in _WALLS):
+        said += " (a sealed cell has no network, no other programs or processes, and writes to /tmp only)"
     return f"{fault.sentence.removesuffix('.')}: {said}" if said else fault.sentence
-
-
-def scrubbed(text: str, most: int = LOG_BYTES) -> str:
-    """A stranger's text without what steers a terminal; of a long one the end, where errors are."""
-    shown = "".join(mark if mark.isprintable() or mark == "\n" else " " for mark in text)
-    return shown if len(shown) <= most else f"…{shown[-most:]}"

@@ -26,6 +26,7 @@ Figure = tuple[str, str]
 """A set and a metric."""
 NO_VALUE = "the metric is not defined for this system as it was submitted"
 NO_INTERVAL = "no interval could be measured, and no figure leaves without one"
+OUTWEIGHED = "one clip lies so far from all others that the figure would hang on its label"
 _INTERVALS = ("jackknife",)
 _UNITS = ("clip", "group")
 
@@ -122,6 +123,7 @@ def _released(row: Row, terms: SetTerms, step: Decimal) -> Row:
     )  # fmt: skip
     if not _releasable(row) or row.value is None or row.low is None or row.high is None:
         reason = NO_VALUE if row.status != "ok" or row.value is None else NO_INTERVAL
+        reason = OUTWEIGHED if row.reason == OUTWEIGHED else reason
         return replace(common, status="not_applicable", reason=reason, n=None)
     value = on_grid(row.value, step)
     low, high = around(row.value, row.low, row.high, step, metric_facts(row.metric).range)

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from earmark.blind import _tables
-from earmark.blind._deciding import as_repeated, history_of, plain_row, scores_in
+from earmark.blind._deciding import as_repeated, history_of, jobs_of, plain_row, scores_in
 from earmark.blind.chain import Entry, broken_links, commit
 from earmark.blind.policy import Policy, read_policy
 from earmark.blind.release import release
@@ -53,7 +53,7 @@ def _departures(found: list[Entry]) -> Iterator[str]:
     remarks: dict[int, set[str]] = {}
     for entry in found:
         release = by_number.get(entry.about or 0)
-        if entry.kind not in ("departure", "signature", "objection"):
+        if entry.kind not in ("departure", "not_taken", "signature", "objection"):
             if entry.kind == "release" and entry.body["policy"] in policies:
                 agreed = policies[entry.body["policy"]]["sign_off"]
                 if entry.body["sign_off"] != agreed:
@@ -136,7 +136,8 @@ def _replayed(found: list[Entry], private: dict[int, dict[str, object]]) -> Iter
         scores = scores_in(private[entry.number if twin is None else int(str(twin))])
         again = release(policies[body["policy"]], scores, history_of(earlier), board=body["board"], entry=body["entry"])
         again = as_repeated(again, body["entry"], jobs.get(body["repeats"]))
-        if _without_version(map(plain_row, again.rows)) != _without_version(body["rows"]):
+        same_rows = _without_version(map(plain_row, again.rows)) == _without_version(body["rows"])
+        if not same_rows or jobs_of(again, body["job"], earlier) != body["jobs"]:
             yield f"Entry {entry.number} released other figures than its policy lets out of its exact values."
         earlier.append(entry)
 

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from earmark.atomic import write_whole
 from earmark.blind import measure
 from earmark.blind.ledger import Decision, Ledger
-from earmark.blind.models import ModelFault
+from earmark.blind.models import ModelFault, scrubbed
 from earmark.blind.packages import Package, PackageRefused, unpack
 from earmark.blind.rehearsal import rehearse
 from earmark.blind.sets import Host
@@ -40,6 +40,7 @@ log = logging.getLogger("earmark.blind")
 
 BEAT_SECONDS = 15.0
 """How often the board hears of a job: well within a lease."""
+MOST_TROUBLES = 2
 LONGEST = 200
 """Characters of a name that the board gives."""
 _MADE = ("package.zip", "package", "sets", "seconds")
@@ -102,6 +103,7 @@ class Worker:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     stop: threading.Event = field(default_factory=threading.Event)
     name: str = field(init=False)
+    _troubles: int = field(default=0, init=False)  # jobs in a row that failed on this side
 
     def __post_init__(self) -> None:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -143,6 +145,11 @@ class Worker:
             except InputError as error:
                 log.warning("%s", error)
                 worked = False
+            if self._troubles >= MOST_TROUBLES:
+                raise InputError(
+                    f"{MOST_TROUBLES} jobs in a row failed on the host's side, and the worker stops: "
+                    f"see the host.log of each in {self.folder / 'jobs'}."
+                )
             if not worked:
                 if until_empty:
                     return
@@ -151,9 +158,8 @@ class Worker:
     def send_due(self) -> int:
         """Send every decision whose time has come; what the board has already is acknowledged and not sent twice."""
         sent = 0
-        for decision in self.ledger.due(self.clock()):
-            if decision.public["body"].get("board", self.host.board) == self.host.board:
-                sent += self._send(decision)
+        for decision in self.ledger.due(self.clock(), self.host.board):
+            sent += self._send(decision)
         return sent
 
     def _send(self, decision: Decision) -> bool:
@@ -184,6 +190,7 @@ class Worker:
         """Measure a job and have it decided, or say what is wrong with it; whatever happens, the board is told."""
         place = self.folder / "jobs" / job.id
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        before, self._troubles = self._troubles, 0
         try:
             with _Beat(self.board, job, self.stop) as beat:
                 decision = self.ledger.decision(job.id) or self._decided(job, place, beat)
@@ -210,6 +217,7 @@ class Worker:
                 raise
             log.warning("job %s: the board no longer takes it from this worker (%s)", job.id, refusal)
         except Exception as error:  # our fault, whatever it is: the participant is not charged
+            self._troubles = before + 1
             note(place, "".join(traceback.format_exception(error)))
             log.error("job %s: %s: %s (see %s)", job.id, type(error).__name__, error, place / "host.log")
             self.board.fail_job(job.id, job.lease, "infrastructure", _INFRASTRUCTURE, "")
@@ -221,7 +229,10 @@ class Worker:
         beat.say("checks")
         package = self._package(job, place)
         beat.say("rehearsal")
-        rehearsal = rehearse(package, limits=host.limits, allowed=self.allowed, progress=beat.tick)
+        rehearsal = rehearse(
+            package, limits=host.limits, allowed=self.allowed, seconds_per_clip=host.seconds_per_clip,
+            progress=beat.tick,
+        )  # fmt: skip
         note(place, f"{rehearsal.sentence}\n{rehearsal.log}")
         if not rehearsal.passed:
             raise _Rehearsed(rehearsal.told)
@@ -327,7 +338,7 @@ def note(place: Path, text: str) -> None:
     """Add to the log of a job, which stays with the host."""
     if text:
         with (place / "host.log").open("a", encoding="utf-8", errors="replace") as stream:
-            stream.write(f"--- {datetime.now(UTC):%Y-%m-%d %H:%M:%S}\n{text.rstrip()}\n")
+            stream.write(f"--- {datetime.now(UTC):%Y-%m-%d %H:%M:%S}\n{scrubbed(text.rstrip(), len(text))}\n")
 
 
 def _own_name(folder: Path) -> str:

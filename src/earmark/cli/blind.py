@@ -5,6 +5,7 @@ For participants:
   earmark blind check     would my package be taken? the same sandbox and the same checks, on synthetic sounds
   earmark blind submit    send a package to a board
   earmark blind status    what became of it, and where it stands in the queue
+  earmark blind withdraw  take a package back that has not been released
 
 For hosts:
   earmark blind prepare   from a folder of recordings to sets with a policy
@@ -35,6 +36,7 @@ _ACTIONS = {
     "check": ("earmark.cli.blind_check", "rehearse a package on this machine: what would be refused, and why"),
     "submit": ("earmark.cli.blind_submit", "send a package to a board"),
     "status": ("earmark.cli.blind_status", "what became of packages, and where they stand in the queue"),
+    "withdraw": ("earmark.cli.blind_withdraw", "take a package back that has not been released"),
     "prepare": ("earmark.cli.blind_prepare", "check blind sets, fix the steps of their figures, write the policy"),
     "serve": ("earmark.cli.blind_serve", "host a leaderboard that takes packages for blind evaluation"),
     "work": ("earmark.cli.blind_work", "take jobs from a board and measure them beside the recordings"),

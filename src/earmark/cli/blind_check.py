@@ -24,6 +24,10 @@ EXAMPLES = """examples:
 """
 
 
+USUAL_BYTES = 2_000_000_000
+"""What a board takes unless its host says otherwise."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("package", metavar="PACKAGE", help="a folder with submission.yaml, or a .zip of one")
     add(
@@ -47,6 +51,11 @@ def run(args: argparse.Namespace) -> int:
         facts = {name: getattr(package, name) for name in _SHOWN}
         said = f"{package.entry}: {package.kind}, {len(package.files)} files, {package.size / 1e6:.1f} MB."
         findings = [CheckResult("package", "pass", said)]
+        if package.size > USUAL_BYTES:
+            large = (
+                f"It has {package.size / 1e9:.1f} GB; most boards take {USUAL_BYTES / 1e9:g}: see the form."
+            )
+            findings.append(CheckResult("size", "warn", large))
         walls, missing = _walls()
         from earmark.blind.rehearsal import rehearse
         from earmark.evaluation.options import byte_count

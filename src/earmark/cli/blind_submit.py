@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 
 from earmark.cli.blind_status import sentence, watch
-from earmark.cli.board_access import add_access, client_of
+from earmark.cli.board_access import add_access, client_of, split_page
+from earmark.errors import UsageError
 from earmark.tables import plain
 
 EXAMPLES = """examples:
@@ -27,7 +28,7 @@ EXAMPLES = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("package", metavar="PACKAGE", help="a folder with submission.yaml, or a zip archive of one")
     add_access(parser)
-    parser.add_argument("--board", required=True, metavar="NAME", help="which board's blind sets")
+    parser.add_argument("--board", metavar="NAME", help="which board's blind sets")
     parser.add_argument("--wait", action="store_true", help="stay until there is a result")
     parser.add_argument("--json", action="store_true", help="print the job as JSON")
     parser.add_argument("--quiet", action="store_true", help="no remarks and no progress")
@@ -36,8 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from earmark.blind.packages import PackageRefused, archive, inspect
 
+    args.to, args.board = split_page(args.to, args.board or "", quiet=args.quiet)
+    if not args.board:
+        raise UsageError("Say which board's blind sets: --board NAME, or give the address of its page.")
     client = client_of(args)
     path = Path(args.package)
+    if not args.quiet:
+        print(f"looking at {path}", file=sys.stderr)
     try:
         package = inspect(path)
     except PackageRefused as refusal:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -15,16 +16,37 @@ if TYPE_CHECKING:
     from earmark.submissions.client import BoardClient
 
 
+_PAGE = re.compile(
+    r"(?<![:/])/(?:b/(?P<board>[^/]+)|submissions/|blind(?:/|$)|(?:submit|mine|sign-in|sign-up|how-to-submit)$).*"
+)
+
+
 def add_access(parser: argparse._ActionsContainer, *, required: bool = True) -> None:
     parser.add_argument("--to", metavar="URL", required=required, help="address of the board, or of a page of it")
     parser.add_argument("--token", metavar="TOKEN", help="better set EARMARK_TOKEN: options are seen by other users")
     parser.add_argument("--token-file", metavar="FILE", help="a file that holds the token and nothing else")
 
 
+def split_page(text: str, board: str = "", *, quiet: bool = False) -> tuple[str, str]:
+    """The address without the page that was copied with it, and the board: the one whose page it is, or as given."""
+    from earmark.submissions.client import checked_address
+
+    given = checked_address(text)
+    page = _PAGE.search(given)
+    if page is None:
+        return text, board
+    address, board = given[: page.start()], board or page["board"] or ""
+    if not quiet:
+        taken = f" and the board {board}" if board and board == page["board"] else ""
+        print(f"{given} is a page of a board: taken as {address}{taken}", file=sys.stderr)
+    return address, board
+
+
 def client_of(args: argparse.Namespace, *, needed: bool = True) -> BoardClient:
     """What talks to the board of --to. The first time it has to wait for the board, it says so."""
     from earmark.submissions.client import BoardClient, checked_address, sends_in_the_open
 
+    args.to, _ = split_page(args.to, quiet=args.quiet)
     token = _token(args)
     if not token and needed:
         raise UsageError(

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from earmark.cli.board_access import add_access, client_of
+from earmark.cli.board_access import add_access, client_of, split_page
 from earmark.errors import InputError, UsageError
 from earmark.places import locate
 from earmark.scores import Scores
@@ -28,8 +27,6 @@ from earmark.wording import counted
 if TYPE_CHECKING:
     from earmark.submissions import Document, Problem, SystemCard, Verdict
     from earmark.submissions.client import BoardClient
-
-_PAGE = re.compile(r"(?<![:/])/(?:b/(?P<board>[^/]+)|submissions/|(?:submit|mine|sign-in|sign-up|how-to-submit)$).*")
 
 EXAMPLES = """examples:
   earmark submit scores.csv --to https://board.example.org --dry-run
@@ -70,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.to and not args.dry_run:
         raise UsageError("Say where to send it: --to URL, or --dry-run to check it only.")
     if args.to:
-        args.to, args.board = _split_page(args.to, args.board, args.quiet)
+        args.to, args.board = split_page(args.to, args.board, quiet=args.quiet)
     client = client_of(args, needed=not args.dry_run) if args.to else None
     document = _document(args)
     verdict = check(document)
@@ -97,21 +94,6 @@ def run(args: argparse.Namespace) -> int:
             _print_notes(receipt.notes, verdict)
     print(json.dumps(receipt._asdict(), ensure_ascii=False) if args.json else f"{receipt.permalink} ({receipt.state})")
     return 0
-
-
-def _split_page(text: str, board: str, quiet: bool) -> tuple[str, str]:
-    """The address without the page that was copied with it, and the board: the one whose page it is, or as given."""
-    from earmark.submissions.client import checked_address
-
-    given = checked_address(text)
-    page = _PAGE.search(given)
-    if page is None:
-        return text, board
-    address, board = given[: page.start()], board or page["board"] or ""
-    if not quiet:
-        taken = f" and the board {board}" if board and board == page["board"] else ""
-        print(f"{given} is a page of a board: taken as {address}{taken}", file=sys.stderr)
-    return address, board
 
 
 # --- what is sent ---------------------------------------------------------------------------------
