@@ -167,7 +167,7 @@ class Submissions(Part):
             if accept and origin == "self-reported" and (claimed := _claimed_blind(connection, row)):
                 raise Conflict(
                     f"Submission {public} has self-reported scores of {', '.join(claimed)}, which only the host can "
-                    "measure; reject it, or accept it as blind or reproduced if you measured them."
+                    "measure; reject it, or accept it as reproduced if you measured them."
                 )
             if accept and origin == "blind" and (hosted := _claimed_blind(connection, row, announced=True)):
                 raise Conflict(
