@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 from urllib.parse import parse_qsl
 
@@ -12,6 +13,8 @@ from tests.board.documents import row
 from earmark import published
 from earmark.board.boards import BoardView, TablePage, table
 from earmark.board.boards.snapshot import Snapshot, Snapshots
+from earmark.board.pages.assets import page_templates
+from earmark.board.pages.boards import Reader, Source
 from earmark.board.records import User
 from earmark.board.refusals import Conflict
 from earmark.board.storage import Store
@@ -36,6 +39,26 @@ def test_self_reported_measurements_of_blind_subsets_are_refused() -> None:
     assert check(claim(subsets=("BC", "OC1", "mean:public"))).problems == []
     for provenance in ("blind", "reproduced", "printed"):
         assert check(claim(provenance=provenance)).problems == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["hu4", "HU-4", "HU 4", "HU_4", "\u041dU4", "HU\uff14", "HU\u20114", "mean:HU4", "mean: blind", "Mean:Blind"],
+)
+def test_a_name_that_reads_like_a_blind_subset_is_a_claim_too(name: str) -> None:
+    for board in ("vocsim", "mine"):
+        rows = (row(0.9, suite=board, subset=name), row(0.5, suite=board, subset="birds"))
+        document = Document.of(Scores(rows), board=board, cards=[SystemCard("model")])
+        found = [one for one in check(document, announced=("HU4",)).problems if one.code == "blind_subset"]
+        assert [one.pointer for one in found] == ["/scores/0/subset"], board
+        assert f'"{name}" reads like "' in found[0].message
+    assert check(document).problems == []  # nothing is blind on this board before it was announced
+
+
+@pytest.mark.parametrize("name", ["HU41", "HU", "blind", "blind date", "mean:public", "HU4.5"])
+def test_another_name_is_another_subset(name: str) -> None:
+    document = Document.of(Scores((row(0.9, subset=name),)), board="mine", cards=[SystemCard("model")])
+    assert check(document, announced=("HU4", "HU45")).problems == []
 
 
 def test_a_prediction_for_a_blind_subset_is_no_claim() -> None:
@@ -131,6 +154,65 @@ def test_vocsim_ranks_by_the_blind_mean_first_as_its_paper_says() -> None:
     # Those without a rank stand last, the best public mean first.
     last = [row.cells[3].value for row in page.rows if not row.rank and row.cells[3].status == "ok"]
     assert last == sorted(last, reverse=True)
+
+
+def test_who_was_measured_on_all_sets_that_a_host_announces_has_a_rank() -> None:
+    """HU3 and HW3 are of the paper, and nobody measures them here: they keep nobody from a rank."""
+    printed = published.load("vocsim").rows
+    mine = [row(0.1, suite="vocsim", subset=subset, system="conv-one") for subset in ("HU4", "HW4")]
+    scores = Scores((*printed, *mine))
+    before = Snapshot.of_scores("vocsim", scores, provenance="printed")
+    assert before.group("P@1").subsets == BLIND
+    whole = Snapshot.of_scores("vocsim", scores, provenance="printed", offered=("HU4", "HW4"))
+    assert whole.group("P@1").subsets == ("HU4", "HW4")
+    assert whole.group("P@1", "blind_all").subsets == BLIND  # the paper's own, beside it
+    assert whole.public_group("P@1").key == "public"
+    rows = {each.system.slug: each for each in ranked(whole).rows}
+    assert rows["conv-one"].rank > 0
+    assert rows["conv-one"].cells[0].value == pytest.approx(0.1)
+    assert rows["ewmtf-d100"].cells[0].value == pytest.approx((0.133 + 0.076) / 2, abs=5e-4)
+    assert ranked(whole).columns[0].help == "P@1. Blind mean: HU4, HW4"
+    everything = Snapshot.of_scores("vocsim", scores, provenance="printed", offered=BLIND)
+    assert everything.group("P@1") == before.group("P@1")
+    # A set of a name of its own is averaged once it was measured; it never mixes with the paper's.
+    own = Snapshot.of_scores("vocsim", scores, provenance="printed", blind=(*BLIND, "HX1"), offered=("HX1",))
+    assert own.group("P@1").subsets == BLIND
+
+
+class One:
+    """A board of one snapshot, to be read."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+
+    def boards(self) -> tuple[str, ...]:
+        return (self.snapshot.board,)
+
+    def current(self, board: str) -> Snapshot:
+        return self.snapshot
+
+
+def page_of(snapshot: Snapshot, **query: str) -> str:
+    reader = Reader(Source(One(snapshot)), page_templates("Board"))
+    return html.unescape(reader.board(snapshot.board, list(query.items())).body.decode())
+
+
+def test_the_page_names_the_sets_of_the_blind_mean_and_who_lacks_which() -> None:
+    scores = published.load("vocsim")
+    page = page_of(Snapshot.of_scores("vocsim", scores, provenance="printed", offered=("HU4", "HW4")))
+    assert 'title="Blind mean: HU4, HW4">Blind mean: HU4, HW4</th>' in page
+    lacking = "13 systems have no figures of HU4 and HW4 (HU3, HW3, which nobody measures here, are not in this mean)."
+    assert lacking in page
+    alone = page_of(Snapshot.of_scores("vocsim", scores, provenance="printed"))
+    assert "13 systems have no figures of HU3, HU4, HW3 and HW4, which nobody measures here." in alone
+
+
+def test_ranks_that_say_nothing_are_said_to_once_above_the_table() -> None:
+    snapshot = Snapshot.of_scores("vocsim", published.load("vocsim"), provenance="printed")
+    sentence = "4 subsets cannot tell most of these systems apart: 28 of 30 could have any rank"
+    page = page_of(snapshot)
+    assert page.index(sentence) < page.index("<table>")
+    assert "cannot tell most" not in page_of(snapshot, over="public")
 
 
 def test_columns_of_the_blind_mean_sort() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
+import select
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +18,7 @@ from tests.board.blind_jobs import POLICY, archive, facts, figures
 from tests.board.hosted import listening
 
 from earmark.board.storage import Store
+from earmark.board.web import uploads
 from earmark.submissions.client import BoardClient, BoardRefusal
 
 SETS = [{"subset": "field", "title": "Field", "clips": 600, "classes": 30}]
@@ -156,10 +161,12 @@ def test_who_may_do_what(sides: Sides) -> None:
 
 
 def test_uploads_at_the_same_time(sides: Sides) -> None:
-    """The same package from four connections at once is one job; nothing is left of the others."""
+    """The same package from four connections at once is one job; nothing is left of the others, and who waits for a
+    turn gets it."""
     path, found = sides.file("twice"), []
+    patient = BoardClient(sides.address, sides.token, patience=30)
     threads = [
-        threading.Thread(target=lambda: found.append(sides.ada.send_package(path, "mine")["id"])) for _ in range(4)
+        threading.Thread(target=lambda: found.append(patient.send_package(path, "mine")["id"])) for _ in range(4)
     ]
     for thread in threads:
         thread.start()
@@ -169,6 +176,73 @@ def test_uploads_at_the_same_time(sides: Sides) -> None:
     assert len(set(found)) == 1
     unfinished = {job["id"] for job in sides.lab.jobs()}
     assert {path.stem for path in sides.packages.iterdir()} == unfinished
+
+
+class Slow:
+    """An upload whose body goes on for as long as the test likes, without a length."""
+
+    def __init__(self, sides: Sides) -> None:
+        self.connection = http.client.HTTPConnection(sides.address.removeprefix("http://"), timeout=30)
+        self.connection.putrequest("POST", "/v1/blind/jobs")
+        self.connection.putheader("Authorization", f"Bearer {sides.token}")
+        self.connection.putheader("Content-Type", "multipart/form-data; boundary=b")
+        self.connection.putheader("Transfer-Encoding", "chunked")
+        self.connection.endheaders()
+        self.send(b'--b\r\nContent-Disposition: form-data; name="board"\r\n\r\nmine\r\n')
+        self.send(b'--b\r\nContent-Disposition: form-data; name="package"; filename="p.zip"\r\n\r\nPK')
+
+    def send(self, data: bytes) -> None:
+        self.connection.send(b"%x\r\n%s\r\n" % (len(data), data))
+
+    def answer(self) -> tuple[int, str]:
+        self.connection.send(b"0\r\n\r\n")
+        return self.told()
+
+    def told(self) -> tuple[int, str]:
+        answer = self.connection.getresponse()
+        return answer.status, answer.read().decode()
+
+
+def test_one_participant_does_not_take_all_turns(sides: Sides) -> None:
+    held = [Slow(sides), Slow(sides)]
+    until = time.monotonic() + 20
+    while len(list(sides.packages.glob("*.part"))) < 2 and time.monotonic() < until:
+        time.sleep(0.01)
+    third = sides.post(archive("third"))
+    assert (third.status_code, third.headers["Retry-After"]) == (429, "10")
+    assert "2 packages of the user ada arrive at this moment" in third.text
+    eve, _ = sides.store.create_token(sides.store.create_user("eve"), "test")
+    others = BoardClient(sides.address, eve, patience=0).send_package(sides.file("of eve"), "mine")
+    assert others["state"] == "queued"
+    for each in held:
+        assert each.answer()[0] == 400  # cut off, and the turn is given back
+    assert sides.post(archive("third")).status_code == 201
+    assert not list(sides.packages.glob("*.part"))
+
+
+@pytest.mark.parametrize(("name", "value"), [("_LEAST_RATE", 10**9), ("_FAIR_RATE", 10**12)])
+def test_an_upload_that_drips_is_ended(sides: Sides, monkeypatch: pytest.MonkeyPatch, name: str, value: int) -> None:
+    """By its rate since the beginning, and by a time for the whole; a byte now and then keeps nothing open."""
+    monkeypatch.setattr(uploads, "_GRACE_SECONDS", 0.2)
+    monkeypatch.setattr(uploads, "_LEAST_RATE", 0)
+    monkeypatch.setattr(uploads, name, value)
+    monkeypatch.setattr(uploads, "DRAINING_SECONDS", 0.1)
+    drip, until = Slow(sides), time.monotonic() + 20
+    with contextlib.suppress(OSError):
+        while not select.select([drip.connection.sock], [], [], 0.05)[0] and time.monotonic() < until:
+            drip.send(b"x")
+    status, text = drip.told()
+    assert (status, "The upload is too slow" in text) == (408, True)
+    assert not list(sides.packages.glob("*.part"))
+
+
+def test_what_is_told_of_jobs_is_kept_by_nobody(sides: Sides) -> None:
+    job = sides.ada.send_package(sides.file("private"), "mine")["id"]
+    headers = {"Authorization": f"Bearer {sides.token}"}
+    for path in ("/jobs", f"/jobs/{job}", "/jobs/none"):
+        answer = httpx.get(f"{sides.address}/v1/blind{path}", headers=headers)
+        assert answer.headers["Cache-Control"] == "no-store", path
+    assert httpx.get(f"{sides.address}/v1/blind/jobs").headers["Cache-Control"] == "no-store"  # 401
 
 
 def test_a_board_without_blind_evaluation_says_so(tmp_path: Path) -> None:

@@ -124,10 +124,10 @@ def test_the_badge_leads_to_the_entry_and_its_policy(blind: Blind) -> None:
     entry = facts(body=body, remarks=[remark])
     made = blind.store.release_job(job.id, blind.lab, entry, figures("whole"))
     blind.board.client.app.state.context.snapshots.refresh()  # type: ignore[attr-defined]
-    link = f'href="/blind/audit/{made.number}"'
+    link = f'href="/blind/audit/{made.id}"'
     for page in ("/b/mine", "/b/mine/s/whole", f"/blind/jobs/{job.id}", "/blind/audit"):
         assert link in blind.text(page), page
-    shown = blind.text(f"/blind/audit/{made.number}")
+    shown = blind.text(f"/blind/audit/{made.id}")
     for part in (
         "field",
         "GSR",
@@ -143,10 +143,28 @@ def test_the_badge_leads_to_the_entry_and_its_policy(blind: Blind) -> None:
     assert "<h2>Policy</h2>" in blind.text(f"/blind/policy/{made.policy[:12]}")
     blind.store.withdraw_release(job.id, blind.lab, "the owners object.")
     blind.board.client.app.state.context.snapshots.refresh()  # type: ignore[attr-defined]
-    assert "the owners object." in blind.text(f"/blind/audit/{made.number}")
+    assert "the owners object." in blind.text(f"/blind/audit/{made.id}")
     assert link not in blind.text("/b/mine")
     for missing in ("/blind/audit/99", "/blind/audit/x", "/blind/policy/abcdefgh", "/blind/jobs/none"):
         blind.text(missing, 404)
+
+
+def test_an_audit_entry_has_one_number_that_of_the_hosts_ledger(blind: Blind) -> None:
+    """In the ledger a policy comes first, and signatures and refusals between: what owners object to is its number."""
+    job = queued(blind.store, blind.ada, "1", "whole")
+    made = blind.store.release_job(job.id, blind.lab, facts(number=17), figures("whole"))
+    assert (made.id, made.number) == (1, 17)
+    assert '<a href="/blind/audit/1">17</a>' in blind.text("/blind/audit")
+    page = blind.text("/blind/audit/1")
+    assert "<title>Audit entry 17 " in page
+    assert "<h1>Audit entry 17 " in page
+    assert "audit entry 17</a>" in blind.text(f"/blind/jobs/{job.id}")
+    (listed,) = blind.client.get("/v1/blind/releases").json()["items"]
+    assert (listed["number"], listed["page"].rpartition("/")[2]) == (17, "1")
+    odd = blind.store.release_job(
+        queued(blind.store, blind.ada, "2", "other").id, blind.lab, facts(number="x"), figures("other")
+    )
+    assert odd.number == odd.id == 2  # a host that gives none
 
 
 def test_a_board_without_blind_evaluation_has_no_queue_and_keeps_its_audit_trail(blind: Blind) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -236,6 +237,7 @@ def test_a_release_is_there_once_whole_and_the_first_one_stands(
         for _ in range(2):
             held = store.hold_job(job.id, lab, word, "The figures leave at 12:15.")
         assert held.told(clock.now) == "Measured. The figures leave at 12:15."
+        assert replace(held, message="Measured. At 12:15.").told(clock.now) == "Measured. At 12:15."
         with pytest.raises(Conflict):
             store.report_progress(job.id, lab, word, "listening", 3)
     first = store.release_job(job.id, lab, facts(), figures(job.entry))
@@ -243,13 +245,13 @@ def test_a_release_is_there_once_whole_and_the_first_one_stands(
     with pytest.raises(Conflict, match="the first ones stand"):
         release(store, lab, job, 0.9)
     done = store.job(job.id)
-    assert (done.state, done.release, done.submission) == ("released", first.number, first.submission)
+    assert (done.state, done.release, done.submission) == ("released", first.id, first.submission)
     sent = store.submission(first.submission)
     assert sent is not None
     assert (sent.state, sent.provenance, sent.owner, sent.decided_by) == ("accepted", "blind", "ada", "lab")
     assert len(store.submissions()) == len(store.releases()) == 1
     assert len(store.live_scores("mine")) == 6
-    assert store.release(first.number) == first
+    assert store.release(first.id) == first
     assert store.claim_job(lab, "two") is None
     with pytest.raises(Conflict, match=f"withdraw the submission {first.submission}"):
         store.withdraw_job(job.id, ada)
@@ -361,6 +363,60 @@ def test_who_may_announce_what(store: Store, lab: User, ada: User) -> None:
         queued(store, other, "2")
     with pytest.raises(NotFound, match="there are some on mine, third"):
         queued(store, ada, "3", board="elsewhere")
+
+
+def test_one_name_stands_for_one_set_of_recordings(store: Store, lab: User, ada: User, grace: User) -> None:
+    paper = store.create_user("paper", role="worker")
+    with pytest.raises(Conflict, match=r"HU4 of vocsim has 1,001 clips as published.*announced has 688.*another name"):
+        announced(store, paper, "vocsim", (BlindSet("HU4", "", 688, 25),))
+    made = announced(store, paper, "vocsim", (BlindSet("HU4", "", 1001, 80), BlindSet("HU4b", "", 688, 25)))
+    assert [each.subset for each in made.offered] == ["HU4", "HU4b"]
+    # Before anything is measured a set may change; afterwards it is another one.
+    announced(store, lab, sets=[BlindSet("field", "", 700, 30), SETS[1]])
+    announced(store, lab)
+    release(store, lab, queued(store, ada, "1"))
+    announced(store, lab)
+    for clips, why in (
+        (700, "had 600 clips when figures of it were released"),
+        (500, "figures that rest on 600 clips"),
+    ):
+        with pytest.raises(Conflict, match=why):
+            announced(store, lab, sets=[BlindSet("field", "", clips, 30), SETS[1]])
+    assert [each.clips for each in store.blind_boards()[0].sets] == [600, 900]
+
+
+def test_names_that_read_alike_are_not_announced(store: Store) -> None:
+    lab = store.create_user("lab2", role="worker")
+    with pytest.raises(Conflict, match="BC is a public subset"):
+        announced(store, lab, "vocsim", (BlindSet("b-c", "", 10, 2),))
+    with pytest.raises(Conflict, match="read alike"):
+        announced(store, lab, "fourth", (BlindSet("field", "", 10, 2), BlindSet("Field ", "", 10, 2)))
+
+
+def test_figures_of_announced_sets_are_blind_by_a_release_alone(
+    store: Store, lab: User, ada: User, grace: User
+) -> None:
+    forged = store.submit(figures("forged"), grace)
+    with pytest.raises(Conflict, match=r"field, river, which a host measures.*audit entry alone"):
+        store.decide(forged.id, grace, accept=True)
+    with pytest.raises(Conflict, match="audit entry alone"):
+        store.decide(forged.id, grace, accept=True, provenance="blind")
+    assert len(store.live_scores("mine")) == 0
+    release(store, lab, queued(store, ada, "1"))
+    assert set(store.live_scores("mine")["provenance"]) == {"blind"}
+    assert store.decide(forged.id, grace, accept=True, provenance="reproduced").provenance == "reproduced"
+
+
+def test_a_set_that_is_no_longer_measured_leaves_the_ranking(store: Store, lab: User, ada: User) -> None:
+    """Who was measured on all that can be measured has a rank, and readers see it without a release between."""
+    snapshots = Snapshots(store, check_every=0)
+    release(store, lab, queued(store, ada, "1", "first"))
+    assert snapshots.current("mine").group("P@1").subsets == ("field", "river")
+    announced(store, lab, sets=SETS[:1])
+    assert snapshots.current("mine").group("P@1").subsets == ("field",)
+    later = queued(store, ada, "2", "later")
+    store.release_job(later.id, lab, facts(), figures("later", subsets=("field",)))
+    assert snapshots.current("mine").field("P@1").ranked == 2
 
 
 def test_a_participant_is_never_left_in_silence(store: Store, lab: User, ada: User, clock: Clock) -> None:

@@ -111,7 +111,7 @@ class Job:
     started: datetime | None
     finished: datetime | None
     place: int | None = None
-    release: int | None = None  # number of its audit entry
+    release: int | None = None  # its audit entry: the address, not the number
     submission: str = ""  # that its rows came with
     seen: datetime | None = None  # when a worker of the host was heard of last
 
@@ -138,7 +138,8 @@ class Job:
             share = f", {10 * self.tenths} %" if self.phase == "listening" else ""
             return f"Running: {_PHASES.get(self.phase, _PHASES[''])}{share}."
         if self.state == "held":
-            return f"Measured. {self.message or 'The figures wait for the next release.'}"
+            waits = self.message.removeprefix("Measured.").strip() or "The figures wait for the next release."
+            return f"Measured. {waits}"
         if self.state == "released":
             return "Released: its figures are on the board."
         if self.state == "withdrawn":
@@ -169,9 +170,9 @@ class Lease:
 
 @dataclass(frozen=True)
 class Release:
-    """A public audit entry: what left the data side, by which policy. `number` is its address."""
+    """A public audit entry: what left the data side, by which policy. `id` is its address on the board."""
 
-    number: int
+    id: int
     job: str
     board: str
     entry: str  # the name of the system
@@ -185,6 +186,12 @@ class Release:
     reason: str
     submission: str
     slug: str
+
+    @property
+    def number(self) -> int:
+        """The number that owners, hosts and readers use: that of the entry in the host's ledger."""
+        number = self.facts.get("number")
+        return number if isinstance(number, int) and not isinstance(number, bool) else self.id
 
     @property
     def shown(self) -> Mapping[str, Any]:

@@ -13,8 +13,9 @@ import os
 import re
 import shutil
 import time
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 _ROOM = 500_000_000
 """Bytes that packages leave free on the disk: the database lies there too."""
 _LOOK_EVERY = 16_000_000
+_AT_A_TIME = 2
+"""Packages of one team, or of a user without one, that arrive at the same time."""
 _FILE = re.compile(r"([0-9a-f]{16})\.(zip|part)")
 _ORPHAN_SECONDS = 86_400.0
 
@@ -40,7 +43,7 @@ class Incoming:
         self.path = path
         self.size = 0
         self._stream = stream
-        self._most = most
+        self.most = most
         self._looked = 0  # how much was written when the room on the disk was looked at
         self._hash = hashlib.sha256()
 
@@ -50,8 +53,8 @@ class Incoming:
 
     def write(self, data: bytes) -> None:
         self.size += len(data)
-        if self.size > self._most:
-            raise Refusal(f"The package is larger than {self._most / 1e6:g} MB, the most that this board takes.", 413)
+        if self.size > self.most:
+            raise Refusal(f"The package is larger than {self.most / 1e6:g} MB, the most that this board takes.", 413)
         try:
             if self.size - self._looked >= _LOOK_EVERY:  # others write at the same time
                 self._looked = self.size
@@ -76,6 +79,24 @@ class Packages:
 
     folder: Path
     most: int  # bytes of one
+    arriving: Counter[str] = field(default_factory=Counter, repr=False, compare=False)  # in this process, by sender
+
+    @contextlib.contextmanager
+    def turn(self, sender: str) -> Iterator[None]:
+        """Count a package while it arrives; a sender of whom enough arrive already is told to wait."""
+        if self.arriving[sender] >= _AT_A_TIME:
+            raise Refusal(
+                f"{_AT_A_TIME} packages of the {sender} arrive at this moment; send this one when they are through.",
+                429,
+                {"Retry-After": "10"},
+            )
+        self.arriving[sender] += 1
+        try:
+            yield
+        finally:
+            self.arriving[sender] -= 1
+            if not self.arriving[sender]:
+                del self.arriving[sender]
 
     @contextlib.contextmanager
     def incoming(self, id: str, declared: int) -> Iterator[Incoming]:

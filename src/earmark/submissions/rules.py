@@ -26,7 +26,7 @@ from earmark.submissions._cards import SystemCard
 from earmark.submissions._documents import Document
 from earmark.submissions._problems import Problem, Refused
 from earmark.submissions._strictness import Limits
-from earmark.submissions.texts import fault_of
+from earmark.submissions.texts import fault_of, joined_likeness, likeness
 from earmark.wording import counted
 
 BOARDS_WITH_BLIND_SUBSETS = ("vocsim",)
@@ -448,18 +448,29 @@ def _subsets(rows: Iterable[Row], board: KnownBoard, name: str, announced: Colle
 
 
 def _claims(rows: Iterable[Row], blind: Collection[str]) -> Iterator[Problem]:
-    """Measurements of blind subsets that no author can have made; one problem for each subset."""
-    claimed: set[str] = set()
+    """Measurements of blind subsets that no author can have made; one problem for each subset.
+
+    A name that a reader takes for a blind one is no other subset: case, blanks, hyphens and letters of other scripts
+    make no difference, and neither does a mean over it.
+    """
+    alike = {joined_likeness(name): name for name in ("blind", *sorted(blind))}
+    seen: set[str] = set()
     for place, row in enumerate(rows):
         subset = row.labelled_subset
-        hidden = subset in blind or subset == "mean:blind"
-        if hidden and row.status in ("ok", "repeated", "incomplete") and subset not in claimed:
-            claimed.add(subset)
-            message = (
-                f" ({row.metric}): {subset} is blind, and only the host can measure it; leave its rows out, and send "
-                "the host a package (`earmark blind submit`)."
-            )
-            yield _in_row("blind_subset", place, "subset", message)
+        if row.status not in ("ok", "repeated", "incomplete") or subset in seen:
+            continue
+        seen.add(subset)
+        _, colon, name = likeness(subset).rpartition(":")
+        meant = alike.get(joined_likeness(name)) if name.strip() else None
+        if meant is None or (meant == "blind" and not colon and meant not in blind):
+            continue
+        exact = subset in (meant, "mean:blind")
+        what = f"{subset} is blind" if exact else f"{quoted(subset)} reads like {quoted(meant)}, which is blind"
+        message = (
+            f" ({row.metric}): {what}, and only the host can measure it; leave its rows out, and send the host a "
+            "package (`earmark blind submit`)."
+        )
+        yield _in_row("blind_subset", place, "subset", message)
 
 
 def _sizes(rows: Iterable[Row], board: KnownBoard) -> list[str]:

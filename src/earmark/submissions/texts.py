@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from earmark.errors import InputError
@@ -11,6 +12,17 @@ _DIRECTION = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u
 _LINES = frozenset("\n\t")
 _JOINERS = frozenset("\u200c\u200d")  # scripts and emoji are written with them
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and marks that show nothing
+
+# Letters of Greek and Cyrillic that look like Latin ones.
+_LOOKALIKES = str.maketrans(
+    "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7"
+    "\u03b1\u03b9\u03ba\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7"
+    "\u0405\u0406\u0408\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425"
+    "\u0430\u0435\u043a\u043e\u0440\u0441\u0443\u0445\u0455\u0456\u0458\u04bb\u04cf\u0501",
+    "ABEZHIKMNOPTYXaikvoptuxSIJABEKMHOPCTYXaekopcyxsijhld",
+)
+
+_MARKS = re.compile(r"(?<!\d)\.|\.(?!\d)|[^\w.]|_")
 
 
 def fault_of(text: str, most: int, *, lines: bool = False) -> str:
@@ -41,3 +53,16 @@ def checked_text(text: str, what: str, most: int, *, lines: bool = False, needed
     if needed and not text.strip():
         raise InputError(f"{what} is empty; write it.")
     return text.strip()
+
+
+def likeness(name: str) -> str:
+    """What a name looks like: equal for names that a reader takes for each other, such as "CLAP" and "clap"."""
+    plain = unicodedata.normalize("NFKC", name).translate(_LOOKALIKES).casefold()
+    shown = "".join(mark for mark in plain if unicodedata.category(mark) not in ("Cf", "Co", "Cn"))
+    return " ".join(shown.split())
+
+
+def joined_likeness(name: str) -> str:
+    """What a name looks like without what writers differ in: blanks, hyphens and other marks, but a decimal point."""
+    shown = likeness(name)
+    return _MARKS.sub("", shown) or shown

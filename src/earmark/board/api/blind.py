@@ -136,7 +136,7 @@ def releases(
     """Every release and what became of it, newest first: the public part of the hosts' audit trails."""
     before = int(web.cursor_of(cursor, int)[0]) if cursor else None
     listed = context.store.releases(limit=limit + 1, before=before)
-    following = web.cursor_after([listed[limit - 1].number]) if len(listed) > limit else None
+    following = web.cursor_after([listed[limit - 1].id]) if len(listed) > limit else None
     items = [_release_shape(each, request) for each in listed[:limit]]
     return web.sent(PageShape[ReleaseShape](items=items, next=following))
 
@@ -146,7 +146,7 @@ def _release_shape(release: Release, request: Request) -> ReleaseShape:
         number=release.number, board=release.board, system=release.entry, team=release.team, policy=release.policy,
         released=coarse(release.released), withdrawn=coarse(release.withdrawn) if release.withdrawn else None,
         reason=release.reason, submission=release.submission, entry=dict(release.shown),
-        page=f"{address_of(request)}/blind/audit/{release.number}",
+        page=f"{address_of(request)}/blind/audit/{release.id}",
     )  # fmt: skip
 
 
@@ -185,7 +185,7 @@ def claim(asked: ClaimAsked, context: On, user: Worker) -> Response:
         id=lease.id, lease=lease.word, board=lease.board, team=lease.team, entry=lease.entry, kind=lease.kind,
         digest=lease.digest, size=lease.size, attempt=lease.attempt, lease_seconds=seconds,
     )  # fmt: skip
-    return web.sent(shape, headers={"Cache-Control": "no-store"})
+    return web.sent(shape)
 
 
 @router.get("/jobs/{job}/package", response_class=FileResponse)

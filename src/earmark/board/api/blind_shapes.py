@@ -50,7 +50,7 @@ class JobShape(BaseModel):
 class ReleaseShape(BaseModel):
     """A release: `entry` is the public part of the host's audit entry."""
 
-    number: int
+    number: int = Field(description="The number of the entry in the host's ledger.")
     board: str
     system: str
     team: str

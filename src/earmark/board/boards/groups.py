@@ -1,10 +1,11 @@
 """Over which subsets a board averages: blind ones, VocSim's public ones and domains, Codec-SUPERB's categories, or all.
 
 Where a board has blind subsets, it ranks by them first, as VocSim's paper says; the mean over the public ones is beside
-them. A mean is compared only among systems that have all its subsets. Where no paper says which belong to it, a subset
-does if more than half as many systems were measured on it as on the subset that most systems have: one that a single
-author adds takes nobody's rank away. Each subset is a group of its own as well, so that a system that lacks some can be
-ranked on what it has.
+them. Where a host measures only some of them, those are the blind mean: whoever was measured on all that can be
+measured has a rank, and the mean over all of the paper's is offered beside it. A mean is compared only among systems
+that have all its subsets. Where no paper says which belong to it, a subset does if more than half as many systems were
+measured on it as on the subset that most systems have: one that a single author adds takes nobody's rank away. Each
+subset is a group of its own as well, so that a system that lacks some can be ranked on what it has.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ BLIND = "blind"
 """The key of the mean over blind subsets."""
 _BLIND_TITLES = ("Blind mean", "Blind")
 _VOCSIM_TITLES = {
-    BLIND: _BLIND_TITLES, "public": ("Public mean", "Mean"), "domain:birdsong": ("Birdsong", "Birds"),
+    BLIND: _BLIND_TITLES, "public": ("Public mean", "Public"), "domain:birdsong": ("Birdsong", "Birds"),
     "domain:otter_calls": ("Otter calls", "Otters"), "domain:human_speech": ("Human speech", "Speech"),
     "domain:environmental_sounds": ("Environmental sounds", "Env."),
 }  # fmt: skip
@@ -48,36 +49,46 @@ class Group(NamedTuple):
         return self.title if self.single else self.title[:1].lower() + self.title[1:]
 
 
+_ALL_BLIND = Group("blind_all", "Mean of all 4 blind subsets", "All blind", RULES[BLIND].required())
+
+
 def groups_of(
     board: str,
     systems_with: Mapping[str, int],
     metric: str = "",
     aside: Sequence[str] = (),
     blind: Collection[str] = (),
+    offered: Collection[str] = (),
 ) -> tuple[Group, ...]:
     """The groups of one metric of a board, the leading one first; `systems_with` counts those that have each subset.
 
     Subsets `aside` have values at single sampling rates only, which no mean takes in: they are offered by themselves.
+    Of the `blind` ones, a host measures those that are `offered` now.
     """
     present = [name for name in systems_with if is_single(name) and systems_with[name]]
+    hidden = [name for name in present if name in blind and name in offered]
+    measured = _shared(hidden or [name for name in present if name in blind], systems_with)
     if board == "vocsim":
         found = [
             Group(key, *titles, RULES[key].required(), narrow=key not in ("public", BLIND))
             for key, titles in _VOCSIM_TITLES.items()
             if set(RULES[key].required()) <= set(present)
         ]
+        if hidden and set(measured) != set(_ALL_BLIND.subsets):
+            whole = [_ALL_BLIND] if found and found[0].key == BLIND else []
+            others = [group for group in found if group.key != BLIND]
+            found = [Group(BLIND, *_BLIND_TITLES, measured), *others[:1], *whole, *others[1:]]
         keys = [group.key for group in found]
         if "public" in keys:
             everything = tuple(subset.name for subset in VOCSIM_SUBSETS)
             if set(everything) <= set(present):
-                found.insert(keys.index("public") + 1, Group("mean", "Mean of all 19 subsets", "All", everything))
+                found.insert(keys.index("public") + 1, Group("mean", "Mean of all 19 subsets", "All 19", everything))
             return (*found, *_singles(present))
-    hidden = [name for name in present if name in blind]
     public = [name for name in present if name not in blind]
-    leading = [Group(BLIND, *_BLIND_TITLES, _shared(hidden, systems_with))] if hidden else []
-    if public or not hidden:
-        title = "Value" if len(present) == 1 else "Public mean" if hidden else "Mean"
-        leading.append(Group("mean", title, "Mean" if hidden else title, _shared(public, systems_with)))
+    leading = [Group(BLIND, *_BLIND_TITLES, measured)] if measured else []
+    if public or not measured:
+        title = "Value" if len(present) == 1 else "Public mean" if measured else "Mean"
+        leading.append(Group("mean", title, "Public" if measured else title, _shared(public, systems_with)))
     narrow: list[Group] = []
     if board == "codec-superb":
         for category in ("speech", "audio", "music"):

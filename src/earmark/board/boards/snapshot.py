@@ -111,6 +111,7 @@ class Snapshot:
     lines: tuple[Line, ...]
     panels: Mapping[str, Panel]
     blind: frozenset[str] = frozenset()  # subsets that only the host can measure
+    offered: frozenset[str] = frozenset()  # those of them on which a host measures models now
     _made: dict[object, Any] = field(default_factory=dict, repr=False)
     _locks: dict[object, threading.RLock] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -119,10 +120,12 @@ class Snapshot:
     def of_scores(
         cls, board: str, scores: Scores, cards: Mapping[str, SystemCard] | None = None, *,
         provenance: Provenance = "self-reported", blind: Collection[str] | None = None,
+        offered: Collection[str] = (),
     ) -> Snapshot:  # fmt: skip
         """A snapshot of a score table without a store; systems without a card have one with their name.
 
-        `blind` are the subsets that only the host can measure, by default those of the paper.
+        `blind` are the subsets that only the host can measure, by default those of the paper; those that are `offered`
+        are measured now.
         """
         names: dict[str, str] = {}
         for name in dict.fromkeys(row.system for row in scores):
@@ -134,16 +137,17 @@ class Snapshot:
         ]
         places = {name: place for place, name in enumerate(names.values())}
         hidden = blind_subsets(board) if blind is None else frozenset(blind)
-        return cls.of_columns(board, 0, systems, columns_of(scores, places, provenance), hidden)
+        return cls.of_columns(board, 0, systems, columns_of(scores, places, provenance), hidden, frozenset(offered))
 
     @classmethod
     def of_columns(
-        cls, board: str, generation: int, systems: Sequence[System], columns: Columns, blind: frozenset[str]
-    ) -> Snapshot:
+        cls, board: str, generation: int, systems: Sequence[System], columns: Columns, blind: frozenset[str],
+        offered: frozenset[str] = frozenset(),
+    ) -> Snapshot:  # fmt: skip
         """A snapshot of columns whose `system` are places in `systems`; self-reported scores of `blind` ones are no
         measurements."""
         lines, panels = build(without_claims(columns, blind))
-        return cls(board, generation, tuple(systems), lines, panels, blind)
+        return cls(board, generation, tuple(systems), lines, panels, blind, offered)
 
     def updated(self, generation: int, systems: Sequence[System], columns: Columns) -> Snapshot:
         """The snapshot with some systems (old or new ones) and all their live scores replaced.
@@ -169,7 +173,7 @@ class Snapshot:
         for metric, panel in fresh.items():
             below = replace(panel, lines=panel.lines + int(stays.sum()))
             panels[metric] = joined(panels[metric], below) if metric in panels else below
-        return Snapshot(self.board, generation, tuple(everyone), tuple(lines), panels, self.blind)
+        return Snapshot(self.board, generation, tuple(everyone), tuple(lines), panels, self.blind, self.offered)
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -231,7 +235,7 @@ class Snapshot:
         systems_with = dict(zip(panel.subsets, counts, strict=True))
         aside = [name for name, column in zip(panel.subsets, there.T, strict=True) if column.any() and is_single(name)]
         apart = [name for name in aside if not systems_with[name]]
-        return groups_of(self.board, systems_with, metric, apart, self.blind)
+        return groups_of(self.board, systems_with, metric, apart, self.blind, self.offered)
 
     def group(self, metric: str, key: str = "") -> Group:
         """A group of a metric by its key; "" is the leading one."""
@@ -422,8 +426,8 @@ class Snapshots:
         self._checked = now
 
     def _read_board(self, board: str, generation: int, old: Snapshot | None) -> Snapshot:
-        blind = self._store.blind_subsets(board)
-        if old is not None and old.blind != blind:
+        blind, offered = self._store.blind_subsets(board), self._store.offered_sets(board)
+        if old is not None and (old.blind, old.offered) != (blind, offered):
             old = None  # a host has announced blind sets: what authors claim of them is read anew
         systems = self._store.systems(board, changed_since=old.generation if old else 0)
         if old is not None and not systems:
@@ -432,7 +436,7 @@ class Snapshots:
         place = {system.id: number for number, system in enumerate(systems)}
         columns = {**live.columns, "system": [place[number] for number in live.system_id.tolist()]}
         if old is None:
-            return Snapshot.of_columns(board, generation, systems, columns, blind)
+            return Snapshot.of_columns(board, generation, systems, columns, blind, offered)
         return old.updated(generation, systems, columns)
 
 

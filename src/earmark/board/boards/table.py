@@ -272,7 +272,8 @@ def _columns(snapshot: Snapshot, view: BoardView) -> tuple[Column, ...]:
 
 
 def _help(group: Group) -> str:
-    return f"{group.title}: {', '.join(group.subsets)}" if len(group.subsets) > 1 else group.title
+    named = len(group.subsets) > 1 or group.key == BLIND
+    return f"{group.title}: {', '.join(group.subsets)}" if named else group.title
 
 
 def _rows(

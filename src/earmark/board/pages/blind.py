@@ -127,7 +127,7 @@ def audit_page(request: Request) -> Response:
     listed = context_of(request).store.releases(
         limit=_SHOWN + 1, before=_number(request.query_params.get("before", ""))
     )  # fmt: skip
-    more = listed[_SHOWN - 1].number if len(listed) > _SHOWN else None
+    more = listed[_SHOWN - 1].id if len(listed) > _SHOWN else None
     return form_page(request, "audit", folder="blind", here="blind", releases=listed[:_SHOWN], more=more)
 
 
@@ -158,7 +158,7 @@ def _figures(request: Request, submission: str) -> Sequence[Any]:
 
 
 _FACTS = {
-    "number": "Number in the host's ledger", "at": "Time of the entry", "hash": "Hash", "previous": "Hash before it",
+    "at": "Time of the entry", "hash": "Hash", "previous": "Hash before it",
     "commitment": "Commitment to the exact values",
 }  # fmt: skip
 _BODY = {

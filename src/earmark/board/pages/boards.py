@@ -5,6 +5,7 @@ The router answers requests with them and the frozen copy writes them into a fol
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlencode
@@ -34,7 +35,7 @@ from earmark.board.records import Submission, System
 from earmark.board.web.caching import Page, packed
 from earmark.report.metric_text import facts, number
 from earmark.scores import Scores
-from earmark.wording import counted
+from earmark.wording import counted, listed
 
 if TYPE_CHECKING:
     from fastapi.templating import Jinja2Templates
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 Items = Sequence[tuple[str, str]]
 _HISTORY = 50
+_MANY = 5
+"""Ranked lines of which it is worth saying that their ranks say little."""
 
 PROVENANCE_WORDS = {name: name for name in PROVENANCES} | {
     "printed": "printed in a paper",
@@ -150,7 +153,8 @@ class Reader:
             "view": view, "canonical": view.address(), "options": self.options(snapshot, view.metric),
             "table": table_html(shown, self.audited(snapshot), links=not self.frozen),
             "swaps": Markup("" if self.frozen else SWAPS),
-            "total": shown.total, "pages": shown.pages, "summary": _summary(shown), "reading": self._reading(shown),
+            "total": shown.total, "pages": shown.pages, "summary": _summary(shown), "undecided": _undecided(shown),
+            "reading": self._reading(shown),
             "opened": bool(in_use or view.show != BoardView.show or view.per), "chosen_filters": in_use,
             "download_address": address if not self.frozen else f"{address}/{view.metric}",
             "download_query": view.query(page=1, per=""),
@@ -172,8 +176,7 @@ class Reader:
             return None
         unranked = len(shown.field.rows) - shown.field.ranked
         if view.over == BLIND:
-            have = "has no figures of all blind subsets" if unranked == 1 else "have no figures of all blind subsets"
-            words = f"Only the host measures blind subsets; {counted(unranked, 'system')} {have}." if unranked else ""
+            words = _blind_words(snapshot, groups[0].subsets, unranked)
         else:
             words = "The board ranks by its blind subsets, which only the host measures."
         return {"words": words, "link": f"Rank by the {other.words}", "address": view.address(over=other.key)}
@@ -238,6 +241,41 @@ def _counts(snapshot: Snapshot) -> str:
         return "No accepted scores."
     subsets = counted(len(snapshot.subsets(snapshot.metrics[0])), "subset")
     return f"{counted(len(snapshot.lines_of), 'system')}, {subsets}, {counted(len(snapshot.metrics), 'metric')}."
+
+
+def _blind_words(snapshot: Snapshot, averaged: Sequence[str], unranked: int) -> str:
+    """Who has no rank by the blind mean, for want of which subsets, and which of the blind ones nobody measures."""
+    if not unranked:
+        return ""
+    rest = ""
+    if snapshot.offered.isdisjoint(averaged):
+        rest = ", which nobody measures here"
+    else:
+        known = {name for panel in snapshot.panels.values() for name in panel.subsets} & snapshot.blind
+        if others := sorted(known - snapshot.offered):
+            rest = f" ({', '.join(others)}, which nobody measures here, {_is(len(others))} not in this mean)"
+    have = "has" if unranked == 1 else "have"
+    lacking = f"{counted(unranked, 'system')} {have} no figures of {listed(averaged)}{rest}"
+    return f"Only the host measures blind subsets; {lacking}."
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _undecided(shown: TablePage) -> str:
+    """That most lines could have any rank, said once; "" where the ranks say something."""
+    field = shown.field
+    ranked = [place for place, rank in enumerate(field.ranks.rank.tolist()) if rank > 0]
+    among = Counter(field.kinds[place] for place in ranked)
+    anywhere = sum(field.rank_at(place)[1:] == (1, among[field.kinds[place]]) for place in ranked)
+    if not field.ranks.source or len(ranked) < _MANY or 2 * anywhere <= len(ranked):
+        return ""
+    few = counted(len(field.group.subsets), "subset")
+    return (
+        f"{few} cannot tell most of these systems apart: {anywhere} of {len(ranked)} could have any rank, so that the "
+        "order says little."
+    )
 
 
 def _summary(shown: TablePage) -> str:

@@ -21,6 +21,7 @@ from earmark.report.metric_text import facts, number
 from earmark.scores import STATUS_MARKS
 from earmark.submissions import SystemCard
 from earmark.tables import plain
+from earmark.wording import first_of
 
 SWAPS = 'hx-boost="true" hx-target="#board" hx-select="#board" hx-swap="outerHTML show:none"'
 """What makes a script put the table of a link in the place of this one; without a script the link is a link."""
@@ -85,7 +86,11 @@ def _head(page: TablePage, links: bool) -> str:
         groups.insert(sum(title in (_GROUPS[kind] for kind in _MEANS) for title, _ in groups), ("Chance", 1))
     upper = ""
     if len(groups) > 1 or with_card:
-        spans = "".join(f'<th scope="colgroup" colspan="{span}">{title}</th>' for title, span in groups)
+        named, few = (f"{_GROUPS[BLIND]}: {first_of(page.field.group.subsets, most)}" for most in (100, 4))
+        texts = {_GROUPS[BLIND]: f' title="{escape(plain(named, 400))}">{escape(plain(few, 80))}'}
+        spans = "".join(
+            f'<th scope="colgroup" colspan="{span}"{texts.get(title, f">{title}")}</th>' for title, span in groups
+        )
         card = f'<th scope="colgroup" colspan="{len(_CARD)}">Card</th>' if with_card else ""
         upper = f'<tr class="upper"><td colspan="{3 + page.codecs}"></td>{spans}{card}</tr>'
     cells = [

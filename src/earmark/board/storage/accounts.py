@@ -13,12 +13,12 @@ from typing import get_args
 
 from sqlalchemy import Connection, insert, select, update
 
-from earmark.board.records import Event, Role, Token, User, likeness, sought
+from earmark.board.records import Event, Role, Token, User, sought
 from earmark.board.refusals import Conflict, NotAllowed, NotFound
 from earmark.board.storage.tables import events, meta, tokens, users
 from earmark.databases import Busy, Part
 from earmark.errors import InputError, UsageError, quoted
-from earmark.submissions.texts import checked_text
+from earmark.submissions.texts import checked_text, likeness
 
 PAPERS = "papers"
 """The owner of what the papers printed. The name is reserved, and nobody has a token for it."""

@@ -37,7 +37,7 @@ from earmark.board.jobs import (
 from earmark.board.records import User, sought
 from earmark.board.refusals import Conflict, NotAllowed, NotFound, Refusal
 from earmark.board.storage.accounts import current_user, list_limit, now, record
-from earmark.board.storage.live import blind_names, recount_systems
+from earmark.board.storage.live import blind_names, offered_names, recount_systems
 from earmark.board.storage.submissions import (
     add_document,
     claim_systems,
@@ -50,6 +50,9 @@ from earmark.board.storage.tables import (
     blind_policies,
     blind_releases,
     blind_sets,
+    live,
+    measurements,
+    scores,
     submission_systems,
     submissions,
     systems,
@@ -57,9 +60,10 @@ from earmark.board.storage.tables import (
 )
 from earmark.databases import Part, in_parts, reading
 from earmark.errors import quoted
-from earmark.scores import VOCSIM_SUBSETS
+from earmark.scores import VOCSIM_SUBSETS, WITH_VALUE
 from earmark.submissions import Document, Limits, Problem, Refused, SystemCard, enforce
-from earmark.submissions.texts import checked_text
+from earmark.submissions.rules import known_boards
+from earmark.submissions.texts import checked_text, joined_likeness
 from earmark.wording import counted
 
 LEASE_SECONDS = 120.0
@@ -84,15 +88,18 @@ class Blind(Part):
         """Say, as a host's worker, which blind sets models are measured on, and by which policy.
 
         A set that was announced once stays blind for good; one that is not named any more is not offered. Self-reported
-        scores of them no longer count.
+        scores of them no longer count. A name stands for one set of recordings: what is there already under it rests
+        on as many clips.
         """
 
         def work(connection: Connection) -> BlindBoard:
             host, at = current_user(connection, user), self.clock()
             _refuse_strangers(connection, board, host)
             _refuse_public(board, [each.subset for each in sets])
+            for each in sets:
+                _refuse_other_recordings(connection, board, each)
             _keep_policy(connection, digest, text, settings, at)
-            before = blind_names(connection, board)
+            before = blind_names(connection, board), offered_names(connection, board)
             _keep_host(connection, board, host, digest, at)
             gone = update(blind_sets).where(blind_sets.c.board == board).values(offered=False)
             connection.execute(gone)
@@ -103,7 +110,7 @@ class Blind(Part):
                     connection.execute(
                         insert(blind_sets).values(board=board, subset=each.subset, announced=at, **values)
                     )
-            if blind_names(connection, board) != before:
+            if (blind_names(connection, board), offered_names(connection, board)) != before:
                 of_board = select(systems.c.id).where(systems.c.board == board, systems.c.changed > 0)
                 recount_systems(connection, list(connection.scalars(of_board)))
                 record(connection, host.name, "announced", detail=f"{board}: {', '.join(each.subset for each in sets)}")
@@ -414,12 +421,46 @@ def _refuse_strangers(connection: Connection, board: str, user: User) -> None:
 
 
 def _refuse_public(board: str, subsets: Sequence[str]) -> None:
-    public = {subset.name for subset in VOCSIM_SUBSETS if subset.status != "blind"} if board == "vocsim" else set()
-    wrong = sorted(public & set(subsets))
+    known = [subset.name for subset in VOCSIM_SUBSETS if subset.status != "blind"] if board == "vocsim" else []
+    public = {joined_likeness(name): name for name in known}
+    wrong = sorted(public.keys() & set(map(joined_likeness, subsets)))
     if wrong:
-        raise Conflict(f"{wrong[0]} is a public subset of {board}, which everybody may measure; rename the blind set.")
-    if len(set(subsets)) < len(subsets):
-        raise Conflict("Two of the blind sets have one name; rename one of them.")
+        name = public[wrong[0]]
+        raise Conflict(f"{name} is a public subset of {board}, which everybody may measure; rename the blind set.")
+    if len(set(map(joined_likeness, subsets))) < len(subsets):
+        raise Conflict("Two of the blind sets have one name, or names that read alike; rename one of them.")
+
+
+def _refuse_other_recordings(connection: Connection, board: str, announced: BlindSet) -> None:
+    """Refuse a set under whose name the board has, or the paper counts, other recordings: nobody could compare them."""
+    name, clips = announced.subset, announced.clips
+    suite = known_boards().get(board)
+    published = suite.subsets.get(name) if suite else None
+    of_subset = and_(systems.c.board == board, measurements.c.subset == name, scores.c.status.in_(WITH_VALUE))
+    counts = (
+        select(submissions.c.provenance, func.max(scores.c.n))
+        .select_from(live.join(scores).join(systems, systems.c.id == live.c.system_id))
+        .join(submissions, submissions.c.id == scores.c.submission_id)
+        .join(measurements, measurements.c.id == live.c.measurement_id)
+        .where(of_subset, submissions.c.provenance != "self-reported")
+        .group_by(submissions.c.provenance)
+    )
+    most_clips = {row[0]: row[1] or 0 for row in connection.execute(counts)}
+    there = and_(blind_sets.c.board == board, blind_sets.c.subset == name)
+    before = connection.execute(select(blind_sets.c.clips).where(there)).scalar()
+    most = max(most_clips.values(), default=0)
+    if published is not None and published != clips:
+        known = f"{name} of {board} has {published:,} clips as published"
+    elif most > clips:
+        known = f"{name} of {board} has figures that rest on {most:,} clips"
+    elif before not in (None, clips) and "blind" in most_clips:
+        known = f"{name} of {board} had {before:,} clips when figures of it were released"
+    else:
+        return
+    raise Conflict(
+        f"{known}, and the set that is announced has {clips:,}: figures of other recordings would stand under one "
+        "name. Give the set another name, or a board of its own."
+    )
 
 
 def _keep_policy(connection: Connection, digest: str, text: str, settings: Mapping[str, Any], at: datetime) -> None:

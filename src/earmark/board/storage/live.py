@@ -106,6 +106,11 @@ class Live(Part):
         with reading(self.engine) as connection:
             return blind_names(connection, sought(board))
 
+    def offered_sets(self, board: str) -> frozenset[str]:
+        """Those of the blind subsets on which a host measures models now."""
+        with reading(self.engine) as connection:
+            return offered_names(connection, sought(board))
+
 
 def _system(row: Any) -> System:
     number, board, slug, card, owner, team, created = row
@@ -159,8 +164,18 @@ def _spread(connection: Connection, query: _Query, keys: NDArray[np.int64]) -> d
 
 def blind_names(connection: Connection, board: str) -> frozenset[str]:
     """The subsets of a board that only its host can measure, as one transaction sees them."""
-    announced = connection.scalars(select(blind_sets.c.subset).where(blind_sets.c.board == board))
-    return blind_subsets(board) | frozenset(announced)
+    return blind_subsets(board) | announced_names(connection, board)
+
+
+def announced_names(connection: Connection, board: str) -> frozenset[str]:
+    """Those of them that a host announced, now or earlier."""
+    return frozenset(connection.scalars(select(blind_sets.c.subset).where(blind_sets.c.board == board)))
+
+
+def offered_names(connection: Connection, board: str) -> frozenset[str]:
+    """Those of them on which the host measures models now."""
+    here = and_(blind_sets.c.board == board, blind_sets.c.offered.is_(True))
+    return frozenset(connection.scalars(select(blind_sets.c.subset).where(here)))
 
 
 def _generation(connection: Connection) -> int:

@@ -11,10 +11,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, exists, insert, or_, select, update
 
-from earmark.board.records import State, Submission, User, likeness, slug_of, sought
+from earmark.board.records import State, Submission, User, slug_of, sought
 from earmark.board.refusals import Conflict, NotAllowed, NotFound
 from earmark.board.storage.accounts import current_user, list_limit, now, record
-from earmark.board.storage.live import blind_names, recount
+from earmark.board.storage.live import announced_names, blind_names, recount
 from earmark.board.storage.tables import (
     CELLS,
     MEASURED,
@@ -33,7 +33,7 @@ from earmark.errors import quoted
 from earmark.scores import Row as ScoreRow
 from earmark.scores import Scores
 from earmark.submissions import Document, Limits, Provenance, SystemCard, card_from, enforce, plain_card
-from earmark.submissions.texts import checked_text
+from earmark.submissions.texts import checked_text, likeness
 from earmark.wording import counted
 
 _LISTED = ("pending", "accepted")
@@ -167,7 +167,12 @@ class Submissions(Part):
             if accept and origin == "self-reported" and (claimed := _claimed_blind(connection, row)):
                 raise Conflict(
                     f"Submission {public} has self-reported scores of {', '.join(claimed)}, which only the host can "
-                    "measure; reject it, or accept it as blind or reproduced if you measured them."
+                    "measure; reject it, or accept it as reproduced if you measured them."
+                )
+            if accept and origin == "blind" and (hosted := _claimed_blind(connection, row, announced=True)):
+                raise Conflict(
+                    f"Submission {public} has scores of {', '.join(hosted)}, which a host measures for this board: as "
+                    "blind they come with a release and its audit entry alone; reject it, or accept it as reproduced."
                 )
             marked = f"as {provenance}" if accept and provenance else ""
             close_submission(connection, row, state, user, kept_reason, origin)
@@ -251,11 +256,11 @@ def close_submission(
         recount(connection, row.id)
 
 
-def _claimed_blind(connection: Connection, row: Row[Any]) -> list[str]:
-    """The blind subsets of which a submission has measurements."""
+def _claimed_blind(connection: Connection, row: Row[Any], *, announced: bool = False) -> list[str]:
+    """The blind subsets of which a submission has measurements; or only those that a host announced."""
     subsets = select(measurements.c.subset).distinct().join(scores).where(scores.c.submission_id == row.id)
-    blind = measurements.c.subset.in_(blind_names(connection, row.board))
-    return sorted(connection.scalars(subsets.where(scores.c.status == "ok", blind)))
+    names = announced_names(connection, row.board) if announced else blind_names(connection, row.board)
+    return sorted(connection.scalars(subsets.where(scores.c.status == "ok", measurements.c.subset.in_(names))))
 
 
 # --- arriving --------------------------------------------------------------------------------------------------------

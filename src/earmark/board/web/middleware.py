@@ -32,6 +32,8 @@ from earmark.board.web.security import HEADERS, address_of_asker
 
 _READING = ("GET", "HEAD", "OPTIONS")
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
+_PRIVATE = "/v1/blind/jobs"
+"""What is answered under it is for one team or worker, and changes by the minute."""
 _UNCOUNTED = ("/healthz", "/readyz", "/metrics", "/static/")
 
 
@@ -59,6 +61,8 @@ class Observed:
                 for name, text in HEADERS.items():
                     headers.setdefault(name, text)
                 headers["x-request-id"] = request_id
+                if scope["path"].startswith(_PRIVATE):  # refusals too
+                    headers["cache-control"] = "no-store"
             await send(message)
 
         try:

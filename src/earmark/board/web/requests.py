@@ -20,7 +20,7 @@ from earmark._version import __version__
 from earmark.board.boards.snapshot import NoSuchBoard, Snapshots
 from earmark.board.jobs import Job
 from earmark.board.packages import Packages
-from earmark.board.records import Submission, User, likeness
+from earmark.board.records import Submission, User
 from earmark.board.refusals import NotFound, Refusal
 from earmark.board.settings import Settings, Throttle
 from earmark.board.storage import Store
@@ -30,11 +30,11 @@ from earmark.board.web.security import Signer, address_of_asker, bearer_of, deco
 from earmark.errors import quoted
 from earmark.scores.spelling import is_single
 from earmark.submissions import Document
+from earmark.submissions.texts import joined_likeness
 from earmark.wording import counted
 
 Result = TypeVar("Result")
 _NAMED_SUBSETS = 5
-_BLANKS = str.maketrans("", "", " _-")
 
 READERS = 2
 """Documents that are read at the same time in one process: each may take some hundred megabytes meanwhile."""
@@ -175,26 +175,21 @@ def new_subsets(context: Context, document: Document) -> list[str]:
     there = {subset for panel in panels.values() for subset in panel.subsets}
     if not there:
         return []
-    alike = {_joined(subset): subset for subset in there}
+    alike = {joined_likeness(subset): subset for subset in there}
     brought = dict.fromkeys(row.subset for row in document.scores if row.subset and is_single(row.subset))
     new = [subset for subset in brought if subset not in there]
     notes = [
-        f"The subset {quoted(subset)} is written {quoted(alike[_joined(subset)])} on {document.board}, and would be "
-        "another one; rename it if they are the same."
+        f"The subset {quoted(subset)} is written {quoted(alike[joined_likeness(subset)])} on {document.board}, and "
+        "would be another one; rename it if they are the same."
         for subset in new
-        if _joined(subset) in alike
+        if joined_likeness(subset) in alike
     ]
-    unlike = [quoted(subset) for subset in new if _joined(subset) not in alike]
+    unlike = [quoted(subset) for subset in new if joined_likeness(subset) not in alike]
     if unlike:
         more = f" and {len(unlike) - _NAMED_SUBSETS} more" if len(unlike) > _NAMED_SUBSETS else ""
         names = f"{', '.join(unlike[:_NAMED_SUBSETS])}{more}"
         notes.append(f"{document.board} does not have {counted(len(unlike), 'subset')} of this: {names}.")
     return notes[:_NAMED_SUBSETS]
-
-
-def _joined(subset: str) -> str:
-    """A name without what writers differ in: case, and blanks or what stands for them."""
-    return likeness(subset).translate(_BLANKS)
 
 
 def sent(shape: BaseModel, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

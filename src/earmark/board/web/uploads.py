@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -29,6 +30,11 @@ from earmark.errors import EarmarkError
 _MOST_TEXT, _MOST_FIELDS = 10_000, 20
 _AT_ONCE = 1_000_000
 _STALLED_SECONDS = 120.0
+_GRACE_SECONDS = 60.0
+_LEAST_RATE = 20_000
+"""Bytes a second, on the average since the beginning, that an upload keeps to after a grace."""
+_FAIR_RATE = 100_000
+"""At this rate the largest package has to be through in time, however fast it began."""
 FILE = "package"
 """The name of the form's file."""
 
@@ -112,12 +118,19 @@ async def receive_package(
     if kind != b"multipart/form-data" or b"boundary" not in options:
         raise Refusal("A package is sent as multipart/form-data.", 415)
     form, allowed = _Form(options[b"boundary"]), False
-    stream = request.stream()
+    stream, began, taken = request.stream(), time.monotonic(), 0
+    longest = incoming.most / _FAIR_RATE + _GRACE_SECONDS
     try:
         while True:
             chunk = await asyncio.wait_for(anext(stream, None), _STALLED_SECONDS)
             if chunk is None:
                 break
+            taken += len(chunk)
+            passed = time.monotonic() - began
+            if passed > longest or taken < (passed - _GRACE_SECONDS) * _LEAST_RATE:
+                raise Refusal(
+                    f"The upload is too slow: {taken / 1e6:.1f} MB in {passed:.0f} s; send it from a faster line.", 408
+                )
             form.feed(chunk)
             if form.file is None:
                 continue
@@ -170,7 +183,14 @@ async def take_package(
         await run_in_threadpool(store.check_quota, user, texts["board"].strip(), texts.get("sha256", ""))
 
     declared = request.headers.get("content-length", "")
-    with context.packages.incoming(id, int(declared) if declared.isdigit() else 0) as incoming:
+    length = int(declared) if declared.isdigit() else 0
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(context.packages.turn(user.counted_as))
+            incoming = held.enter_context(context.packages.incoming(id, length))
+        except Refusal:
+            await _spill(request.stream())
+            raise
         texts = await receive_package(request, incoming, allow)
 
         def queue() -> tuple[Job, bool]:
