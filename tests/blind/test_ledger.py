@@ -532,3 +532,29 @@ def test_a_ledger_of_a_later_version_is_refused(light: Ledger, tmp_path: Path) -
     _edited(light, "UPDATE blind_ledger_version SET version = 2")
     with pytest.raises(InputError, match="version 2 and this Earmark reads version 1"):
         Ledger(str(tmp_path / "ledger.sqlite3"))
+
+
+def test_a_change_of_policy_is_signed_by_owners_who_sign_releases(tmp_path: Path) -> None:
+    ledger = Ledger(str(tmp_path / "ledger.sqlite3"))
+    asked, unasked = policy_of(sign_off="before"), policy_of(sign_off="after")
+    assert ledger.adopt(asked, NOON) == ""
+    refused = ledger.adopt(unasked, NOON)
+    number = ledger.entries()[-1].number
+    assert f"sign entry {number} first" in refused
+    assert ledger.adopt(unasked, NOON) == refused
+    assert ledger.entries()[-1].number == number  # it is written down once
+    assert ledger.adopt(asked, NOON) == ""  # the one before holds on
+    assert ledger.adopt(unasked, NOON) != ""
+    ledger.sign(ledger.entries()[-1].number, "an owner", now=NOON)
+    assert ledger.adopt(unasked, NOON) == ""
+    assert ledger.verify() == []
+    ledger.close()
+
+
+def test_what_is_signed_between_slots_leaves_at_the_next(tmp_path: Path) -> None:
+    ledger = Ledger(str(tmp_path / "ledger.sqlite3"))
+    decision = ledger.decide(**job_of(1, policy=policy_of(sign_off="before", slot_minutes=15)))
+    ledger.sign(decision.number, "an owner", now=NOON + timedelta(minutes=16))
+    assert ledger.due(NOON + timedelta(minutes=29)) == []
+    assert [one.number for one in ledger.due(NOON + timedelta(minutes=30))] == [decision.number]
+    ledger.close()

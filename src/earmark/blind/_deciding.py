@@ -202,7 +202,8 @@ def judge(
         **common, "rows": [plain_row(row) for row in told.rows], "jobs": jobs_of(told, job.job, earlier),
         "fresh": sorted(map(list, told.fresh)),
         "repeats": None if repeats is None else repeats["job"], "message": message, "card": plain_card(card),
-        "sign_off": policy.sign_off, "not_before": time_text(_slot(connection, job.team, policy, now)),
+        "sign_off": policy.sign_off, "slot_minutes": policy.slot_minutes,
+        "not_before": time_text(_slot(connection, job.team, policy, now)),
     }  # fmt: skip
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(fingerprints.items())}
     private = canonical({"rows": [plain_row(row) for row in exact.rows], "twin": twin, "fingerprints": digests})

@@ -66,8 +66,9 @@ def _lines(entries: Sequence[Entry], exact: Callable[[int], Scores] | None) -> I
     waiting = sum(state.startswith("waits") for state in states.values())
     taken_back = sum(state == "to be withdrawn" for state in states.values())
     refused = sum(entry.kind == "refusal" for entry in entries)
+    gone = len(states) - released - waiting - taken_back
     yield (
-        f"{counted(len(states), 'release')}: {released} on the board, {waiting} waiting. "
+        f"{counted(len(states), 'release')}: {released} on the board, {waiting} waiting, {gone} withdrawn or unsent. "
         f"{counted(refused, 'refusal')}. All times are UTC."
     )
     yield ""

@@ -19,7 +19,16 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, exists, select
 
 from earmark.blind import _tables
-from earmark.blind._deciding import Submitted, exact_scores, hearing_of, judge, refusal_of, time_text, unfit_card
+from earmark.blind._deciding import (
+    Submitted,
+    exact_scores,
+    hearing_of,
+    judge,
+    refusal_of,
+    slot_after,
+    time_text,
+    unfit_card,
+)
 from earmark.blind._tables import append, entries, entry_of, read_entries
 from earmark.blind.chain import Entry
 from earmark.blind.policy import Policy
@@ -157,16 +166,40 @@ class Ledger(Part):
                 ~ended,
                 (entries.c.kind != "release") | (~objection & in_time),
             )
-            signed = set(connection.scalars(select(entries.c.about).where(entries.c.kind == "signature")))
+            signatures = select(entries.c.about, entries.c.at).where(entries.c.kind == "signature")
+            signed = {row.about: row.at for row in connection.execute(signatures.order_by(entries.c.number.desc()))}
             waiting = sorted(found, key=lambda entry: (entry.kind != "objection", entry.number))  # the owners first
             decisions = [
                 _decision(connection, entry)
                 for entry in waiting
-                if entry.kind != "release" or not _signed_first(entry.body) or entry.number in signed
+                if entry.kind != "release" or not _signed_first(entry.body) or _in_slot(entry, signed, _utc(now))
             ]
             return [decision for decision in decisions if board is None or decision.board == board]
 
         return self._read(look)
+
+    def adopt(self, policy: Policy, now: datetime | None = None) -> str:
+        """Write down that a policy holds from now on; or say why it does not yet.
+
+        Owners who sign every release sign a change of the policy, too: else a host could take their say away.
+        """
+
+        def work(connection: Connection) -> str:
+            known = list(read_entries(connection, entries.c.kind == "policy"))
+            if not known or known[-1].body["digest"] != policy.digest:
+                said = {"digest": policy.digest, "policy": policy.plain}
+                known.append(append(connection, time_text(_utc(now)), "policy", said))
+            signed = set(connection.scalars(select(entries.c.about).where(entries.c.kind == "signature")))
+            agreed = {known[0].body["digest"], *(one.body["digest"] for one in known if one.number in signed)}
+            asked = any(one.body["policy"]["sign_off"] == "before" for one in known if one.body["digest"] in agreed)
+            if policy.digest in agreed or not asked:
+                return ""
+            return (
+                f"The policy changed, and the owners sign every release: they sign entry {known[-1].number} first "
+                "(`earmark blind audit` shows it, `earmark blind sign` signs)."
+            )
+
+        return self._write(work)
 
     def acknowledge(
         self, job: str, kind: str = "release", *, now: datetime | None = None, taken: bool = True, words: str = ""
@@ -271,6 +304,13 @@ class Ledger(Part):
     @staticmethod
     def _objection(connection: Connection, number: int) -> Entry | None:
         return next(read_entries(connection, entries.c.kind == "objection", entries.c.about == number), None)
+
+
+def _in_slot(entry: Entry, signed: Mapping[int | None, str], now: datetime) -> bool:
+    """Whether a release was signed, and a slot has come since: when somebody signs tells nothing either."""
+    at = signed.get(entry.number)
+    minutes = int(entry.body.get("slot_minutes", 1))
+    return at is not None and slot_after(datetime.fromisoformat(at), minutes) <= now
 
 
 def _about(*kinds: str) -> Any:

@@ -32,7 +32,7 @@ from earmark.blind.models import ModelFault, scrubbed
 from earmark.blind.packages import Package, PackageRefused, unpack
 from earmark.blind.rehearsal import rehearse
 from earmark.blind.sets import Host
-from earmark.errors import EarmarkError, InputError
+from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.scores import Scores
 from earmark.submissions.client import BoardClient, BoardRefusal
 from earmark.submissions.texts import fault_of
@@ -113,7 +113,9 @@ class Worker:
         self.name = _own_name(self.folder)
 
     def announce(self) -> None:
-        """Tell the board which sets are measured here, and under which policy."""
+        """Tell the board which sets are measured here, and under which policy; UsageError where it does not hold."""
+        if refused := self.ledger.adopt(self.host.policy, self.clock()):
+            raise UsageError(refused)
         sets = [blind.public_facts() for blind in self.host.sets.values()]
         self.board.announce_sets(self.host.board, sets, self.host.policy.announcement())
 

@@ -141,7 +141,7 @@ class Job:
             waits = self.message.removeprefix("Measured.").strip() or "The figures wait for the next release."
             return f"Measured. {waits}"
         if self.state == "released":
-            return "Released: its figures are on the board."
+            return self.message or "Released: its figures are on the board."
         if self.state == "withdrawn":
             return f"Withdrawn{f': {self.message}' if self.message else '.'}"
         why = f"{self.state.capitalize()}: {self.message or 'no reason was given.'}"

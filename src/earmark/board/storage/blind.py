@@ -320,7 +320,9 @@ class Blind(Part):
                 )
             )  # fmt: skip
             assert made.inserted_primary_key is not None
-            self._end(connection, row, "released")
+            body = facts.get("body")
+            told = str(body.get("message", "")) if isinstance(body, Mapping) else ""
+            self._end(connection, row, "released", message=_scrubbed(told, _MOST_MESSAGE))
             return _release(connection, made.inserted_primary_key[0])
 
         return self._write(work)
