@@ -65,6 +65,7 @@ def open_session(
     require("onnxruntime", thing, extra)
     import onnxruntime  # an import statement, so that its version is part of the cache key
 
+    onnxruntime.disable_telemetry_events()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3

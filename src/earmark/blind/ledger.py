@@ -240,7 +240,12 @@ class Ledger(Part):
                 raise InputError(f"Entry {number} is a {signed.kind}; releases and policies are signed.")
             if self._objection(connection, number) is not None:
                 raise InputError(f"Entry {number} was objected to; a withdrawn release is not signed.")
-            return append(connection, time_text(_utc(now)), "signature", _said(by, words, False), about=number)
+            said = _said(by, words, False)
+            same = (entries.c.kind == "signature") & (entries.c.about == number)
+            for known in read_entries(connection, same):
+                if known.body == said:  # signed already, in the same words
+                    return known
+            return append(connection, time_text(_utc(now)), "signature", said, about=number)
 
         return self._write(work)
 

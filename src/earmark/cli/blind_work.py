@@ -50,9 +50,8 @@ def run(args: argparse.Namespace) -> int:
     from earmark.isolation import PARTS, missing_parts
 
     if unknown := [part for part in args.allow if part not in PARTS]:
-        raise UsageError(
-            f"--allow {unknown[0]}: there is no such part of the sandbox.{did_you_mean(unknown[0], PARTS)}"
-        )
+        hint = did_you_mean(unknown[0], PARTS)
+        raise UsageError(f"--allow {unknown[0]}: the parts of the sandbox are {', '.join(PARTS)}.{hint}")
     missing = missing_parts()
     if args.parts:
         for part, why in missing.items():

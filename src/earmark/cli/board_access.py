@@ -71,6 +71,8 @@ def _token(args: argparse.Namespace) -> str:
         return str(args.token).strip()
     if file := getattr(args, "token_file", None):
         try:
+            if os.name == "posix" and Path(file).stat().st_mode & 0o077 and not args.quiet:
+                print(f"others on this machine may read {file}: chmod 600 {file}", file=sys.stderr)
             return Path(file).read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"{file} cannot be read ({error}); it must hold the token.") from error

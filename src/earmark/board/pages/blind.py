@@ -108,6 +108,13 @@ def withdraw(request: Request, posted: Posted) -> Response:
     return redirect(f"/blind/jobs/{done.id}?done=taken-back")
 
 
+@router.get("/policy")
+def policies_page(request: Request) -> Response:
+    """The policy in force; of several, the page that names them."""
+    digests = {each.policy for each in context_of(request).store.blind_boards()}
+    return redirect(f"/blind/policy/{digests.pop()}" if len(digests) == 1 else "/blind")
+
+
 @router.get("/policy/{digest}")
 def policy_page(digest: str, request: Request) -> Response:
     """A policy in plain words, as its host announced it."""
