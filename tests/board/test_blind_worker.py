@@ -4,6 +4,7 @@ twice."""
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from tests.board.hosted import listening
 
 from earmark.blind.ledger import Ledger
 from earmark.blind.packages import archive
+from earmark.blind.worker import Job, _Beat
 from earmark.board.storage import Store
 from earmark.errors import InputError
 from earmark.submissions.client import BoardClient, BoardRefusal
@@ -279,3 +281,18 @@ def test_what_the_owners_take_back_is_sent_until_the_board_has_done_it(
     assert worker.send_due() == 1
     assert worker.ledger.due() == []
     assert field.teams[0].job(job)["state"] != "released"
+
+
+@pytest.mark.parametrize(("every", "told"), [(300.0, [0, 0, 7, 7]), (0.0, [0, 0, 0, 0])])
+def test_how_far_a_job_is_is_told_every_few_minutes(every: float, told: list[int]) -> None:
+    job = Job("0" * 16, "word", "field", "ada", "e", "0" * 64)
+    beat = _Beat(BoardClient("http://127.0.0.1:9"), job, threading.Event(), every)
+    assert beat.shown(0.0) == ("checks", 0)
+    beat.say("rehearsal")
+    assert beat.shown(1.0) == ("rehearsal", 0)
+    beat.say("listening")
+    seen = []
+    for done, now in ((0, 2.0), (3, 299.0), (7, 301.0), (9, 599.0)):
+        beat.tick(done, 10)
+        seen.append(beat.shown(now))
+    assert seen == [("listening", tenths) for tenths in told]

@@ -18,6 +18,7 @@ import re
 import secrets
 import shutil
 import threading
+import time
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -41,6 +42,10 @@ log = logging.getLogger("earmark.blind")
 
 BEAT_SECONDS = 15.0
 """How often the board hears of a job: well within a lease."""
+PROGRESS_SECONDS = 300.0
+"""How often participants learn how far a job is."""
+_UNHEARD = ("checks", "rehearsal")
+"""What is done before a model hears a recording."""
 MOST_TROUBLES = 2
 """Jobs in a row that fail on the host's side before the worker stops: it would spoil those that wait."""
 LONGEST_PAUSE = 600.0
@@ -96,6 +101,7 @@ class Worker:
         allowed: parts of the sandbox that may be missing, by name.
         clock: the time of decisions.
         stop: set it, and the worker ends after the clip at hand.
+        progress_seconds: how often participants learn how far a job is; 0: never.
     """
 
     host: Host
@@ -105,6 +111,7 @@ class Worker:
     allowed: Collection[str] = ()
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     stop: threading.Event = field(default_factory=threading.Event)
+    progress_seconds: float = PROGRESS_SECONDS
     name: str = field(init=False)
     _troubled: list[str] = field(default_factory=list, init=False)  # attempts in a row that failed on this side
 
@@ -229,7 +236,7 @@ class Worker:
     def _judged(self, job: Job, place: Path) -> Verdict:
         """What becomes of a job: the ledger's decision, or what is wrong with the package or the model."""
         try:
-            with _Beat(self.board, job, self.stop) as beat:
+            with _Beat(self.board, job, self.stop, self.progress_seconds) as beat:
                 decision = self.ledger.decision(job.id) or self._decided(job, place, beat)
         except PackageRefused as refusal:
             return Verdict("refused", str(refusal), "\n".join(refusal.problems))
@@ -329,10 +336,14 @@ class _Rehearsed(EarmarkError):
 
 
 class _Beat:
-    """Tells the board every few seconds that a job is alive and how far it is, in tenths; a lost job's work ends."""
+    """Tells the board every few seconds that a job is alive; a lost job's work ends.
 
-    def __init__(self, board: BoardClient, job: Job, stopped: threading.Event) -> None:
-        self._board, self._job, self._stopped = board, job, stopped
+    How far it is, in tenths, is told anew only every few minutes: a model could signal by the time that it takes.
+    """
+
+    def __init__(self, board: BoardClient, job: Job, stopped: threading.Event, every: float) -> None:
+        self._board, self._job, self._stopped, self._every = board, job, stopped, every
+        self._told, self._slot = ("checks", 0), -1
         self._phase, self._start, self._share, self._done = "checks", 0.0, 1.0, 0.0
         self._lost, self._stop = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._go, daemon=True)
@@ -366,10 +377,21 @@ class _Beat:
         if self._stopped.is_set():
             raise Stopped
 
+    def shown(self, now: float) -> tuple[str, int]:
+        """What the board may know at a time: the phase, and tenths of it."""
+        slot = int(now // self._every) if self._every else 0
+        if self._phase in _UNHEARD:
+            self._told = self._phase, 0
+        elif self._told[0] in _UNHEARD:
+            self._told, self._slot = ("listening", 0), slot
+        elif slot != self._slot:
+            self._told, self._slot = (self._phase, self._tenths), slot
+        return self._told
+
     def _go(self) -> None:
         while True:
             try:
-                self._board.report_progress(self._job.id, self._job.lease, self._phase, self._tenths)
+                self._board.report_progress(self._job.id, self._job.lease, *self.shown(time.time()))
             except BoardRefusal as refusal:
                 if refusal.status in (404, 409, 410):
                     self._lost.set()

@@ -42,6 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow", action="append", default=[], metavar="PART", help="start without this part of the sandbox"
     )
+    parser.add_argument(
+        "--no-progress",
+        action="store_true",
+        help="do not tell participants how far a job is (else every 5 minutes)",
+    )
     parser.add_argument("--parts", action="store_true", help="say which parts this machine lacks, and end")
     parser.add_argument("--quiet", action="store_true", help="log warnings only")
 
@@ -79,6 +84,8 @@ def run(args: argparse.Namespace) -> int:
     folder = Path(args.folder) if args.folder else sets.parent / "worker"
     with alone_in(folder), contextlib.closing(Ledger(args.ledger or str(sets.parent / "ledger.sqlite3"))) as ledger:
         worker = Worker(read_sets(sets), client_of(args), ledger, folder, frozenset(args.allow))
+        if args.no_progress:
+            worker.progress_seconds = 0.0
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: _stop(worker.stop))
         logging.getLogger("earmark.blind").info("%s takes jobs of %s", worker.name, args.to)
