@@ -149,12 +149,10 @@ class Worker:
                 worked = self.step()
             except Stopped:
                 return
-            except BoardRefusal as refusal:
-                if refusal.status in (401, 403):  # time does not mend a wrong token
-                    raise
-                log.warning("%s", refusal)
-                worked = False
-            except InputError as error:
+            except (BoardRefusal, InputError) as error:
+                status = getattr(error, "status", 503)
+                if until_empty or status in (401, 403) or not (announced or status in _LATER):
+                    raise  # time does not mend a wrong token, or sets that the board does not take
                 log.warning("%s", error)
                 worked = False
             if len(set(self._troubled)) >= MOST_TROUBLES:
