@@ -39,7 +39,7 @@ def test_the_page_shows_figures_states_and_hashes_and_no_exact_value(
 ) -> None:
     assert main(["blind", "audit", str(place)]) == 0
     page = capsys.readouterr().out
-    assert "2 releases: 1 on the board, 1 waiting. 0 refusals." in page
+    assert "2 releases: 1 on the board, 1 waiting, 0 withdrawn or unsent. 0 refusals." in page
     assert "| HU4 | P@1 | 0.14 | 0.1 to 0.18 | 0.016 | 0.124 | new | job1 |" in page
     assert "waits for a signature" in page
     assert "=bat\\|\\<b\\>" in page
