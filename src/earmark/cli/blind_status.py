@@ -81,7 +81,7 @@ def _whole(job: Mapping[str, Any]) -> str:
     if job.get("message") and str(job["message"]) not in text:
         text += f"\n{plain(str(job['message']), 2000)}"
     if job.get("log"):
-        text += "\n\nwhat the rehearsal on synthetic sounds printed:\n"
+        text += "\n\neverything that is wrong:\n"
         text += "\n".join(f"  {plain(line, 300)}" for line in str(job["log"]).splitlines()[:200])
     if job.get("release"):
         text += f"\n{plain(str(job['release']), 500)}"

@@ -38,7 +38,7 @@ class JobShape(BaseModel):
     tenths: int
     sentence: str = Field(description="The state in words.")
     message: str
-    log: str = Field(description="What the model printed at the rehearsal on synthetic sounds.")
+    log: str = Field(description="Everything that is wrong with a package that was refused, one line each.")
     digest: str = Field(description="SHA-256 of the package's contents.")
     created: datetime
     started: datetime | None
