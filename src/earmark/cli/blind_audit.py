@@ -46,7 +46,7 @@ def add_ledger(parser: argparse.ArgumentParser) -> None:
 
 def opened(args: argparse.Namespace) -> contextlib.closing[Ledger]:
     """The ledger that a command names; one that is not there is an error."""
-    require("sqlalchemy", "The ledger of blind evaluation", "board")
+    require("sqlalchemy", "Ledgers of blind evaluation", "board")
     from earmark.blind.ledger import Ledger
 
     return contextlib.closing(Ledger(args.ledger, create=False))

@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"The sandbox lacks {told}. Mend it, or start all the same with {flags} if you answer for it.")
     if args.poll <= 0:
         raise UsageError(f"--poll {args.poll:g}: the pause must be positive.")
-    require("sqlalchemy", "The ledger of blind evaluation", "board")
+    require("sqlalchemy", "Ledgers of blind evaluation", "board")
     from earmark.blind.ledger import Ledger
     from earmark.blind.sets import read_sets
     from earmark.blind.worker import Worker, alone_in
