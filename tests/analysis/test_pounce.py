@@ -147,7 +147,8 @@ def test_noise_has_the_variance_asked_for() -> None:
     given = matrix()
     clean, noise = (p.pounce(given, ("knn",), split="random", noise=v).forecast("knn") for v in (0.0, 0.1))
     assert noise.auc_mse > clean.auc_mse
-    assert len(p.pounce(given, ("knn",), split="random", noise=0.1, draws=5).forecast("knn").by_split) == 5
+    drawn = p.pounce(given, ("knn",), split="random", noise=0.1, draws=5).forecast("knn")
+    assert (drawn.draws, len(drawn.by_split)) == (5, 1)
 
 
 def test_wrong_use() -> None:
