@@ -27,6 +27,7 @@ from earmark.analysis.matrix import Matrix, usable
 from earmark.analysis.prowl import area, computed, greedy
 from earmark.analysis.similarities import similarity_matrix
 from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.workers import Workers
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -117,7 +118,7 @@ def _perceptron(*layers: int) -> Regressor:
         from sklearn.neural_network import MLPRegressor
 
         network = MLPRegressor(hidden_layer_sizes=layers, solver="lbfgs", max_iter=2000, random_state=0)
-        with warnings.catch_warnings():
+        with Workers(1), warnings.catch_warnings():  # small products: threads of BLAS would wait for each other
             warnings.simplefilter("ignore", ConvergenceWarning)
             network.fit(x, y if y.shape[1] > 1 else y.ravel())
         return np.asarray(network.predict(new), np.float64).reshape(len(new), y.shape[1])
@@ -275,16 +276,17 @@ def pounce(
     splits = make_splits(left, split, folds=folds, seed=seed)
     times = draws if noise != 0 else 1
     curves: dict[str, list[list[Floats]]] = {name: [[] for _ in splits] for name in chosen}
-    for k, part in enumerate(splits):
-        train, test = values[part.train], values[part.test]
-        order = greedy(similarity_matrix(train, SIMILARITY))
-        for draw in range(times):
-            known = noisy(train, noise, (noise_seed, k, draw))
-            for name, regressor in chosen.items():
-                tick(1 / (len(splits) * times * len(chosen)))
-                if name.startswith("mlp") and draw >= NETWORK_DRAWS:
-                    continue
-                curves[name][k].append(error_curve(known, test, order, regressor))
+    with Workers(1):
+        for k, part in enumerate(splits):
+            train, test = values[part.train], values[part.test]
+            order = greedy(similarity_matrix(train, SIMILARITY))
+            for draw in range(times):
+                known = noisy(train, noise, (noise_seed, k, draw))
+                for name, regressor in chosen.items():
+                    tick(1 / (len(splits) * times * len(chosen)))
+                    if name.startswith("mlp") and draw >= NETWORK_DRAWS:
+                        continue
+                    curves[name][k].append(error_curve(known, test, order, regressor))
     names = [part.name for part in splits]
     return Pounce(left.datasets, split, tuple(_forecast(name, names, curves[name]) for name in chosen), noise)
 
