@@ -46,6 +46,8 @@ MOST_SUBSETS = 200_000
 KNOWN = 3
 """Datasets that count as measured where intervals are checked."""
 
+WITHOUT_GAPS = "Predictions and verdicts rest on the part without gaps"
+
 _BLIND = tuple(subset.name for subset in VOCSIM_SUBSETS if subset.status == "blind")
 
 
@@ -223,7 +225,7 @@ def analyze(
     tick("stalk", 1)
     related = stalk(matrix, scheme)
     tick("prowl", 1)
-    judged = matrix.take(random_split(len(matrix.models))[0].train) if paper and len(matrix.models) > 4 else matrix
+    judged = _training_part(matrix) if paper else matrix
     found = prowl(judged, similarities, orders=random_orders, seed=seed, beam=widths[0])
     d, values = len(judged.datasets), judged.normalised()
     bounds = [exact_coverage(values, size) for size in (1, 2, 3) if size <= d and math.comb(d, size) <= MOST_SUBSETS]
@@ -248,7 +250,7 @@ def _further(study: Study, whole: Matrix | None, notes: list[str], seed: int, ti
     """The study with what else the same matrix, and the score table behind it, tell."""
     matrix, source = study.matrix, study.source
     tick("intervals", 1)
-    coverage = _attempt("a check of intervals", lambda: _coverage(whole), notes)
+    coverage = _attempt("check of intervals", lambda: _coverage(whole), notes)
     tick("ranks", 1)
     # By the plain mean, as on the leaderboard; where columns measure different things, by a normalised one.
     alike = source.metric is not None and len(set(matrix.higher_is_better)) == 1
@@ -292,10 +294,17 @@ def _parts(matrix: Matrix, notes: list[str]) -> tuple[Matrix, Matrix | None]:
         notes.append(f"{counted(len(lost), 'model')} with missing values left out: {first_of(lost, 4)}.")
         return whole, whole
     notes.append(
-        f"Predictions and verdicts rest on the part without gaps: {counted(len(whole.models), 'model')} and "
-        f"{counted(len(whole.datasets), 'dataset')}."
+        f"{WITHOUT_GAPS}: {counted(len(whole.models), 'model')} and {counted(len(whole.datasets), 'dataset')}."
     )
     return left, whole
+
+
+def _training_part(matrix: Matrix) -> Matrix:
+    """The models that train in the random split; all of them where too few would be left."""
+    try:
+        return usable(matrix.take(random_split(len(matrix.models))[0].train), models=4)
+    except InputError:
+        return matrix
 
 
 def _attempt(what: str, make: Callable[[], Any], notes: list[str]) -> Any:
@@ -326,10 +335,11 @@ def _folds(left: Matrix, regressors: Iterable[str], split: Split, folds: int | N
     if split == "random":
         left = left.take(random_split(len(left.models))[0].train)
         left = replace(left, families=left.models)
-    most = len(set(left.families))
-    return pounce(
-        left, regressors, split="kfold", folds=min(count, most) if folds is None else folds, seed=seed, tick=tick
-    )
+    most, what = len(set(left.families)), "models that train" if split == "random" else "families"
+    if folds is not None and not 2 <= folds <= most:
+        raise UsageError(f"There are {most} {what}: choose from 2 to {most} folds, not {folds}.")
+    folds = min(count, most) if folds is None else folds
+    return pounce(left, regressors, split="kfold", folds=folds, seed=seed, tick=tick)
 
 
 def _coverage(whole: Matrix | None) -> Coverage:

@@ -197,4 +197,9 @@ _LATEX = {
     "[": "{[}",
     "*": "{*}",
     "·": r"\textperiodcentered{}",
+    "×": r"$\times$",
+    "²": "$^2$",
+    "δ": r"$\delta$",
+    "η": r"$\eta$",
+    "σ": r"$\sigma$",
 } | {mark: "\\" + mark for mark in "&%$#_{}"}

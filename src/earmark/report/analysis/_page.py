@@ -121,8 +121,8 @@ _DRAWINGS = {
         "errors",
         "Prediction error by the number of datasets that are run",
         "Root of the mean squared error on the datasets that are not run. The dotted line knows nothing of the model: "
-        "only what is below it was learnt from the measured datasets. Where it falls too, the datasets that are left are "
-        "easier to guess, not better known.",
+        "only what is below it was learnt from the measured datasets. Where it falls too, the datasets that are left "
+        "are easier to guess, not better known.",
     ),
     "beams": (
         "Would a wider search find better subsets?",

@@ -13,7 +13,7 @@ from typing import Any
 from earmark.analysis.pounce import Pounce
 from earmark.analysis.sources import PREFIX
 from earmark.analysis.stalk import KINDS
-from earmark.analysis.study import Study
+from earmark.analysis.study import WITHOUT_GAPS, Study
 from earmark.tables import MISSING, Cell, Column, NumberFormat, Table
 from earmark.wording import counted
 
@@ -206,7 +206,8 @@ def _notes(studies: Mapping[str, Study], found: Iterable[Pounce | None]) -> list
     grouped = {study.split for study in studies.values()} == {"grouped"}
     held = "Each family of models is held out once" if grouped else "A fifth of the models is held out at random"
     has_mean = any(forecast.regressor == "mean" for one in found if one for forecast in one.forecasts)
-    return [f"{held}; errors are on the scale from chance (0) to best (1).", *([_NO_MEAN] if has_mean else [])]
+    parts = [warning for study in studies.values() for warning in study.warnings if warning.startswith(WITHOUT_GAPS)]
+    return [f"{held}; errors are on the scale from chance (0) to best (1).", *([_NO_MEAN] if has_mean else []), *parts]
 
 
 def _printed(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
