@@ -12,8 +12,9 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, field_validator, model_validator
 
+from earmark.embedding.pca import parse_reduction
 from earmark.errors import UsageError, did_you_mean
-from earmark.evaluation.options import HUB_K, byte_count, kind_of_intervals
+from earmark.evaluation.options import HUB_K, byte_count, kind_of_intervals, settle_sample
 from earmark.geometry import devices
 from earmark.geometry.corrections import parse_all
 from earmark.geometry.spaces import DISTANCES
@@ -36,15 +37,18 @@ from earmark.runs.config import (
 )
 from earmark.specs import parse_spec
 from earmark.tables import read_csv
+from earmark.vectors.class_samples import parse_sample
 
 STEPS = ("prepare", "embed", "evaluate", "probe", "report")
 
 
-def _dimension(given: object) -> object:
-    """`none` and 0 mean no PCA; `D100` is the papers' way to write 100."""
-    if given is None or given == 0 or str(given).strip().lower() == "none":
-        return None
-    return str(given).strip().lower().removeprefix("d")
+def _reduction(given: object) -> object:
+    """`none` and 0 mean no PCA; `D100` is the papers' way to write 100, `100w` is whitened."""
+    try:
+        reduction = parse_reduction(None if str(given).strip() == "0" else given)
+    except UsageError as error:
+        raise ValueError(str(error)) from error
+    return None if reduction is None else str(reduction) if reduction.whiten else reduction.components
 
 
 def _distance(name: object) -> str:
@@ -52,6 +56,16 @@ def _distance(name: object) -> str:
         hint = did_you_mean(str(name), DISTANCES)
         raise ValueError(f"unknown distance {str(name)!r}: choose from {', '.join(DISTANCES)}.{hint}")
     return str(name)
+
+
+def _candidates(given: object) -> object:
+    """A number of clips, or `all`."""
+    text = str(given).strip().lower()
+    if text == "all":
+        return "all"
+    if isinstance(given, bool) or not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"{given!r} is no number of candidates: write 200, or all for every other clip.")
+    return int(text)
 
 
 def _corrections(given: Any) -> object:
@@ -79,8 +93,8 @@ Layers: TypeAlias = Annotated[Literal["all"] | list[int] | None, BeforeValidator
 Distances: TypeAlias = Annotated[list[str], BeforeValidator(lambda given: [_distance(name) for name in listed(given)])]
 Corrections: TypeAlias = Annotated[list[str], BeforeValidator(_corrections)]
 Dimension: TypeAlias = Annotated[
-    Annotated[int, Field(ge=1)] | None,
-    BeforeValidator(_dimension),
+    int | str | None,
+    BeforeValidator(_reduction),
     PlainSerializer(lambda value: "none" if value is None else value),
 ]
 Dimensions: TypeAlias = Annotated[
@@ -179,9 +193,9 @@ PROBE_OPTIONS = {
 
 
 class DtwOptions(Section):
-    """DTW re-ranking: how many of the nearest by `distance` are compared again, frame by frame."""
+    """DTW re-ranking: how many of the nearest by `distance` are compared again, frame by frame; all: every clip."""
 
-    candidates: int = Field(200, ge=1)
+    candidates: Annotated[int | Literal["all"], BeforeValidator(_candidates)] = 200
     radius: float = Field(0.1, gt=0, le=1)
     stride: int = Field(3, ge=1)
     dimension: int = Field(64, ge=1)
@@ -206,6 +220,7 @@ class RunConfig(RunSettings):
     extractors: Annotated[list[ExtractorEntry], BeforeValidator(entries), Field(min_length=1)] = Field(
         description="names or import paths"
     )
+    sample: str = ""
     speed: float = Field(
         1.0,
         gt=0,
@@ -216,7 +231,7 @@ class RunConfig(RunSettings):
     # variants of the vectors; an extractor's own lists come first
     layers: Layers = Field(None, description="hidden layers from one pass: all, or 0,6,12 (-1 is the last)")
     pooling: Names = Field([], description="poolings (default: the extractor's own)")
-    pca: Dimensions = Field([None], description="none, 30, 100 ...")
+    pca: Dimensions = Field([None], description="none, 30, 100 ...; 100w scales each component to variance 1")
     distances: Distances = Field(["cosine"])
     correct: Corrections = Field(["none"])
     # measures and calibration
@@ -242,7 +257,12 @@ class RunConfig(RunSettings):
     seed: int = Field(0, ge=0)
     # ablations
     label_noise: Shares = Field([], description="ablation: shares of labels to flip")
-    dtw: DtwOptions | None = Field(None, description="ablation: re-rank neighbours frame by frame")
+    dtw: DtwOptions | None = Field(
+        None,
+        description="ablation: compare each clip's N nearest again, frame by frame, by dynamic time warping (200 when "
+        "N is left out); with all every metric is measured, with fewer P@k alone",
+        json_schema_extra={"alone": True, "metavar": "N|all"},
+    )
     # external validation
     probes: Annotated[list[ProbeEntry], BeforeValidator(_probes)] = Field(
         [],
@@ -332,7 +352,9 @@ class RunConfig(RunSettings):
     @field_validator("dtw", mode="before")
     @classmethod
     def _switch_dtw(cls, given: object) -> object:
-        return {} if given is True else None if given is False else given
+        if given is True or given is False:
+            return {} if given else None
+        return {"candidates": given} if isinstance(given, str | int) else given
 
     @field_validator("steps")
     @classmethod
@@ -343,6 +365,19 @@ class RunConfig(RunSettings):
                     f"there is no step {name!r}: choose from {', '.join(STEPS)}.{did_you_mean(name, STEPS)}"
                 )
         return [name for name in STEPS if name in given and (name != "probe" or info.data.get("probes"))]
+
+    @field_validator("sample", mode="before")
+    @classmethod
+    def _check_sample(cls, given: object) -> object:
+        if given is None or given == "":
+            return ""
+        refused(parse_sample, str(given))
+        return str(parse_sample(str(given)))
+
+    @model_validator(mode="after")
+    def _check_sample_size(self) -> RunConfig:
+        refused(settle_sample, self.sample, self.min_class_size)
+        return self
 
     @model_validator(mode="after")
     def _check_executor(self) -> RunConfig:
