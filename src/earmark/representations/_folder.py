@@ -104,7 +104,7 @@ def load_vectors(folder: str | Path, subset: str, system: str, suite: str | None
     """
     record = read_record(folder)
     vectors = _find(record["vectors"], "vectors", subset, system, suite)
-    cache = _cache_of(record)
+    cache = cache_of(record)
     left_out = set(vectors["left_out"])
     lines = [
         line
@@ -114,14 +114,14 @@ def load_vectors(folder: str | Path, subset: str, system: str, suite: str | None
     if vectors["pca_key"]:
         entry = cache.get(PCA_KIND, vectors["pca_key"])
         if entry is None:
-            raise _lost(folder, cache)
+            raise lost_from(folder, cache)
         values = np.asarray(entry.arrays["values"])
     else:
         records = read_records(cache, vectors_kind(vectors["extractor_key"]))
         try:
             values = assemble(records, [line["digest"] for line in lines], vectors["parts"])
         except (LostPacks, KeyError):
-            raise _lost(folder, cache) from None
+            raise lost_from(folder, cache) from None
     return RunVectors(
         [line["id"] for line in lines],
         [line["label"] or None for line in lines],
@@ -140,10 +140,10 @@ def load_points(
     record = read_record(folder)
     way = distance, correction
     known = [job for job in record["evaluations"] if (job["distance"], job.get("correction", "none")) == way]
-    cache = _cache_of(record)
+    cache = cache_of(record)
     entry = cache.get(SCORES_KIND, _find(known, "evaluations", subset, system, suite)["key"])
     if entry is None:
-        raise _lost(folder, cache)
+        raise lost_from(folder, cache)
     names = [name for name in entry.arrays if " without " not in name]
     return {(name.split(" ", 1)[0], name.split(" ", 1)[1]): np.array(entry.arrays[name]) for name in names}
 
@@ -162,7 +162,8 @@ def open_clips(folder: str | Path) -> dict[tuple[str, str], dict[str, Clip]]:
     return {key: {id: clip for id, clip in clips.items() if (*key, id) in drawn} for key, clips in found.items()}
 
 
-def _cache_of(record: Mapping[str, Any]) -> Cache:
+def cache_of(record: Mapping[str, Any]) -> Cache:
+    """The cache of a run; InputError when it kept none."""
     if not record["cache"]:
         raise InputError("This run kept no cache (cache: off), so its vectors are gone; run it again with a cache.")
     return Cache(record["cache"])
@@ -176,5 +177,6 @@ def _find(entries: Sequence[dict[str, Any]], what: str, subset: str, system: str
     raise UsageError(f"The run has no {what} of {subset}: {system}.{did_you_mean(f'{subset}: {system}', known)}")
 
 
-def _lost(folder: str | Path, cache: Cache) -> InputError:
+def lost_from(folder: str | Path, cache: Cache) -> InputError:
+    """What to say where the cache no longer holds something of a run."""
     return InputError(f"The cache {cache.url} no longer holds what {folder} measured: run its config.yaml again.")
