@@ -117,7 +117,8 @@ def _vary(args: argparse.Namespace, folder: bool) -> int:
     table = found.table()
     options.deliver(args, found.scores, lambda _: table.to_text())
     if args.table:
-        writers = {".md": table.to_markdown, ".tex": table.to_latex, ".csv": table.to_csv, ".txt": table.to_text}
+        narrow = found.table(intervals=False)  # a page of a paper is
+        writers = {".md": table.to_markdown, ".tex": narrow.to_latex, ".csv": table.to_csv, ".txt": table.to_text}
         write_whole(locate(args.table), writers[locate(args.table).suffix.lower()]().encode())
         if not args.quiet:
             print(f"table written to {args.table}", file=sys.stderr)

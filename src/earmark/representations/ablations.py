@@ -36,7 +36,7 @@ from earmark.representations.comparisons import difference_row, ranking_of, read
 from earmark.runs.folder import read_record
 from earmark.runs.store import Cache
 from earmark.scores import KEY, Row, Scores, aggregate, load_scores
-from earmark.scores.spelling import with_noise
+from earmark.scores.spelling import with_noise, without_sample
 
 METRICS = ("P@1", "P@5", "GSR")
 """What VocSim's ablations print."""
@@ -137,7 +137,7 @@ def compare_variants(
     points = dict(_points(rows, record))
     chosen = {
         row: point for row, point in points.items()
-        if subset in (None, row.labelled_subset)
+        if subset in (None, row.labelled_subset, without_sample(row.labelled_subset))
         and (vary == "noise" or not row.label_noise)
         and (not systems or row.system in systems)
         and across_groups in (None, row.protocol == "across_groups")

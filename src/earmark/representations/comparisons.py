@@ -34,6 +34,7 @@ from earmark.representations._systems import System
 from earmark.runs.folder import read_clips, read_record
 from earmark.runs.store import Cache
 from earmark.scores import KEY, Row, Scores, load_scores, metric_facts
+from earmark.scores.spelling import without_sample
 
 FILE = "comparisons.csv"
 
@@ -227,7 +228,7 @@ def compare_runs(
     tables: list[Scores] = []
     refused: list[str] = []
     for place, found in _vectors_by_subset(folders).items():
-        if subset not in (None, place[1]):
+        if subset not in (None, place[1], without_sample(place[1])):
             continue
         try:
             tables.append(_compare_subset(place, found, systems, across_groups, options))
