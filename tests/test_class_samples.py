@@ -96,6 +96,13 @@ def test_what_a_draw_says_of_itself(text: str, said: str) -> None:
             told({"A": draw, "B": draw})
 
 
+def test_one_class_is_all_there_is() -> None:
+    assert (
+        draw_sample(["a"] * 5, None, parse_sample("5x3")).text
+        == "3 of 5 clips, 3 of the only class (sample 5x3, seed 0)"
+    )
+
+
 def test_an_evaluation_of_a_sample_is_that_of_its_rows() -> None:
     generator = np.random.default_rng(0)
     labels = np.array([*"aaaaaabbbbccccd", ""])

@@ -22,9 +22,8 @@ from earmark.errors import InputError, UsageError
 from earmark.evaluation import dtw
 from earmark.pipeline import run
 from earmark.representations import _sequences as sequences
-from earmark.representations import load_points, load_vectors
+from earmark.representations import compare_variants, load_points, load_vectors
 from earmark.representations._folder import open_clips
-from earmark.representations.ablations import compare_variants
 from earmark.representations.config import RunConfig
 from earmark.scores import Row, load_scores
 

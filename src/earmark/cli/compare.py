@@ -29,6 +29,7 @@ from earmark.evaluation.options import GIVEN, Options, byte_count
 from earmark.metrics.catalogue import COMPARED
 from earmark.places import locate
 from earmark.report import long_text
+from earmark.report.variants import Variants
 from earmark.representations.ablations import CHOICES, compare_variants
 from earmark.representations.comparisons import compare_runs
 from earmark.scores import Scores
@@ -103,6 +104,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _vary(args: argparse.Namespace, folder: bool) -> int:
     """Variants of the models of one run, as ablations are printed."""
+    if not locate(args.inputs[0]).exists():
+        raise InputError(f"{args.inputs[0]} does not exist; check the path.")
     if not folder or len(args.inputs) > 1:
         raise UsageError("--vary compares variants of one run: give one run folder.")
     chosen = ("metrics", "across_groups")
@@ -117,15 +120,20 @@ def _vary(args: argparse.Namespace, folder: bool) -> int:
     table = found.table()
     options.deliver(args, found.scores, lambda _: table.to_text())
     if args.table:
-        narrow = found.table(intervals=False)  # a page of a paper is
-        writers = {".md": table.to_markdown, ".tex": narrow.to_latex, ".csv": table.to_csv, ".txt": table.to_text}
-        write_whole(locate(args.table), writers[locate(args.table).suffix.lower()]().encode())
+        write_whole(locate(args.table), _written(found, locate(args.table).suffix.lower()).encode())
         if not args.quiet:
             print(f"table written to {args.table}", file=sys.stderr)
     if not args.quiet:
         for note in found.notes:
             print(f"note: {note}", file=sys.stderr)
     return 0 if any(row.status == "ok" for row in found.scores) else 1
+
+
+def _written(found: Variants, ending: str) -> str:
+    table = found.table(intervals=ending != ".tex")  # a page of a paper is narrow
+    if ending == ".tex":
+        return table.to_latex()
+    return {".md": table.to_markdown, ".csv": table.to_csv}.get(ending, table.to_text)()
 
 
 def _compare_folders(args: argparse.Namespace) -> Scores:

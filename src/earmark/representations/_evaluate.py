@@ -35,6 +35,7 @@ from earmark.runs.packs import Records
 from earmark.runs.store import Cache, Entry, Made
 from earmark.scores import Row
 from earmark.scores.spelling import with_noise
+from earmark.vectors import Distances
 from earmark.wording import counted
 
 PCA = Stage(
@@ -239,7 +240,8 @@ def load(cache: Cache, vectors: Vectors, records: Records, threads: int | None =
 
 def measure(job: Measurement, loaded: Entry, records: Records, config: RunConfig, progress: Progress = False) -> Entry:
     """The rows of a measurement, without names, and the per-point values that reports need."""
-    points, note = np.asarray(loaded.arrays["values"]), loaded.meta["note"]
+    values, note = np.asarray(loaded.arrays["values"]), loaded.meta["note"]
+    points: NDArray[np.float32] | Distances = values
     labels, groups = job.vectors.truth(job.noise, config.seed)
     started = time.perf_counter()
     how: dict[str, Any] = {"distance": job.distance}
@@ -247,7 +249,7 @@ def measure(job: Measurement, loaded: Entry, records: Records, config: RunConfig
         if job.distance.endswith(sequences.SUFFIX):
             alignment = _alignment(job.vectors, labels, config)
             if not alignment.complete:
-                return _reranked(job, alignment, points, records, config, note)
+                return _reranked(job, alignment, values, records, config, note)
             model = job.vectors.system.model.key(job.vectors.subset)
             points = sequences.all_distances(alignment, records, alignment.key(model), config, progress)
             how, note = {"distance_name": job.distance}, ""  # pooled vectors play no part

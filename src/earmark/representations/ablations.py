@@ -133,7 +133,7 @@ def compare_variants(
     rows, jobs = scores, record["evaluations"]
     if vary != "noise":  # an ablation that is not measured again on shared clips
         rows = ranking_of(record, scores, read_comparisons(path)).scores
-        jobs = [*record["comparisons"], *record["evaluations"]]
+        jobs = [*record.get("comparisons", []), *record["evaluations"]]
     points = dict(_points(rows, record))
     chosen = {
         row: point for row, point in points.items()
@@ -258,14 +258,14 @@ def _couples(
         for level, row in variants.items():
             if before is None or level == wanted:
                 continue
-            texts = choice.text(wanted), choice.text(level)
+            pair = choice.text(wanted), choice.text(level)
             if vary == "dtw":
-                texts = before.distance, row.distance
+                pair = before.distance, row.distance
             label = _label(before, row, vary)
             if row.inputs and row.inputs == before.inputs:  # as of poolings where every DTW distance is known
-                same[f"{label}: {texts[1]} and {texts[0]} are one measurement, and not compared"] = None
+                same[f"{label}: {pair[1]} and {pair[0]} are one measurement, and not compared"] = None
                 continue
-            couples.append(_Couple(label, texts, before, row))
+            couples.append(_Couple(label, pair, before, row))
     if not couples:
         remedy = f"run it with {choice.remedy}"
         raise InputError(f"{path} has no two rows that differ in {vary} alone{'; '.join(['', *same])}: {remedy}.")

@@ -58,9 +58,9 @@ class Draw:
         if not self.rows:
             return f"no class has {asked} clips, the largest has {self.largest} (sample {sample})"
         classes = counted(self.classes, "class")
-        each = "all" if asked is None else f"{asked} of each"
+        each = "all" if asked is None else str(asked) if self.of_classes == 1 else f"{asked} of each"
         if self.classes == self.of_classes:
-            which = f"all {classes}"
+            which = f"all {classes}" if self.classes > 1 else "the only class"
         elif sample.classes is None or self.classes < sample.classes:
             which = f"the {classes} that {'has' if self.classes == 1 else 'have'} as many"
         else:
