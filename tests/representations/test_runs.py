@@ -349,26 +349,6 @@ def test_flipped_labels() -> None:
     assert flip_labels(["a", "a"], 0.5, 0) == ["a", "a"]
 
 
-def test_dtw_rows(corpus: Path, tmp_path: Path) -> None:
-    from earmark import audio
-    from earmark.evaluation import dtw as sequence
-
-    given = sounds.config(corpus, tmp_path, dtw={"candidates": 17, "stride": 1})
-    result = run(given)
-    clips = list(open_clips(tmp_path / "run")["sounds", "sounds"].values())
-    waveforms = [audio.peak_normalise(clip.read(sounds.RATE)[0]) for clip in clips]
-    frames = [one.values for one in sounds.Bands().extract(waveforms)]
-    prepared = sequence.prepare(frames, stride=1)
-    far = np.array([[sequence.dtw_distance(prepared[a], prepared[b]) for b in range(18)] for a in range(18)])
-    np.fill_diagonal(far, np.inf)
-    hits = np.mean([clips[row].label == clips[near].label for row, near in enumerate(far.argmin(axis=1))])
-    assert result.scores.value("P@1", distance="spearman+dtw") == pytest.approx(hits)
-    assert [row.metric for row in result.scores.select(distance="spearman+dtw")] == ["P@1", "P@5"]
-    again = run(given)
-    assert counts(again, "evaluate") == (0, 2)
-    assert counts(again, "embed")[0] == 0
-
-
 def test_the_picture_of_what_a_model_learnt(corpus: Path, tmp_path: Path) -> None:
     models = [{"name": "learner", "spec": sounds.LEARNER}, {"name": "bands", "spec": sounds.BANDS}]
     given = sounds.config(corpus, tmp_path, extractors=models, steps=["prepare", "embed", "evaluate", "report"])

@@ -22,6 +22,7 @@ ENDINGS = {
     "per_real": (".csv", ".parquet"),
     "per_point": (".csv", ".parquet"),
     "confusion": (".csv", ".parquet"),
+    "table": (".md", ".tex", ".csv", ".txt"),
 }
 """How names of files end, of those flags that leave a choice."""
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, InstanceOf, model_validator
 from earmark.errors import UsageError
 from earmark.geometry import devices, spaces
 from earmark.geometry.corrections import Correction
+from earmark.vectors.class_samples import parse_sample
 
 HUB_K = 5
 GIVEN = "given"  # what distances computed elsewhere are called, where nobody names them
@@ -40,6 +41,12 @@ class Options(BaseModel):
     )
     k: tuple[int, ...] = Field(default=(1, 5), description="k of P@k")
     hub_k: int = Field(default=HUB_K, description="neighbours that hubness counts")
+    sample: str = Field(
+        default="",
+        description="measure some clips of some classes: 50x5 is 5 clips of each of the 50 most frequent classes, "
+        "50x5:random of 50 classes at random; all stands for every one; drawn with --seed (default: everything)",
+        json_schema_extra={"metavar": "CxN"},
+    )
     queries: int = Field(
         default=0,
         description="for large collections: draw N clips at random to ask for their neighbours among all; intervals "
@@ -106,6 +113,7 @@ class Options(BaseModel):
         if values["queries"] and values["intervals"] == "bootstrap":
             raise UsageError("queries goes with jackknife intervals or none: the bootstrap draws its own queries.")
         values |= {name: whole(name, values[name], least) for name, least in LEAST.items()}
+        values["sample"] = settle_sample(values["sample"], values["min_class_size"])
         values |= {name: bool(values[name]) for name in ("across_groups", "per_point", "per_unit", "progress")}
         return values
 
@@ -114,9 +122,23 @@ class Options(BaseModel):
         skipped = {
             "memory", "threads", "device", "progress", "per_point", "per_unit", "distance", "correct", "metrics", "k",
         }  # fmt: skip
-        if not self.queries:
-            skipped.add("queries")  # a table of the versions that had no samples keeps its inputs
+        skipped |= {name for name in ("queries", "sample") if not getattr(self, name)}  # old tables keep their inputs
         return repr(sorted((name, value) for name, value in vars(self).items() if name not in skipped))
+
+
+def settle_sample(given: Any, min_class_size: int) -> str:
+    """A sample of classes and clips in one spelling; "" for none."""
+    if not given:
+        return ""
+    if not isinstance(given, str):
+        raise UsageError(f"sample must be a text such as 50x5, not {given!r}.")
+    sample = parse_sample(given)
+    if sample.clips is not None and sample.clips < min_class_size:
+        raise UsageError(
+            f"The sample {sample} leaves {sample.clips} clips of each class, fewer than min_class_size "
+            f"{min_class_size}: ask for more, or lower it."
+        )
+    return str(sample)
 
 
 def kind_of_intervals(intervals: str | None, bootstrap: int) -> tuple[str, int]:

@@ -37,7 +37,7 @@ CONVERTED = 100
 
 SETTINGS = (
     "distances", "correct", "ties", "queries", "permutations", "intervals", "bootstrap", "across_groups",
-    "min_class_size", "copies", "speed", "k", "seed",
+    "min_class_size", "copies", "sample", "speed", "k", "seed",
 )  # fmt: skip
 
 Clips = Mapping[tuple[str, str], Mapping[str, Clip]]
@@ -87,7 +87,12 @@ def gather(
         cards=[_from_record(CorpusCard, corpus) for corpus in record["corpora"]],
         subsets=[_facts(subset) for subset in record["subsets"]],
         files=[*_file_notes(path, lines), *_converted(lines, record, config.speed)],
-        notes=[*(note for corpus in record["corpora"] for note in corpus["remarks"]), *missing, *_sampled(config)],
+        notes=[
+            *(note for corpus in record["corpora"] for note in corpus["remarks"]),
+            *missing,
+            *_drawn(record),
+            *_sampled(config),
+        ],
         timings=[
             Timing(stage=name, seconds=float(counts.get("seconds", 0.0)), detail=_detail(counts))
             for name, counts in record["steps"].items()
@@ -163,6 +168,14 @@ def _file_note(line: Mapping[str, str], kind: Any, reason: str, outcome: str) ->
     )  # fmt: skip
 
 
+def _drawn(record: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{subset['subset']} holds {subset['sample']['text']}: scores are those of these clips, not of the whole subset"
+        for subset in record["subsets"]
+        if subset.get("sample")
+    ]
+
+
 def _sampled(config: RunConfig) -> list[str]:
     if not config.queries:
         return []
@@ -209,6 +222,8 @@ def _settings(config: RunConfig) -> dict[str, str]:
         del settings["bootstrap"]
     if config.speed == 1.0:
         del settings["speed"]
+    if not config.sample:
+        del settings["sample"]
     return {
         name.replace("_", " "): _in_words(settings[name]) for name in SETTINGS if settings.get(name) is not None
     }  # fmt: skip

@@ -52,7 +52,7 @@ class Row:
     comparisons: int | None = None  # of a difference: how many of them its interval and p-value are corrected for
     shuffle: str = ""  # what the null shuffled: clips, whole_groups, inside_groups or blocks
     baseline_error: float | None = None  # Monte-Carlo standard error of the baseline
-    ablation: str = ""  # what was changed on purpose: label noise, re-ranking, codec passes, lost packets
+    ablation: str = ""  # what was changed on purpose: clips drawn, label noise, re-ranking, codec passes, lost packets
     aggregate: str = ""  # of a mean over subsets: which
     statistic: str = ""  # what stands in place of the metric itself: a difference, a percentile over clips
 
