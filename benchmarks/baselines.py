@@ -226,7 +226,7 @@ def keep_weights(out: Path, name: str, seed: int, model: Baseline, found: dict[s
     weights = {key: value.cpu() for key, value in model.network.state_dict().items()}
     if name == "ae":
         torch.save(weights, out / f"ae_{seed}.pt")
-        np.savez(out / "sequence.npz", sequence=found["sequence"])
+        np.savez_compressed(out / "sequence.npz", sequence=found["sequence"])
         return
     large = np.concatenate([weights.pop(key).half().numpy().ravel() for key in LARGE])
     parts = np.array_split(large, 3)
@@ -247,9 +247,10 @@ def print_run(name: str, seed: int, run: dict[str, Any]) -> None:
         else f", peak {run['peak_bytes'] / 1e9:.2f} GB (sounds {run['sounds_bytes'] / 1e9:.2f})"
     )
     print(
-        f"{name} seed {seed}: {run['epochs']} epochs in {run['train_s']:.1f} s (first {run['first_epoch_s']:.2f}, median "
-        f"{run['epoch_s']:.3f} s, {run['train_clips_per_s']:.0f} clips/s), loss {losses[0]:.4g} to {losses[-1]:.4g} "
-        f"(least {min(losses):.4g}), encoded at {run['encode_clips_per_s']:.0f} clips/s{memory}", flush=True,
+        f"{name} seed {seed}: {run['epochs']} epochs in {run['train_s']:.1f} s (first {run['first_epoch_s']:.2f} s, "
+        f"median {run['epoch_s']:.3f} s, {run['train_clips_per_s']:.0f} clips/s), loss {losses[0]:.4g} to "
+        f"{losses[-1]:.4g} (least {min(losses):.4g}), encoded at {run['encode_clips_per_s']:.0f} clips/s{memory}",
+        flush=True,
     )  # fmt: skip
 
 
