@@ -1,12 +1,12 @@
 """VocSim's VAE and AE as things that can be trained: network, what it sees, its loss and its recipe.
 
-                 example                        batch                       training
-    vae          a patch of 2 s                 64 clips, all their patches 50 epochs, the last weights
-    vae, text    a patch of 2 s, in mel bands   64 patches                  ends after 10 epochs without gain, best weights
-    ae           a clip, up to 8.2 s            128 clips                   rate halved on plateaus, ends after 10 epochs
+                 example                      batch                 training ends
+    vae          a patch of 2 s               all of 64 clips       after 50 epochs, with the last weights
+    vae, text    a patch of 2 s, mel bands    64 patches            after 10 epochs without gain, with the best weights
+    ae           a clip, up to 8.2 s          128 clips             after 10 epochs without gain; 5 halve the rate
 
-Where the paper's text and its released code differ, `recipe` chooses: "released", or "text". The code watches the loss of
-training and holds nothing out. NumPy and torch suffice for this module: no card, no catalogue, no audio file.
+Where the paper's text and its released code differ, `recipe` chooses: "released", or "text". The code watches the loss
+of training and holds nothing out. NumPy and torch suffice for this module: no card, no catalogue, no audio file.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from earmark.extractors.training import Batches, Recipe, torch_of, train
 from earmark.extractors.training_sounds import Sounds
 
 RECIPES = ("released", "text")
+AT_ONCE = 128  # spans that are encoded together
 MOST_PATCHES = 512
 """Patches of one step at most, whatever the length of the clips: 1.5 GB on the CPU."""
 
@@ -37,7 +38,9 @@ class Baseline:
 
     name: ClassVar[str]
     recipes: ClassVar[dict[str, Recipe]]
+    rows: str  # what the rows of a spectrogram are
     size: int
+    most: int | None = None  # samples of a clip that it sees; None: all
 
     def __init__(
         self,
@@ -60,6 +63,11 @@ class Baseline:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.network = self.build().to(device).eval()
+
+    @property
+    def settings(self) -> str:
+        """All that its weights depend on beside the sounds."""
+        return f"{self.kind} {self.recipe}"
 
     # --- what each says ---
 
@@ -113,7 +121,7 @@ class Baseline:
         *,
         checkpoint: Path | None = None,
         fingerprint: str = "",
-        extras: Callable[[], dict[str, Any]] | None = None,
+        extras: dict[str, Any] | None = None,
         tell: Callable[[int], None] | None = None,
     ) -> None:
         """Learn from settled sounds."""
@@ -124,7 +132,7 @@ class Baseline:
 
         trained = train(
             self.network, self.loss, load, len(units), self.recipe, device=self.device, batches=self.batches(units),
-            checkpoint=checkpoint, fingerprint=fingerprint, extras=extras() if extras else None, tell=tell,
+            checkpoint=checkpoint, fingerprint=fingerprint, extras=extras, tell=tell,
         )  # fmt: skip
         self.history = trained.history
 
@@ -136,20 +144,26 @@ class Baseline:
 
     # --- using ---
 
-    def encode(self, waveform: Array) -> Array:
-        """Codes [T, D] of one clip at 16 kHz."""
+    def heard(self, samples: int, codes: int) -> int:
+        """How many of a clip's codes heard sound, not the zeros behind it."""
+        return codes
+
+    def encode(self, waveforms: Sequence[Array]) -> list[Array]:
+        """Codes [T, D] of clips at 16 kHz."""
         torch = torch_of()
-        samples = np.ascontiguousarray(waveform, np.float32)
-        rows = []
-        for start in self.starts(len(samples)):
-            own = samples[start : start + self.size]
-            rows.append(np.pad(own, (0, self.size - len(own))))
+        rows: list[Array] = []
+        counts: list[int] = []
+        for waveform in waveforms:
+            samples = np.ascontiguousarray(waveform, np.float32)
+            spans = [samples[start : start + self.size] for start in self.starts(len(samples))]
+            rows += [np.pad(span, (0, self.size - len(span))) for span in spans]
+            counts.append(len(spans))
         found = []
         with torch.no_grad():
-            for low in range(0, len(rows), 64):
-                spans = torch.from_numpy(np.stack(rows[low : low + 64])).to(self.device)
-                found.append(self.codes(self.see(spans)).flatten(0, 1).cpu().numpy())
-        return np.concatenate(found)
+            for low in range(0, len(rows), AT_ONCE):
+                spans = torch.from_numpy(np.stack(rows[low : low + AT_ONCE])).to(self.device)
+                found.append(self.codes(self.see(spans)).cpu())
+        return [own.flatten(0, 1).numpy() for own in torch.cat(found).split(counts)]
 
 
 class PatchVae(Baseline):
@@ -165,7 +179,12 @@ class PatchVae(Baseline):
         self.batch_of = batch_of or ("clips" if recipe == "released" else "patches")
         if self.batch_of not in ("clips", "patches"):
             raise UsageError(f"A batch is of clips or of patches, not of {self.batch_of}.")
+        self.rows = "frequency, 0 to 8 kHz" if recipe == "released" else "mel band"
         super().__init__(recipe, **options)
+
+    @property
+    def settings(self) -> str:
+        return f"{super().settings} {self.batch_of}"
 
     def build(self) -> Any:
         inputs, networks = _room("autoencoder_inputs"), _room("autoencoders")
@@ -212,19 +231,30 @@ class ClipAe(Baseline):
         ),
     )  # fmt: skip
 
-    def __init__(self, *arguments: Any, frames: int = 512, **options: Any) -> None:
+    rows = "mel band"
+
+    def __init__(self, recipe: Any = "released", *, frames: int = 512, **options: Any) -> None:
         self.frames = frames
-        super().__init__(*arguments, **options)
+        super().__init__(recipe, **options)
+
+    @property
+    def settings(self) -> str:
+        return f"{super().settings} {self.frames}"
 
     def build(self) -> Any:
         inputs, networks = _room("autoencoder_inputs"), _room("autoencoders")
         if self.frames < networks.SHRINK or self.frames % networks.SHRINK:
             raise UsageError(f"The AE sees a multiple of {networks.SHRINK} frames, not {self.frames}.")
-        self.size = (self.frames - 1) * inputs.HOP
+        self.size = self.most = (self.frames - 1) * inputs.HOP
         return networks.Autoencoder()
 
     def starts(self, samples: int) -> list[int]:
         return [0]
+
+    def heard(self, samples: int, codes: int) -> int:
+        """Steps of 32 frames, a frame every 256 samples."""
+        frames = 1 + samples // _room("autoencoder_inputs").HOP
+        return min(codes, -(-frames // _room("autoencoders").SHRINK))
 
     def see(self, spans: Any) -> Any:
         return _room("autoencoder_inputs").clip_spectrograms(spans)

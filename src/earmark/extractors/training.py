@@ -29,7 +29,7 @@ from earmark.errors import InputError, require
 class Recipe:
     """How a model is trained. `plateau` halves the rate after 5 epochs without improvement.
 
-    `patience` epochs without improvement end the training (0: never); `clip` is the largest norm of a gradient (0: any);
+    `patience` epochs without improvement end the training (0: never); `clip` is a gradient's largest norm (0: any);
     `mixed` is mixed precision (float16) on a GPU and nothing on a CPU; `drop_last` leaves out what fills no batch, if
     there is a full one.
     """
@@ -50,7 +50,7 @@ class Recipe:
 
 
 class Trained(NamedTuple):
-    """One dictionary per epoch (epoch, train, rate, and held_out where some are), and whether training came to its end."""
+    """One dictionary per epoch (epoch, train, rate; held_out where some are), and whether training came to its end."""
 
     history: list[dict[str, float]]
     finished: bool

@@ -6,8 +6,8 @@
 
     AE    [B, 1, 128, T] ─ 5 convolutions, each halving both axes ─ [B, 256, 4, T / 32] ─ and mirrored
 
-The VAE is that of Goffinet et al. (2021): batch norm before each 3 x 3 convolution; a posterior N(mean, factor factor' +
-diag) and a likelihood of precision 10. Layers are named as in checkpoints of the released code.
+The VAE is that of Goffinet et al. (2021): batch norm before each 3 x 3 convolution; a posterior N(mean, factor factor'
++ diag) and a likelihood of precision 10. Layers are named as in checkpoints of the released code.
 """
 
 from __future__ import annotations
@@ -138,9 +138,10 @@ def low_rank_sample(mean: Tensor, factor: Tensor, log_diagonal: Tensor, noise: T
 def negative_elbo(
     patches: Tensor, decoded: Tensor, latent: Tensor, factor: Tensor, log_diagonal: Tensor, precision: float = PRECISION
 ) -> Tensor:
-    """-ELBO of each patch [B]: -log p(x | z) - log p(z) - H(q), with p(x | z) = N(decoded, 1 / precision), p(z) = N(0, 1).
+    """-ELBO of each patch [B]: -log p(x | z) - log p(z) - H(q).
 
-    The entropy has a closed form: det(diag + factor factor') = det(diag) (1 + factor' diag^-1 factor).
+    p(x | z) is normal around `decoded` with variance 1 / precision, p(z) is standard normal. The entropy has a
+    closed form: det(diag + factor factor') = det(diag) (1 + factor' diag^-1 factor).
     """
     error = (decoded.float() - patches).square().flatten(1)
     likelihood = -0.5 * precision * error.sum(1) - 0.5 * error.shape[1] * math.log(2.0 * math.pi / precision)
