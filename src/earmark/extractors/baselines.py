@@ -38,6 +38,7 @@ class Baseline:
 
     name: ClassVar[str]
     recipes: ClassVar[dict[str, Recipe]]
+    widths: ClassVar[dict[str, Any]] = {}  # of the network's layers, where they are not the published ones
     rows: str  # what the rows of a spectrogram are
     size: int
     most: int | None = None  # samples of a clip that it sees; None: all
@@ -189,7 +190,7 @@ class PatchVae(Baseline):
     def build(self) -> Any:
         inputs, networks = _room("autoencoder_inputs"), _room("autoencoders")
         self.size = inputs.PATCH
-        return networks.VariationalAutoencoder()
+        return networks.VariationalAutoencoder(**self.widths)
 
     def examples(self, sounds: Sounds) -> list[list[Example]]:
         """Patches; in the released code clips, all of whose patches go into one batch."""
@@ -246,7 +247,7 @@ class ClipAe(Baseline):
         if self.frames < networks.SHRINK or self.frames % networks.SHRINK:
             raise UsageError(f"The AE sees a multiple of {networks.SHRINK} frames, not {self.frames}.")
         self.size = self.most = (self.frames - 1) * inputs.HOP
-        return networks.Autoencoder()
+        return networks.Autoencoder(**self.widths)
 
     def starts(self, samples: int) -> list[int]:
         return [0]

@@ -3,17 +3,18 @@
     epoch:  shuffle --> batches --> step        every random number comes from one generator
             held-out loss                       no noise, no gradient; where some examples are held out
             the loss that is watched            held-out where there is one, else that of training
-            checkpoint                          written beside, then renamed: whole or not at all
+            checkpoint, after SAVE_SECONDS      written beside, then renamed: whole or not at all
 
 A checkpoint holds everything the next epoch depends on, so a run that is killed and started again ends with the
 same weights, bit for bit on the same CPU. It also holds a fingerprint of data and recipe; one of something else
-is not resumed from.
+is not resumed from. When training ends the weights that are kept remain of it, and its history.
 
 Losses are summed where the network is and read once an epoch. NumPy and torch suffice for this module.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import deepcopy
@@ -55,6 +56,9 @@ class Trained(NamedTuple):
     history: list[dict[str, float]]
     finished: bool
 
+
+SAVE_SECONDS = 10.0
+"""Training that a kill may cost: epochs can be shorter than writing a checkpoint."""
 
 Batches = Callable[[Sequence[int]], list[list[int]]]
 
@@ -106,11 +110,13 @@ def train(
     saved = resume(checkpoint, fingerprint)
     if saved is not None:
         state = saved
+    if saved is not None and not saved["finished"]:
         network.load_state_dict(saved["network"])
         run.optimiser.load_state_dict(saved["optimiser"])
         run.scaler.load_state_dict(saved["scaler"])
         schedule.load_state_dict(saved["schedule"])
         generator.set_state(saved["generator"])
+    saved_at = time.monotonic()
     while not state["finished"]:
         with _deterministic(torch):
             learned = run.epoch(kept, generator)
@@ -139,10 +145,13 @@ def train(
             "generator": generator.get_state(),
             "extras": extras or {},
         }
-        if checkpoint is not None:
+        if state["finished"]:
+            state = {name: state[name] for name in ("fingerprint", "best", "history", "finished", "extras")}
+        if checkpoint is not None and (state["finished"] or time.monotonic() - saved_at >= SAVE_SECONDS):
             checkpoint.parent.mkdir(parents=True, exist_ok=True)
             with replacing(checkpoint) as part, part.open("wb") as handle:
                 torch.save(state, handle)
+            saved_at = time.monotonic()
         if tell is not None:
             tell(epoch)
     network.load_state_dict(state["best"])
