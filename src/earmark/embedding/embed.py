@@ -23,7 +23,7 @@ from earmark.embedding.hearing import BATCH_CLIPS, Heard, hear, length_of, settl
 from earmark.embedding.pca import reduce
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.extractors.catalogue import open_on
-from earmark.extractors.contract import Extractor, Frames
+from earmark.extractors.contract import Extractor, Frames, subsets_named
 from earmark.extractors.torch_models import on_device
 from earmark.progress import Progress, progress_bar
 from earmark.runs.engine import reason_of
@@ -229,7 +229,7 @@ def fit_extractor(
     learn = getattr(extractor, "fit", None)
     if learn is None or getattr(extractor, "fitted", False):
         return
-    names = getattr(extractor, "trained_on", "all")
+    names = subsets_named(getattr(extractor, "trained_on", "all"))
     if not isinstance(names, str):
         known = list(dict.fromkeys(clip.subset for clip in clips))
         for name in names:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from earmark.corpora.clips import Clip
 from earmark.errors import EarmarkError, InputError, UsageError, require
 from earmark.extractors.baselines import Baseline, ClipAe, PatchVae
-from earmark.extractors.contract import ExtractorCard, Frames, Waveform
+from earmark.extractors.contract import ExtractorCard, Frames, Waveform, subsets_named
 from earmark.extractors.model_cards import CARDS
 from earmark.extractors.torch_models import device_of, exact
 from earmark.extractors.training import resume, torch_of
@@ -244,18 +244,6 @@ class Autoencoder(_Learned):
 
 
 # --- pieces --------------------------------------------------------------------------------------------------
-
-
-def subsets_named(trained_on: str | Sequence[str]) -> str | tuple[str, ...]:
-    """`subset` or `all`, or the names of subsets: of a list, or of a text such as A+B."""
-    if isinstance(trained_on, str):
-        if trained_on in ("subset", "all"):
-            return trained_on
-        trained_on = trained_on.replace("+", ",").split(",")
-    names = tuple(str(name).strip() for name in trained_on)
-    if not names or not all(names):
-        raise UsageError("trained_on is subset, all, or names of subsets, such as ES1+BS1.")
-    return names
 
 
 def _waveform(item: Any) -> Array | None:

@@ -21,7 +21,7 @@ from earmark.corpora.subsets import PreparedSubset
 from earmark.embedding import pooling
 from earmark.errors import UsageError, did_you_mean
 from earmark.extractors.catalogue import identifying_parameters, open_on, parse_spec
-from earmark.extractors.contract import Extractor, ExtractorCard, LayeredExtractor
+from earmark.extractors.contract import Extractor, ExtractorCard, LayeredExtractor, subsets_named
 from earmark.representations import _layers as layers
 from earmark.representations.config import ExtractorEntry, RunConfig
 from earmark.runs import strangers
@@ -129,7 +129,8 @@ def describe_model(entry: ExtractorEntry, cache: Cache | None = None, device: st
         identity = strangers.resolved(cache, identity)
     short = entry.short_name or card.short_name or entry.name
     depth = extractor.layers if isinstance(extractor, LayeredExtractor) else None
-    learns, trained_on = hasattr(extractor, "fit"), getattr(extractor, "trained_on", "subset")
+    learns = hasattr(extractor, "fit")
+    trained_on = subsets_named(getattr(extractor, "trained_on", "subset")) if learns else "subset"
     name = entry.name
     if learns and trained_on != "subset" and "trained_on" not in name:  # a row says what its model learnt from
         words = trained_on if isinstance(trained_on, str) else "+".join(trained_on)
