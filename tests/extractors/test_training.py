@@ -165,7 +165,7 @@ def test_spans_of_sounds_in_memory_and_on_disk(in_memory: int, tmp_path: Path) -
         own = waves[clip][start : start + 600]
         expected[row, : len(own)] = own
     np.testing.assert_array_equal(sounds.spans(clips, starts, 600, "cpu").numpy(), expected)
-    sounds._there = torch.from_numpy(np.concatenate(waves))  # as it lies on a GPU
+    sounds.move("cpu")  # as on a GPU
     np.testing.assert_array_equal(sounds.spans(clips, starts, 600, "cpu").numpy(), expected)
     sounds.close()
     assert not list(tmp_path.iterdir())

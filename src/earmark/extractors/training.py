@@ -57,6 +57,8 @@ class Trained(NamedTuple):
     finished: bool
 
 
+VERSION = 2
+
 SAVE_SECONDS = 10.0
 """Training that a kill may cost: epochs can be shorter than writing a checkpoint."""
 
