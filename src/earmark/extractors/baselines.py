@@ -39,7 +39,7 @@ class Baseline:
     name: ClassVar[str]
     recipes: ClassVar[dict[str, Recipe]]
     widths: ClassVar[dict[str, Any]] = {}  # of the network's layers, where they are not the published ones
-    rows: str  # what the rows of a spectrogram are
+    rows, top = "mel band", 128.0  # what the rows of a spectrogram are, and where they end
     size: int
     most: int | None = None  # samples of a clip that it sees; None: all
 
@@ -180,7 +180,7 @@ class PatchVae(Baseline):
         self.batch_of = batch_of or ("clips" if recipe == "released" else "patches")
         if self.batch_of not in ("clips", "patches"):
             raise UsageError(f"A batch is of clips or of patches, not of {self.batch_of}.")
-        self.rows = "frequency, 0 to 8 kHz" if recipe == "released" else "mel band"
+        self.rows, self.top = ("kHz", 8.0) if recipe == "released" else ("mel band", 128.0)
         super().__init__(recipe, **options)
 
     @property
@@ -231,8 +231,6 @@ class ClipAe(Baseline):
             mixed=True,
         ),
     )  # fmt: skip
-
-    rows = "mel band"
 
     def __init__(self, recipe: Any = "released", *, frames: int = 512, **options: Any) -> None:
         self.frames = frames

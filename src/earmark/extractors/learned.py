@@ -206,7 +206,7 @@ class _Learned:
         with torch.no_grad():
             batch = torch.from_numpy(self._shown[:, None]).to(self.device)
             pairs = [self._shown, self.model.reconstruct(batch)[:, 0].float().cpu().numpy()]
-        columns, bands = self._shown.shape[:2]
+        columns = len(self._shown)
         seconds = self.model.size / self.card.rate
         low, high = (float(np.quantile(self._shown, share)) for share in (0.001, 0.999))
         figure = figures.Figure(figsize=(2.6 * columns + 0.8, 5.0), layout="constrained")
@@ -214,7 +214,7 @@ class _Learned:
         for row, (images, title) in enumerate(zip(pairs, ("heard", "reconstructed"), strict=True)):
             for axis, image in zip(axes[row], images, strict=True):
                 drawn = axis.imshow(
-                    image, origin="lower", aspect="auto", vmin=low, vmax=high, extent=(0, seconds, 0, bands)
+                    image, origin="lower", aspect="auto", vmin=low, vmax=high, extent=(0, seconds, 0, self.model.top)
                 )
                 axis.set(xlabel="seconds" if row else "", ylabel="")
             axes[row][0].set_ylabel(f"{title}\n{self.model.rows}")

@@ -132,9 +132,11 @@ def describe_model(entry: ExtractorEntry, cache: Cache | None = None, device: st
     learns = hasattr(extractor, "fit")
     trained_on = subsets_named(getattr(extractor, "trained_on", "subset")) if learns else "subset"
     name = entry.name
-    if learns and trained_on != "subset" and "trained_on" not in name:  # a row says what its model learnt from
-        words = trained_on if isinstance(trained_on, str) else "+".join(trained_on)
-        name, short = f"{name} on {words}", f"{short}-{words}"
+    words = trained_on if isinstance(trained_on, str) else "+".join(trained_on)
+    if trained_on != "subset" and "trained_on" not in name and not name.endswith(f" on {words}"):
+        name = f"{name} on {words}"  # a row says what its model learnt from
+    if trained_on != "subset" and not entry.short_name:
+        short = f"{short}-{words}"
     return Model(
         name, short, entry.spec, entry.parameters, card, identity, learns, reads, depth, device, trained_on
     )  # fmt: skip
