@@ -21,9 +21,9 @@ from earmark.corpora.clips import Clip, Corpus, groups_of
 from earmark.embedding import pooling
 from earmark.embedding.hearing import BATCH_CLIPS, Heard, hear, length_of, settle_rate, windows
 from earmark.embedding.pca import Reduction, parse_reduction, reduce
-from earmark.errors import InputError, UsageError
+from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.extractors.catalogue import open_on
-from earmark.extractors.contract import Extractor, Frames
+from earmark.extractors.contract import Extractor, Frames, subsets_named
 from earmark.extractors.torch_models import on_device
 from earmark.progress import Progress, progress_bar
 from earmark.runs.engine import reason_of
@@ -237,10 +237,25 @@ def fit_extractor(
     progress: Progress = False,
     checkpoint: str | PathLike[str] | None = None,
 ) -> None:
-    """Let an extractor that learns from sounds do so, unless it has already (`fitted`). Others are left alone."""
+    """Let an extractor that learns from sounds do so, unless it has already (`fitted`). Others are left alone.
+
+    It learns from all the clips, or from those of the subsets that its `trained_on` names.
+    """
     learn = getattr(extractor, "fit", None)
-    if learn is not None and not getattr(extractor, "fitted", False):
-        learn(clips, progress=progress, checkpoint=checkpoint)
+    if learn is None or getattr(extractor, "fitted", False):
+        return
+    names = subsets_named(getattr(extractor, "trained_on", "all"))
+    if not isinstance(names, str):
+        known = list(dict.fromkeys(clip.subset for clip in clips))
+        for name in names:
+            if name not in known:
+                there = ", ".join(filter(None, known)) or "none that has a name"
+                raise UsageError(
+                    f"{extractor.card.name} is to learn from {name!r}, and the subsets here are {there}."
+                    f"{did_you_mean(name, known)}"
+                )
+        clips = [clip for clip in clips if clip.subset in names]
+    learn(clips, progress=progress, checkpoint=checkpoint)
 
 
 class _Pooled(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -106,14 +107,15 @@ def embed_windows(
     parts: Sequence[str],
     windows: Sequence[Sequence[int]],
     before: tuple[bool, bool, int, int],
+    school: Sequence[str] = (),
 ) -> Done:
     """Hear clips of a subset with a model, window by window; `windows` are their places among the readable ones.
 
     `before`: whether these are the first clips that the model hears, whether it has managed others of the subset, on
-    how many it has failed, and how many features it has.
+    how many it has failed, and how many features it has. `school`: the subsets that it learns from together.
     """
     config, subset = _config(job), _subset(job, subset_key)
-    model = _model(job, name, identity)
+    model = replace(_model(job, name, identity), school=tuple(_subset(job, key) for key in school))
     readable = subset.readable
     first, managed, failed, features = before
     items = [[readable[place] for place in window] for window in windows]
@@ -136,12 +138,14 @@ def embed_windows(
 def _model(job: Job, name: str, identity: str) -> Model:
     """A model of the config, which must be the one that the run means."""
     if ("model", name) not in job.kept:
-        entry = next(entry for entry in _config(job).extractors if entry.name == name)
-        try:
-            job.kept["model", name] = describe_model(entry, job.cache, _config(job).device)
-        except EarmarkError as error:
-            raise Unfit(f"{here()} cannot open the model {name}: {error}") from error
-    model: Model = job.kept["model", name]
+        for entry in _config(job).extractors:  # the name of one that learns may say from what
+            if name == entry.name or name.startswith(f"{entry.name} on "):
+                try:
+                    model = describe_model(entry, job.cache, _config(job).device)
+                except EarmarkError as error:
+                    raise Unfit(f"{here()} cannot open the model {name}: {error}") from error
+                job.kept.setdefault(("model", model.name), model)
+    model = job.kept["model", name]
     if model.identity != identity:
         raise Unfit(
             f"{here()} has another {name} than the run: its code, its weights or the packages it uses differ; make "

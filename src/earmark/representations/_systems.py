@@ -7,20 +7,22 @@ score table that does not depend on what else is in the run:
     whisper mean_time D100  with PCA to 100 dimensions; D100W: each scaled to variance 1
     clap                    one vector per clip: no pooling to name
     wavlm@9 mean_time       one of its hidden layers
+    vae on all mean_time    a model that learnt from other subsets than the one it hears, or from more
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from earmark.corpora.clips import Clip
 from earmark.corpora.subsets import PreparedSubset
 from earmark.embedding import pooling
 from earmark.embedding.pca import Reduction, parse_reduction
-from earmark.errors import UsageError
+from earmark.errors import UsageError, did_you_mean
 from earmark.extractors.catalogue import identifying_parameters, open_on, parse_spec
-from earmark.extractors.contract import Extractor, ExtractorCard, LayeredExtractor
+from earmark.extractors.contract import Extractor, ExtractorCard, LayeredExtractor, subsets_named
 from earmark.representations import _layers as layers
 from earmark.representations.config import ExtractorEntry, RunConfig
 from earmark.runs import strangers
@@ -60,12 +62,32 @@ class Model:
     reads: Reads
     layers: int | None = None  # hidden layers, where they can be chosen
     device: str = "auto"  # where it runs, which is no part of what it is
+    trained_on: str | tuple[str, ...] = "subset"  # of one that learns: or all, or names of subsets
+    school: tuple[PreparedSubset, ...] = ()  # the subsets it learns from together; none: from the one it hears
+
+    def lessons(self, subset: PreparedSubset) -> list[tuple[Clip, str]]:
+        """The clips that it learns from, to hear a subset, with their digests."""
+        return [item for taught in self.school or (subset,) for item in taught.readable]
 
     def key(self, subset: PreparedSubset) -> str:
         """What its vectors of a subset depend on, beside each clip; one that learns depends on all, in order."""
         if not self.learns:
             return self.identity
-        return fingerprint(self.identity, versions("torch"), [digest for _, digest in subset.readable])
+        return fingerprint(self.identity, versions("torch"), [digest for _, digest in self.lessons(subset)])
+
+    def taught_by(self, subsets: Sequence[PreparedSubset]) -> Model:
+        """The model with the subsets of a run that it learns from together, where it does."""
+        if not self.learns or self.trained_on == "subset":
+            return self
+        names = [subset.name for subset in subsets] if self.trained_on == "all" else self.trained_on
+        known = [subset.name for subset in subsets]
+        for name in names:
+            if name not in known:
+                raise UsageError(
+                    f"{self.name} is to learn from {name!r}, which is no subset of this run; it has "
+                    f"{', '.join(known)}.{did_you_mean(name, known)}"
+                )
+        return replace(self, school=tuple(subset for subset in subsets if subset.name in names))
 
     def open(self) -> Extractor:
         return open_on(self.device, self.spec, **self.parameters)
@@ -110,7 +132,16 @@ def describe_model(entry: ExtractorEntry, cache: Cache | None = None, device: st
     short = entry.short_name or card.short_name or entry.name
     depth = extractor.layers if isinstance(extractor, LayeredExtractor) else None
     learns = hasattr(extractor, "fit")
-    return Model(entry.name, short, entry.spec, entry.parameters, card, identity, learns, reads, depth, device)
+    trained_on = subsets_named(getattr(extractor, "trained_on", "subset")) if learns else "subset"
+    name = entry.name
+    words = trained_on if isinstance(trained_on, str) else "+".join(trained_on)
+    if trained_on != "subset" and "trained_on" not in name and not name.endswith(f" on {words}"):
+        name = f"{name} on {words}"  # a row says what its model learnt from
+    if trained_on != "subset" and not entry.short_name:
+        short = f"{short}-{words}"
+    return Model(
+        name, short, entry.spec, entry.parameters, card, identity, learns, reads, depth, device, trained_on
+    )  # fmt: skip
 
 
 def systems_of(config: RunConfig, cache: Cache | None = None) -> list[System]:
@@ -171,6 +202,7 @@ def card_of(system: System) -> dict[str, Any]:
         "spec": system.model.spec,
         "parameters": system.model.parameters,
         "layer": system.layer,
+        "trained_on": _teachers(system.model) if system.model.learns else None,
         "pooling": system.pooling,
         "pca": system.pca,
         "whiten": system.whiten,
@@ -178,3 +210,8 @@ def card_of(system: System) -> dict[str, Any]:
         "remark": system.remark,
         "card": asdict(system.model.card),
     }
+
+
+def _teachers(model: Model) -> str | list[str]:
+    """What a model that learns learnt from: the subset it hears, or these."""
+    return [f"{taught.suite}/{taught.name}" for taught in model.school] or "subset"

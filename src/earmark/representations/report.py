@@ -124,6 +124,7 @@ def _copy_note(subset: Mapping[str, Any]) -> CopyNote:
 def _overlaps(record: Mapping[str, Any]) -> list[OverlapNote]:
     """What each pretrained model may have heard of each subset before; models that were never trained are left out."""
     cards = {system["extractor"]: _from_record(ExtractorCard, system["card"]) for system in record["systems"]}
+    teachers = {system["extractor"]: system.get("trained_on") for system in record["systems"]}
     notes = []
     for name, card in cards.items():
         for subset in record["subsets"] if card.parameters != 0 else []:
@@ -134,6 +135,9 @@ def _overlaps(record: Mapping[str, Any]) -> list[OverlapNote]:
                 status=subset["status"],
             )
             verdict, why = audit(card, corpus)
+            taught = teachers[name]
+            if isinstance(taught, list) and f"{subset['suite']}/{subset['subset']}" not in taught:
+                verdict, why = "no evidence", f"it learnt from {listed(taught)} in this run, and from nothing before"
             notes.append(OverlapNote(model=name, subset=subset["subset"], verdict=verdict, why=why))
     return notes
 

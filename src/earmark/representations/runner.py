@@ -165,6 +165,7 @@ def prepare_work(work: Work) -> None:
     with progress_bar(work.progress, clip_count(work.corpora, wanted), "prepare", "clip") as tick:
         subsets = prepare(work.corpora, wanted, workers=work.workers, tick=tick)
     work.subsets = draw_samples(settle_copies(subsets, work.config.copies, threads=work.workers), work.config)
+    work.systems = [replace(system, model=system.model.taught_by(work.subsets)) for system in work.systems]
     work.notes += [note for corpus in work.corpora for note in corpus.notes]
     work.notes += notes_on_samples(work.subsets)
     work.notes += [note for subset in work.subsets for note in note_on_copies(subset)]
@@ -227,16 +228,18 @@ def _take_remarks(work: Work) -> None:
 def _take_pictures(work: Work, path: Path) -> None:
     """What models that learn drew of what they learnt, from beside their checkpoints to RUN/figures."""
     for model, _ in parts_by_model(work.systems, work.config).values():
-        for subset in work.subsets if model.learns else []:
+        heard = work.subsets[:1] if model.school else work.subsets  # what it learnt once serves all subsets
+        for subset in heard if model.learns else []:
             picture = embed.picture_of(work.cache, model.key(subset))
             if not picture.is_file():
                 continue
-            stem = folder.file_stem(f"{subset.name}-{model.name}")
+            of = "" if model.school else f" of {subset.name}"
+            stem = folder.file_stem(model.name if model.school else f"{subset.name}-{model.name}")
             if f"figures/{stem}.png" in work.figures.values():
                 stem = folder.file_stem(f"{subset.suite}-{stem}")
             (path / "figures").mkdir(exist_ok=True)
             write_whole(path / "figures" / f"{stem}.png", picture.read_bytes())
-            work.figures[f"what {model.name} learnt of {subset.name} (picture)"] = f"figures/{stem}.png"
+            work.figures[f"what {model.name} learnt{of} (picture)"] = f"figures/{stem}.png"
 
 
 def _refuse_gaps(work: Work) -> None:
