@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("metrics and calibration")
     flags.add_flags(
         group, RunConfig,
-        ("metrics", "k", "hub_k", "ties", "queries", "permutations", "intervals", "bootstrap", "across_groups",
+        ("metrics", "k", "hub_k", "ties", "queries", "permutations", "shuffle", "intervals", "bootstrap", "across_groups",
          "min_class_size", "copies", "label_noise", "dtw", "probe", "seed"),
     )  # fmt: skip
     column = CorpusEntry.model_fields["groups"].description

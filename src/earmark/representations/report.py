@@ -36,7 +36,7 @@ CONVERTED = 100
 """More conversions than this are the rule in a corpus, not something that happened to a file."""
 
 SETTINGS = (
-    "distances", "correct", "ties", "queries", "permutations", "intervals", "bootstrap", "across_groups",
+    "distances", "correct", "ties", "queries", "permutations", "shuffle", "intervals", "bootstrap", "across_groups",
     "min_class_size", "copies", "speed", "k", "seed",
 )  # fmt: skip
 
@@ -209,6 +209,8 @@ def _settings(config: RunConfig) -> dict[str, str]:
         del settings["bootstrap"]
     if config.speed == 1.0:
         del settings["speed"]
+    if config.shuffle == "auto":
+        del settings["shuffle"]
     return {
         name.replace("_", " "): _in_words(settings[name]) for name in SETTINGS if settings.get(name) is not None
     }  # fmt: skip
