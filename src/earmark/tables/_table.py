@@ -23,7 +23,7 @@ from earmark.tables.numbers import MISSING, PLAIN_NUMBER, NumberFormat
 class Column:
     """A column: its title with its unit, the side its cells stand on, and how its numbers are written.
 
-    `over` is a heading that neighbouring columns have in common. A column of `data` is for programs: CSV and Parquet
+    `over` is a heading that neighbouring columns have in common, `mark` follows the heading (an arrow). A column of `data` is for programs: CSV and Parquet
     alone have it.
     """
 
@@ -32,11 +32,12 @@ class Column:
     unit: str = ""
     format: NumberFormat = PLAIN_NUMBER
     over: str = ""
+    mark: str = ""
     data: bool = False
 
     @property
     def own_heading(self) -> str:
-        return f"{self.title} ({self.unit})" if self.unit else self.title
+        return f"{self.title} ({self.unit}){self.mark}" if self.unit else f"{self.title}{self.mark}"
 
     @property
     def heading(self) -> str:

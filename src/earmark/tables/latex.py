@@ -18,6 +18,7 @@ from typing import NamedTuple
 from earmark.tables._text import one_line
 from earmark.tables.numbers import MISSING
 
+SAFETY = 1.02  # bold digits are wider
 MOST_NAME = 0.4  # of the width that a column of names may take before its text is broken into lines
 
 
@@ -52,9 +53,11 @@ class _Size(NamedTuple):
 
 
 _SIZES = (
-    _Size("", 1.0, 12.0, 6.0), _Size(r"\small", 0.9, 11.0, 5.0), _Size(r"\footnotesize", 0.8, 9.5, 4.0),
-    _Size(r"\scriptsize", 0.7, 8.0, 3.0),
+    _Size("", 1.0, 12.0, 6.0), _Size(r"\small", 0.93, 11.0, 5.0), _Size(r"\footnotesize", 0.85, 9.5, 4.0),
+    _Size(r"\scriptsize", 0.8, 8.0, 3.0),
 )  # fmt: skip
+"""Letters of Computer Modern are the wider, for their height, the smaller they are: digits of 7 pt have 0.8 of the width
+of those of 10 pt."""
 
 
 class _Layout(NamedTuple):
@@ -93,31 +96,43 @@ def _layout(heads: Sequence[Head], body: Body, notes: Sequence[str], title: str,
                 high = page.width if sideways else page.height
                 long = _height(1, len(body.seen), notes, title, size, room) > high
                 return _Layout(size, sideways, everything, long, (None,) * len(heads))
-    size = _SIZES[2]
-    most = MOST_NAME * page.width
-    wrapped = tuple(
-        most if head.names and width * size.scale > most else None for head, width in zip(heads, widths, strict=True)
-    )
-    widths = [width if limit is None else limit / size.scale for width, limit in zip(widths, wrapped, strict=True)]
-    parts = _parts(heads, widths, size, page.width)
+    # As few parts as the smallest font gives, in the largest font that gives as few.
+    found = []
+    for size in _SIZES[:0:-1]:
+        wrapped = _wrapped(heads, widths, size, page.width)
+        limits = [width if most is None else most / size.scale for width, most in zip(widths, wrapped, strict=True)]
+        found.append((size, wrapped, _parts(heads, limits, size, page.width)))
+    fewest = min(len(parts) for _, _, parts in found)
+    size, wrapped, parts = [one for one in found if len(one[2]) == fewest][-1]
     long = _height(len(parts), len(body.seen) * len(parts), notes, title, size, page.width) > page.height
     return _Layout(size, False, parts, long, wrapped)
 
 
+def _wrapped(heads: Sequence[Head], widths: Sequence[float], size: _Size, room: float) -> tuple[float | None, ...]:
+    """A width for columns of names that take more than their share."""
+    names = sum(head.names for head in heads)
+    most = MOST_NAME * room / max(1, names)
+    if sum(width * size.scale for width, head in zip(widths, heads, strict=True) if head.names) <= MOST_NAME * room:
+        return (None,) * len(heads)
+    return tuple(
+        most if head.names and width * size.scale > most else None for head, width in zip(heads, widths, strict=True)
+    )
+
+
 def _width(widths: Sequence[float], places: Iterable[int], size: _Size) -> float:
-    return sum(widths[place] * size.scale + 2 * size.gap for place in places)
+    return SAFETY * sum(widths[place] * size.scale + 2 * size.gap for place in places)
 
 
 def _height(tables: int, lines: int, notes: Sequence[str], title: str, size: _Size, width: float) -> float:
     """Of so many tables with so many lines together, with their heads, the caption and the notes."""
-    words = [(title, 1.0, 12.0), *((note, 0.8, 9.5) for note in notes)]
+    words = [(title, 1.0, 12.0), *((note, 0.85, 9.5) for note in notes)]
     text = sum(line * (1 + text_width(told) * scale // width) for told, scale, line in words)
     return lines * size.line + tables * 5 * size.line + text + 12.0
 
 
 def _parts(heads: Sequence[Head], widths: Sequence[float], size: _Size, room: float) -> tuple[tuple[int, ...], ...]:
-    """Which columns stand together: the names in every part, then as many others as fit; columns under one heading
-    are not parted where they fit together."""
+    """Which columns stand together: the names in every part, and about equal shares of the others; columns under one
+    heading are not parted where they fit together."""
     names = [place for place, head in enumerate(heads) if head.names]
     left = room - _width(widths, names, size)
     others = [place for place in range(len(heads)) if place not in names]
@@ -125,12 +140,22 @@ def _parts(heads: Sequence[Head], widths: Sequence[float], size: _Size, room: fl
     pieces: list[list[int]] = []
     for block in blocks:
         pieces += [block] if _width(widths, block, size) <= left else [[place] for place in block]
+    parts = _filled(pieces, widths, size, left)
+    for share in range(20, 100, 5):  # the narrowest parts that are as few
+        narrower = _filled(pieces, widths, size, left * share / 100)
+        if len(narrower) == len(parts):
+            parts = narrower
+            break
+    return tuple((*names, *part) for part in parts)
+
+
+def _filled(pieces: Sequence[Sequence[int]], widths: Sequence[float], size: _Size, room: float) -> list[list[int]]:
     parts: list[list[int]] = [[]]
     for piece in pieces:
-        if parts[-1] and _width(widths, [*parts[-1], *piece], size) > left:
+        if parts[-1] and _width(widths, [*parts[-1], *piece], size) > room:
             parts.append([])
         parts[-1] += piece
-    return tuple((*names, *part) for part in parts)
+    return parts
 
 
 # --- the source ---------------------------------------------------------------------------------------------------
@@ -180,9 +205,11 @@ def _long(
     yield r"\begingroup"
     yield from _set_size(layout.size)
     for number, part in enumerate(layout.parts):
+        if number and title:
+            yield r"\addtocounter{table}{-1}"
         yield rf"\begin{{longtable}}{{{_columns(heads, part, layout)}}}"
         told = latex_escape(title)
-        if len(layout.parts) > 1:
+        if told and len(layout.parts) > 1:
             told = " ".join(filter(None, [told, f"(Part {number + 1} of {len(layout.parts)}.)"]))
         if told and not number:
             yield rf"\caption{{{told}}}" + (rf"\label{{{label}}}" if label else "") + r" \\"
