@@ -94,7 +94,8 @@ def covered(
             # Leaving out units of these values moves the mean by (value - unit) / (units - 1).
             without = value + deviation * np.resize([1.0, -1.0], units) / math.sqrt(units * (units - 1))
             found = interval(float(value), without, ends)
-            assert found.low is not None and found.high is not None
+            assert found.low is not None
+            assert found.high is not None
             parts.append(Around(float(value), found.low, found.high, units))
         for place, of in enumerate((parts, [part._replace(units=None) for part in parts])):
             down, up = combine(of, ends)
@@ -124,9 +125,9 @@ def test_aggregate_bends_jackknife_intervals_alone() -> None:
     (bent,) = aggregate(Scores(tuple(rows)), "mean")
     others = [Row(subset=name, low=low, high=high, interval="bootstrap_queries", **base) for name in "abcd"]
     (plain,) = aggregate(Scores(tuple(others)), "mean")
-    assert bent.low is not None and plain.low is not None and bent.high is not None and plain.high is not None
     assert plain.low == pytest.approx(0.99 - (0.99 - low) / 2)
-    assert bent.low > plain.low and bent.high > plain.high  # further where there is room, less where there is none
+    assert bent.low > plain.low  # less where there is room
+    assert bent.high > plain.high  # further where there is none
 
 
 def test_harmonic_means_and_subsets_that_are_skipped() -> None:
@@ -143,4 +144,5 @@ def test_harmonic_means_and_subsets_that_are_skipped() -> None:
         for way in ("refuse", "skip")
     )
     assert (refused.status, refused.value) == ("not_applicable", None)
-    assert skipped.value == pytest.approx(0.65) and skipped.reason == "2 of 3 subsets; missing: c (failed)"
+    assert skipped.value == pytest.approx(0.65)
+    assert skipped.reason == "2 of 3 subsets; missing: c (failed)"

@@ -2,7 +2,7 @@
 
 SOURCE: a score table, a run folder (of `earmark run` or `earmark codec run`), published:vocsim or
 published:codec-superb. Which subsets are public or blind is known of VocSim's, or from the corpus cards of a run; --set
-says it otherwise. A value that is missing, failed or repeats another system's is a mark with a footnote, never a number.
+says it otherwise. What is missing, failed or repeats another system's is a mark with a footnote and never a number.
 """
 
 from __future__ import annotations
@@ -45,7 +45,19 @@ FORMATS: dict[str, Callable[[Tabulation], str]] = {
 _ENDINGS = {".txt": "text", ".md": "markdown", ".tex": "latex", ".csv": "csv"}
 _REPEATED = {"sets": "NAME=SUBSET,...", "rename": "OLD=NEW"}
 _ROWS = ("systems", "distances", "corrections", "protocols", "sort", "top", "one_per_system", "rename")
-_COLUMNS = ("metrics", "subsets", "sets", "averages", "missing", "interval", "digits", "best", "second", "lift", "p_below")
+_COLUMNS = (
+    "metrics",
+    "subsets",
+    "sets",
+    "averages",
+    "missing",
+    "interval",
+    "digits",
+    "best",
+    "second",
+    "lift",
+    "p_below",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -210,7 +210,8 @@ def _measure(
     key = setting.distance, str(setting.correction)
     for name, measured in items.items():
         for item in measured:
-            row = _row(item, name, base, nulls.get(name, {}), setting.notes, intervals, schemes[name], options.permutations)
+            null = nulls.get(name, {})
+            row = _row(item, name, base, null, setting.notes, intervals, schemes[name], options.permutations)
             rows.append(row)
             if options.per_unit and isinstance(item, Evaluated) and item.without is not None:
                 by_row = intervals.units.kind == "clip"

@@ -46,8 +46,8 @@ def evaluate(
             Values are estimates of what all clips would give, with intervals that know it. 0: all ask.
         permutations: Shuffles of the labels, as groups allow: each score gets a chance baseline, a lift and a p-value.
         shuffle: Which labels change places: "auto", as groups allow, or "clips", each with any other whatever their
-            group, as in papers that know no groups. The column `shuffle` then says `clips_ignoring_groups`, for p is too
-            small where clips of a group are alike. Under protocol across_groups it is always as groups allow.
+            group, as in papers that know no groups. The column `shuffle` then says `clips_ignoring_groups`, for p is
+            too small where clips of a group are alike. Under protocol across_groups it is always as groups allow.
         intervals: "jackknife" (the default: each clip, or each group, is left out as query and as candidate),
             "bootstrap" (queries are drawn and the candidates stay as they are: the interval is about other queries in
             this collection, and too narrow for another collection) or "none".
@@ -83,9 +83,9 @@ def evaluate(
     options = Options(
         distance=as_names(distance, "distance"), correct=parse_all(correct), k=as_counts(k, "k"), hub_k=hub_k,
         metrics=None if metrics is None else as_names(metrics, "metrics"), queries=queries, permutations=permutations,
-        shuffle=shuffle, intervals=kind, bootstrap=resamples, across_groups=across_groups, min_class_size=min_class_size, ties=ties,
-        seed=seed, memory=byte_count(memory), threads=thread_count(threads), device=device, per_point=per_point,
-        per_unit=per_unit, progress=progress,
+        shuffle=shuffle, intervals=kind, bootstrap=resamples, across_groups=across_groups,
+        min_class_size=min_class_size, ties=ties, seed=seed, memory=byte_count(memory), threads=thread_count(threads),
+        device=device, per_point=per_point, per_unit=per_unit, progress=progress,
     )  # fmt: skip
     data = check(vectors, kept_for_reading(labels), kept_for_reading(groups), options, ids)
     where = {"suite": suite, "subset": subset, "system": system}

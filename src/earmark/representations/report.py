@@ -293,7 +293,8 @@ def _write_tables(scores: Scores, path: Path, shown: TableOptions) -> dict[str, 
         present = distinct(measured.rows, "metric")
         wanted = [name for name in shown.get("metrics") or present if name in present]
         if wanted:
-            made = score_table(measured, **{**shown, "metrics": wanted})
+            chosen: TableOptions = {**shown, "metrics": wanted}
+            made = score_table(measured, **chosen)
             texts |= {f"{stem}.md": made.to_markdown(), f"{stem}.tex": made.to_latex()}
         if probes.rows:
             table = probe_table(probes)

@@ -17,7 +17,7 @@ of one subset it is the interval of that subset.
 Without the bend (sqrt(sum of d_i^2) / K, which is also what intervals of other kinds get) a mean near 100 % was covered
 in 89 % of simulated cases; this one in 95 to 99.9 % (docs/decisions/0026-margins-of-means.md).
 
-Satterthwaite, Biometrics Bulletin 2(6), 1946; Wilson, JASA 22(158), 1927; Zou & Donner, Statistics in Medicine 27, 2008.
+Satterthwaite, Biometrics Bulletin 2(6), 1946; Wilson, JASA 22(158), 1927; Zou & Donner, Stat. in Medicine 27, 2008.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LEVEL = 0.975
 
 
 class Around(NamedTuple):
-    """A value and its 95 % interval; `units` are those that were left out, None where the interval is no jackknife's."""
+    """A value and its 95 % interval; `units` are those that were left out, None where it is no jackknife's."""
 
     value: float
     low: float

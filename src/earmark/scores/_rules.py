@@ -233,7 +233,8 @@ def _combined(
     triples = [(getattr(row, middle), getattr(row, lower), getattr(row, upper)) for row in rows]
     if mean is None or any(None in triple for triple in triples):
         return None, None
-    ends, counts = UNBOUNDED, [None] * len(rows)
+    ends = UNBOUNDED
+    counts: list[int | None] = [None] * len(rows)
     # A difference that is corrected for the number of comparisons has another quantile.
     if middle == "value" and all(row.interval == "jackknife" and (row.comparisons or 1) == 1 for row in rows):
         ends, counts = _range(rows[0].metric), [row.units for row in rows]

@@ -23,8 +23,8 @@ from earmark.tables.numbers import MISSING, PLAIN_NUMBER, NumberFormat
 class Column:
     """A column: its title with its unit, the side its cells stand on, and how its numbers are written.
 
-    `over` is a heading that neighbouring columns have in common, `mark` follows the heading (an arrow). A column of `data` is for programs: CSV and Parquet
-    alone have it.
+    `over` is a heading that neighbouring columns have in common, `mark` follows the heading (an arrow). A column of
+    `data` is for programs: CSV and Parquet alone have it.
     """
 
     title: str
@@ -141,9 +141,7 @@ class Table:
 
     def to_parquet(self) -> bytes:
         """The titles and the rows, types inferred from the cells."""
-        return parquet_bytes(
-            {name: [_exact(row[place]) for row in self.rows] for place, name in enumerate(self.names)}
-        )
+        return parquet_bytes({name: [_exact(row[place]) for row in self.rows] for place, name in enumerate(self.names)})
 
     def _cells(self, row: Sequence[Any]) -> Iterable[tuple[Any, Column]]:
         return ((cell, column) for cell, column in zip(row, self.columns, strict=True) if not column.data)

@@ -56,8 +56,8 @@ _SIZES = (
     _Size("", 1.0, 12.0, 6.0), _Size(r"\small", 0.93, 11.0, 5.0), _Size(r"\footnotesize", 0.85, 9.5, 4.0),
     _Size(r"\scriptsize", 0.8, 8.0, 3.0),
 )  # fmt: skip
-"""Letters of Computer Modern are the wider, for their height, the smaller they are: digits of 7 pt have 0.8 of the width
-of those of 10 pt."""
+"""The smaller the letters of Computer Modern are, the wider they are for their height: digits of 7 pt have 0.8 of the
+width of those of 10 pt."""
 
 
 class _Layout(NamedTuple):

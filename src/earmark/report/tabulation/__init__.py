@@ -1,8 +1,8 @@
 """Tables for papers, from any score table, any run folder, or the papers' printed results.
 
-    made = tabulate("run")                                    means over sets of subsets, with margins
-    made = tabulate("published:vocsim", "full", metrics="GSR", with_repeats=True)
-    print(made.to_latex(label="tab:gsr"))
+made = tabulate("run")                                    means over sets of subsets, with margins
+made = tabulate("published:vocsim", "full", metrics="GSR", with_repeats=True)
+print(made.to_latex(label="tab:gsr"))
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from earmark.errors import UsageError, did_you_mean
 from earmark.report._score_tables import score_table
 from earmark.report.tabulation.chance import chance_tables
 from earmark.report.tabulation.choice import KINDS, Choice
-from earmark.report.tabulation.grid import Configuration, GridColumn, chosen_lines, configuration, shown_lines
+from earmark.report.tabulation.grid import GridColumn, chosen_lines, shown_lines
 from earmark.report.tabulation.means import chosen_metrics, codec_table, full_tables, main_table
-from earmark.report.tabulation.sources import TableSource, open_source
+from earmark.report.tabulation.sources import Configuration, TableSource, configuration, open_source
 from earmark.report.tabulation.subsets import subset_table
 from earmark.scores import Row, Scores
 from earmark.scores.metrics import named
@@ -48,7 +48,9 @@ class Tabulation:
 
     def to_latex(self, *, label: str | None = None, page: Page | None = None) -> str:
         """Each table fits a page; of several, labels are numbered."""
-        labels = [label] if len(self.tables) == 1 or not label else [f"{label}-{n + 1}" for n in range(len(self.tables))]
+        labels = (
+            [label] if len(self.tables) == 1 or not label else [f"{label}-{n + 1}" for n in range(len(self.tables))]
+        )
         labels += [None] * (len(self.tables) - len(labels))
         made = (table.to_latex(label=name, page=page) for table, name in zip(self.tables, labels, strict=True))
         return "\n".join(made)
@@ -104,7 +106,9 @@ def tabulate(
     tables: list[Table] = []
     for name in kinds:
         if name not in KINDS:
-            raise UsageError(f"There is no kind of table {name!r}; there are {', '.join(KINDS)}.{did_you_mean(name, KINDS)}")
+            raise UsageError(
+                f"There is no kind of table {name!r}; there are {', '.join(KINDS)}.{did_you_mean(name, KINDS)}"
+            )
         tables += _MAKERS[name](opened, wanted)
     return Tabulation(tuple(tables), tuple(_remarks(opened, wanted, kinds)))
 

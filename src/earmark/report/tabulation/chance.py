@@ -10,17 +10,15 @@ from earmark import published
 from earmark.errors import InputError
 from earmark.report.tabulation.choice import Choice
 from earmark.report.tabulation.grid import (
-    Configuration,
     GridColumn,
     Notes,
     chosen_lines,
-    configuration,
     number_format,
     sets_said,
     shown_lines,
 )
-from earmark.report.tabulation.means import ROUNDED, chosen_metrics, chosen_sets, mean_rows
-from earmark.report.tabulation.sources import TableSource
+from earmark.report.tabulation.means import agrees, chosen_metrics, chosen_sets, mean_rows
+from earmark.report.tabulation.sources import Configuration, TableSource, configuration
 from earmark.scores import Row
 from earmark.scores.spelling import mean_over
 from earmark.tables import MISSING, Cell, Column, Table, one_line
@@ -49,11 +47,14 @@ def chance_tables(source: TableSource, choice: Choice) -> list[Table]:
 
 
 def _of_metric(source: TableSource, choice: Choice, metric: str, names: Sequence[str]) -> Table | None:
-    form = number_format(metric, choice, source, usual=2 if source.baselines.rows else None)
+    printed = bool(source.baselines.rows) or source.printed == "vocsim-permutations"
+    form = number_format(metric, choice, source, usual=2 if printed else None)
     notes = Notes()
     means = {name: _means(source, metric, name, choice) for name in names}
     columns = [
-        GridColumn("observed", metric, {line: row for line, row in means[name].items() if row.baseline is not None}, name)
+        GridColumn(
+            "observed", metric, {line: row for line, row in means[name].items() if row.baseline is not None}, name
+        )
         for name in names
     ]
     lines = [line for line in chosen_lines(source, choice, [metric]) if any(line in column.rows for column in columns)]
@@ -75,7 +76,7 @@ def _of_metric(source: TableSource, choice: Choice, metric: str, names: Sequence
             interval = form.interval(row.baseline_low, row.baseline_high)
             small, tested = _small(source, row, own, choice, name)
             low, high = row.baseline_low, row.baseline_high
-            note = notes.say(one_line(row.reason)) if row.reason else None
+            note = notes.say(one_line(row.reason)) if row.reason and not row.reason.startswith("p < ") else None
             body.append([
                 choice.rename.get(line.system, line.system) or "vectors", *(getattr(line, at) for at in settings), name,
                 Cell(form.text(row.value), exact=row.value, note=note), row.baseline,
@@ -96,7 +97,7 @@ def _of_metric(source: TableSource, choice: Choice, metric: str, names: Sequence
     shuffled = "; ".join(SHUFFLES.get(name, name) for name in shuffles)
     said = [
         f"{metric} against shuffled labels.", sets_said(source, names),
-        f"Labels shuffled {shuffled}." if shuffled else "", "As the paper prints it." if source.baselines.rows else "",
+        f"Labels shuffled {shuffled}." if shuffled else "", "As the paper prints it." if printed else "",
     ]  # fmt: skip
     return Table(heads, body, " ".join(filter(None, said)), list(notes.texts))
 
@@ -106,11 +107,9 @@ def _means(source: TableSource, metric: str, name: str, choice: Choice) -> dict[
     found = mean_rows(source, metric, name, "skip" if choice.missing == "skip" else "refuse")
     for row in source.baselines:
         if (row.metric, row.subset) == (metric, mean_over(name)):
-            mine = found.get(configuration(row))
-            differs = mine is not None and None not in (mine.value, row.value)
-            differs = differs and abs(mine.value - row.value) > ROUNDED  # type: ignore[union-attr,operator]
-            form = number_format(metric, choice, source)
-            reason = f"the mean of the full table is {form.text(mine.value)}" if differs and mine is not None else ""
+            mine, reason = found.get(configuration(row)), ""
+            if mine is not None and mine.value is not None and not agrees(mine, row):
+                reason = f"the mean of the full table is {number_format(metric, choice, source).text(mine.value)}"
             found[configuration(row)] = replace(row, reason=reason)
     return found
 

@@ -49,7 +49,8 @@ class Choice(BaseModel):
         "dash", description="a mean without one of its subsets: a dash, or skip it and say so in a footnote"
     )
     interval: Literal["margin", "ends", "none"] | None = Field(
-        None, description="95 % intervals as a margin, as both ends, or not at all (default: margin of means)"
+        None,
+        description="95 % intervals: a margin, both ends or none (default: of means a margin, where it fits the range)",
     )
     sort: str = Field("", description="order of rows: a column such as 'P@1 blind', system, or none (as in the source)")
     top: int | None = Field(None, ge=1, description="only so many rows, the first in that order")
@@ -63,7 +64,9 @@ class Choice(BaseModel):
         0.001, gt=0, lt=1, description="count p-values below this, in chance", json_schema_extra={"metavar": "P"}
     )
 
-    @field_validator("metrics", "systems", "subsets", "distances", "corrections", "protocols", "averages", mode="before")
+    @field_validator(
+        "metrics", "systems", "subsets", "distances", "corrections", "protocols", "averages", mode="before"
+    )
     @classmethod
     def _names(cls, given: Any) -> Any:
         return tuple(named(given or ()))
@@ -77,7 +80,7 @@ class Choice(BaseModel):
         for text in [given] if isinstance(given, str) else given or ():
             name, equals, subsets = text.partition("=")
             if not equals or not name.strip() or not named(subsets):
-                raise ValueError(f"{text!r} is not NAME=SUBSET,SUBSET such as blind=HU3,HU4")
+                raise ValueError(f"A set of subsets is NAME=SUBSET,SUBSET such as blind=HU3,HU4, not {text!r}")
             found[name.strip()] = tuple(named(subsets))
         return found
 
@@ -89,7 +92,7 @@ class Choice(BaseModel):
         pairs = [text.partition("=") for text in ([given] if isinstance(given, str) else given or ())]
         for name, equals, new in pairs:
             if not equals or not name or not new:
-                raise ValueError(f"{name!r} is not OLD=NEW such as logmel=Log-Mel")
+                raise ValueError(f"A new name is OLD=NEW such as logmel=Log-Mel, not {name + equals + new!r}")
         return {name: new for name, _, new in pairs}
 
     @classmethod
@@ -103,7 +106,9 @@ class Choice(BaseModel):
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             name, value = str(first["loc"][0]), first["input"]
-            why = first["msg"].removeprefix("Value error, ")
+            if first["type"] == "value_error":
+                raise UsageError(f"{str(first['ctx']['error']).rstrip('.')}.") from None
+            why = first["msg"].replace("Input should", "it should")
             raise UsageError(f"{name.replace('_', ' ')} cannot be {value!r}: {why}.") from None
 
     def chooses_rows(self) -> bool:

@@ -1,19 +1,19 @@
-"""A grid of values, configurations by columns, as a table: chosen, sorted, marked, with footnotes for what is missing."""
+"""A grid of values, configurations by columns, as a table: chosen, sorted, marked, footnotes for what is missing."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from earmark.errors import UsageError
+from earmark.errors import InputError, UsageError
 from earmark.report.metric_text import facts
 from earmark.report.score_index import same_clips
 from earmark.report.tabulation.choice import Choice, absent
-from earmark.report.tabulation.sources import Configuration, TableSource
+from earmark.report.tabulation.sources import Configuration, TableSource, configuration
 from earmark.scores import WITH_VALUE, Row
 from earmark.tables import MISSING, Cell, Column, NumberFormat, Table, one_line
 from earmark.tables.numbers import HYPHEN
@@ -87,17 +87,10 @@ def number_format(metric: str, choice: Choice, source: TableSource, *, usual: in
     return NumberFormat(usual if choice.digits is None else choice.digits, percent=percent, minus=HYPHEN)
 
 
-def configurations(rows: Iterable[Row]) -> dict[Configuration, None]:
-    return dict.fromkeys(map(configuration, rows))
-
-
-def configuration(row: Row) -> Configuration:
-    return Configuration(row.system, row.distance, row.correction, row.protocol)
-
-
 def chosen_lines(source: TableSource, choice: Choice, metrics: Sequence[str]) -> list[Configuration]:
     """The configurations that have a row of one of the metrics and were asked for, in the order of the wishes."""
-    rows = [row for row in (*source.scores.rows, *source.given.rows) if row.metric in metrics and not row.probed]
+    rows = [row for row in (*source.scores.rows, *source.given.rows) if row.metric in metrics]
+    rows = [row for row in rows if not row.probed] or rows  # probes have protocols of their own
     protocols = choice.protocols or _usual_protocols(rows)
     for name, wanted in (("distance", choice.distances), ("correction", choice.corrections), ("protocol", protocols)):
         present = list(dict.fromkeys(getattr(row, name) for row in rows))
@@ -105,15 +98,15 @@ def chosen_lines(source: TableSource, choice: Choice, metrics: Sequence[str]) ->
             if one not in present:
                 raise UsageError(absent(one, present, name, source.name))
         rows = [row for row in rows if not wanted or getattr(row, name) in wanted]
-    lines = list(configurations(rows))
+    lines = list(dict.fromkeys(map(configuration, rows)))
     if not choice.systems or list(choice.systems) == ["all"]:
         return lines
     found: dict[Configuration, None] = {}
-    for wanted in choice.systems:
-        fitting = [line for line in lines if _fits(line, wanted, exactly=True)]
-        fitting = fitting or [line for line in lines if _fits(line, wanted, exactly=False)]
+    for system in choice.systems:
+        fitting = [line for line in lines if _fits(line, system, exactly=True)]
+        fitting = fitting or [line for line in lines if _fits(line, system, exactly=False)]
         if not fitting:
-            raise UsageError(absent(wanted, list(dict.fromkeys(line.system for line in lines)), "system", source.name))
+            raise UsageError(absent(system, list(dict.fromkeys(line.system for line in lines)), "system", source.name))
         found |= dict.fromkeys(fitting)
     return list(found)
 
@@ -139,6 +132,8 @@ def make_table(
 ) -> Table:  # fmt: skip
     """The table of some configurations; those without any row in the columns are left out."""
     lines = shown_lines([line for line in lines if any(line in at.rows for at in columns)], columns, choice, source)
+    if not lines:
+        raise InputError(f"{source.name} has no row for this table: choose other metrics, systems or protocols.")
     texts = [_texts(lines, column, choice, source) for column in columns]
     made = Notes()
     cells = _cells(lines, columns, texts, choice, source, made)
@@ -188,8 +183,8 @@ def _ordered(
 
     def place(line: Configuration) -> tuple[bool, float]:
         row = by.rows.get(line)
-        lacking = row is None or row.value is None or row.status != "ok"
-        return line.system in source.anchors, math.inf if lacking else turned * row.value  # type: ignore[union-attr,operator]
+        value = row.value if row is not None and row.status == "ok" else None
+        return line.system in source.anchors, math.inf if value is None else turned * value
 
     return sorted(lines, key=place)
 
@@ -231,17 +226,17 @@ def _partial(row: Row, column: GridColumn) -> bool:
     return column.mean and row.reason.partition(" ")[0].isdecimal() and "missing:" in row.reason
 
 
-def _standing(
-    column: GridColumn, texts: Mapping[Configuration, str]
-) -> tuple[frozenset[str], frozenset[str]]:
-    """The texts that are best and second best; none where all are alike or were measured on different clips."""
-    values = sorted({float(text) for text in texts.values()}, reverse=facts(column.metric).higher_is_better)
-    if len(values) < 2 or not same_clips(column.rows[line] for line in texts):
-        return frozenset(), frozenset()
-    by_value: dict[float, set[str]] = {}
-    for text in texts.values():
-        by_value.setdefault(float(text), set()).add(text)
-    return frozenset(by_value[values[0]]), frozenset(by_value[values[1]]) if len(values) > 2 else frozenset()
+def _standing(column: GridColumn, texts: Mapping[Configuration, str]) -> dict[Configuration, int]:
+    """1 for lines with the best text of their protocol and 2 for the second best; none where all are alike or were
+    measured on different clips."""
+    found: dict[Configuration, int] = {}
+    for protocol in {line.protocol for line in texts}:
+        own = {line: float(text) for line, text in texts.items() if line.protocol == protocol}
+        values = sorted(set(own.values()), reverse=facts(column.metric).higher_is_better)
+        if len(values) > 1 and same_clips(column.rows[line] for line in own):
+            places = dict(zip(values, (1, 2) if len(values) > 2 else (1,), strict=False))
+            found |= {line: places[value] for line, value in own.items() if value in places}
+    return found
 
 
 def _cells(
@@ -252,16 +247,15 @@ def _cells(
     return [
         [
             cell
-            for column, text, standing in zip(columns, texts, standings, strict=True)
-            for cell in _value(line, column, text.get(line), standing, choice, source, notes)
+            for column, standing in zip(columns, standings, strict=True)
+            for cell in _value(line, column, standing.get(line), choice, source, notes)
         ]
         for line in lines
     ]
 
 
 def _value(
-    line: Configuration, column: GridColumn, counted_as: str | None, standing: tuple[frozenset[str], frozenset[str]],
-    choice: Choice, source: TableSource, notes: Notes,
+    line: Configuration, column: GridColumn, place: int | None, choice: Choice, source: TableSource, notes: Notes,
 ) -> list[Cell]:  # fmt: skip
     """The cell of a value, and those of its interval for programs."""
     row = column.rows.get(line)
@@ -280,10 +274,9 @@ def _value(
         ends = [Cell(exact=row.low), Cell(exact=row.high)]
         margin = max(row.value - row.low, row.high - row.value)
         rest = f" {form.interval(row.low, row.high)}" if choice.interval == "ends" else f" ± {form.text(margin)}"
-    best, second = standing
     cell = Cell(
-        form.text(row.value), bold=choice.best and counted_as in best, note=note, rest=rest, exact=row.value,
-        underlined=choice.second and counted_as in second,
+        form.text(row.value), bold=choice.best and place == 1, note=note, rest=rest, exact=row.value,
+        underlined=choice.second and place == 2,
     )  # fmt: skip
     return [cell, *ends]
 
@@ -299,7 +292,10 @@ def _heads(column: GridColumn, choice: Choice, source: TableSource, plain: bool)
     head = Column(column.title, unit=unit, format=form, over=column.over, mark=arrow)
     if not column.interval:
         return [head]
-    return [head, *(replace(head, title=f"{column.title} {end}", unit="", mark="", data=True) for end in ("low", "high"))]
+    return [
+        head,
+        *(replace(head, title=f"{column.title} {end}", unit="", mark="", data=True) for end in ("low", "high")),
+    ]
 
 
 def sets_said(source: TableSource, names: Sequence[str], what: str = "Means") -> str:

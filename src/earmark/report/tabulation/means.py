@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
 from earmark.errors import InputError
+from earmark.report.metric_text import facts
 from earmark.report.tabulation.choice import Choice, pick
 from earmark.report.tabulation.grid import (
-    Configuration,
     GridColumn,
     chosen_lines,
-    configuration,
     make_table,
     sets_said,
 )
-from earmark.report.tabulation.sources import ALL, HARMONIC, TableSource
+from earmark.report.tabulation.sources import ALL, HARMONIC, Configuration, TableSource, configuration
 from earmark.scores import Row, Rule, Scores, aggregate
-from earmark.scores.metrics import METRICS, family
+from earmark.scores.metrics import family
 from earmark.scores.spelling import mean_over
 from earmark.tables import Table
 
 LEADING = ("P@1", "P@5", "GSR")
 """What VocSim's main tables show."""
 _TASKS = (
-    "wer", "dwer", "eer", "min_dcf", "speaker_similarity", "er_accuracy", "aec_map", "mean_average_precision", "accuracy",
+    "wer", "dwer", "eer", "min_dcf", "speaker_similarity", "er_accuracy", "aec_map", "mean_average_precision",
+    "accuracy",
 )  # fmt: skip
-_SIGNAL = ("kbps", *family("signal"))
 ROUNDED = 0.001 + 1e-9
-"""What rounding explains between a printed mean and the mean of printed values: half a unit of the last digit of each."""
+"""What rounding explains between a printed mean and that of printed values: half a unit of the last digit of each."""
 AS_PRINTED = "margins as the paper prints them, from bootstrap intervals of each subset"
-
-Rows = Mapping[Configuration, Row]
 
 
 def chosen_metrics(source: TableSource, choice: Choice, usual: Sequence[str] = LEADING) -> list[str]:
@@ -53,7 +50,9 @@ def chosen_sets(source: TableSource, choice: Choice) -> list[str]:
     return names
 
 
-def mean_rows(source: TableSource, metric: str, name: str, missing: Literal["refuse", "skip"]) -> dict[Configuration, Row]:
+def mean_rows(
+    source: TableSource, metric: str, name: str, missing: Literal["refuse", "skip"]
+) -> dict[Configuration, Row]:
     """The mean of a metric over a set, of every configuration: as the source brings it, or made from the subsets."""
     members = source.members(name)
     label = mean_over("mean" if name == ALL else name)
@@ -67,20 +66,26 @@ def mean_rows(source: TableSource, metric: str, name: str, missing: Literal["ref
         {configuration(row): row for row in table if (row.metric, row.subset) == (metric, label)}
         for table in (source.given, source.averages, source.margins)
     )
-    for line, row in averages.items():
-        mine = found.get(line)
-        # The authors averaged values that were not rounded yet.
-        if mine is not None and None not in (mine.value, row.value) and abs(mine.value - row.value) <= ROUNDED:  # type: ignore[operator]
-            found[line] = replace(mine, value=row.value)
-    for line, row in margins.items():
-        mine = found.get(line)
-        if mine is not None and mine.value is not None and None not in (row.value, row.low, row.high):
-            down, up = row.value - row.low, row.high - row.value  # type: ignore[operator]
-            apart = abs(mine.value - row.value) > ROUNDED  # type: ignore[operator]
-            said = f"the paper's Table 2 prints {100 * row.value:.1f}" if apart else ""  # type: ignore[operator]
-            reason = "; ".join(filter(None, [mine.reason, said]))
-            found[line] = replace(mine, low=mine.value - down, high=mine.value + up, reason=reason)
+    for line, mine in found.items():
+        if line in averages and agrees(mine, averages[line]):
+            mine = replace(mine, value=averages[line].value)  # the authors averaged values that were not rounded yet
+        found[line] = _with_margin(mine, margins[line]) if line in margins else mine
     return found | given
+
+
+def agrees(mine: Row, printed: Row) -> bool:
+    """Whether two means differ by no more than rounding explains."""
+    return mine.value is not None and printed.value is not None and abs(mine.value - printed.value) <= ROUNDED
+
+
+def _with_margin(mine: Row, printed: Row) -> Row:
+    """A mean with the margin that the paper prints beside it, and a word where the paper prints another mean."""
+    if mine.value is None or printed.value is None or printed.low is None or printed.high is None:
+        return mine
+    said = "" if agrees(mine, printed) else f"the paper's Table 2 prints {100 * printed.value:.1f}"
+    reason = "; ".join(filter(None, [mine.reason, said]))
+    low, high = mine.value + (printed.low - printed.value), mine.value + (printed.high - printed.value)
+    return replace(mine, low=low, high=high, reason=reason)
 
 
 def main_table(source: TableSource, choice: Choice) -> list[Table]:
@@ -95,7 +100,9 @@ def main_table(source: TableSource, choice: Choice) -> list[Table]:
         for metric in metrics
     ]  # fmt: skip
     lines = chosen_lines(source, choice, metrics)
-    notes = [_margin(columns, source)] if choice.interval != "none" else []
+    if choice.interval is None:
+        choice = choice.model_copy(update={"interval": "ends" if _overruns(columns, lines) else "margin"})
+    notes = [_margin(columns, source, choice)] if choice.interval != "none" else []
     leading = _leading(source, choice, lines)
     if leading:
         choice, lines = choice.model_copy(update={"sort": "none"}), leading
@@ -111,17 +118,35 @@ def _leading(source: TableSource, choice: Choice, lines: Sequence[Configuration]
     return sorted(own, key=lambda line: places[line.system, line.distance])
 
 
-def _margin(columns: Sequence[GridColumn], source: TableSource) -> str:
+def _overruns(columns: Sequence[GridColumn], lines: Sequence[Configuration]) -> bool:
+    """Whether a margin to both sides would leave the range of a metric: then the ends say it better."""
+    for column in columns:
+        low, high = facts(column.metric).range
+        for line in lines:
+            row = column.rows.get(line)
+            if row is not None and row.value is not None and row.low is not None and row.high is not None:
+                margin = max(row.value - row.low, row.high - row.value)
+                if row.value + margin > high or row.value - margin < low:
+                    return True
+    return False
+
+
+def _margin(columns: Sequence[GridColumn], source: TableSource, choice: Choice) -> str:
     """What the margins are."""
     rows = [row for column in columns for row in column.rows.values() if row.low is not None]
     if not rows:
         return ""
+    mark, what = ("[ ]", "") if choice.interval == "ends" else ("±", "margin of the ")
+    if source.printed in ("vocsim", "vocsim-main"):
+        return f"{mark}: {AS_PRINTED}."
     if source.printed:
-        return f"±: {AS_PRINTED}."
+        return f"{mark}: what the paper prints for each subset, combined."
     kinds = {row.interval for row in rows}
     units = sorted({row.unit for row in rows if row.unit})
-    how = f"leaving out each {' or '.join(units)}" if kinds == {"jackknife"} and units else "the interval of each subset"
-    return f"±: margin of the 95 % interval of the mean, from {how}, subsets taken as independent."
+    how = (
+        f"leaving out each {' or '.join(units)}" if kinds == {"jackknife"} and units else "the interval of each subset"
+    )
+    return f"{mark}: {what}95 % interval of the mean, from {how}, subsets taken as independent."
 
 
 def _way(choice: Choice) -> Literal["refuse", "skip"]:
@@ -149,7 +174,9 @@ def _of_metric(source: TableSource, choice: Choice, metric: str) -> Iterator[Tab
     names = chosen_sets(source, choice) if choice.averages else _usual_averages(source, metric)
     together = [[name] for name in names] if source.codecs else [names]
     for few in together:
-        members = [one for one in source.subsets if one in rows and (not source.codecs or one in source.members(few[0]))]
+        members = [
+            one for one in source.subsets if one in rows and (not source.codecs or one in source.members(few[0]))
+        ]
         columns = [
             GridColumn(name or "all clips", metric, rows[name], interval=shown, reserved=bool(source.printed))
             for name in members
@@ -198,7 +225,7 @@ def codec_table(source: TableSource, choice: Choice) -> list[Table]:
     columns: list[GridColumn] = []
     shown = choice.interval in ("margin", "ends")
     for metric in metrics:
-        if metric in HARMONIC or (metric in METRICS and metric in _SIGNAL[1:]):
+        if metric in HARMONIC or metric in family("signal"):
             columns += [
                 GridColumn(
                     name, metric, mean_rows(source, metric, name, _way(choice)), over=metric, interval=shown, mean=True
@@ -227,4 +254,3 @@ def _over_all(source: TableSource, metric: str) -> dict[Configuration, Row]:
         else:
             (found[line],) = aggregate(Scores(tuple(own)), "mean", missing="refuse")
     return found
-

@@ -58,6 +58,10 @@ class Configuration(NamedTuple):
     protocol: str
 
 
+def configuration(row: Row) -> Configuration:
+    return Configuration(row.system, row.distance, row.correction, row.protocol)
+
+
 @dataclass(frozen=True)
 class TableSource:
     """The rows of the subsets and what is known of them.
@@ -153,7 +157,9 @@ def _record(given: str | os.PathLike[str] | Scores) -> dict[str, Any]:
         return {}
     path = locate(given)
     folder = path if path.is_dir() else path.parent
-    return read_record(folder) if (path.is_dir() or path.name == "scores.csv") and (folder / "run.json").exists() else {}
+    return (
+        read_record(folder) if (path.is_dir() or path.name == "scores.csv") and (folder / "run.json").exists() else {}
+    )
 
 
 def _separated(scores: Scores) -> tuple[list[Row], list[Row], dict[str, Subset]]:
@@ -176,8 +182,8 @@ def _repeats(scores: Scores, name: str) -> Iterable[str]:
     count = sum(row.status == "repeated" for row in scores)
     if count:
         yield (
-            f"{counted(count, 'value')} of {name} repeat other systems' and count nowhere; the paper counts them, and so "
-            "does --with-repeats."
+            f"{counted(count, 'value')} of {name} repeat other systems' and count nowhere; the paper counts them, and "
+            "so does --with-repeats."
         )
     predicted = sum(row.status == "predicted" for row in scores)
     if predicted:
@@ -234,7 +240,9 @@ def _chosen(source: TableSource, choice: Choice) -> TableSource:
     wanted = [name for given in choice.subsets for name in sets.get(given, (given,))]
     kept = pick(wanted, source.subsets, "subset", source.name)
     left = [SubsetSet(one.name, tuple(name for name in kept if name in one.subsets)) for one in source.sets]
-    whole = [mean_over(one.name) for one, now in zip(source.sets, left, strict=True) if set(one.subsets) == set(now.subsets)]
+    whole = [
+        mean_over(one.name) for one, now in zip(source.sets, left, strict=True) if set(one.subsets) == set(now.subsets)
+    ]
     return replace(
         _without_printed(source, whole),
         scores=source.scores.select(subset=kept),
@@ -244,7 +252,7 @@ def _chosen(source: TableSource, choice: Choice) -> TableSource:
 
 
 def _without_printed(source: TableSource, whole: Sequence[str] = ()) -> TableSource:
-    """The source without means over other subsets than the paper's, which are made anew; those over `whole` sets stay."""
+    """The source without printed means, which are made anew from the subsets; those over `whole` sets stay."""
     given, averages, margins, baselines = (
         table.select(subset=list(whole)) for table in (source.given, source.averages, source.margins, source.baselines)
     )
@@ -300,4 +308,3 @@ def _codec_run(source: TableSource, record: Mapping[str, Any]) -> TableSource:
         about={name: card.family for name, card in cards.items()}, digits={"kbps": 2},
         anchors=frozenset(name for name, card in cards.items() if card.lossless),
     )  # fmt: skip
-

@@ -23,7 +23,8 @@ def subset_table(source: TableSource, choice: Choice) -> list[Table]:
     columns = [
         Column("subset", "left"), Column("what", "left"), Column("set", "left"), Column("clips"), Column("classes"),
         Column("per class", format=_ONE), Column("fewest"), Column("most"), Column("seconds", format=_TWO),
-        Column("shortest", format=_TWO), Column("longest", format=_TWO), Column("DRI", unit="dB", format=NumberFormat(0)),
+        Column("shortest", format=_TWO), Column("longest", format=_TWO),
+        Column("DRI", unit="dB", format=NumberFormat(0)),
     ]  # fmt: skip
     rows = [_line(source, fact) for fact in source.facts]
     kept = [place for place in range(len(columns)) if place < 2 or any(row[place] not in (None, "") for row in rows)]
