@@ -245,7 +245,7 @@ def _chosen(source: TableSource, choice: Choice) -> TableSource:
     ]
     return replace(
         _without_printed(source, whole),
-        scores=source.scores.select(subset=kept),
+        scores=replace(source.scores, rows=tuple(row for name in kept for row in source.scores.select(subset=name))),
         sets=tuple(one for one in left if one.subsets) or (SubsetSet(ALL, tuple(kept)),),
         facts=tuple(fact for fact in source.facts if fact.subset in kept),
     )
