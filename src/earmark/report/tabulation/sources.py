@@ -127,7 +127,7 @@ def open_source(
     subsets = list(homes)
     source = TableSource(
         name, Scores(tuple(singles), notes=scores.notes), (), given=Scores(tuple(given_means)), printed=printed,
-        remarks=tuple(_repeats(scores, name)),
+        remarks=tuple(_left_out(scores.select(metric=choice.metrics) if choice.metrics else scores, name)),
     )  # fmt: skip
     known = [recorded_facts(record), printed_facts(homes.values()), read_facts(facts) if facts is not None else []]
     own = [
@@ -178,7 +178,7 @@ def _separated(scores: Scores) -> tuple[list[Row], list[Row], dict[str, Subset]]
     return singles, [row for row in rows if row.aggregate], homes
 
 
-def _repeats(scores: Scores, name: str) -> Iterable[str]:
+def _left_out(scores: Scores, name: str) -> Iterable[str]:
     count = sum(row.status == "repeated" for row in scores)
     if count:
         yield (
