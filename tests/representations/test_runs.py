@@ -232,8 +232,14 @@ def test_a_report_without_a_closer_look_says_so(corpus: Path, tmp_path: Path) ->
     assert "no longer says where its vectors lie" in report_run(tmp_path / "run").read_text("utf-8")
     run(given)
     shutil.rmtree(tmp_path / "cache")
-    page = report_run(tmp_path / "run").read_text("utf-8")
+    page = report_run(tmp_path / "run", metrics=["P@1"], interval=False).read_text("utf-8")
     assert "There is no closer look at sounds. The cache" in page
+    table = (tmp_path / "run" / "tables" / "sounds.tex").read_text("utf-8")
+    assert "P@1" in table
+    assert "GSR" not in table
+    assert "interval" not in table
+    with pytest.raises(UsageError, match='no metric "P@7"'):
+        report_run(tmp_path / "run", metrics=["P@7"])
 
 
 def test_the_bar_of_prepare_counts_the_subsets_asked_for() -> None:

@@ -38,7 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("vectors", metavar="VECTORS", nargs="?", help="file of vectors; none with --distances")
     parser.add_argument("labels", metavar="LABELS", nargs="?", help="file of labels")
     group = parser.add_argument_group("metrics and calibration")
-    flags.add_flags(group, Options, ("metrics", "sample", "queries", "permutations", "intervals", "bootstrap", "hub_k"))
+    wanted = ("metrics", "sample", "queries", "permutations", "shuffle", "intervals", "bootstrap", "hub_k")
+    flags.add_flags(group, Options, wanted)
     group.add_argument(
         "--per-point",
         metavar="FILE",

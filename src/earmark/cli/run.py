@@ -72,8 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("metrics and calibration")
     flags.add_flags(
         group, RunConfig,
-        ("metrics", "k", "hub_k", "ties", "queries", "permutations", "intervals", "bootstrap", "across_groups",
-         "min_class_size", "copies", "label_noise", "dtw", "probe", "seed"),
+        ("metrics", "k", "hub_k", "ties", "queries", "permutations", "shuffle", "intervals", "bootstrap",
+         "across_groups", "min_class_size", "copies", "label_noise", "dtw", "probe", "seed"),
     )  # fmt: skip
     column = CorpusEntry.model_fields["groups"].description
     group.add_argument("--groups", nargs="?", const=True, metavar="COLUMN", help=column)

@@ -18,6 +18,7 @@ from earmark.vectors.class_samples import parse_sample
 HUB_K = 5
 GIVEN = "given"  # what distances computed elsewhere are called, where nobody names them
 INTERVALS = ("jackknife", "bootstrap", "none")
+SHUFFLES = ("auto", "clips")
 RESAMPLES = 300
 LEAST = {"queries": 0, "permutations": 0, "bootstrap": 0, "min_class_size": 1, "hub_k": 1, "seed": 0, "threads": 1}
 
@@ -57,6 +58,12 @@ class Options(BaseModel):
         description="shuffle the labels N times, as groups allow: chance baseline, lift, p-value (1000 when N is left "
         "out; default: none)",
         json_schema_extra={"alone": 1000},
+    )
+    shuffle: str = Field(
+        default="auto",
+        description="which labels change places: auto, as groups allow; clips, each with any other whatever their "
+        "group, as in papers that know no groups (protocol all; p is too small where clips of a group are alike)",
+        json_schema_extra={"choices": [*SHUFFLES]},
     )
     intervals: str = Field(
         default="jackknife",
@@ -107,6 +114,8 @@ class Options(BaseModel):
             raise UsageError(f"No distance was asked for: choose from {', '.join(spaces.DISTANCES)}.")
         if values["intervals"] not in INTERVALS:
             raise UsageError(f"Unknown kind of intervals {values['intervals']!r}: choose {', '.join(INTERVALS)}.")
+        if values["shuffle"] not in SHUFFLES:
+            raise UsageError(f"Unknown way to shuffle {values['shuffle']!r}: choose {' or '.join(SHUFFLES)}.")
         if values["ties"] not in ("average", "ordinal"):
             raise UsageError(f"Unknown way with ties {values['ties']!r}: choose average or ordinal.")
         devices.check(values["device"])
@@ -123,6 +132,8 @@ class Options(BaseModel):
             "memory", "threads", "device", "progress", "per_point", "per_unit", "distance", "correct", "metrics", "k",
         }  # fmt: skip
         skipped |= {name for name in ("queries", "sample") if not getattr(self, name)}  # old tables keep their inputs
+        if self.shuffle == "auto":
+            skipped.add("shuffle")
         return repr(sorted((name, value) for name, value in vars(self).items() if name not in skipped))
 
 

@@ -104,6 +104,22 @@ def _doubt(cell: Cell, metric: str) -> str:
     return ""
 
 
+def _averages() -> Iterator[Row]:
+    """The columns Avg and Avg (Blind) of Tables 19 to 25.
+
+    Avg is over the 15 public subsets for P@1, P@5 and GSR, and over all 19 for the others.
+    """
+    numbers = {name: 19 + place for place, name in enumerate(_METRICS)}
+    for cell, row in _printed("vocsim_full_results_averages", "VocSim, Table ", suite="vocsim"):
+        metric = _METRICS[cell["metric"]]
+        over = "mean:public" if metric in _LEADING else "mean"
+        for subset, column in ((over, "avg_printed"), ("mean:blind", "avg_blind_printed")):
+            yield row(
+                _fraction(cell[column]), table=numbers[cell["metric"]], subset=subset, system=cell["method"],
+                distance=_DISTANCES[cell["distance"]], metric=metric,
+            )  # fmt: skip
+
+
 def _main_table() -> Iterator[Row]:
     """Table 2: means over public and blind subsets, with margins of error as intervals."""
     for cell, row in _printed("vocsim_table2_main", "VocSim, Table 2", suite="vocsim"):
@@ -272,6 +288,7 @@ def _hubness() -> Iterator[Row]:
 
 SETS: dict[str, tuple[str, Callable[[], Iterator[Row]]]] = {
     "vocsim": ("7 metrics of 124–129 configurations on 19 subsets", full_results),
+    "vocsim-averages": ("the columns Avg and Avg (Blind) of Tables 19–25", _averages),
     "vocsim-main": ("Table 2: means with margins of error", _main_table),
     "vocsim-permutations": ("Tables 9–11: the best configuration against chance", _permutation_tests),
     "vocsim-pooling": ("Table 13: six poolings of Whisper", _pooling_ablation),

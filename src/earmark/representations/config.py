@@ -90,6 +90,7 @@ class RunConfig(RunSettings):
     hub_k: int = Field(HUB_K, ge=1)
     queries: int = Field(0, ge=0)
     permutations: int = Field(0, ge=0)
+    shuffle: Literal["auto", "clips"] = "auto"
     intervals: Literal["jackknife", "bootstrap", "none"] | None = None
     bootstrap: int = Field(0, ge=0)
     across_groups: bool = Field(
@@ -247,7 +248,9 @@ class RunConfig(RunSettings):
         """The keywords of `earmark.evaluate` that change its values."""
         names = ("metrics", "k", "hub_k", "permutations", "intervals", "bootstrap", "min_class_size", "ties", "seed")
         options = {name: getattr(self, name) for name in names}
-        return options | ({"queries": self.queries} if self.queries else {})  # results without it keep their keys
+        # Results that go without these keep their keys.
+        options |= {"queries": self.queries} if self.queries else {}
+        return options | ({"shuffle": self.shuffle} if self.shuffle != "auto" else {})
 
 
 def _lite(entry: CorpusEntry) -> CorpusEntry:
