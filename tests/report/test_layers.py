@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from earmark.report.figures._heatmaps import layer_map, layered
+from earmark.report.figures._layers import layer_map
+from earmark.report.layers import layered
 from earmark.report.html._variants import over_layers
 from earmark.report.score_index import ScoreIndex
 from earmark.scores import Row, Scores

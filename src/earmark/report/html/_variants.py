@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from earmark.report import figures
-from earmark.report.figures._heatmaps import Layers, layer_map, layered
+from earmark.report.figures._layers import layer_curves, layer_map
+from earmark.report.layers import Layers, layered
 from earmark.report.figures.hubness import Cells, before_after, before_after_lines
 from earmark.report.html._results import number_cell
 from earmark.report.metric_text import facts, goodness, heading, number, points
