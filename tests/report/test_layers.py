@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from earmark.report.figures._layers import layer_map
-from earmark.report.layers import layered
 from earmark.report.html._variants import over_layers
+from earmark.report.layers import layered
 from earmark.report.score_index import ScoreIndex
 from earmark.scores import Row, Scores
 

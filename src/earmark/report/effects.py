@@ -163,7 +163,10 @@ def find_effects(
     tested = [sum(len(own.get(metric, ())) >= LEAST_UNITS for own in found.values()) for metric in shown]
     comparisons = max([1, *tested])
     effects = tuple(
-        _effect(key, metric, own[metric], comparisons) for key, own in found.items() for metric in shown if metric in own
+        _effect(key, metric, own[metric], comparisons)
+        for key, own in found.items()
+        for metric in shown
+        if metric in own
     )
     of = scores if isinstance(scores, Scores) else table
     repeated = sum(row.status == "repeated" and row.metric in shown for row in of) if of is not None else 0
@@ -242,7 +245,9 @@ def effect_sentences(found: Effects) -> list[str]:
         sentences.append(f"{counted(len(missing), 'effect')} without an interval: {'; '.join(reasons)}.")
     sentences += [f"Of many of the values the table says: {remark}." for remark in found.remarks]
     if found.repeated:
-        said = f"{found.repeated} printed values are left out because they repeat another configuration's digit by digit"
+        said = (
+            f"{found.repeated} printed values are left out because they repeat another configuration's digit by digit"
+        )
         if found.aspect.name == "pca":
             said += (
                 ", most of them rows without PCA on 16 of the 19 subsets: where the paper finds that PCA changes "

@@ -1,11 +1,11 @@
 """A model over its layers: how far each lies behind the best, how they rank, and what choosing one is worth.
 
-    rank        of a layer among all that a subset has, 1 is best, equal values share the mean of their ranks
-    mean rank   over the subsets that have every layer, with an interval that leaves out one subset at a time
-    difference  to the last layer, which is what most people take: mean over subsets, its interval corrected for the
-                number of other layers
-    held out    the layer that is best on the other subsets, on this one, minus the last: what a choice is worth where
-                it was not made
+rank        of a layer among all that a subset has, 1 is best, equal values share the mean of their ranks
+mean rank   over the subsets that have every layer, with an interval that leaves out one subset at a time
+difference  to the last layer, which is what most people take: mean over subsets, its interval corrected for the
+            number of other layers
+held out    the layer that is best on the other subsets, on this one, minus the last: what a choice is worth where
+            it was not made
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def layered(scores: Scores | ScoreIndex, metric: str | None = None) -> list[Laye
     found: dict[str, dict[Subset, dict[int, Row]]] = {}
     for place, rows in index.values(metric or index.headline).items():
         for line, row in rows.items():
-            named = _NAMED.fullmatch(line.system)
+            named = _NAMED.fullmatch(line.system) if line.distance else None  # opus@6 is a codec, at 6 kbps
             if named is not None:
                 label = line._replace(system=named["model"] + named["variant"]).label
                 found.setdefault(label, {}).setdefault(place, {})[int(named["layer"])] = row

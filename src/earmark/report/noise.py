@@ -1,7 +1,10 @@
 """What label noise costs: each metric relative to its value with the labels as they are.
 
     of the value      value(share) / value(0)
-    above chance      (value(share) - chance(share)) / (value(0) - chance(0)), where labels were shuffled
+    above chance      (value(share) - chance(share)) / (value(0) - chance(0)), where labels were shuffled and the
+                      value without noise lies above 97.5 % of the shuffles
+
+Over several subsets the means are divided, not the quotients averaged: a subset near zero would drown the others.
 
 A metric that is far above zero by chance, as GSR is, cannot fall to nothing, and looks steadier of the value than it is
 above chance: both are given. Where a share of the labels is exchanged, two clips that had one label still share it with
@@ -18,24 +21,36 @@ import numpy as np
 from earmark.analysis import parts_of
 from earmark.errors import InputError
 from earmark.report.metric_text import facts, goodness
-from earmark.report.score_index import PROTOCOLS, Representation, ScoreIndex, as_index, representation
+from earmark.report.score_index import ALL, PROTOCOLS, Representation, ScoreIndex, Subset, as_index, representation
 from earmark.scores import Row, Scores
 from earmark.wording import counted, listed
 
 METRICS = ("P@1", "GSR")
 MOST_SYSTEMS = 4
 MOST_SUBSETS = 4
+Cells = dict[tuple[Representation, Subset], dict[float, Row]]
+"""By configuration and subset, the rows by share of exchanged labels."""
 OF_VALUE, ABOVE_CHANCE = "of the value", "above chance"
 
 
 class NoiseCurve(NamedTuple):
-    """One configuration and metric on one subset: shares of labels, and what is left of the metric at each."""
+    """One configuration and metric on one subset, or the mean over subsets: value and lift at each share of labels.
+
+    `lifts` is empty where chance was not measured, or where the value without noise is no better than chance.
+    """
 
     line: Representation
     metric: str
     subset: str
     shares: tuple[float, ...]
-    left: Mapping[str, tuple[float, ...]]  # by OF_VALUE and ABOVE_CHANCE, as far as there is one
+    values: tuple[float, ...]
+    lifts: tuple[float, ...] = ()
+
+    @property
+    def left(self) -> dict[str, tuple[float, ...]]:
+        """What is left at each share, by OF_VALUE and ABOVE_CHANCE."""
+        kinds = {OF_VALUE: self.values, ABOVE_CHANCE: self.lifts}
+        return {kind: tuple(one / own[0] for one in own) for kind, own in kinds.items() if own}
 
 
 class NoiseCurves(NamedTuple):
@@ -68,9 +83,7 @@ class NoiseCurves(NamedTuple):
         ]  # fmt: skip
 
 
-def find_noise(
-    scores: Scores | ScoreIndex, metrics: Sequence[str] = (), *, most: int = MOST_SYSTEMS
-) -> NoiseCurves:
+def find_noise(scores: Scores | ScoreIndex, metrics: Sequence[str] = (), *, most: int = MOST_SYSTEMS) -> NoiseCurves:
     """The curves of the best configuration of each model, best models first; InputError where there is no noise."""
     index = as_index(scores)
     noisy = [row for row in index.ablations if row.value is not None and row.status == "ok"]
@@ -86,46 +99,57 @@ def find_noise(
         raise InputError(f"{listed(wanted)} has no value both with and without label noise.")
     ranked = _best_first(found[shown[0]])
     lines = _of_each_model(ranked, most)
-    cells = {cell for metric in shown for cell in found[metric] if cell[0] in lines}
-    subsets = list(dict.fromkeys(place for _, place in sorted(cells, key=lambda cell: lines.index(cell[0]))))
-    protocols = {row.protocol for metric in shown for rows in found[metric].values() for row in rows.values()}
-    protocol = PROTOCOLS.get(next(iter(protocols)), "") if len(protocols) == 1 else "across groups where that was measured"
+    lines = lines if _shared_places(index, found, shown, lines) else lines[:1]
+    shown = shown if _shared_places(index, found, shown, lines) else shown[:1]
+    places = _shared_places(index, found, shown, lines)
+    rows = [
+        own for metric in shown for (line, place), own in found[metric].items() if line in lines and place in places
+    ]
+    protocols = {row.protocol for own in rows for row in own.values()}
     curves = [
         _curve(line, metric, place, found[metric][line, place])
         for metric in shown
         for line in lines
-        for place in subsets
+        for place in places
         if (line, place) in found[metric]
     ]
     shares = tuple(sorted({share for curve in curves for share in curve.shares}))
-    averaged = 0
-    if len(subsets) > MOST_SUBSETS:
-        averaged = len(subsets)
+    averaged = len(places) if len(places) > MOST_SUBSETS else 0
+    if averaged:
         curves = [
-            mean
+            _mean([one for one in curves if (one.line, one.metric) == (line, metric)])
             for metric in shown
             for line in lines
-            if (mean := _mean([one for one in curves if (one.line, one.metric) == (line, metric)], averaged))
         ]
-        subsets = [f"mean of {averaged} subsets"]
-    return NoiseCurves(shown, lines, tuple(subsets), shares, tuple(curves), averaged, len(ranked), protocol)
+    return NoiseCurves(
+        shown, lines, tuple(dict.fromkeys(curve.subset for curve in curves)), shares, tuple(curves), averaged,
+        len(ranked), " / ".join(PROTOCOLS.get(name, name) for name in sorted(protocols)),
+    )  # fmt: skip
 
 
-def _by_cell(index: ScoreIndex, noisy: Sequence[Row], metric: str) -> dict[tuple[Representation, str], dict[float, Row]]:
+def _shared_places(
+    index: ScoreIndex, found: Mapping[str, Cells], metrics: Sequence[str], lines: Sequence[Representation]
+) -> list[Subset]:
+    """The subsets on which every configuration has every metric."""
+    known = [{place for one, place in found[metric] if one == line} for line in lines for metric in metrics]
+    return [place for place in index.subsets if place in set.intersection(*known)]
+
+
+def _by_cell(index: ScoreIndex, noisy: Sequence[Row], metric: str) -> Cells:
     """By configuration and subset, the rows by share; across groups where both were measured so."""
     clean = [row for row in index.rows if row.metric == metric and row.status == "ok" and row.value]
-    cells: dict[tuple[Representation, str, str], dict[float, Row]] = {}
+    cells: dict[tuple[Representation, Subset, str], dict[float, Row]] = {}
     for row in [*clean, *(row for row in noisy if row.metric == metric)]:
-        cells.setdefault((representation(row), row.labelled_subset, row.protocol), {})[row.label_noise] = row
+        key = representation(row), Subset(row.suite, row.labelled_subset), row.protocol
+        cells.setdefault(key, {})[row.label_noise] = row
     whole = {key: rows for key, rows in cells.items() if 0.0 in rows and len(rows) > 1}
-    order = sorted(whole, key=lambda key: key[2] == "all")  # across groups first
-    best: dict[tuple[Representation, str], dict[float, Row]] = {}
-    for line, place, protocol in order:
+    best: Cells = {}
+    for line, place, protocol in sorted(whole, key=lambda key: key[2] == ALL):  # across groups first
         best.setdefault((line, place), whole[line, place, protocol])
     return best
 
 
-def _best_first(found: Mapping[tuple[Representation, str], Mapping[float, Row]]) -> list[Representation]:
+def _best_first(found: Cells) -> list[Representation]:
     values: dict[Representation, list[float]] = {}
     for (line, _), rows in found.items():
         values.setdefault(line, []).append(goodness(rows[0.0]))
@@ -141,38 +165,35 @@ def _of_each_model(ranked: Sequence[Representation], most: int) -> tuple[Represe
     return tuple([*chosen, *(line for line in ranked if line not in chosen and len(best) == 1)][:most])
 
 
-def _curve(line: Representation, metric: str, place: str, rows: Mapping[float, Row]) -> NoiseCurve:
+def _curve(line: Representation, metric: str, place: Subset, rows: Mapping[float, Row]) -> NoiseCurve:
     shares = tuple(sorted(rows))
     first = rows[0.0]
-    left = {OF_VALUE: tuple((rows[share].value or 0.0) / (first.value or 1.0) for share in shares)}
-    lifts = [rows[share].lift for share in shares]
-    if facts(metric).higher_is_better and lifts[0] and all(lift is not None for lift in lifts):
-        left[ABOVE_CHANCE] = tuple((lift or 0.0) / lifts[0] for lift in lifts)
-    return NoiseCurve(line, metric, place, shares, left)
+    floor = first.baseline if first.baseline_high is None else first.baseline_high
+    lifts = tuple(rows[share].lift for share in shares)
+    above = facts(metric).higher_is_better and floor is not None and (first.value or 0.0) > floor
+    kept = tuple(lift for lift in lifts if lift is not None) if above and None not in lifts else ()
+    return NoiseCurve(line, metric, place.label, shares, tuple(rows[share].value or 0.0 for share in shares), kept)
 
 
-def _mean(curves: Sequence[NoiseCurve], count: int) -> NoiseCurve | None:
-    """The mean over subsets, at the shares that all of them have; None for a configuration that lacks a subset."""
-    if len(curves) < count:
-        return None
+def _mean(curves: Sequence[NoiseCurve]) -> NoiseCurve:
+    """The mean over subsets at the shares that all of them have; lifts only where every subset has some."""
     first = curves[0]
     shares = tuple(share for share in first.shares if all(share in curve.shares for curve in curves))
-    left = {
-        kind: tuple(
-            float(np.mean([curve.left[kind][curve.shares.index(share)] for curve in curves])) for share in shares
-        )
-        for kind in (OF_VALUE, ABOVE_CHANCE)
-        if all(kind in curve.left for curve in curves)
-    }
-    return NoiseCurve(first.line, first.metric, f"mean of {count} subsets", shares, left)
+    places = [[curve.shares.index(share) for share in shares] for curve in curves]
+    values = np.mean([np.take(curve.values, own) for curve, own in zip(curves, places, strict=True)], axis=0)
+    lifts: list[float] = []
+    if all(curve.lifts for curve in curves):
+        lifts = np.mean([np.take(curve.lifts, own) for curve, own in zip(curves, places, strict=True)], axis=0).tolist()
+    name = f"mean of {len(curves)} subsets"
+    return NoiseCurve(first.line, first.metric, name, shares, tuple(values.tolist()), tuple(lifts))
 
 
 def noise_sentences(found: NoiseCurves) -> list[str]:
     """What the figure shows, and what it does not."""
     where = f"the mean over {found.averaged} subsets" if found.averaged else counted(len(found.subsets), "subset")
     sentences = [
-        f"What is left of {listed(found.metrics)} ({found.protocol}) when a share of the labels is exchanged for others;"
-        f" {where}. Dotted: (1 − share)², the probability that two clips of one label still share it."
+        f"What is left of {listed(found.metrics)} ({found.protocol}) when a share of the labels is exchanged for "
+        f"others; {where}. Dotted: (1 − share)², the probability that two clips of one label still share it."
     ]
     if len(found.lines) < found.known:
         sentences.append(
@@ -189,7 +210,9 @@ def noise_sentences(found: NoiseCurves) -> list[str]:
             ]  # fmt: skip
             if ends:
                 low, high = 100 * min(ends), 100 * max(ends)
-                parts.append(f"{metric} {low:.0f} %" if round(low) == round(high) else f"{metric} {low:.0f} to {high:.0f} %")
+                parts.append(
+                    f"{metric} {low:.0f} %" if round(low) == round(high) else f"{metric} {low:.0f} to {high:.0f} %"
+                )
         if parts:
             sentences.append(f"At {100 * top:g} % noise there is left, {kind}: {listed(parts)}.")
     if ABOVE_CHANCE in found.kinds:
@@ -198,6 +221,9 @@ def noise_sentences(found: NoiseCurves) -> list[str]:
             " it and therefore looks steadier of its value than above chance."
         )
     else:
-        sentences.append("Chance was not measured (--permutations), so how far a metric can fall at all is not shown.")
+        sentences.append(
+            "Chance was not measured (--permutations), or scores are not above it: how far a metric can fall at all is "
+            "not shown."
+        )
     sentences.append("One draw of the exchanged labels, the same for every configuration; there are no intervals.")
     return sentences

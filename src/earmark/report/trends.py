@@ -2,7 +2,7 @@
 
 A configuration is a system under a distance and a correction. The top x % are those with the best mean over the
 subsets, chosen for each metric by itself, among the configurations that have a value on every one of them. A subset's
-value is the mean over the chosen. Spearman's rho is of these values with a property of the subsets, which are the units:
+value is the mean over the chosen. Spearman's rho is of these values with a property of the subsets, the units:
 
     interval   95 %, on Fisher's scale (`analysis.transfer.rho_interval`), not corrected
     p_value    times the number of metrics and properties looked at together (Bonferroni)
@@ -39,6 +39,7 @@ Floats = NDArray[np.float64]
 METRICS = ("P@1", "P@5", "GSR")
 """What is drawn unless somebody asks for others: what VocSim's paper draws."""
 TOP = 5.0
+FEWEST_SUBSETS = 3
 ENOUGH_SUBSETS = 5
 """Subsets below which ranks agree or disagree by chance."""
 TANGLED = 0.7  # properties that correlate so far cannot be told apart
@@ -135,9 +136,9 @@ def find_trends(
     known = {(item.suite, item.subset): item for item in subsets}
     wanted = metrics or [name for name in METRICS if index.values(name)] or [index.headline]
     places = [place for place in index.subsets if place in known and all(place in index.values(m) for m in wanted)]
-    if len(places) < 2:
+    if len(places) < FEWEST_SUBSETS:
         raise InputError(
-            f"A trend takes two subsets with known properties, and there {'is' if len(places) == 1 else 'are'} "
+            f"A trend takes three subsets with known properties, and there {'is' if len(places) == 1 else 'are'} "
             f"{len(places)}: give clips, classes and seconds of each as a file that `earmark corpus describe --out` "
             "writes (--facts)."
         )
@@ -159,7 +160,7 @@ def find_trends(
 
 def _varies(at: Floats) -> bool:
     """Two values are a comparison, not a trend."""
-    return bool(np.isfinite(at).all()) and len(set(at.tolist())) >= min(3, len(at))
+    return bool(np.isfinite(at).all()) and len(set(at.tolist())) >= FEWEST_SUBSETS
 
 
 def _choose(found: Values, metric: str, top: float) -> Choice:

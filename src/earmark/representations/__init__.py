@@ -2,6 +2,17 @@
 
 from earmark.representations._folder import RunVectors, load_points, load_vectors, open_clips
 from earmark.representations.comparisons import compare_runs
+from earmark.representations.figures import draw_figures
 from earmark.representations.runner import Run, plan, run
 
-__all__ = ["Run", "RunVectors", "compare_runs", "load_points", "load_vectors", "open_clips", "plan", "run"]
+__all__ = [
+    "Run",
+    "RunVectors",
+    "compare_runs",
+    "draw_figures",
+    "load_points",
+    "load_vectors",
+    "open_clips",
+    "plan",
+    "run",
+]

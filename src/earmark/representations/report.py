@@ -85,7 +85,7 @@ def gather(
         generated=record["finished"][:10],
         version=record["earmark"],
         cards=[_from_record(CorpusCard, corpus) for corpus in record["corpora"]],
-        subsets=[_facts(subset) for subset in record["subsets"]],
+        subsets=[facts_of(subset) for subset in record["subsets"]],
         files=[*_file_notes(path, lines), *_converted(lines, record, config.speed)],
         notes=[*(note for corpus in record["corpora"] for note in corpus["remarks"]), *missing, *_sampled(config)],
         timings=[
@@ -139,7 +139,8 @@ def _from_record(card: Any, stored: Mapping[str, Any]) -> Any:
     return card(**{name: tuple(value) if isinstance(value, list) else value for name, value in known.items()})
 
 
-def _facts(subset: Mapping[str, Any]) -> SubsetFacts:
+def facts_of(subset: Mapping[str, Any]) -> SubsetFacts:
+    """What the record of a run says of a subset."""
     seconds = subset.get("seconds")
     names = ("min", "median", "mean", "max", "total")
     return SubsetFacts(
@@ -240,7 +241,7 @@ def _close_ups(path: Path, scores: Scores, config: RunConfig) -> tuple[list[Clos
     missing: dict[str, list[str]] = {}
     for row in list(best.values())[:CLOSE_UPS]:
         try:
-            close_ups.append(_close_up(path, row, clips, config))
+            close_ups.append(close_up_of(path, row, clips, config))
         except UsageError:
             why = f"The record of {path} no longer says where its vectors lie: run it again with the step evaluate."
             missing.setdefault(why, []).append(row.subset)
@@ -254,7 +255,8 @@ def _worth(row: Row) -> tuple[bool, float]:
     return row.correction == "none", row.value or 0.0
 
 
-def _close_up(path: Path, best: Row, clips: Clips, config: RunConfig) -> CloseUp:
+def close_up_of(path: Path, best: Row, clips: Clips, config: RunConfig) -> CloseUp:
+    """One representation of a run clip by clip, from its cache; EarmarkError where that has lost it."""
     vectors = load_vectors(path, best.subset, best.system, best.suite)
     points = load_points(path, best.subset, best.system, best.distance, best.suite, best.correction)
     own = {metric: values for (protocol, metric), values in points.items() if protocol == best.protocol}

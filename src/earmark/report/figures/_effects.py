@@ -48,7 +48,7 @@ def effects(found: Effects) -> Any:
                 lambda value, _, metric=metric: number(value, metric, sign=abs(value) > 1e-9).removesuffix(".0")
             )
         names = [line if isinstance(line, str) else _name(line, several[line[0]]) for line in shown]
-        style.name_lines(panels[0], [style.name_of(name, _LONGEST) for name in names])
+        style.name_lines(panels[0], style.names_of(names, _LONGEST))
         for axes in panels[1:]:
             axes.tick_params(axis="y", length=0)
             axes.spines["left"].set_visible(False)

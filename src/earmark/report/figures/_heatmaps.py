@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from earmark.report.correlations import Correlations
 from earmark.report.figures import style
@@ -49,7 +50,7 @@ def score_heatmap(
     columns = heat_columns(index, metric, protocol)
     drawn = {line for _, rows in columns for line in rows}
     lines = [line for line in index.representations if line in drawn]
-    names = [style.name_of(line.label, _LONGEST) for line in lines]
+    names = style.names_of([line.label for line in lines], _LONGEST)
     metrics = {row.metric for _, rows in columns for row in rows.values()}
     good = [[goodness(rows[line]) if line in rows else np.nan for _, rows in columns] for line in lines]
     table = np.array(good, float)
@@ -109,18 +110,23 @@ def heat_columns(index: ScoreIndex, metric: str | None, protocol: str | None) ->
 
 def correlation_map(found: Correlations) -> Any:
     """A cell for each pair of metrics, from orange (-1) over white to purple (+1)."""
-    side = 1.4 + 0.42 * len(found.metrics)
+    return correlation_cells(found.matrix, found.metrics, found.metrics)
+
+
+def correlation_cells(matrix: NDArray[np.float64], lines: Sequence[str], columns: Sequence[str]) -> Any:
+    """A cell for each correlation, from orange (-1) over white to purple (+1); empty where there is none."""
+    wide, tall = 1.4 + 0.42 * len(columns), 1.4 + 0.42 * len(lines)
     with style.look():
-        figure = style.new_figure(min(max(side, 3.4), 11.0), min(max(0.85 * side, 2.6), 9.5))
+        figure = style.new_figure(min(max(wide, 3.4), 11.0), min(max(0.85 * tall, 2.6), 9.5))
         axes = figure.add_subplot()
         scale = style.library().colormaps[_DIVERGING]
-        axes.imshow(found.matrix, cmap=_DIVERGING, vmin=-1, vmax=1, aspect="auto")
-        for (row, column), value in np.ndenumerate(found.matrix):
-            style.write_cell(axes, column, row, _CORRELATION.text(value), scale((value + 1) / 2), fontsize=7.5)
-        names = [style.name_of(name, 16) for name in found.metrics]
-        axes.set_xticks(range(len(names)), names, rotation=45, ha="left")
+        axes.imshow(matrix, cmap=_DIVERGING, vmin=-1, vmax=1, aspect="auto")
+        for (row, column), value in np.ndenumerate(matrix):
+            if np.isfinite(value):
+                style.write_cell(axes, column, row, _CORRELATION.text(value), scale((value + 1) / 2), fontsize=7.5)
+        axes.set_xticks(range(len(columns)), [style.name_of(name, 16) for name in columns], rotation=45, ha="left")
         axes.xaxis.tick_top()
-        axes.set_yticks(range(len(names)), names)
+        axes.set_yticks(range(len(lines)), [style.name_of(name, 16) for name in lines])
         style.bare(axes)
     return figure
 
@@ -163,7 +169,7 @@ def lift_plot(scores: Scores | ScoreIndex, metric: str | None = None) -> Any:
             axes.tick_params(axis="y", length=0)
             axes.tick_params(axis="x", labeltop=len(lines) > 16, labelsize=8)
             axes.spines["left"].set_visible(False)
-        style.name_lines(panels[0], [style.name_of(system or place.label, 36) for place, system in lines])
+        style.name_lines(panels[0], style.names_of([system or place.label for place, system in lines], 36))
         for label, (_, system) in zip(panels[0].get_yticklabels(), lines, strict=True):
             if system is None:
                 label.set_fontweight("bold")

@@ -29,7 +29,7 @@ def layer_maps(found: Mapping[str, Layers], *, ranks: bool = False) -> Any:
     wide = max(len(one.rows) for one in found.values())
     tall = max(len(one.layers) for one in found.values())
     cells = {metric: one.ranks() if ranks else one.behind() for metric, one in found.items()}
-    alike = ranks or len({facts(metric).percent for metric in found}) == 1 and facts(next(iter(found))).percent
+    alike = ranks or _same_unit(found)
     worst = max(float(np.nanmax(own)) for own in cells.values())
     with style.look():
         each = max(0.9 + 0.38 * wide, 1.9) if len(found) > 1 else 1.4 + 0.62 * wide
@@ -59,9 +59,7 @@ def _rank(value: float, _: Any) -> str:
     return f"{value:g}"
 
 
-def _draw_cells(
-    axes: Any, found: Layers, cells: NDArray[np.float64], limits: tuple[float, float], room: float
-) -> Any:
+def _draw_cells(axes: Any, found: Layers, cells: NDArray[np.float64], limits: tuple[float, float], room: float) -> Any:
     ranks, columns = limits[0] == 1.0, [place.label for place in found.rows]
     low, span = limits[0], max(limits[1] - limits[0], 1e-9)
     image = axes.imshow(cells, cmap=_BEHIND, vmin=low, vmax=low + span, aspect="auto")
@@ -115,7 +113,8 @@ def layer_curves(found: Mapping[str, Layers]) -> Any:
 
 
 def _same_unit(lines: Mapping[str, Any]) -> bool:
-    return len({facts(metric).percent for metric in lines}) == 1 and (len(lines) == 1 or facts(next(iter(lines))).percent)
+    """Whether differences of the metrics can be drawn on one axis."""
+    return len(lines) == 1 or all(facts(metric).percent for metric in lines)
 
 
 def _curve(

@@ -22,7 +22,9 @@ def noise_curves(found: NoiseCurves) -> Any:
         steps = np.linspace(0, max(found.shares), 60)
         for row, kind in zip(panels, kinds, strict=True):
             for axes, place in zip(row, found.subsets, strict=True):
-                axes.plot(100 * steps, 100 * (1 - steps) ** 2, color=style.MUTED, linewidth=0.9, linestyle=":", zorder=1)
+                axes.plot(
+                    100 * steps, 100 * (1 - steps) ** 2, color=style.MUTED, linewidth=0.9, linestyle=":", zorder=1
+                )
                 for curve in found.curves:
                     if curve.subset == place and kind in curve.left:
                         colour, _ = style.style_of(found.lines.index(curve.line))
@@ -48,8 +50,8 @@ def noise_curves(found: NoiseCurves) -> Any:
 def _legend(figure: Any, found: NoiseCurves) -> None:
     line = style.library("matplotlib.lines").Line2D
     systems = [
-        line([], [], color=style.style_of(place)[0], label=style.name_of(item.label, 30))
-        for place, item in enumerate(found.lines)
+        line([], [], color=style.style_of(place)[0], label=name)
+        for place, name in enumerate(style.names_of([item.label for item in found.lines], 34))
     ]
     metrics = [
         line([], [], color=style.INK, linestyle=_DASHES[place % len(_DASHES)], marker=style.MARKERS[place % 7],

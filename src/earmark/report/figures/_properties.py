@@ -152,6 +152,41 @@ def _draw_domains(axes: Any, found: Trends, domains: list[str]) -> None:
     style.grid(axes)
 
 
+def trend_forest(found: Sequence[Trends]) -> Any:
+    """A panel for each property: the rank correlation of each metric, one below the other for each share."""
+    names = list(dict.fromkeys(name for one in found for name in one.at))
+    metrics = list(dict.fromkeys(metric for one in found for metric in one.means))
+    lines = [(metric, one) for metric in metrics for one in found if metric in one.means]
+    with style.look():
+        figure = style.new_figure(1.6 + 1.55 * len(names), 0.9 + 0.24 * len(lines) + 0.1 * len(metrics))
+        panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+        heights = [place + 0.5 * metrics.index(metric) for place, (metric, _) in enumerate(lines)]
+        for axes, name in zip(panels, names, strict=True):
+            axes.axvline(0, color=style.MUTED, linewidth=1)
+            for height, (metric, one) in zip(heights, lines, strict=True):
+                item = next((own for own in one.trends if (own.metric, own.property) == (metric, name)), None)
+                if item is None or item.rho is None:
+                    continue
+                colour, marker = style.style_of(metrics.index(metric))
+                if item.low is not None and item.high is not None:
+                    axes.plot([item.low, item.high], [height, height], color=colour)
+                axes.plot(
+                    [item.rho], [height], marker, markersize=5, color=colour,
+                    markerfacecolor=colour if item.told else style.PAPER,
+                )  # fmt: skip
+            axes.set_xlim(-1.05, 1.05)
+            axes.set_xticks([-1, 0, 1], ["−1", "0", "+1"])
+            axes.set_title(name, loc="center", fontsize=8.5)
+            style.grid(axes, "x")
+            axes.tick_params(axis="y", length=0)
+            axes.spines["left"].set_visible(False)
+        labels = [f"{metric}, {'all' if one.top == 100 else f'best {one.top:g} %'}" for metric, one in lines]
+        panels[0].set_yticks(heights, [style.name_of(label, 30) for label in labels])
+        panels[0].set_ylim(heights[-1] + 0.7, -0.7)
+        figure.supxlabel("rank correlation (ρ)", fontsize=8.5)
+    return figure
+
+
 # --- what there is --------------------------------------------------------------------------------------------------
 
 
@@ -163,6 +198,8 @@ def composition(subsets: Sequence[SubsetFacts]) -> Any:
     domains = list(dict.fromkeys(item.domain for item in known))
     looks = dict(zip(domains, style.class_styles(domains), strict=True))
     most = max(item.clips for item in known)
+    classes = [item.classes for item in known]
+    by_duration = sorted(known, key=lambda item: item.durations.mean if item.durations else 0.0)
     with style.look():
         figure = style.new_figure(6.6, 4.2)
         axes = figure.add_subplot()
@@ -177,6 +214,7 @@ def composition(subsets: Sequence[SubsetFacts]) -> Any:
             )  # fmt: skip
             name = style.name_of(item.subset or item.suite, 14)
             above = 0.0 if area > 25.0 * len(name) ** 2 else 0.5 * area**0.5 + 4.5
+            above *= -1 if by_duration.index(item) % 2 and len(set(classes)) == 1 else 1
             axes.annotate(
                 name, (seconds, item.classes), (0, above), textcoords="offset points", ha="center", va="center",
                 fontsize=7, color=style.INK, zorder=3,
@@ -191,6 +229,8 @@ def composition(subsets: Sequence[SubsetFacts]) -> Any:
                 getattr(axes, f"{axis}axis").set_minor_formatter(lambda value, _: "")
         axes.set(xlabel="mean duration (s)", ylabel="classes")
         axes.margins(0.12)
+        if len(set(classes)) == 1:
+            axes.set_yticks(classes[:1])
         style.grid(axes, "both")
         line = style.library("matplotlib.lines").Line2D
         handles = [
