@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from earmark import published
@@ -36,6 +37,7 @@ class SystemParts(NamedTuple):
     pca: int | None = None
 
 
+@lru_cache(maxsize=4096)
 def parts_of(system: str) -> SystemParts:
     """The parts of a name: `mine`, 6, `mean_time+mean_feature` and 100 of `mine@6 MTF D100`.
 

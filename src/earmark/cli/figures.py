@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out:
         if Path(args.out).suffix.lower().removeprefix(".") not in FORMATS:
             raise UsageError(f"{args.out}: choose a name that ends in .png, .svg or .pdf.")
-        options.check_out(args)
+        options.check_out(argparse.Namespace(out=args.out))
     drawings = draw_figures(
         args.source, **wished, into=args.into, out=args.out, top=tops, facts=args.facts,
         with_repeats=args.with_repeats, seed=args.seed, progress=not args.quiet,

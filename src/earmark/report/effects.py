@@ -9,7 +9,7 @@ counts once; the effect is the mean over subsets. Its interval leaves out one su
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -162,16 +162,20 @@ def find_effects(
     shown = tuple(metric for metric in wanted if any(metric in own for own in found.values()))
     tested = [sum(len(own.get(metric, ())) >= LEAST_UNITS for own in found.values()) for metric in shown]
     comparisons = max([1, *tested])
-    effects = tuple(
-        _effect(key, metric, own[metric], comparisons)
-        for key, own in found.items()
-        for metric in shown
-        if metric in own
-    )
+    cells = [(key, metric, found[key].get(metric, {})) for key in _in_order(aspect, index, found) for metric in shown]
+    effects = tuple(_effect(*cell, comparisons) for cell in cells if cell[2])
     of = scores if isinstance(scores, Scores) else table
     repeated = sum(row.status == "repeated" and row.metric in shown for row in of) if of is not None else 0
     used = [row for metric in shown for rows in index.values(metric).values() for row in rows.values()]
     return Effects(aspect, shown, effects, comparisons, repeated, _remarks(used))
+
+
+def _in_order(aspect: Aspect, index: ScoreIndex, keys: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Models, references and levels in the order of the table."""
+    order = dict.fromkeys((aspect.rest(line)[0], aspect.level(line)[0]) for line in index.representations)
+    levels = {key: place for place, key in enumerate(order)}
+    models = {model: place for place, model in reversed(list(enumerate(model for model, _ in order)))}
+    return sorted(keys, key=lambda key: (models[key[0]], levels[key[0], key[1]], levels[key[0], key[2]]))
 
 
 def _remarks(rows: Sequence[Row]) -> tuple[str, ...]:

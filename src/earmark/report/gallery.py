@@ -9,7 +9,7 @@ Finding is cheap and draws nothing, so that a list of all figures costs nothing 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,9 +18,11 @@ from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.report.codecs._comparison import Comparison
 from earmark.report.content import CloseUp, SubsetFacts
 from earmark.report.score_index import ScoreIndex
+from earmark.runs.folder import file_stem
 from earmark.scores import Row, Scores
 from earmark.tables import plain
 
+SYNTHETIC = "SYNTHETIC DATA: the sounds were computed, not recorded."
 TOPS = (5.0, 50.0, 100.0)
 """Shares of the configurations whose trends VocSim's paper draws, in percent."""
 
@@ -117,6 +119,25 @@ class Exhibit(NamedTuple):
     name: str
     title: str
     draw: Callable[[], Drawing]
+
+
+def exhibit(
+    material: Material, name: str, title: str, draw: Callable[[], Any], said: Callable[[], Iterable[str]],
+    rows: Callable[[], Sequence[Mapping[str, Any]]] = list,
+) -> Exhibit:  # fmt: skip
+    """A figure that is drawn, described and put into numbers only when somebody asks for it."""
+
+    def drawn() -> Drawing:
+        figure = draw()
+        sentences = [f"{title} ({material.name}).", *said(), SYNTHETIC if material.synthetic else ""]
+        return Drawing(name, figure, " ".join(filter(None, sentences)), rows())
+
+    return Exhibit(name, title, drawn)
+
+
+def stem(kind: str, *parts: str) -> str:
+    """The name of a figure's file without its ending: the kind of figure and what it is of."""
+    return "-".join([kind, *(file_stem(part) for part in parts if part)])
 
 
 class Entry(NamedTuple):

@@ -140,14 +140,14 @@ def signal_correlations(scores: Scores, metrics: Sequence[str] = ()) -> SignalCo
         )
     shape = len(known), len(subsets)
     pearson, spearman, counts = np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(shape, np.int64)
-    for row, metric in enumerate(known):
+    for line, metric in enumerate(known):
         for column, place in enumerate(subsets):
             overall, own = values["overall", place], values.get((metric, place), {})
             shared = [name for name in overall if name in own]
-            counts[row, column] = len(shared)
+            counts[line, column] = len(shared)
             x, y = (np.array([side[name] for name in shared])[:, None] for side in (own, overall))
             if len(shared) >= FEWEST_CODECS and np.ptp(x) > 0 and np.ptp(y) > 0:
-                pearson[row, column], spearman[row, column] = correlations(x, y)[0, 0], rank_correlations(x, y)[0, 0]
+                pearson[line, column], spearman[line, column] = correlations(x, y)[0, 0], rank_correlations(x, y)[0, 0]
     if not np.isfinite(pearson).any():
         raise InputError(f"Metrics are correlated across at least {FEWEST_CODECS} codecs that differ; there are fewer.")
     return SignalCorrelations(tuple(known), tuple(subsets), pearson, spearman, counts)

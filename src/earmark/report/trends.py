@@ -59,7 +59,7 @@ class Trend(NamedTuple):
     """One metric and one property over the subsets; `reason` says why there is no rho, or no interval."""
 
     metric: str
-    property: str
+    fact: str
     rho: float | None = None
     low: float | None = None
     high: float | None = None
@@ -112,7 +112,7 @@ class Trends(NamedTuple):
         return [
             {
                 "top": self.top, "metric": item.metric, "configurations": sizes[item.metric],
-                "property": item.property, "subsets": len(self.subsets), "rho": item.rho, "low": item.low,
+                "property": item.fact, "subsets": len(self.subsets), "rho": item.rho, "low": item.low,
                 "high": item.high, "p_value": item.p_value, "comparisons": self.comparisons, "reason": item.reason,
             }
             for item in self.trends
@@ -235,18 +235,18 @@ def _about_metric(found: Trends, metric: str) -> str:
     parts = []
     if told:
         moves = [
-            f"{'falls' if (item.rho or 0) < 0 else 'rises'} with {item.property} ({item.text}, "
+            f"{'falls' if (item.rho or 0) < 0 else 'rises'} with {item.fact} ({item.text}, "
             f"{p_value_text(item.p_value or 0.0)})"
             for item in told
         ]
         parts.append(listed(moves))
     if likely:
         parts.append(
-            f"may go with {listed([f'{item.property} ({item.text})' for item in likely])}, which "
+            f"may go with {listed([f'{item.fact} ({item.text})' for item in likely])}, which "
             f"{counted(found.comparisons, 'look')} can give by chance"
         )
     if rest:
-        shown = listed([f"{item.property} ({item.text})" for item in rest])
+        shown = listed([f"{item.fact} ({item.text})" for item in rest])
         parts.append(f"shows no trend with {shown}")
     spread = found.means[metric].std(ddof=1)
     scale = 100 if facts(metric).percent else 1

@@ -7,6 +7,7 @@ draw_figures("published:vocsim", figure="trends", top=5, out="trends.svg")
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -48,10 +49,8 @@ def open_material(
     name = "a score table" if isinstance(source, Scores) else os.fspath(source)
     printed = name.removeprefix(PREFIX) if name.startswith(PREFIX) else ""
     place = None if isinstance(source, Scores) or printed else locate(source)
-    if place is not None and place.is_dir() and is_codec_run(place):
-        made = _codec_run(place, name, wishes)
-    elif place is not None and place.is_dir() and (place / "run.json").exists():
-        made = _run(place, name, wishes, given)
+    if place is not None and (place / "run.json").exists():
+        made = _codec_run(place, name, wishes) if is_codec_run(place) else _run(place, name, wishes, given)
     else:
         metric = wishes.metrics[0] if len(wishes.metrics) == 1 else None
         scores, _ = open_scores(source, metric, with_repeats=with_repeats)
@@ -146,7 +145,7 @@ def draw_figures(
     drawings = []
     with progress_bar(progress, len(exhibits), "draw", "figure") as bar:
         for exhibit in exhibits:
-            drawings.append(exhibit.draw())
+            drawings.append(exhibit.draw()._replace(name=exhibit.name))
             bar(note=exhibit.name)
     if out is not None:
         save(drawings[0].figure, os.fspath(out))
@@ -166,6 +165,11 @@ def _exhibits(material: Material, names: Sequence[str]) -> list[Exhibit]:
         found = [exhibit for offer in offers(material) for exhibit in offer.exhibits]
     if not found:
         raise InputError(f"{material.name} gives no figure; `earmark figures {material.name} --list` says why.")
+    used: Counter[str] = Counter()
+    for place, exhibit in enumerate(found):  # labels may differ in what no file is called
+        used[exhibit.name.lower()] += 1
+        count = used[exhibit.name.lower()]
+        found[place] = exhibit._replace(name=f"{exhibit.name}-{count}") if count > 1 else exhibit
     return found
 
 

@@ -26,8 +26,8 @@ def effects(found: Effects) -> Any:
     several = {model: len({own[2] for own in lines if own[0] == model}) > 1 for model in models}
     shown: list[tuple[str, str, str] | str] = []
     for model in models:
-        own = [line for line in lines if line[0] == model]
-        shown += [model, *([] if several[model] else [(model, own[0][2], "")]), *own]
+        mine = [line for line in lines if line[0] == model]
+        shown += [model, *([] if several[model] else [(model, mine[0][2], "")]), *mine]
     shown = shown[:MOST_LINES]
     with style.look():
         figure = style.new_figure(_WIDTH, 0.9 + 0.23 * len(shown))

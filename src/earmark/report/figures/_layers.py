@@ -34,7 +34,7 @@ def layer_maps(found: Mapping[str, Layers], *, ranks: bool = False) -> Any:
     with style.look():
         each = max(0.9 + 0.38 * wide, 1.9) if len(found) > 1 else 1.4 + 0.62 * wide
         width = min(each * len(found) + 0.5, 15.0)
-        figure = style.new_figure(width, min(1.2 + 0.24 * tall, 12.0))
+        figure = style.new_figure(width, min(max(1.2 + 0.24 * tall, 2.3), 12.0))
         panels = figure.subplots(1, len(found), squeeze=False)[0]
         for axes, (metric, one) in zip(panels, found.items(), strict=True):
             top = worst if alike else float(np.nanmax(cells[metric]))
@@ -71,7 +71,8 @@ def _draw_cells(axes: Any, found: Layers, cells: NDArray[np.float64], limits: tu
                 style.write_cell(axes, column, place, text, scale((value - low) / span), fontsize=7)
     for place, column in np.argwhere(found.behind() < _TIED):
         style.frame_cell(axes, int(column), int(place), 0.94, 0.9, 1.6)
-    style.name_columns(axes, columns, longest=3 if len(columns) > 12 else 6, rotation=90 if len(columns) > 12 else 35)
+    tight = room / max(len(columns), 1) < 0.07 * max(map(len, columns)) + 0.1
+    style.name_columns(axes, columns, longest=0 if tight else 6, rotation=90 if tight else 35)
     style.bare(axes)
     return image
 

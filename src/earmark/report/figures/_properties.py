@@ -80,7 +80,7 @@ def _draw_trend(axes: Any, found: Trends, name: str) -> None:
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
         axes.xaxis.set_minor_formatter(lambda value, _: "")
     across = np.log10(at) if wide else at
-    by_metric = {item.metric: item for item in found.trends if item.property == name}
+    by_metric = {item.metric: item for item in found.trends if item.fact == name}
     said: list[tuple[str, str]] = []
     for place, (metric, values) in enumerate(found.means.items()):
         colour, marker = style.style_of(place)
@@ -164,7 +164,7 @@ def trend_forest(found: Sequence[Trends]) -> Any:
         for axes, name in zip(panels, names, strict=True):
             axes.axvline(0, color=style.MUTED, linewidth=1)
             for height, (metric, one) in zip(heights, lines, strict=True):
-                item = next((own for own in one.trends if (own.metric, own.property) == (metric, name)), None)
+                item = next((own for own in one.trends if (own.metric, own.fact) == (metric, name)), None)
                 if item is None or item.rho is None:
                     continue
                 colour, marker = style.style_of(metrics.index(metric))

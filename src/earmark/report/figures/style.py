@@ -11,7 +11,6 @@ import hashlib
 import html
 import io
 import logging
-import os
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -96,7 +95,9 @@ def names_of(texts: Sequence[str], most: int = 28) -> list[str]:
     cut = [name_of(text, most) for text in texts]
     if len(set(cut)) == len(set(texts)):
         return cut
-    shared = len(os.path.commonprefix([text for text, short in zip(texts, cut, strict=True) if cut.count(short) > 1]))
+    alike = [text for text, short in zip(texts, cut, strict=True) if cut.count(short) > 1]
+    first, last = min(alike), max(alike)
+    shared = next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
     return [
         short if cut.count(short) == 1 else name_of(f"…{text[shared:]}", most)
         for text, short in zip(texts, cut, strict=True)
