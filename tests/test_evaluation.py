@@ -16,6 +16,7 @@ from tests.cases import CASES, DISTANCES, Case, names, random
 import earmark
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.geometry import sweep as sweeping
+from earmark.report._projection import project
 
 DEFAULT = (
     "P@1", "P@5", "GSR", "CSR", "CSR_pointwise", "CS", "CSCF", "silhouette",
@@ -142,6 +143,17 @@ def test_umap_purity_without_umap_says_what_to_install(case):
         assert "pip install" in row.reason
     else:
         assert 0 <= row.value <= 1
+
+
+def test_maps_by_umap_keep_neighbours_and_repeat_themselves():  # here, where UMAP's code is compiled already
+    pytest.importorskip("umap")
+    rng = np.random.default_rng(0)
+    vectors = 8.0 * rng.standard_normal((3, 12))[np.arange(60) % 3] + rng.standard_normal((60, 12))
+    found = project(vectors, 0, method="umap")
+    assert found.method == "UMAP"
+    assert found.kept > 0.8
+    np.testing.assert_array_equal(found.points, project(vectors, 0, method="umap").points)
+    assert project(vectors[:12], method="umap").method == "PCA"
 
 
 # --- what is left out -----------------------------------------------------------------------------

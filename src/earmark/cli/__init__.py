@@ -40,6 +40,7 @@ VERBS = {
     "codecs": ("earmark.cli.codecs", "the codecs, with rate, delay, licence and what they need"),
     "report": ("earmark.cli.report", "rebuild the tables, figures and HTML page of a run"),
     "tables": ("earmark.cli.tables", "scores or a run -> tables for a paper, as text, Markdown, LaTeX or CSV"),
+    "figures": ("earmark.cli.figures", "the papers' figures, from any score table, run or printed results"),
     "analyze": ("earmark.cli.analyze", "a table of scores -> which datasets are redundant, which to run first"),
     "predict": ("earmark.cli.predict", "scores on a few subsets -> what the others will probably say, with intervals"),
     "submit": ("earmark.cli.submit", "scores -> a leaderboard: checked, shown, sent, with a permalink"),

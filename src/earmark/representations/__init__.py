@@ -3,6 +3,7 @@
 from earmark.representations._folder import RunVectors, load_points, load_vectors, open_clips
 from earmark.representations.ablations import compare_variants
 from earmark.representations.comparisons import compare_runs
+from earmark.representations.figures import draw_figures
 from earmark.representations.runner import Run, plan, run
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "RunVectors",
     "compare_runs",
     "compare_variants",
+    "draw_figures",
     "load_points",
     "load_vectors",
     "open_clips",

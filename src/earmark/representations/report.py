@@ -250,7 +250,7 @@ def _close_ups(path: Path, scores: Scores, config: RunConfig) -> tuple[list[Clos
     missing: dict[str, list[str]] = {}
     for row in list(best.values())[:CLOSE_UPS]:
         try:
-            close_ups.append(_close_up(path, row, clips, config))
+            close_ups.append(close_up_of(path, row, clips, config))
         except UsageError:
             why = f"The record of {path} no longer says where its vectors lie: run it again with the step evaluate."
             missing.setdefault(why, []).append(row.subset)
@@ -264,7 +264,8 @@ def _worth(row: Row) -> tuple[bool, float]:
     return row.correction == "none", row.value or 0.0
 
 
-def _close_up(path: Path, best: Row, clips: Clips, config: RunConfig) -> CloseUp:
+def close_up_of(path: Path, best: Row, clips: Clips, config: RunConfig) -> CloseUp:
+    """One representation of a run clip by clip, from its cache; EarmarkError where that has lost it."""
     vectors = load_vectors(path, best.subset, best.system, best.suite)
     points = load_points(path, best.subset, best.system, best.distance, best.suite, best.correction)
     own = {metric: values for (protocol, metric), values in points.items() if protocol == best.protocol}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ HISTOGRAM_CAPTION = (
     "distance to a real point in radii of its ball; right of the line a sample is in no ball. Samples that GICDM "
     "dropped have no reach."
 )
+CORRECTED = (("none", "without GICDM", PAPER), ("gicdm", "with GICDM", INK))
+"""How marks of a plane are filled."""
 TOP = 1.25  # a density above is drawn at the edge, with its value
 WORST = 10
 NEAR, FAR = 0.05, 64.0  # a reach beyond is counted in the first or the last bar
@@ -89,50 +92,64 @@ def _distance(scores: Fidelity, distance: str | None) -> str:
 
 
 def _points(scores: Fidelity, distance: str) -> dict[str, dict[str, tuple[Row, Row]]]:
-    """Per pair of metrics and correction, the rows of fidelity and coverage."""
-    rows = {(row.metric, row.correction): row for row in scores if row.distance == distance and row.value is not None}
+    return plane_points(row for row in scores if row.distance == distance)
+
+
+def plane_points(rows: Iterable[Row]) -> dict[str, dict[str, tuple[Row, Row]]]:
+    """Per pair of metrics and correction, the rows of fidelity and coverage of one generated set."""
+    known = {(row.metric, row.correction): row for row in rows if row.value is not None}
     found: dict[str, dict[str, tuple[Row, Row]]] = {}
     for pair, (up, right) in PAIRS.items():
         for correction in ("none", "gicdm"):
-            if (up, correction) in rows and (right, correction) in rows:
-                found.setdefault(pair, {})[correction] = rows[up, correction], rows[right, correction]
+            if (up, correction) in known and (right, correction) in known:
+                found.setdefault(pair, {})[correction] = known[up, correction], known[right, correction]
     return found
 
 
 def _draw_plane(axes: Any, scores: Fidelity, distance: str) -> None:
     found = _points(scores, distance)
+    frame_plane(axes)
+    for place, (pair, by_correction) in enumerate(found.items()):
+        colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
+        draw_on_plane(axes, by_correction, colour, marker)
+        axes.plot([], [], marker, color=colour, label=pair, linestyle="none")
+    if not found:
+        axes.text(0.5, 0.5, "no pair of metrics was measured", ha="center", color=MUTED)
+        return
+    present = {name for by_correction in found.values() for name in by_correction}
+    for name, title, face in CORRECTED:
+        if name in present:
+            axes.plot([], [], "o", markerfacecolor=face, markeredgecolor=INK, linestyle="none", label=title)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=4, handletextpad=0.2, columnspacing=1.0)
+
+
+def frame_plane(axes: Any) -> None:
+    """The plane before anything lies on it: coverage to the right, fidelity up, and the corner where all is well."""
     axes.set(xlim=(-0.04, 1.06), ylim=(-0.05, TOP + 0.04), xlabel="coverage", ylabel="fidelity")
     axes.plot([0, 1, 1], [1, 1, 0], color=GRID, linewidth=1, zorder=0)
     axes.set_xticks(np.linspace(0, 1, 6))
     axes.set_yticks(np.linspace(0, 1, 6))
     axes.grid(True, linewidth=0.4)
     axes.set_axisbelow(True)
-    for place, (pair, by_correction) in enumerate(found.items()):
-        colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
-        spots = {
-            name: (float(right.value or 0.0), min(float(up.value or 0.0), TOP))
-            for name, (up, right) in by_correction.items()
-        }
-        if len(spots) == 2:
-            style = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.1, "alpha": 0.75, "shrinkA": 5, "shrinkB": 5}
-            axes.annotate("", spots["gicdm"], spots["none"], arrowprops=style, zorder=2)
-        for name, (x, y) in spots.items():
-            up, right = by_correction[name]
-            _bars(axes, up, right, x, y, colour)
-            axes.plot(x, y, marker, markersize=7, markeredgecolor=colour, linestyle="none", zorder=3, clip_on=False,
-                      markerfacecolor=PAPER if name == "none" else colour, markeredgewidth=1.4)  # fmt: skip
-            if up.value is not None and up.value > TOP:
-                beside = {"xytext": (9, -11), "textcoords": "offset points", "color": colour, "fontsize": 7.5}
-                axes.annotate(f"{up.value:.1f}", (x, y), **beside)
-        axes.plot([], [], marker, color=colour, label=pair, linestyle="none")
-    if not found:
-        axes.text(0.5, 0.5, "no pair of metrics was measured", ha="center", color=MUTED)
-        return
-    present = {name for by_correction in found.values() for name in by_correction}
-    for name, title, face in (("none", "without GICDM", PAPER), ("gicdm", "with GICDM", INK)):
-        if name in present:
-            axes.plot([], [], "o", markerfacecolor=face, markeredgecolor=INK, linestyle="none", label=title)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=4, handletextpad=0.2, columnspacing=1.0)
+
+
+def draw_on_plane(axes: Any, by_correction: Mapping[str, tuple[Row, Row]], colour: str, marker: str) -> None:
+    """A pair of rows (fidelity, coverage) without GICDM hollow, with it filled, an arrow between them, their bars."""
+    spots = {
+        name: (float(right.value or 0.0), min(float(up.value or 0.0), TOP))
+        for name, (up, right) in by_correction.items()
+    }
+    if len(spots) == 2:
+        style = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.1, "alpha": 0.75, "shrinkA": 5, "shrinkB": 5}
+        axes.annotate("", spots["gicdm"], spots["none"], arrowprops=style, zorder=2)
+    for name, (x, y) in spots.items():
+        up, right = by_correction[name]
+        _bars(axes, up, right, x, y, colour)
+        axes.plot(x, y, marker, markersize=7, markeredgecolor=colour, linestyle="none", zorder=3, clip_on=False,
+                  markerfacecolor=PAPER if name == "none" else colour, markeredgewidth=1.4)  # fmt: skip
+        if up.value is not None and up.value > TOP:
+            beside = {"xytext": (9, -11), "textcoords": "offset points", "color": colour, "fontsize": 7.5}
+            axes.annotate(f"{up.value:.1f}", (x, y), **beside)
 
 
 def _bars(axes: Any, up: Row, right: Row, x: float, y: float, colour: str) -> None:
