@@ -23,7 +23,7 @@ from earmark.evaluation import study_hubness
 from earmark.generated._gicdm import Work, adjust, fit_scale, scales_of
 from earmark.generated.balls import Balls, Pair, Reference
 from earmark.generated.measure import measure
-from earmark.generated.metrics import BALLS, METRICS
+from earmark.generated.metrics import METRICS, USUAL_BALLS
 from earmark.generated.sanity._data import Floats, generator, on_sphere
 from earmark.geometry import spaces
 from earmark.geometry.corrections import Correction
@@ -127,15 +127,15 @@ def hypersphere(
 ) -> Hypersphere:
     """Every metric of balls on disjoint spheres, without and with GICDM."""
     _enough(n, 20 * k + 1)
-    corrected_names = [name for name in BALLS if METRICS[name].gicdm]
-    plain, corrected = (np.full((len(BALLS), len(dimensions)), np.nan) for _ in range(2))
+    corrected_names = [name for name in USUAL_BALLS if METRICS[name].gicdm]
+    plain, corrected = (np.full((len(USUAL_BALLS), len(dimensions)), np.nan) for _ in range(2))
     for at, d in enumerate(tracked(dimensions, "study", progress=progress)):
         real, generated = disjoint_spheres(d, n, generator(seed, "hypersphere", str(d)))
-        values = measure(real, generated, metrics=BALLS, k=k)
-        plain[:, at] = [values[name] for name in BALLS]
+        values = measure(real, generated, metrics=USUAL_BALLS, k=k)
+        plain[:, at] = [values[name] for name in USUAL_BALLS]
         values = measure(real, generated, metrics=corrected_names, k=k, gicdm=True)
-        corrected[:, at] = [values.get(name, np.nan) for name in BALLS]
-    return Hypersphere(np.array(dimensions), BALLS, plain, corrected)
+        corrected[:, at] = [values.get(name, np.nan) for name in USUAL_BALLS]
+    return Hypersphere(np.array(dimensions), USUAL_BALLS, plain, corrected)
 
 
 def components(
