@@ -18,8 +18,8 @@ point, s_j the same among generated points. "Inside" is D <= r; where a metric s
     clipped_coverage  the share c of filled places, k to a ball, strictly; then the share of M good points that
                       would be expected to fill as many                                    [0, 1]
 
-clipped_density_unclipped_radii is clipped_density without the cut of the radii: an ablation, which shows what that cut is
-good for (a lonely real point keeps its wide ball, and whatever lies in it is taken for real).
+clipped_density_unclipped_radii is clipped_density without the cut of the radii: an ablation, which shows what that cut
+is good for (a lonely real point keeps its wide ball, and whatever lies in it is taken for real).
 
 Higher is better for all. Ties: a point at exactly the radius is inside unless strictly is said. Sets of fewer than
 k + 1 points have no such balls and are refused before. Precision, recall: Kynkäänniemi et al. 2019; density, coverage:
