@@ -117,30 +117,21 @@ def _surely(values: Floats, error: Floats | None, level: float) -> tuple[Whole, 
     return ahead, behind
 
 
-def ranks_from_tests(values: Floats, p_values: Floats, *, level: float = LEVEL) -> RankIntervals:
-    """Ranks of `values` [lines], of which more is better, from the two-sided `p_values` [lines, lines] of every pair.
+def ranks_from_verdicts(values: Floats, apart: NDArray[np.bool_]) -> RankIntervals:
+    """Ranks of `values` [lines], of which more is better, where every pair was tested before: who is told `apart`.
 
-    The same interval as that of `rank_intervals`: Holm's procedure over all others of a line. A pair with NaN was not
-    tested, and neither is surely ahead; a line with a NaN value has no rank.
+    Where the verdicts on all pairs hold at once with 95 %, as after a correction for the number of pairs, so do the
+    intervals of all ranks. A line with a NaN value has no rank.
     """
-    count = len(values)
-    rank, low, high = (np.zeros(count, np.int64) for _ in range(3))
+    rank, low, high = (np.zeros(len(values), np.int64) for _ in range(3))
     whole = np.flatnonzero(np.isfinite(values))
-    mine = np.round(values[whole] / _TIE)
+    mine, sure = np.round(values[whole] / _TIE), apart[np.ix_(whole, whole)]
     rank[whole] = len(whole) + 1 - np.searchsorted(np.sort(mine), mine, side="right")
-    told = 0
-    for place, line in enumerate(whole):
-        tested = np.delete(p_values[line, whole], place)
-        tested = np.where(np.isfinite(tested), tested, 1.0)
-        order = np.argsort(tested, kind="stable")
-        limits = (1 - level) / np.arange(len(tested), 0, -1)
-        passed = int(np.logical_and.accumulate(tested[order] <= limits).sum()) if len(tested) else 0
-        better = np.delete(mine, place)[order[:passed]] - mine[place]
-        low[line], high[line] = 1 + int((better > 0).sum()), len(whole) - int((better < 0).sum())
-        told += int((better != 0).sum())
+    ahead, behind = sure & (mine[None] > mine[:, None]), sure & (mine[None] < mine[:, None])
+    low[whole] = 1 + ahead.sum(axis=1)
+    high[whole] = len(whole) - behind.sum(axis=1)
     pairs = len(whole) * (len(whole) - 1)
-    source: Source = "errors" if np.isfinite(p_values).any() else ""
-    return RankIntervals(rank, low, high, source, told / pairs if pairs else 0.0)
+    return RankIntervals(rank, low, high, "errors", float((ahead | behind).sum() / pairs) if pairs else 0.0)
 
 
 # --- models of a matrix -------------------------------------------------------------------------------------------

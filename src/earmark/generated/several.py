@@ -5,8 +5,9 @@ so what another real set would do to all of them alike is not in the error of a 
 
     error of A - B    se^2 = (g - 1) * variance of A's value minus B's over the smaller collections
     p-value           two-sided, Student's t, and for a share bent at its ends as in `earmark.compare`
-    pairs             intervals and p-values corrected for the number of pairs (Bonferroni)
-    rank              by the value; its interval by Holm's procedure over the others (`earmark.analysis.ranks`)
+    pairs             intervals and p-values corrected for the number of pairs (Bonferroni); p < 0.05 tells apart
+    rank              by the value; from one plus the number that are told apart and ahead to the number that are not
+                      told apart and behind. All verdicts, and so all intervals of ranks, hold at once with 95 %
 
 A metric that is cut at 1 is tested as it was before the cut; two sets that are both cut are equal. Some metrics grow
 with the number of samples (`GROW`): sets of unlike sizes are not tested by them.
@@ -25,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark._version import __version__
-from earmark.analysis.ranks import ranks_from_tests
+from earmark.analysis.ranks import ranks_from_verdicts
 from earmark.calibrate import jackknife as tests
 from earmark.errors import UsageError
 from earmark.generated import _jackknife as jackknife
@@ -43,14 +44,15 @@ GROW = (
     "frechet_distance",
 )  # fmt: skip
 """Metrics whose value depends on how many samples there are, whatever their quality."""
+LEVEL = 0.05
 UNLIKE = 1.1  # sizes that differ by more than this factor
 
 
 class GeneratorRank(NamedTuple):
     """Where a generator stands by one metric.
 
-    `low` and `high` are the ends of the rank's 95 % interval; 0 where there is none, for the `reason`. `like_best` is
-    whether it is the best or is not told apart from the best.
+    `low` and `high` are the ends of the rank's 95 % interval; 0 where there is none, for the `reason`. `may_lead` is
+    whether nobody is told apart from it and ahead.
     """
 
     distance: str
@@ -61,7 +63,7 @@ class GeneratorRank(NamedTuple):
     rank: int
     low: int
     high: int
-    like_best: bool
+    may_lead: bool
     reason: str = ""
 
 
@@ -138,13 +140,13 @@ def rank_generators(
         zip(generated, judge_sets(real, sets, asked, real_groups, real_ids, about, progress=progress), strict=True)
     )
     sizes = {name: len(one.vectors) for name, one in zip(generated, sets, strict=True)}
-    pairs, p_values = _pairs(judged, sizes)
+    pairs = _pairs(judged, sizes)
     scores = Scores(rows=tuple(row for one in judged.values() for row in one.fidelity.rows))
     own = (f"{name}: {note}" for name, one in judged.items() for note in one.fidelity.notes)
     scores = replace(scores, notes=(*_unlike_sizes(scores, sizes), *own))
     return RankedGenerators(
-        scores, {name: one.fidelity for name, one in judged.items()}, Scores(rows=tuple(pairs)),
-        tuple(_ranks(judged, p_values)), sizes,
+        scores, {name: one.fidelity for name, one in judged.items()}, Scores(rows=tuple(pairs.values())),
+        tuple(_ranks(judged, pairs)), sizes,
     )  # fmt: skip
 
 
@@ -162,26 +164,18 @@ def _row_of(one: Judged, setting: _Setting) -> Row:
     return one.fidelity.row(metric, distance=distance, correction=correction)
 
 
-def _pairs(
-    judged: Mapping[str, Judged], sizes: Mapping[str, int]
-) -> tuple[list[Row], dict[tuple[_Setting, str, str], float]]:
-    """A row for every pair and setting, and the uncorrected p-values by setting and pair, both ways round."""
-    rows: list[Row] = []
-    p_values: dict[tuple[_Setting, str, str], float] = {}
+def _pairs(judged: Mapping[str, Judged], sizes: Mapping[str, int]) -> dict[tuple[_Setting, str, str], Row]:
+    """A row for every setting and pair."""
     couples = list(combinations(judged, 2))
-    for setting in _settings(judged):
-        for a, b in couples:
-            row, p_value = _pair(judged[a], judged[b], setting, len(couples), (sizes[a], sizes[b]))
-            rows.append(row)
-            if p_value is not None:
-                p_values[setting, a, b] = p_values[setting, b, a] = p_value
-    return rows, p_values
+    return {
+        (setting, a, b): _pair(judged[a], judged[b], setting, len(couples), (sizes[a], sizes[b]))
+        for setting in _settings(judged)
+        for a, b in couples
+    }
 
 
-def _pair(
-    first: Judged, second: Judged, setting: _Setting, comparisons: int, sizes: tuple[int, int]
-) -> tuple[Row, float | None]:
-    """One difference, and its p-value before the correction for the number of pairs."""
+def _pair(first: Judged, second: Judged, setting: _Setting, comparisons: int, sizes: tuple[int, int]) -> Row:
+    """One difference, its interval and p-value corrected for the number of pairs."""
     rows = _row_of(first, setting), _row_of(second, setting)
     distance, correction, metric = setting
     cells: dict[str, Any] = {
@@ -191,25 +185,26 @@ def _pair(
     }  # fmt: skip
     lacking = next((row for row in rows if row.value is None), None)
     if lacking is not None:
-        return Row(status=lacking.status, reason=f"{lacking.system}: {lacking.reason}", **cells), None
+        return Row(status=lacking.status, reason=f"{lacking.system}: {lacking.reason}", **cells)
     value = float(rows[0].value or 0.0) - float(rows[1].value or 0.0)
     if reason := _incomparable(metric, sizes):
-        return Row(value=value, reason=reason, **cells), None
-    a, b = first.sampled[setting], second.sampled[setting]
-    if not len(a.smaller) or not len(b.smaller):
-        reason = next((row.reason for row in rows if row.reason), "no interval was asked for")
-        return Row(value=value, reason=reason, **cells), None
-    outcome = _difference(first, second, setting, 1)
+        return Row(value=value, reason=reason, **cells)
+    if not all(len(one.sampled[setting].smaller) for one in (first, second)):
+        reason = next((row.reason for row in rows if row.reason), "no intervals by the jackknife were asked for")
+        return Row(value=value, reason=reason, **cells)
+    if value == 0.0 and all(
+        row.value != one.sampled[setting].value for row, one in zip(rows, (first, second), strict=True)
+    ):
+        return Row(value=0.0, p_value=1.0, reason="both are cut at 1", comparisons=comparisons, **cells)
+    outcome = _difference(first, second, setting, comparisons)
     if outcome.low is None:
-        return Row(value=outcome.value, reason=outcome.reason, **cells), outcome.p_value
-    corrected = _difference(first, second, setting, comparisons)
-    beyond = "before the cut at 1" if abs(outcome.value - value) > tests.EQUAL else ""
+        return Row(value=outcome.value, p_value=outcome.p_value, reason=outcome.reason, **cells)
+    beyond = "" if abs(outcome.value - value) <= tests.EQUAL else "before the cut at 1"
     deal = first.deal if first.deal.units <= second.deal.units else second.deal
-    row = Row(
-        value=corrected.value, low=corrected.low, high=corrected.high, p_value=corrected.p_value, reason=beyond,
+    return Row(
+        value=outcome.value, low=outcome.low, high=outcome.high, p_value=outcome.p_value, reason=beyond,
         interval="jackknife", unit=deal.unit, units=deal.units, comparisons=comparisons, **cells,
     )  # fmt: skip
-    return row, 1.0 if abs(value) <= tests.EQUAL else outcome.p_value
 
 
 def _difference(first: Judged, second: Judged, setting: _Setting, comparisons: int) -> tests.Difference:
@@ -230,7 +225,7 @@ def _incomparable(metric: str, sizes: tuple[int, int]) -> str:
     return f"not tested: {sizes[0]} and {sizes[1]} samples, and {metric} changes with their number"
 
 
-def _ranks(judged: Mapping[str, Judged], p_values: Mapping[tuple[_Setting, str, str], float]) -> list[GeneratorRank]:
+def _ranks(judged: Mapping[str, Judged], pairs: Mapping[tuple[_Setting, str, str], Row]) -> list[GeneratorRank]:
     names = list(judged)
     found = []
     for setting in _settings(judged):
@@ -239,19 +234,18 @@ def _ranks(judged: Mapping[str, Judged], p_values: Mapping[tuple[_Setting, str, 
             continue
         sign = 1.0 if metric_facts(setting[2]).higher_is_better else -1.0
         values = np.array([np.nan if row.value is None else sign * row.value for row in rows])
-        tested = np.array([[p_values.get((setting, a, b), np.nan) for b in names] for a in names])
-        ranked = ranks_from_tests(values, tested)
-        comparisons = len(names) * (len(names) - 1) / 2
-        best = int(np.nanargmax(values))
+        p_values = np.full((len(names), len(names)), np.nan)
+        for (a, first), (b, second) in combinations(enumerate(names), 2):
+            p_value = pairs[setting, first, second].p_value
+            p_values[a, b] = p_values[b, a] = np.nan if p_value is None else p_value
+        ranked = ranks_from_verdicts(values, p_values < LEVEL)
         for place, (name, row) in enumerate(zip(names, rows, strict=True)):
-            known = np.isfinite(np.delete(tested[place], place)).any()
-            p_value = tested[best, place]
-            told = np.isfinite(p_value) and p_value * comparisons < 0.05
-            like = bool(np.isfinite(values[place]) and (ranked.rank[place] == 1 or not told))
-            found.append(GeneratorRank(
-                *setting, name, row.value, int(ranked.rank[place]), int(ranked.low[place]) if known else 0,
-                int(ranked.high[place]) if known else 0, like, row.reason,
-            ))  # fmt: skip
+            known = bool(np.isfinite(p_values[place]).any())
+            low, high = (int(ranked.low[place]), int(ranked.high[place])) if known else (0, 0)
+            may_lead = bool(np.isfinite(values[place])) and ranked.low[place] == 1
+            found.append(
+                GeneratorRank(*setting, name, row.value, int(ranked.rank[place]), low, high, may_lead, row.reason)
+            )
     return found
 
 
