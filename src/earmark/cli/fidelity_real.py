@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from earmark.cli import options
-from earmark.errors import InputError, UsageError
+from earmark.errors import UsageError
 from earmark.generated.sanity.on_real import TESTS, RealCell, RealSanity, RealSet, sanity_on_real
 from earmark.places import locate
 from earmark.tables import aligned
@@ -26,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--real", list, "instead of synthetic sets: files of vectors of real clips with their labels, one for each "
          "model; or with --extractor a folder, manifest or corpus of sounds. --checks are then dropping, outliers and "
          "replacing"),
-        ("--bad", list, "vectors of bad samples, a file for each of --real: noise through the same model (default: "
-         "with --extractor noise as long and as loud as the clips, else clips moved away from the mean)"),
+        ("--bad", list, "bad samples: files of vectors, one for each of --real; with --extractor one source of sounds "
+         "(default: with --extractor noise as long and as loud as the clips, else clips moved away from the mean)"),
         ("--extractor", list, "models that turn the sounds of --real into vectors"),
         ("--pool", "P", "pooling of frames (default: mean_time)"),
         ("--modes", int, "modes that labels make in dropping (default: as many as leave 200 clips, at most 10)"),
@@ -86,7 +86,7 @@ def _read(args: argparse.Namespace) -> dict[str, RealSet]:
 
 
 def _embed(args: argparse.Namespace) -> dict[str, RealSet]:
-    """The same clips through every model, and noise as long and as loud as half of them."""
+    """The same clips through every model, and bad ones: those given, or noise as long and as loud as half of them."""
     from earmark.corpora.noise import noise_like
     from earmark.corpora.source import open_corpus
     from earmark.embedding.embed import embed_audio
@@ -94,24 +94,22 @@ def _embed(args: argparse.Namespace) -> dict[str, RealSet]:
 
     if len(args.real) > 1:
         raise UsageError(f"{', '.join(args.real)}: with --extractor give one folder, manifest or corpus of sounds.")
-    if args.bad:
-        raise UsageError("--bad holds vectors, and --extractor makes noise of its own: leave one of them out.")
-    source = args.real[0]
-    if locate(source).suffix.lower() in (".npy", ".npz", ".pt"):
-        raise UsageError(f"{source} holds vectors: leave --extractor out.")
-    corpus = open_corpus(source)
-    half = corpus.clips[::2]
+    if args.bad and len(args.bad) > 1:
+        raise UsageError(f"{', '.join(args.bad)}: with --extractor give one source of bad sounds.")
+    for source in (*args.real, *(args.bad or ())):
+        if locate(source).suffix.lower() in (".npy", ".npz", ".pt"):
+            raise UsageError(f"{source} holds vectors: leave --extractor out.")
+    corpus = open_corpus(args.real[0])
+    worse = list(open_corpus(args.bad[0]).clips) if args.bad else noise_like(corpus.clips[::2], args.seed)
     sets = {}
     for spec in args.extractor:
         model = open_on(args.device or "auto", spec)
         how = {"pool": args.pool or "mean_time", "threads": args.jobs, "progress": not args.quiet}
         found = embed_audio(corpus, model, **how)
-        bad = embed_audio(noise_like(half, args.seed), model, **how)
-        for what, embedded in ((spec, found), (f"{spec}, noise", bad)):
+        bad = embed_audio(worse, model, **how)
+        for what, embedded in ((spec, found), (f"{spec}, bad samples", bad)):
             for note in embedded.notes[: bool(embedded.failures) if args.quiet else None]:
                 print(f"note: {what}: {note}", file=sys.stderr)
-        if len(bad.vectors) < len(half):
-            raise InputError(f"{spec} failed on {len(half) - len(bad.vectors)} clips of noise: check the model.")
         sets[spec] = RealSet(found.vectors, found.labels, found.groups, bad.vectors)
     return sets
 

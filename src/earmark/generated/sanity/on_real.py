@@ -51,6 +51,7 @@ Outcome = Literal["T", "F"]
 
 K = 5
 REPEATS = 10
+NOT_BAD = 0.5  # of the score of good samples
 SURE = 2.0  # standard errors between a departure and its limit: nearer ones chance could turn
 DEFAULT = tuple(name for name in PRINTED if name in BALLS)
 
