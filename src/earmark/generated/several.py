@@ -262,5 +262,5 @@ def _unlike_sizes(scores: Scores, sizes: Mapping[str, int]) -> list[str]:
     it, verb = ("it", "changes") if len(grown) == 1 else ("them", "change")
     return [
         f"the generated sets have {smallest} to {largest} samples, and {listed(grown)} {verb} with their number: sets "
-        f"whose sizes differ by more than a tenth are not told apart by {it}; give {smallest} samples of each"
+        f"whose sizes differ by more than a tenth are not told apart by {it}; give equally many samples of each"
     ]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from earmark._version import __version__
 from earmark.analysis.human import HumanAgreement
+from earmark.generated.api import HEADLINES
 from earmark.generated.metrics import LITERAL
 from earmark.generated.metrics import facts as fidelity_facts
 from earmark.generated.several import GeneratorRank, RankedGenerators
@@ -40,14 +41,16 @@ RANK_COLUMNS = (
     "may_lead",
     "reason",
 )
+_FIRST = {"fidelity": HEADLINES, "coverage": ("clipped_coverage", "coverage"), "distance": ()}
 _WIDTH = 118
 _NAME = 24  # marks of a set's name in a table
+_FEW = 4  # sets that a sentence names
 
 
 def leading(ranked: RankedGenerators, distance: str) -> list[tuple[str, str]]:
     """What sets are ranked by first: the clipped pair, else a first metric of each question; corrected if measured."""
     found: list[tuple[str, str]] = []
-    for asks, usual in (("fidelity", "clipped_density"), ("coverage", "clipped_coverage"), ("distance", "")):
+    for asks, usual in _FIRST.items():
         lines = [line for line in ranked.ranks if line.distance == distance and line.rank]
         known = [
             line for line in lines if fidelity_facts(line.metric).asks == asks and not line.metric.endswith(LITERAL)
@@ -55,7 +58,7 @@ def leading(ranked: RankedGenerators, distance: str) -> list[tuple[str, str]]:
         names = [line.metric for line in known]
         if not names or (asks == "distance" and found):
             continue
-        metric = usual if usual in names else names[0]
+        metric = next((name for name in usual if name in names), names[0])
         corrections = {line.correction for line in known if line.metric == metric}
         found.append((metric, "gicdm" if "gicdm" in corrections else "none"))
     return found
@@ -90,6 +93,13 @@ def _short(name: str) -> str:
     return plain(name, _NAME)
 
 
+def _named(names: Sequence[str]) -> str:
+    """Sets by name, of many the first few and how many more."""
+    if len(names) <= _FEW + 1:
+        return listed(map(_short, names))
+    return f"{', '.join(map(_short, names[:_FEW]))} and {len(names) - _FEW} others"
+
+
 def _ranking(ranked: RankedGenerators, metric: str, correction: str, distance: str) -> list[list[str]]:
     """A line for each set, best first: name, rank, its interval, value with interval."""
     lines = []
@@ -121,13 +131,18 @@ def told_apart(ranked: RankedGenerators, metric: str, correction: str, distance:
     if len(lines) < 2 or not tested:
         return f"{_title(metric, correction)}: no pair was tested, so the order may be chance."
     best = [line.system for line in lines if line.rank == 1]
-    like = [line.system for line in lines if line.may_lead and line.rank > 1]
+    like = [line.system for line in lines if line.may_lead and line.rank > 1 and line.low]
+    open_ = [line.system for line in lines if line.rank > 1 and not line.low]
     behind = [line.system for line in lines if not line.may_lead]
-    parts = [f"{listed(map(_short, best))} {'leads' if len(best) == 1 else 'lead'} by {_title(metric, correction)}"]
+    parts = [f"{_named(best)} {'leads' if len(best) == 1 else 'lead'} by {_title(metric, correction)}"]
+    if copying := [name for name in best if (distance, "none", "all", "copy") in ranked.fidelities[name].per_sample]:
+        parts.append(f"but {_named(copying)} {'plays' if len(copying) == 1 else 'play'} real points back")
     if like:
-        parts.append(f"{listed(map(_short, like))} may as well be first")
+        parts.append(f"{_named(like)} may as well be first")
     if behind:
-        parts.append(f"{listed(map(_short, behind))} {'is' if len(behind) == 1 else 'are'} surely behind")
+        parts.append(f"{_named(behind)} {'is' if len(behind) == 1 else 'are'} surely behind")
+    if open_:
+        parts.append(f"{_named(open_)} could not be tested")
     apart = sum((row.p_value or 0.0) < 0.05 for row in tested)
     untested = f", {len(rows) - len(tested)} were not tested" if len(tested) < len(rows) else ""
     pairs = f"{apart} of {counted(len(rows), 'pair')} told apart{untested}; corrected for their number"
@@ -135,32 +150,42 @@ def told_apart(ranked: RankedGenerators, metric: str, correction: str, distance:
 
 
 def _every_metric(ranked: RankedGenerators, distance: str) -> list[str]:
-    """Metrics by lines and sets by columns, as many sets to a block as fit; the ranks that each may have behind."""
+    """Every value with its possible ranks: metrics by lines and sets by columns, or the other way round if narrower."""
     lines = {(line.correction, line.metric, line.system): line for line in ranked.ranks if line.distance == distance}
-    asked = list(dict.fromkeys((line.correction, line.metric) for line in lines.values()))
     blocks = []
     for correction, title in TITLES.items():
-        metrics = [metric for which, metric in asked if which == correction]
+        metrics = list(dict.fromkeys(metric for which, metric, _ in lines if which == correction))
         if not metrics:
             continue
-        systems = list(ranked.systems)
-        while systems:
-            width = max(16, *(len(_short(name)) + 3 for name in systems))
-            fit = max(1, (_WIDTH - 36) // width)
-            head = [f"{title}: value, possible ranks", *map(_short, systems[:fit])]
-            body: list[list[str]] = []
-            for question, members in _by_question(metrics).items():
-                body.append([question])
-                body += [
-                    [
-                        f"  {metric}",
-                        *(_value_and_ranks(lines.get((correction, metric, name))) for name in systems[:fit]),
-                    ]
-                    for metric in members
-                ]
-            blocks.append("\n".join(aligned([head, *body], indent="  ", gap="   ")))
-            systems = systems[fit:]
+        head = f"{title}: value, possible ranks"
+        cells = {
+            (metric, name): _value_and_ranks(lines.get((correction, metric, name)))
+            for metric in metrics
+            for name in ranked.systems
+        }
+        short = {name: _short(name) for name in ranked.systems}
+        by_set, by_metric = _columns([*short.values()], 36), _columns(metrics, max(36, _NAME))
+        if len(by_set) <= len(by_metric):
+            systems = list(ranked.systems)
+            for part in by_set:
+                named, systems = systems[: len(part)], systems[len(part) :]
+                body: list[list[str]] = []
+                for question, members in _by_question(metrics).items():
+                    body.append([question])
+                    body += [[f"  {metric}", *(cells[metric, name] for name in named)] for metric in members]
+                blocks.append("\n".join(aligned([[head, *part], *body], indent="  ", gap="   ")))
+        else:
+            for part in by_metric:
+                body = [[f"  {short[name]}", *(cells[metric, name] for metric in part)] for name in ranked.systems]
+                blocks.append("\n".join(aligned([[head, *part], *body], indent="  ", gap="   ")))
     return blocks
+
+
+def _columns(names: Sequence[str], first: int) -> list[list[str]]:
+    """Names of columns in blocks that fit a terminal, beside a first column."""
+    width = max(16, *(len(name) + 3 for name in names))
+    fit = max(1, (_WIDTH - first) // width)
+    return [list(names[start : start + fit]) for start in range(0, len(names), fit)]
 
 
 def _by_question(metrics: Sequence[str]) -> dict[str, list[str]]:

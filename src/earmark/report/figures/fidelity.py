@@ -73,7 +73,7 @@ def plane(scores: Scores, distance: str | None = None, pair: str | None = None) 
     distance = _distance(scores, distance)
     systems = systems_of(scores, distance)
     with look():
-        figure = new_figure(5.2, 4.4 + 0.18 * (len(systems) // 3))
+        figure = new_figure(5.2, 4.4 + 0.18 * (len(systems) // 2))
         axes = figure.add_subplot()
         if len(systems) > 1:
             _draw_sets(axes, scores, distance, pair)
@@ -172,7 +172,10 @@ def _draw_sets(axes: Any, scores: Scores, distance: str, pair: str | None) -> No
         colour, marker = style.style_of(place)[0], style.style_of(place + place // len(COLOURS))[1]
         _draw_point(axes, by_correction, colour, marker, name_of(system, 24))
     _zoom(axes, [rows for by_correction in found.values() for rows in by_correction.values()])
-    _plane_legend(axes, {name for by_correction in found.values() for name in by_correction}, 3)
+    longest = max(len(name_of(system, 24)) for system in found)
+    _plane_legend(
+        axes, {name for by_correction in found.values() for name in by_correction}, max(1, 66 // (longest + 6))
+    )
 
 
 def _plane_axes(axes: Any, right: str, up: str) -> None:
@@ -192,7 +195,7 @@ def _zoom(axes: Any, rows: list[tuple[Row, Row]]) -> None:
         low, high = min(ends), min(max(ends), top)
         if high - low < CLOSE:
             margin = (max(high - low, CLOSE / 2) - (high - low)) / 2 + 0.03
-            setter(max(low - margin, -0.05), min(high + margin, top + 0.06))
+            setter(max(low - margin, -0.05), min(high + margin, top + 0.02))
             axis = axes.xaxis if which else axes.yaxis
             axis.set_major_locator(style.library("matplotlib.ticker").MaxNLocator(6))
 
@@ -221,6 +224,7 @@ def _plane_legend(axes: Any, present: set[str], columns: int) -> None:
     for name, title, face in (("none", "without GICDM", PAPER), ("gicdm", "with GICDM", INK)):
         if name in present:
             axes.plot([], [], "o", markerfacecolor=face, markeredgecolor=INK, linestyle="none", label=title)
+    columns = min(columns, 4)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=columns, handletextpad=0.2, columnspacing=1.0)
 
 
