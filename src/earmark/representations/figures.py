@@ -19,7 +19,7 @@ from earmark.errors import InputError, UsageError
 from earmark.places import locate
 from earmark.progress import Progress, progress_bar
 from earmark.report.content import CloseUp
-from earmark.report.facts import match_facts, printed_facts, read_facts
+from earmark.report.facts import match_facts, printed_facts, read_facts, recorded_facts
 from earmark.report.figures import save
 from earmark.report.figures.style import library
 from earmark.report.gallery import TOPS, Drawing, Exhibit, Material, Wishes, find, offers
