@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
 
 from earmark.published._claims import Claim
 from earmark.published._items import Item
 
-_T = TypeVar("_T", Item, Claim)
-
 
 def items_page(items: Iterable[Item]) -> str:
     """A table for each paper: item, what it shows, command, standing."""
-    return _by_paper(
-        items,
-        ("Item", "What it shows", "Command", "Standing"),
-        lambda item: (item.item, item.shows, f"`{item.command}`", item.stands),
-    )
+    heads = ("Item", "What it shows", "Command", "Standing")
+    return _by_paper(heads, ((item.paper, item.item, item.shows, f"`{item.command}`", item.stands) for item in items))
 
 
 def claims_page(claims: Iterable[Claim]) -> str:
     """A table for each paper: where, what is said, what the tables give, verdict, reading."""
-    return _by_paper(
-        claims,
-        ("Where", "What the text says", "What the tables give", "Verdict", "Reading, and where to look"),
-        lambda claim: (claim.where, said(claim), claim.computed, claim.verdict, _reading(claim)),
-    )
+    heads = ("Where", "What the text says", "What the tables give", "Verdict", "How it was read, and where to look")
+    lines = ((one.paper, one.where, _said(one), one.computed, one.verdict, _reading(one)) for one in claims)
+    return _by_paper(heads, lines)
 
 
-def said(claim: Claim) -> str:
-    """What the text says, with its numbers."""
-    return f"{claim.says} ({claim.quoted})" if claim.quoted else claim.says
+def _said(claim: Claim) -> str:
+    return f"{claim.says}: {claim.quoted}" if claim.quoted else claim.says
 
 
 def _reading(claim: Claim) -> str:
@@ -39,10 +30,9 @@ def _reading(claim: Claim) -> str:
     return f"{reading}`{claim.command}`"
 
 
-def _by_paper(things: Iterable[_T], heads: Sequence[str], cells: Callable[[_T], Sequence[str]]) -> str:
+def _by_paper(heads: Sequence[str], lines: Iterable[tuple[str, ...]]) -> str:
     papers: dict[str, list[str]] = {}
-    for thing in things:
-        line = " | ".join(cell.replace("|", "\\|") for cell in cells(thing))
-        papers.setdefault(thing.paper, []).append(f"| {line} |")
-    top = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
-    return "\n\n".join("\n".join([f"## {paper}", "", *top, *lines]) for paper, lines in papers.items()) + "\n"
+    for paper, *cells in lines:
+        papers.setdefault(paper, []).append("| {} |".format(" | ".join(cell.replace("|", "\\|") for cell in cells)))
+    top = ["| {} |".format(" | ".join(heads)), "|" + "---|" * len(heads)]
+    return "\n".join("\n".join([f"## {paper}", "", *top, *rows, ""]) for paper, rows in papers.items())

@@ -236,6 +236,13 @@ def academic_and_emotions() -> Judged:
 
 
 @judge
+def weakest_with_emotions() -> Judged:
+    pairs = (("E3", "D1"), ("C", "D1"), ("E2", "B3"), ("E5", "D2"))
+    values = {name: codecs()[name]["er_acc_pct"] for pair in pairs for name in pair}
+    return ", ".join(f"{name} {value}" for name, value in values.items()), all(values[a] < values[b] for a, b in pairs)
+
+
+@judge
 def dac_and_events() -> Judged:
     first = _best("aec_map_pct")[0]
     return f"{first} {codecs()[first]['aec_map_pct']}", first == "D2"
@@ -245,6 +252,14 @@ def dac_and_events() -> Judged:
 def academic_and_events() -> Judged:
     mine, theirs = codecs()["B2"]["aec_map_pct"], _encodec_at(2, "aec_map_pct")
     return f"{mine} and {theirs:.1f}", mine > theirs + 5
+
+
+@judge
+def encodec_and_events() -> Judged:
+    others = _over_encodec(("A", *_ACADEMIC, "C"), "aec_map_pct")
+    said = ", ".join(f"{name} {signed(value, 1)}" for name, value in others.items())
+    behind = [value < 0 for value in others.values()]
+    return f"{count(behind)} behind EnCodec: {said}", sum(behind) > len(behind) / 2
 
 
 @judge

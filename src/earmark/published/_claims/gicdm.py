@@ -59,6 +59,34 @@ def two_tests_improve() -> Judged:
 
 
 @judge
+def symmetric_metrics() -> Judged:
+    sphere = [
+        _checks(table, metric, "0")["Purpose", "Hypersphere Surface"]
+        for table, metric in ((_FIDELITY, "symPrecision"), (_COVERAGE, "symRecall"))
+    ]
+    gaussian = [
+        _checks(_FIDELITY, "symPrecision", corrected)["Purpose", "Gaussian Std. Deviation Difference"]
+        for corrected in ("0", "1")
+    ]
+    return f"hypersphere passed {count(sphere)}, Gaussian {count(gaussian)}", all(sphere) and not any(gaussian)
+
+
+@judge
+def bounds_of_clipped_metrics() -> Judged:
+    found = {}
+    for table in (_FIDELITY, _COVERAGE):
+        for metric in _metrics(table, "1"):
+            found[metric] = [
+                sum(passed for (kind, _), passed in _checks(table, metric, corrected).items() if kind == "Bounds")
+                for corrected in ("0", "1")
+            ]
+    clipped = {metric: numbers for metric, numbers in found.items() if metric.startswith("Clipped")}
+    others = [numbers[1] <= numbers[0] for metric, numbers in found.items() if metric not in clipped]
+    said = ", ".join(f"{metric} {before} → {after}" for metric, (before, after) in clipped.items())
+    return f"{said}; {count(others)} others do not gain", all(a < b for a, b in clipped.values()) and all(others)
+
+
+@judge
 def all_metrics_fail() -> Judged:
     passed = {
         metric: sum(_checks(table, metric, "0").values())

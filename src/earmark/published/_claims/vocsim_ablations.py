@@ -31,6 +31,20 @@ def padding_helps() -> Judged:
 
 
 @judge
+def default_pooling() -> Judged:
+    found = {
+        pooling: [
+            cells(metric)["EWMTF", "S"][subset] == values[pooling]
+            for metric in LEADING
+            for subset, values in _poolings(metric).items()
+        ]
+        for pooling in (_MASKED, _PADDED)
+    }
+    said = f"with padding {count(found[_PADDED])}, without {count(found[_MASKED])}"
+    return f"equal to EWMTF in the full tables: {said}", sum(found[_MASKED]) > sum(found[_PADDED])
+
+
+@judge
 def poolings_are_alike() -> Judged:
     ranges = {
         subset: [value for pooling, value in found.items() if pooling != _PADDED]
@@ -71,6 +85,13 @@ def dtw_time() -> Judged:
     return f"{comparisons:,} comparisons, {minutes:.1f} minutes", abs(minutes - 2.1) < 0.15
 
 
+@judge
+def frames_of_short_clips() -> Judged:
+    frames = {name: float(subsets()[name]["avg_dur_s"]) * 50 / 3 for name in ("HP", "BS3")}
+    said = ", ".join(f"{name} {number:.1f}" for name, number in frames.items())
+    return said, all(1 <= number <= 2 for number in frames.values())
+
+
 def _by(rows: list[dict[str, str]], column: str, name: str) -> list[str]:
     """The first words of the rows' names, from the largest value of a column to the smallest."""
     return [row[name].split()[0] for row in sorted(rows, key=lambda row: -float(row[column]))]
@@ -105,6 +126,11 @@ def noise_and_gsr() -> Judged:
     observed = cells("GSR")["EWMTF", "S"]["BC"]
     lost = 0.088 * observed
     return f"{lost:.1f} of {observed} points, {100 * lost / (observed - chance):.0f} % of a lift over {chance}", None
+
+
+@judge
+def noise_of_a_fifth() -> Judged:
+    return "no numbers are printed", None
 
 
 @judge

@@ -177,6 +177,12 @@ def lift_of_gsr() -> Judged:
 
 
 @judge
+def gap_of_precision() -> Judged:
+    public, blind = averages("P@1")[BEST], averages("P@1", "blind")[BEST]
+    return f"{public} to {blind}", (round(public), blind) == (67, 11.5)
+
+
+@judge
 def observed_means() -> Judged:
     held, missed = [], []
     for row in read("vocsim_permutation_tests"):

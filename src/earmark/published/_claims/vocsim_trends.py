@@ -92,3 +92,15 @@ def smallest_class() -> Judged:
     below = {name: size for name, size in small_ones.items() if size < 6}
     said = ", ".join(f"{name} has one of {size}" for name, size in below.items())
     return f"{len(small_ones) - len(below)} of {len(small_ones)} subsets; {said}", not below
+
+
+@judge
+def durations_of_clips() -> Judged:
+    means = [float(row["avg_dur_s"]) for row in subsets().values()]
+    ends = (
+        min(float(row["min_dur_s"]) for row in subsets().values()),
+        max(float(row["max_dur_s"]) for row in subsets().values()),
+    )
+    return f"means {min(means)} to {max(means)} s, clips {ends[0]} to {ends[1]} s", (
+        abs(min(means) - 0.05) <= 0.021 and max(means) == 5
+    )

@@ -38,6 +38,16 @@ def hear_tonics() -> Judged:
 
 
 @judge
+def hear_speech_and_emotion() -> Judged:
+    rows = {row["task"].split()[0]: row for row in read("vocsim_table18_hear")}
+    pairs = [
+        (float(rows[task]["whisper_d100_acc_pct"]), float(rows[task]["hear_sota_acc_pct"]))
+        for task in ("Speech", "CREMA-D")
+    ]
+    return ", ".join(f"{mine} over {best}" for mine, best in pairs), all(mine > best for mine, best in pairs)
+
+
+@judge
 def finches() -> Judged:
     rows = read("vocsim_avian_triplet_accuracy")
     best = max(rows, key=lambda row: float(row["triplet_acc_pct"]))
