@@ -64,10 +64,8 @@ def panels(study: Study) -> list[Panel]:
         bands = [f"over {low:g}" if high == np.inf else f"to {high:g}" for low, high in BANDS]
         rows = (*study.data, *(f"{plane} in the plane, {name}" for plane in study.plane for name in study.corrections))
         plane = study.corrected.reshape(-1, study.corrected.shape[-1])
-        values = [
-            *(shares(line, study.k) for line in study.occurrences),
-            *(shares(line, study.plane_k) for line in plane),
-        ]
+        shown = [shares(line, study.k) for line in study.occurrences]
+        shown += [shares(line, study.plane_k) for line in plane]
         title = f"% of points by the lists of {study.k} (plane: {study.plane_k}) they are in, over an even share"
         return [Panel(title, rows, "", ("0", *bands[1:], "most"), np.array(shown), 1)]
     return [
