@@ -69,10 +69,14 @@ def _kinds(metric: str) -> dict[str, float]:
 
 
 @judge
-def best_kind_of_sound() -> Judged:
-    kinds = _kinds("P@1")
-    order = sorted(kinds, key=lambda kind: -kinds[kind])
-    return "P@1 " + ", ".join(f"{kind} {kinds[kind]:.1f}" for kind in order[:4]), order[0] == "ES"
+def strong_kinds_of_sound() -> Judged:
+    places = {}
+    for metric in ("P@1", "P@5", "GSR"):
+        kinds = _kinds(metric)
+        order = sorted(kinds, key=kinds.__getitem__, reverse=True)
+        places[metric] = (order.index("ES") + 1, f"{metric} {kinds['ES']:.1f} ({order[0]} {kinds[order[0]]:.1f})")
+    said = "; ".join(f"place {place} in {words}" for place, words in places.values())
+    return said, all(place <= 4 for place, _ in places.values())
 
 
 @judge
