@@ -76,6 +76,26 @@ def test_every_command_parses(command: str) -> None:
     parser_of(verb)[0].parse_args(words[len(verb.split()) :])
 
 
+def _cheap() -> list[str]:
+    """Commands that need nothing of a user's, one of those that differ in their metrics alone."""
+    whole = {item.command for item in published.items() if not re.search(r"\b[A-Z]{3,}\d?\b(?!@)", item.command)}
+    alike = {re.sub(r" --metrics \S+", "", command): command for command in sorted(whole)}
+    return [
+        command
+        for command in alike.values()
+        if command not in ("earmark serve", "earmark published check", "earmark cost vae,ae,logmel")
+    ]
+
+
+@pytest.mark.parametrize("command", _cheap())
+def test_what_needs_no_data_runs(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(shlex.split(command)[1:]) == 0
+    assert len(capsys.readouterr().out.splitlines()) > 3
+
+
 @pytest.mark.parametrize("name", ["papers", "judged"])
 def test_the_pages_show_what_the_package_says(name: str) -> None:
     """scripts/papers writes the tables of these pages; this fails while they are not what it would write."""
