@@ -92,22 +92,24 @@ def correlations_recomputed() -> Judged:
 # --- signals ------------------------------------------------------------------------------------------------------
 
 
+def _dac_and_others(column: str) -> tuple[str, list[float], float]:
+    """How far DAC's codecs are above EnCodec at their rates, and how far the best of the others is."""
+    others = tuple(name for name in _coded() if name not in (*_ENCODEC, *_DAC))
+    dac, rest = _over_encodec(_DAC, column), _over_encodec(others, column)
+    best = max(rest, key=lambda name: rest[name])
+    return f"{_said(dac)}; of the others at most {best} {signed(rest[best], 3)}", list(dac.values()), rest[best]
+
+
 @judge
 def dac_on_speech() -> Judged:
-    others = tuple(name for name in _coded() if name not in (*_ENCODEC, *_DAC))
-    dac, rest = _over_encodec(_DAC, "speech_overall"), _over_encodec(others, "speech_overall")
-    best = max(rest, key=lambda name: rest[name])
-    said = f"{_said(dac)}; of the others at most {best} {signed(rest[best], 3)}"
-    return said, min(dac.values()) > 0.05 > max(rest.values())
+    said, dac, rest = _dac_and_others("speech_overall")
+    return said, min(dac) > 0.05 > rest
 
 
 @judge
 def dac_on_audio() -> Judged:
-    others = tuple(name for name in _coded() if name not in (*_ENCODEC, *_DAC))
-    dac, rest = _over_encodec(_DAC, "audio_overall"), _over_encodec(others, "audio_overall")
-    best = max(rest, key=lambda name: rest[name])
-    said = f"{_said(dac)}; of the others at most {best} {signed(rest[best], 3)}"
-    return said, max(dac.values()) > 0.02 > max(rest.values())
+    said, dac, rest = _dac_and_others("audio_overall")
+    return said, max(dac) > 0.02 > rest
 
 
 @judge
