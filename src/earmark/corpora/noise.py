@@ -20,18 +20,19 @@ class NoiseLike:
 
     def __call__(self) -> tuple[Samples, int]:
         samples, rate = self.clip.read()
-        digest = hashlib.sha256(f"noise {self.seed} {self.clip.id}".encode("utf-8", "surrogateescape")).digest()
-        noise = np.random.default_rng(int.from_bytes(digest[:16], "big")).standard_normal(len(samples))
+        rng = np.random.default_rng(int(_hashed(f"noise {self.seed} {self.clip.id}")[:32], 16))
         level = float(np.sqrt(np.mean(np.square(samples, dtype=np.float64)))) if len(samples) else 0.0
-        return (noise * level).astype(np.float32), rate
+        return (level * rng.standard_normal(len(samples))).astype(np.float32), rate
 
     def digest(self) -> str:
         """A hash of what the noise depends on."""
-        return hashlib.sha256(
-            f"noise {self.seed} {self.clip.id} {self.clip.digest()}".encode("utf-8", "surrogateescape")
-        ).hexdigest()
+        return _hashed(f"noise {self.seed} {self.clip.id} {self.clip.digest()}")
 
 
 def noise_like(clips: Sequence[Clip], seed: int = 0) -> list[Clip]:
     """A clip of noise for each of these clips, without label and group."""
     return [Clip(id=f"noise/{clip.id}", make=NoiseLike(clip, seed)) for clip in clips]
+
+
+def _hashed(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

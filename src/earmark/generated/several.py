@@ -33,17 +33,17 @@ from earmark.generated import _jackknife as jackknife
 from earmark.generated._asked import CORRECTIONS, Asked
 from earmark.generated._findings import Fidelity
 from earmark.generated._judging import GeneratedSet, Judged, judge_sets
+from earmark.generated.metrics import METRICS, facts
 from earmark.geometry import spaces
 from earmark.scores import Row, Scores, metric_facts
 from earmark.wording import listed
 
 Floats = NDArray[np.float64]
 
-GROW = (
-    "recall", "coverage", "sym_precision", "sym_recall", "p_recall", "precision_cover", "recall_cover", "beta_recall",
-    "frechet_distance",
-)  # fmt: skip
-"""Metrics whose value depends on how many samples there are, whatever their quality."""
+GROW = (*(name for name, record in METRICS.items() if record.asks == "coverage"), "sym_precision", "precision_cover",
+        "frechet_distance")  # fmt: skip
+"""Metrics whose value depends on how many samples there are: all of coverage (clipped_coverage is made not to, and does
+where the generator is not perfect), those of fidelity whose balls are those of the samples, and the biased distance."""
 LEVEL = 0.05
 UNLIKE = 1.1  # sizes that differ by more than this factor
 
@@ -197,22 +197,25 @@ def _pair(first: Judged, second: Judged, setting: _Setting, comparisons: int, si
     ):
         return Row(value=0.0, p_value=1.0, reason="both are cut at 1", comparisons=comparisons, **cells)
     outcome = _difference(first, second, setting, comparisons)
-    if outcome.low is None:
-        return Row(value=outcome.value, p_value=outcome.p_value, reason=outcome.reason, **cells)
-    beyond = "" if abs(outcome.value - value) <= tests.EQUAL else "before the cut at 1"
+    if outcome.low is None or outcome.high is None:
+        return Row(value=value, p_value=outcome.p_value, reason=outcome.reason, **cells)
+    beyond = "" if abs(outcome.value - value) <= tests.EQUAL else "interval and p-value before the cut at 1"
+    ends = metric_facts(metric).range
+    width = ends[1] - ends[0]
     deal = first.deal if first.deal.units <= second.deal.units else second.deal
     return Row(
-        value=outcome.value, low=outcome.low, high=outcome.high, p_value=outcome.p_value, reason=beyond,
-        interval="jackknife", unit=deal.unit, units=deal.units, comparisons=comparisons, **cells,
+        value=value, low=max(min(outcome.low, value), -width), high=min(max(outcome.high, value), width),
+        p_value=outcome.p_value, reason=beyond, interval="jackknife", unit=deal.unit, units=deal.units,
+        comparisons=comparisons, **cells,
     )  # fmt: skip
 
 
 def _difference(first: Judged, second: Judged, setting: _Setting, comparisons: int) -> tests.Difference:
     a, b = first.sampled[setting], second.sampled[setting]
-    facts = metric_facts(setting[2])
+    ends = metric_facts(setting[2]).range
     cut = _row_of(first, setting).value != a.value or _row_of(second, setting).value != b.value
     return tests.difference(
-        a.value, b.value, a.smaller, b.smaller, (-math.inf, math.inf) if cut else facts.range, unit=first.deal.unit,
+        a.value, b.value, a.smaller, b.smaller, (-math.inf, math.inf) if cut else ends, unit=first.deal.unit,
         comparisons=comparisons, freedom=min(first.deal.freedom, second.deal.freedom),
         error=jackknife.error_of(a.smaller - b.smaller, first.deal.parts),
         units=min(first.deal.units, second.deal.units),
@@ -220,7 +223,7 @@ def _difference(first: Judged, second: Judged, setting: _Setting, comparisons: i
 
 
 def _incomparable(metric: str, sizes: tuple[int, int]) -> str:
-    if metric not in GROW or max(sizes) <= UNLIKE * min(sizes):
+    if facts(metric).name not in GROW or max(sizes) <= UNLIKE * min(sizes):
         return ""
     return f"not tested: {sizes[0]} and {sizes[1]} samples, and {metric} changes with their number"
 

@@ -197,9 +197,24 @@ def _judged(plans: Mapping[str, Plan], columns: Sequence[Column], journal: Journ
                 curves[name, test, column.name] = curve
                 reason = next((score.reason for line in scores for score in line if score.reason), "")
                 cells.append(judge_curve(name, TESTS[test], column, curve, reason))
-    return RealSanity(
-        tuple(cells), curves, tuple(columns), tuple(note for plan in plans.values() for note in plan.notes)
-    )
+    notes = [note for plan in plans.values() for note in plan.notes]
+    notes += [note for name in plans if (note := _not_bad(name, curves))]
+    return RealSanity(tuple(cells), curves, tuple(columns), tuple(notes))
+
+
+def _not_bad(system: str, curves: Mapping[tuple[str, str, str], RealCurve]) -> str:
+    """A remark where bad samples alone score as real ones do: then they are none, for this model and these clips."""
+    for metric in ("clipped_density", "precision", "density"):
+        curve = curves.get((system, "replacing", metric))
+        if curve is not None and np.isfinite(curve.relative[-1]):
+            if curve.relative[-1] <= NOT_BAD:
+                return ""
+            return (
+                f"{system or 'the vectors'}: with nothing but bad samples {metric} is {curve.relative[-1]:.2f} of what "
+                "it is with good ones: to this model they are like some of the clips, and the checks say little; give "
+                "others with --bad"
+            )
+    return ""
 
 
 def judge_curve(system: str, test: RealTest, column: Column, curve: RealCurve, reason: str = "") -> RealCell:
