@@ -90,8 +90,13 @@ def _items(args: argparse.Namespace) -> int:
         print(json.dumps([asdict(item) for item in found], ensure_ascii=False, indent=1))
         return 0
     for version in dict.fromkeys(item.paper for item in found):
-        rows = [[item.item, item.command, item.stands] for item in found if item.paper == version]
-        print(*aligned([[version, "command", "standing"], *rows]), "", sep="\n")
+        print(version)
+        for item in (item for item in found if item.paper == version):
+            print(
+                f"  {item.item:10} {item.shows}", *(" " * 13 + line for line in (item.command, item.stands)), sep="\n"
+            )
+    counts = Counter(item.standing for item in found)
+    print(", ".join(f"{counts[standing]} {standing}" for standing in published.STANDINGS if counts[standing]))
     return 0
 
 
