@@ -47,7 +47,7 @@ VERBS = {
     "serve": ("earmark.cli.serve", "host a leaderboard: pages, submissions, API; needs no setup"),
     "board": ("earmark.cli.board", "look after a leaderboard: users, decisions, printed results, backup, export"),
     "blind": ("earmark.cli.blind", "blind evaluation: strangers' models on recordings they may not have"),
-    "published": ("earmark.cli.published", "the papers' printed results: list, check, show"),
+    "published": ("earmark.cli.published", "the papers' tables and figures: list, show, recompute, judge"),
 }
 
 # A verb below another that has positional words of its own. A file called sanity is given as ./sanity.
