@@ -32,7 +32,9 @@ def measured(design: str, sets: int) -> dict[str, list[Around]]:
     return found
 
 
-def coverage(parts: list[Around], size: int, ends: tuple[float, float], rng: np.random.Generator) -> tuple[float, float]:
+def coverage(
+    parts: list[Around], size: int, ends: tuple[float, float], rng: np.random.Generator
+) -> tuple[float, float]:
     """The share of means whose interval holds the truth: as `combine` makes it, and by the root of squares."""
     truth = float(np.mean([part.value for part in parts]))
     held = np.zeros(2)
