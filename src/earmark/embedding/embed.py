@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from earmark.corpora.clips import Clip, Corpus, groups_of
 from earmark.embedding import pooling
 from earmark.embedding.hearing import BATCH_CLIPS, Heard, hear, length_of, settle_rate, windows
-from earmark.embedding.pca import reduce
+from earmark.embedding.pca import Reduction, parse_reduction, reduce
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.extractors.catalogue import open_on
 from earmark.extractors.contract import Extractor, Frames, subsets_named
@@ -83,7 +83,7 @@ def embed_audio(
     audio: str | PathLike[str] | Corpus | Sequence[Clip],
     extractor: str | Extractor = "logmel",
     pool: str | None = None,
-    pca: int | None = None,
+    pca: int | str | None = None,
     *,
     whiten: bool = False,
     speed: float = 1.0,
@@ -99,8 +99,8 @@ def embed_audio(
             first.
         pool: A pooling, a concatenation `a+b` or a code, which may carry the components (`MTF D100`); None is the
             extractor's own.
-        pca: Number of principal components, fitted on these clips.
-        whiten: Whether each component is scaled to variance 1.
+        pca: Number of principal components, fitted on these clips; "100w" scales each to variance 1.
+        whiten: The same for a number.
         speed: How fast sounds are played to the model: 0.1 is ten times as slow and as low, and brings ultrasound of
             60 kHz to 6 kHz. Nothing is lost: a recording of 250 kHz is taken for one of 25 kHz.
         device: Where a model that is named runs, if it takes a device: auto (a GPU if there is one), cpu, cuda, cuda:1
@@ -110,8 +110,7 @@ def embed_audio(
     """
     model = open_on(device, extractor) if isinstance(extractor, str) else extractor
     variant = pooling.parse(pool or model.card.pooling)
-    if pca is not None and variant.pca not in (None, pca):
-        raise UsageError(f"{pool!r} asks for {variant.pca} components and pca for {pca}: give one of them.")
+    reduction = settle_reduction(variant, pca, whiten=whiten)
     if isinstance(audio, str | PathLike):
         from earmark.corpora.source import open_corpus
 
@@ -124,11 +123,27 @@ def embed_audio(
         clips = [replace(clip, speed=speed) for clip in clips]
     found = embed(clips, model, [variant.pooling], threads=threads, progress=progress)
     vectors, notes = found.vectors[variant.pooling], list(found.notes())
-    components = pca if pca is not None else variant.pca
-    if components is not None:
-        vectors, fitted = reduce(vectors, components, whiten=whiten, threads=threads)
+    if reduction is not None:
+        vectors, fitted = reduce(vectors, reduction.components, whiten=reduction.whiten, threads=threads)
         notes += [fitted.note] if fitted.note else []
     return Embedding(vectors, found.ids, found.labels, found.groups, found.failures, tuple(notes))
+
+
+def settle_reduction(variant: pooling.Variant, pca: int | str | None, *, whiten: bool = False) -> Reduction | None:
+    """What a pooling (`MTF D100`), a number of components and a switch ask for together; UsageError if they differ."""
+    asked, named = parse_reduction(pca), None
+    if variant.pca is not None:
+        named = Reduction(variant.pca, variant.whiten)
+    reduction = asked or named
+    if asked and named and asked.components != named.components:
+        raise UsageError(
+            f"The pooling asks for {named.components} components and pca for {asked.components}: give one of them."
+        )
+    if whiten and reduction is None:
+        raise UsageError("There are no components to whiten: say how many with pca.")
+    if reduction is None:
+        return None
+    return Reduction(reduction.components, whiten or any(one.whiten for one in (asked, named) if one))
 
 
 def embed(

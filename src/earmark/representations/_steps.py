@@ -29,6 +29,7 @@ from earmark.runs.identity import fingerprint
 from earmark.runs.packs import LostPacks, Records, read_records
 from earmark.runs.store import Cache, Entry, Made
 from earmark.runs.strangers import Reads
+from earmark.scores.spelling import with_sample
 
 SUBSETS_KIND = "subsets"
 LIBRARIES = sorted({*EMBED.libraries, *evaluate.PCA.libraries, *evaluate.EVALUATE.libraries, *probing.PROBE.libraries})
@@ -80,9 +81,9 @@ def _clips(job: Job, suite: str, name: str) -> dict[str, Clip]:
             job.kept["corpora"] = [corpus.at_speed(config.speed) for corpus in open_corpora(config.corpus)]
         for corpus, entry in zip(job.kept["corpora"], config.corpus, strict=True):
             if corpus.name == suite:
-                clips = choose_subsets(corpus, entry.subsets).get(name)
-                if clips is not None:
-                    return {clip.id: clip for clip in clips}
+                for plain, clips in choose_subsets(corpus, entry.subsets).items():
+                    if with_sample(plain, config.sample) == name:
+                        return {clip.id: clip for clip in clips}
     except EarmarkError as error:
         raise Unfit(f"{here()} cannot open the corpus: {error}") from error
     raise Unfit(f"{here()} does not see the subset {suite}/{name}: share the corpus with all machines.")
@@ -158,16 +159,16 @@ def _model(job: Job, name: str, identity: str) -> Model:
 
 def system_arguments(system: System, subset: PreparedSubset) -> tuple[Any, ...]:
     """A system as a step carries it: measuring needs its vectors and not its model."""
-    how = list(system.parts), system.pca, list(system.distances), system.layer
+    how = list(system.parts), system.pca, list(system.distances), system.layer, system.whiten
     return (system.name, system.code, system.model.name, system.model.key(subset), system.pooling, *how)
 
 
 def _system(
     name: str, code: str, model: str, key: str, pooling: str, parts: Sequence[str], pca: int | None,
-    distances: Sequence[str], layer: int | None,
+    distances: Sequence[str], layer: int | None, whiten: bool,
 ) -> System:  # fmt: skip
     unopened = Model(model, "", "", {}, ExtractorCard(name=model), key, False, Reads({}, {}, []))
-    return System(name, code, unopened, pooling, tuple(parts), pca, tuple(distances), layer)
+    return System(name, code, unopened, pooling, tuple(parts), pca, tuple(distances), layer, whiten)
 
 
 def measure_system(job: Job, subset_key: str, system: Sequence[Any], wanted: Sequence[str]) -> Done:

@@ -4,7 +4,7 @@ A model is a spec and its parameters. A system is a model with a pooling and a P
 score table that does not depend on what else is in the run:
 
     logmel flatten          extractor and pooling
-    whisper mean_time D100  with PCA to 100 dimensions
+    whisper mean_time D100  with PCA to 100 dimensions; D100W: each scaled to variance 1
     clap                    one vector per clip: no pooling to name
     wavlm@9 mean_time       one of its hidden layers
     vae on all mean_time    a model that learnt from other subsets than the one it hears, or from more
@@ -19,6 +19,7 @@ from typing import Any
 from earmark.corpora.clips import Clip
 from earmark.corpora.subsets import PreparedSubset
 from earmark.embedding import pooling
+from earmark.embedding.pca import Reduction, parse_reduction
 from earmark.errors import UsageError, did_you_mean
 from earmark.extractors.catalogue import identifying_parameters, open_on, parse_spec
 from earmark.extractors.contract import Extractor, ExtractorCard, LayeredExtractor, subsets_named
@@ -104,6 +105,7 @@ class System:
     pca: int | None
     distances: tuple[str, ...]
     layer: int | None = None  # None: the one that the model gives unasked
+    whiten: bool = False
     remark: str = ""  # what was noticed of the model when it first heard sound
 
 
@@ -147,13 +149,14 @@ def systems_of(config: RunConfig, cache: Cache | None = None) -> list[System]:
     systems: dict[str, System] = {}
     for entry in config.extractors:
         model = describe_model(entry, cache, config.device)
-        dimensions = entry.pca if entry.pca is not None else config.pca
+        reductions = list(map(parse_reduction, entry.pca if entry.pca is not None else config.pca))
         distances = entry.distances or config.distances
         for wanted in entry.pooling or config.pooling or [model.card.pooling]:
             variant = pooling.parse(wanted)  # `MTF D100` names its own dimension
-            for dimension in dimensions if variant.pca is None else [variant.pca]:
+            own = None if variant.pca is None else [Reduction(variant.pca, variant.whiten)]
+            for reduction in own or reductions:
                 for layer in _layers(entry, model, config):
-                    system = _system(model, layer, variant.pooling, dimension, distances)
+                    system = _system(model, layer, variant.pooling, reduction, distances)
                     if system.name in systems:
                         raise UsageError(f"{system.name!r} is asked for twice: leave one of them out.")
                     systems[system.name] = system
@@ -166,14 +169,17 @@ def _layers(entry: ExtractorEntry, model: Model, config: RunConfig) -> layers.La
     return (None,) if wanted is None else layers.choose_layers(wanted, model.layers, model.name)
 
 
-def _system(model: Model, layer: int | None, spelling: str, dimension: int | None, distances: list[str]) -> System:
+def _system(
+    model: Model, layer: int | None, spelling: str, reduction: Reduction | None, distances: list[str]
+) -> System:
     card = replace(model.card, short_name=layers.layer_name(model.short_name, layer))
     whole = card.frame_rate is None and spelling == card.pooling
-    suffix = "" if dimension is None else f" D{dimension}"
+    dimension, whiten = (None, False) if reduction is None else reduction
+    suffix = "" if reduction is None else f" {reduction.code}"
     name = f"{layers.layer_name(model.name, layer)}{'' if whole else f' {spelling}'}{suffix}"
-    code = pooling.system_code(card, spelling, dimension)
+    code = pooling.system_code(card, spelling, dimension, whiten=whiten)
     parts = tuple(layers.part_of(layer, atom) for atom in pooling.atoms(spelling))
-    return System(name, code, model, spelling, parts, dimension, tuple(distances), layer)
+    return System(name, code, model, spelling, parts, dimension, tuple(distances), layer, whiten)
 
 
 def parts_by_model(systems: Iterable[System], config: RunConfig) -> dict[str, tuple[Model, tuple[str, ...]]]:
@@ -199,6 +205,7 @@ def card_of(system: System) -> dict[str, Any]:
         "trained_on": _teachers(system.model) if system.model.learns else None,
         "pooling": system.pooling,
         "pca": system.pca,
+        "whiten": system.whiten,
         "distances": list(system.distances),
         "remark": system.remark,
         "card": asdict(system.model.card),

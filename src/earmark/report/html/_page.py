@@ -41,6 +41,7 @@ def render(data: ReportData) -> str:
         ("corrected", "Corrected", variants.before_and_after(index)),
         ("probes", "Probes", probes.validation(data)),
         ("layers", "Layers", variants.over_layers(index)),
+        ("choices", "Choices", variants.choices(index)),
         ("agreement", "Metrics", results.agreement(correlations)),
         ("corpus", "Sounds", results.corpus(data)),
         ("closer", "Closer look", clips.closer_look(data)),

@@ -9,8 +9,9 @@ from earmark.errors import InputError
 from earmark.report import figures
 from earmark.report.content import ReportData, SubsetFacts
 from earmark.report.correlations import Correlations
-from earmark.report.figures._properties import ENOUGH_SUBSETS
+from earmark.report.figures._noise import noise_curves
 from earmark.report.metric_text import facts, goodness, heading, interval, number
+from earmark.report.noise import find_noise, noise_sentences
 from earmark.report.ranking import Ranking
 from earmark.report.score_index import (
     ACROSS,
@@ -19,12 +20,12 @@ from earmark.report.score_index import (
     ScoreIndex,
     Subset,
     Values,
-    best_on_average,
     mean_over_subsets,
     protocol_name,
     representation,
     subset,
 )
+from earmark.report.trends import ENOUGH_SUBSETS, find_trends, trend_sentences
 from earmark.scores import Row
 from earmark.tables import MISSING
 from earmark.tables.html import Child, Html, drawing, folded, join, paragraph, section, table, tag
@@ -140,7 +141,16 @@ def _under_noise(index: ScoreIndex, metric: str) -> Html | None:
     ]
     heads = ["representation", "subset", "pairs", "as labelled", *(f"{100 * share:g} %" for share in shares)]
     caption = f"{metric} when a share of the labels is exchanged for others: how far a score can be trusted."
-    return folded("Under label noise", table(heads, body, left=3, caption=caption))
+    return folded("Under label noise", _noise_figure(index), table(heads, body, left=3, caption=caption))
+
+
+def _noise_figure(index: ScoreIndex) -> Html | None:
+    try:
+        found = find_noise(index)
+    except InputError:
+        return None
+    picture = figures.as_svg(noise_curves(found), "noise", "What is left under label noise")
+    return drawing(picture, " ".join(noise_sentences(found)), wide=True)
 
 
 def _guide(index: ScoreIndex) -> Html:
@@ -356,24 +366,17 @@ def corpus(data: ReportData) -> Html:
 
 
 def _trend_figures(data: ReportData) -> list[Html]:
-    made = []
-    index = data.ranking.index
-    for metric in dict.fromkeys((index.headline, "GSR")):
-        found = index.values(metric)
-        try:
-            figure = figures.trends(index, data.subsets, metric)
-        except InputError:
-            continue
-        best = best_on_average(found, metric)
-        name = best.label if best else "the best"
-        caption = (
-            f"{metric} ({protocol_name(found)}) against what is known of the subsets."
-            f" Blue: {name}, the best on average; grey: all others. ρ is the rank"
-            f" correlation of the blue points; with n = {len(found)} subsets only a value near ±1 means anything."
-            " Boxes span the middle half of all representations in a domain, with its number of subsets in brackets."
-        )
-        made.append(drawing(figures.as_svg(figure, f"trend {metric}", f"Trends of {metric}"), caption, wide=True))
-    return made
+    """The best configurations against what is known of the subsets."""
+    try:
+        found = find_trends(data.ranking.index, data.subsets)
+    except InputError:
+        return []
+    protocols = {protocol_name(values) for values in found.values.values()}
+    caption = (
+        f"Scores ({' / '.join(protocols)}) against what is known of the subsets. {' '.join(trend_sentences(found))}"
+    )
+    picture = figures.as_svg(figures.trends(found), "trends", f"Trends of {' and '.join(found.means)}")
+    return [drawing(picture, caption, wide=True)]
 
 
 def _subset_table(subsets: Sequence[SubsetFacts]) -> Html:
