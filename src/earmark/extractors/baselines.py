@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ class Baseline:
 
     def __init__(
         self,
-        recipe: Literal["released", "text"] = "released",
+        recipe: str = "released",
         *,
         seed: int = 0,
         device: str = "cpu",
@@ -252,8 +252,8 @@ class ClipAe(Baseline):
 
     def heard(self, samples: int, codes: int) -> int:
         """Steps of 32 frames, a frame every 256 samples."""
-        frames = 1 + samples // _room("autoencoder_inputs").HOP
-        return min(codes, -(-frames // _room("autoencoders").SHRINK))
+        frames = 1 + samples // int(_room("autoencoder_inputs").HOP)
+        return min(codes, -(-frames // int(_room("autoencoders").SHRINK)))
 
     def see(self, spans: Any) -> Any:
         return _room("autoencoder_inputs").clip_spectrograms(spans)
