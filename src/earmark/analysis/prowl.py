@@ -153,7 +153,7 @@ def proxy_curve(similarity: Floats, order: Sequence[int]) -> Floats:
     """
     reach = np.array(similarity, np.float64)
     np.fill_diagonal(reach, 1.0)
-    return np.maximum.accumulate(reach[:, list(order)], axis=1).mean(axis=0)
+    return np.asarray(np.maximum.accumulate(reach[:, list(order)], axis=1).mean(axis=0), np.float64)
 
 
 # --- coverage ------------------------------------------------------------------------------------------------
@@ -222,7 +222,8 @@ class _Race:
         """Mean win rates on some datasets, up to a constant; NaN for a model that has no score on any of them."""
         chosen = list(members)
         count = self.known[chosen].sum(axis=0)
-        return np.divide(self.rates[chosen].sum(axis=0), count, out=np.full(len(count), np.nan), where=count > 0)
+        found = np.divide(self.rates[chosen].sum(axis=0), count, out=np.full(len(count), np.nan), where=count > 0)
+        return np.asarray(found, np.float64)
 
 
 def swapped_pairs(x: Floats, y: Floats) -> float:

@@ -230,11 +230,16 @@ def analyze(
     d, values = len(judged.datasets), judged.normalised()
     bounds = [exact_coverage(values, size) for size in (1, 2, 3) if size <= d and math.comb(d, size) <= MOST_SUBSETS]
     predicted = _attempt("predictions", lambda: _pounce(whole, chosen, how, partial(tick, "pounce")), notes)
-    noisy, cut = (), None
+    noisy: tuple[Pounce, ...] = ()
+    cut = None
     if predicted is not None:
         left = _without_gaps(whole)
-        how_noisy = {"split": how, "draws": draws, "noise_seed": seed, "tick": partial(tick, "noise")}
-        noisy = tuple(pounce(left, chosen, noise=level, **how_noisy) for level in levels)
+        noisy = tuple(
+            pounce(
+                left, chosen, split=how, noise=level, draws=draws, noise_seed=seed, tick=partial(tick, "noise")
+            )
+            for level in levels
+        )  # fmt: skip
         if folds is not None or paper:
             cut = _folds(left, chosen, how, folds, seed, partial(tick, "folds"))
     study = Study(

@@ -88,7 +88,7 @@ def paper_tables(studies: Studies, *, exact: bool = False) -> dict[str, Table]:
 def missing_tables(studies: Studies) -> dict[str, str]:
     """Why a table is not there, by its name."""
     every = list(_by_name(studies).values())
-    reasons = {}
+    reasons: dict[str, str] = {}
     if any(study.pounce is None for study in every):
         why = next((w for study in every for w in study.warnings if w.startswith("No predictions")), "no predictions.")
         reasons |= {"simba_table4": why, "simba_table5": why}
