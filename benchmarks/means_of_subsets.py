@@ -1,7 +1,7 @@
 """How often the interval of a mean over subsets holds the truth: `python benchmarks/means_of_subsets.py [data sets]`.
 
-Data sets of a design (earmark.simulation) stand for subsets; the truth is the metric's mean over all of them. Means over
-4 and over 15 of them are drawn, and two ways to combine their jackknife intervals are counted: what
+Data sets of a design (earmark.simulation) stand for subsets; the truth is the metric's mean over all of them. Means
+over 4 and over 15 of them are drawn, and two ways to combine their jackknife intervals are counted: what
 `earmark.scores.aggregate` does, and the root of the sum of squared half-widths, divided by their number.
 """
 
@@ -32,7 +32,9 @@ def measured(design: str, sets: int) -> dict[str, list[Around]]:
     return found
 
 
-def coverage(parts: list[Around], size: int, ends: tuple[float, float], rng: np.random.Generator) -> tuple[float, float]:
+def coverage(
+    parts: list[Around], size: int, ends: tuple[float, float], rng: np.random.Generator
+) -> tuple[float, float]:
     """The share of means whose interval holds the truth: as `combine` makes it, and by the root of squares."""
     truth = float(np.mean([part.value for part in parts]))
     held = np.zeros(2)
