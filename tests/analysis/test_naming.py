@@ -32,7 +32,7 @@ def test_configurations_of_one_model(system: str) -> None:
 @pytest.mark.parametrize("pooling", [*POOLINGS, *(name for name in ALIASES if len(name) > 1), "max_time+flatten"])
 def test_every_name_that_a_run_can_give(pooling: str) -> None:
     for layer in (None, 0, 11):
-        for size in ("", " D30", " D100"):
+        for size in ("", " D30", " D100W"):
             assert model_of(f"{named('package.module:My Model', layer)} {pooling}{size}") == "package.module:My Model"
 
 

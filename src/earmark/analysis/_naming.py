@@ -18,7 +18,7 @@ from earmark.geometry.spaces import DISTANCES
 from earmark.published.families import VOCSIM_MODELS, Level
 
 _DISTANCE = re.compile(rf"\s+(?:/\s*)?(?:{'|'.join(DISTANCES)})\Z")
-_SIZE = re.compile(r"\s+D\d+\Z")
+_SIZE = re.compile(r"\s+D\d+W?\Z")
 _CODES = "|".join(name for name in ALIASES if name.isupper())
 _LAYER = re.compile(rf"@\d+(?:{_CODES})?\Z")  # also WLM@9MT, as the papers would write it
 _PRINTED_POOLING = re.compile(r"(Whisper), (.+)")  # how VocSim's Table 13 is named here

@@ -121,7 +121,7 @@ def score_file(given: str | os.PathLike[str]) -> Path:
     if not path.is_dir():
         return path
     if not (path / "scores.csv").is_file():
-        raise InputError(f"{given} is a folder without scores.csv: give that of a run that came to scores, or a score table.")
+        raise InputError(f"{given} is a folder without scores.csv: give that of a finished run, or a score table.")
     return path / "scores.csv"
 
 

@@ -10,9 +10,14 @@ if TYPE_CHECKING:
     from earmark.generated._gicdm import GICDM
     from earmark.generated.api import Fidelity, fidelity
     from earmark.generated.metrics import METRICS
+    from earmark.generated.several import GeneratorRank, RankedGenerators, rank_generators
 
-__all__ = ["GICDM", "METRICS", "Fidelity", "fidelity"]
+__all__ = ["GICDM", "METRICS", "Fidelity", "GeneratorRank", "RankedGenerators", "fidelity", "rank_generators"]
 
 __getattr__ = lazy_names(
-    "earmark.generated", {"Fidelity": "api", "GICDM": "_gicdm", "METRICS": "metrics", "fidelity": "api"}
-)
+    "earmark.generated",
+    {
+        "Fidelity": "api", "GICDM": "_gicdm", "GeneratorRank": "several", "METRICS": "metrics",
+        "RankedGenerators": "several", "fidelity": "api", "rank_generators": "several",
+    },
+)  # fmt: skip

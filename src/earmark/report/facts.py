@@ -1,4 +1,4 @@
-"""What is known of subsets without a run: VocSim's as its paper prints them, and those of a file.
+"""What is known of subsets: of a run from its record, VocSim's as its paper prints them, and those of a file.
 
 A file is what `earmark corpus describe --out` writes, .csv or .json, or any table with the columns subset, clips and
 classes; seconds, dri (dB), domain and suite count where they are there.
@@ -47,6 +47,28 @@ def printed_facts(subsets: Iterable[Subset]) -> list[SubsetFacts]:
             )
         )  # fmt: skip
     return found
+
+
+def recorded_facts(record: Mapping[str, Any]) -> list[SubsetFacts]:
+    """The subsets of a run, from its record."""
+    return [_recorded(subset) for subset in record.get("subsets", ())]
+
+
+def _recorded(subset: Mapping[str, Any]) -> SubsetFacts:
+    seconds = subset.get("seconds")
+    names = ("min", "median", "mean", "max", "total")
+    return SubsetFacts(
+        subset=subset["subset"],
+        suite=subset["suite"],
+        title=subset.get("title", ""),
+        domain=subset["domain"],
+        status=subset["status"],
+        clips=subset["clips"],
+        classes=subset["classes"],
+        per_class=tuple(subset["clips_per_class"]) if subset["clips_per_class"] else None,
+        groups=subset["groups"] or None,
+        durations=Durations(*(seconds[name] for name in names)) if seconds else None,
+    )
 
 
 def read_facts(path: str | os.PathLike[str]) -> list[SubsetFacts]:
@@ -98,9 +120,11 @@ def _facts(line: Mapping[str, Any], where: str) -> SubsetFacts:
     if seconds is not None:
         low, high = (math.nan if end is None else end for end in ends)
         durations = Durations(low, math.nan, seconds, high, math.nan if total is None else total)
+    fewest, most = (_number(line, key, where) for key in ("smallest", "largest"))
     return SubsetFacts(
         subset=name, suite=str(line.get("suite") or ""), domain=str(line.get("domain") or ""),
         clips=int(counts["clips"] or 0), classes=int(counts["classes"] or 0), durations=durations,
+        per_class=None if fewest is None or most is None else (int(fewest), int(most)),
         dri=_number(line, "dri", where),
     )  # fmt: skip
 

@@ -20,7 +20,7 @@ from earmark.errors import InputError, UsageError
 from earmark.places import locate
 from earmark.progress import Progress, progress_bar
 from earmark.report.content import CloseUp
-from earmark.report.facts import match_facts, printed_facts, read_facts
+from earmark.report.facts import match_facts, printed_facts, read_facts, recorded_facts
 from earmark.report.figures import save
 from earmark.report.figures.style import library
 from earmark.report.gallery import TOPS, Drawing, Exhibit, Material, Wishes, find, offers
@@ -28,7 +28,7 @@ from earmark.report.score_index import ScoreIndex
 from earmark.representations import comparisons
 from earmark.representations._folder import open_clips
 from earmark.representations.config import RunConfig
-from earmark.representations.report import close_up_of, facts_of
+from earmark.representations.report import close_up_of
 from earmark.runs.folder import make_folder, read_record
 from earmark.scores import Row, Scores
 from earmark.tables import csv_text
@@ -81,7 +81,7 @@ def _run(place: Path, name: str, wishes: Wishes, given: Sequence[Any]) -> Materi
     scores, _ = open_scores(place)
     record = read_record(place)
     ranking = comparisons.ranking_of(record, scores, comparisons.read_comparisons(place))
-    known = [facts_of(subset) for subset in record["subsets"]]
+    known = recorded_facts(record)
     clips: dict[str, Any] = {}
 
     def close_up(row: Row) -> CloseUp:

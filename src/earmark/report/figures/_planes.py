@@ -76,12 +76,11 @@ def draw_planes(found: Plane) -> Any:
         )
         panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).ravel()
         for axes, pair in zip(panels, pairs, strict=False):
-            frame_plane(axes)
+            up, right = PAIRS[pair]
+            frame_plane(axes, right, up)
             for name in names:
                 if pair in found.sets[name]:
                     draw_on_plane(axes, found.sets[name][pair], *looks[name])
-            up, right = PAIRS[pair]
-            axes.set(ylabel=up, xlabel=right)
         for axes in panels[len(pairs) :]:
             axes.remove()
         figure.legend(
