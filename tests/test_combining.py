@@ -34,9 +34,11 @@ def solved(parts: list[Around], ends: tuple[float, float], sign: int) -> float:
         errors = bends * (places - ends[0]) * (ends[1] - places) / quantiles**2
         return float((share * arms.sum()) ** 2 - student.ppf(0.975, freedom) ** 2 * errors.sum())
 
-    if not arms.any():
+    if arms.sum() < 1e-12:  # values at an end, but for rounding
         return 0.0
-    share = 1.0 if excess(1.0) <= 0 else brentq(excess, 1e-15, 1.0, xtol=1e-15)
+    # Where every value is at an end, nothing moved is a solution as well: the other one is meant.
+    start = 1e-9
+    share = 1.0 if excess(1.0) <= 0 else brentq(excess, start, 1.0, xtol=1e-15) if excess(start) < 0 else 0.0
     return float(share * arms.sum() / len(parts))
 
 
