@@ -1,7 +1,7 @@
 """How often the interval of a mean over subsets holds the truth: `python benchmarks/means_of_subsets.py [data sets]`.
 
-Data sets of a design (earmark.simulation) stand for subsets; the truth is the metric's mean over all of them. Means over
-4 and over 15 of them are drawn, and two ways to combine their jackknife intervals are counted: what
+Data sets of a design (earmark.simulation) stand for subsets; the truth is the metric's mean over all of them. Means
+over 4 and over 15 of them are drawn, and two ways to combine their jackknife intervals are counted: what
 `earmark.scores.aggregate` does, and the root of the sum of squared half-widths, divided by their number.
 """
 

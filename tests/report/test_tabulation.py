@@ -213,6 +213,26 @@ def test_chance_counts_small_p_values_and_says_what_was_shuffled(run: Path) -> N
     assert "0/3¹" in strict.to_text()
 
 
+def test_chance_where_a_subset_has_no_baseline() -> None:
+    null = {"baseline": 0.1, "baseline_low": 0.05, "baseline_high": 0.15, "shuffle": "whole_groups"}
+    why = "no p-value: with these groups the labels can be arranged in no other way"
+    few = "no p-value: with these groups the labels have 15 arrangements, and fewer than 20 never give p <= 0.05"
+    rows = Scores((
+        score("a", "x", 0.5, lift=0.4, p_value=0.0005, **null), score("a", "y", 0.7, reason=why),
+        score("b", "x", 0.4, lift=0.3, p_value=0.2, **null), score("b", "y", 0.6, lift=0.5, reason=few, **null),
+    ))  # fmt: skip
+    (table,) = tabulate(rows, "chance")
+    a, b = table.records()
+    assert (a["observed"], a["baseline"], a["lift"]) == (pytest.approx(0.6), None, None)
+    assert (b["observed"], b["baseline"], b["subsets with small p"]) == (0.5, pytest.approx(0.1), 0)
+    assert table.footnotes[0] == f"no baseline on y: {why.removeprefix('no p-value: ')}"
+    assert table.footnotes[2].startswith(f"no p-value on y: {few.removeprefix('no p-value: ')}; the smallest p is 0.2")
+    (skipped,) = tabulate(rows, "chance", missing="skip", systems="a")
+    (row,) = skipped.records()
+    assert (row["observed"], row["baseline"], row["lift"]) == (0.5, 0.1, pytest.approx(0.4))
+    assert skipped.footnotes[0] == "without y: no baseline there"
+
+
 def test_subsets_of_a_run_and_what_a_file_adds(run: Path, tmp_path: Path) -> None:
     (table,) = tabulate(run, "subsets")
     row = table.records()[0]

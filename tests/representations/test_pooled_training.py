@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from tests.representations import sounds
 
 from earmark.corpora.subsets import open_corpora
 from earmark.errors import UsageError
+from earmark.extractors.model_cards import CARDS
 from earmark.representations import _steps as steps
-from earmark.representations import load_vectors, run
+from earmark.representations import load_vectors, report, run
 from earmark.representations._record import Work
 from earmark.representations._systems import describe_model
 from earmark.representations.config import RunConfig
@@ -120,3 +122,14 @@ def test_shards_and_fresh_processes_know_the_school(manifest: Path, tmp_path: Pa
         )
         assert done.counts["computed"] == 3
         assert describe_model(values.extractors[0]).school == ()
+
+
+def test_a_subset_that_it_did_not_learn_from_is_new_to_it() -> None:
+    about = {"suite": "s", "domain": "birds", "status": "public"}
+    record = {
+        "systems": [{"extractor": "ae on B", "card": asdict(CARDS["ae"]), "trained_on": ["s/B"]}],
+        "subsets": [{**about, "subset": name} for name in "AB"],
+    }
+    new, known = report._overlaps(record)
+    assert (new.verdict, new.why) == ("no evidence", "it learnt from s/B in this run, and from nothing before")
+    assert known.verdict == "confirmed"

@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable
 
+from earmark.analysis.sources import PREFIX
 from earmark.atomic import write_whole
 from earmark.cli import flags, options
 from earmark.errors import InputError, UsageError
@@ -43,6 +44,7 @@ FORMATS: dict[str, Callable[[Tabulation], str]] = {
     "csv": Tabulation.to_csv,
 }
 _ENDINGS = {".txt": "text", ".md": "markdown", ".tex": "latex", ".csv": "csv"}
+LARGE = 10_000_000  # bytes
 _REPEATED = {"sets": "NAME=SUBSET,...", "rename": "OLD=NEW"}
 _ROWS = ("systems", "distances", "corrections", "protocols", "sort", "top", "one_per_system", "rename")
 _COLUMNS = (
@@ -70,8 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         for name in wanted:
             if name in _REPEATED:
                 text = Choice.model_fields[name].description
-                flag = "--set" if name == "sets" else f"--{name}"
-                group.add_argument(flag, dest=name, action="append", metavar=_REPEATED[name], help=text)
+                names = ("--set", "--sets") if name == "sets" else (f"--{name}",)
+                group.add_argument(*names, dest=name, action="append", metavar=_REPEATED[name], help=text)
             else:
                 flags.add_flags(group, Choice, (name,))
         if title == "rows":
@@ -96,6 +98,8 @@ def run(args: argparse.Namespace) -> int:
         options.check_out(args)
         if locate(args.out).suffix.lower() not in (*_ENDINGS, ".parquet", ".json"):
             raise UsageError(f"{args.out}: choose a name that ends in {', '.join(_ENDINGS)}, .parquet or .json.")
+    if not args.quiet and _is_large(args.source):
+        print(f"reading {args.source} ...", file=sys.stderr)
     chosen = {name: value for name in Choice.model_fields if (value := getattr(args, name, None)) is not None}
     made = tabulate(args.source, args.kind, with_repeats=args.with_repeats, facts=args.facts, **chosen)
     if args.out:
@@ -108,6 +112,15 @@ def run(args: argparse.Namespace) -> int:
         if args.out:
             print(f"{counted(len(made), 'table')} written to {args.out}", file=sys.stderr)
     return 0
+
+
+def _is_large(source: str) -> bool:
+    """Whether reading takes longer than a moment."""
+    if source.startswith(PREFIX):
+        return False
+    path = locate(source)
+    file = path / "scores.csv" if path.is_dir() else path
+    return file.is_file() and file.stat().st_size > LARGE
 
 
 def _page(given: str | None) -> Page:

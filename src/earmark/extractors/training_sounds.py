@@ -113,7 +113,7 @@ class Sounds:
             into[:] = self._held[clip][start : start + len(into)]
             return
         self._file.seek(4 * (self._begins[clip] + start))
-        if self._file.readinto(memoryview(into).cast("B")) != into.nbytes:
+        if self._file.readinto(into.data.cast("B")) != into.nbytes:
             raise InputError("The file of the sounds to learn from was cut short: is the disk full?")
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ SHRINK = 32
 """Frames of a spectrogram for one step of the AE's code."""
 
 
-class VariationalAutoencoder(nn.Module):
+class VariationalAutoencoder(nn.Module):  # type: ignore[misc]
     """Patches [B, 1, size, size] to and from `latent` numbers; every second convolution halves both axes."""
 
     def __init__(
@@ -101,7 +101,7 @@ class VariationalAutoencoder(nn.Module):
         )
 
 
-class Autoencoder(nn.Module):
+class Autoencoder(nn.Module):  # type: ignore[misc]
     """Spectrograms [B, 1, bands, T] to and from a code [B, code, bands / 32, T / 32]."""
 
     def __init__(self, code: int = 256, channels: Sequence[int] = (32, 64, 128, 256)) -> None:

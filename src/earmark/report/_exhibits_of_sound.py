@@ -139,10 +139,11 @@ def find_rates(material: Material) -> list[Exhibit]:
     """What codecs keep against the rate: by category and application as printed, or by subset of a run."""
     printed = material.comparisons is None
     panels = _compared(material)
-    repeated = sum(row.status == "repeated" for row in material.table)
-    left_out = f"{repeated} printed values are left out: they repeat another codec's (--with-repeats counts them)."
 
     def of(title: str, found: Sequence[Comparison]) -> Exhibit:
+        drawn = {one.metric for one in found}
+        repeated = sum(row.status == "repeated" and row.metric in drawn for row in material.table)
+        left_out = f"{repeated} printed values are left out: they repeat another codec's (--with-repeats counts them)."
         return exhibit(
             material, stem("rate", title), f"Rate and quality: {title}",
             lambda: rate_distortion(found, printed=printed),

@@ -49,8 +49,8 @@ def _pooling(line: Representation) -> Level:
 
 
 def _pca(line: Representation) -> Level:
-    size = parts_of(line.system).pca
-    return ("no PCA", 0) if size is None else (f"D{size}", size)
+    parts = parts_of(line.system)
+    return ("no PCA", 0) if parts.pca is None else (f"D{parts.pca}{'W' * parts.whiten}", parts.pca)
 
 
 def _dtw(line: Representation) -> Level:
@@ -60,7 +60,7 @@ def _dtw(line: Representation) -> Level:
 
 def _without_pooling(line: Representation) -> tuple[Any, ...]:
     parts = parts_of(line.system)
-    return parts.model, parts.layer, parts.pca, line.distance, line.correction
+    return parts.model, parts.layer, parts.pca, parts.whiten, line.distance, line.correction
 
 
 def _without_pca(line: Representation) -> tuple[Any, ...]:
@@ -228,10 +228,11 @@ def _effect(
 def effect_sentences(found: Effects) -> list[str]:
     """What the figure shows, how it was made, and what is doubtful about it."""
     told = [item for item in found.effects if item.told]
+    several = f", corrected for {found.comparisons} effects of each metric" if found.comparisons > 1 else ""
     sentences = [
         f"Grey dots are subsets: the mean difference of pairs of configurations that differ in the {found.aspect.words}"
-        f" alone. In colour: the mean over subsets with its 95 % interval, which leaves out one subset at a time and is"
-        f" corrected for {counted(found.comparisons, 'effect')} of each metric."
+        " alone. In colour: the mean over subsets, filled where it is beyond chance, with its 95 % interval, which"
+        f" leaves out one subset at a time{several}."
     ]
     if told:
         shown = [
@@ -240,9 +241,9 @@ def effect_sentences(found: Effects) -> list[str]:
             for item in sorted(told, key=lambda item: -abs(item.mean))[:4]
         ]
         more = f", and {len(told) - 4} more" if len(told) > 4 else ""
-        sentences.append(f"Told from nothing: {listed(shown)}{more}.")
+        sentences.append(f"Beyond chance: {listed(shown)}{more}.")
     elif any(item.p_value is not None for item in found.effects):
-        sentences.append("No effect can be told from nothing.")
+        sentences.append("No effect is beyond chance.")
     missing = [item for item in found.effects if item.low is None]
     if missing:
         reasons = dict.fromkeys(item.reason.removeprefix("no interval: ") for item in missing)

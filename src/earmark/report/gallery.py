@@ -155,7 +155,7 @@ ELSEWHERE: dict[str, str] = {
     "agreement with listeners": "earmark probe perception ... --figure listeners.png",
     "hubs of one set of vectors": "earmark hubness VECTORS --figure hubs.png",
     "coverage and error curves (SimBA)": "earmark analyze SCORES --figures analysis",
-    "hyperspheres, dimension, sanity checks (GICDM)": "earmark fidelity sanity --html sanity.html",
+    "hyperspheres, dimension, sanity checks (GICDM)": "earmark fidelity sanity --study NAME --figure FILE",
 }
 """Figures of the papers that other commands draw, and those commands."""
 

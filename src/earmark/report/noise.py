@@ -218,7 +218,7 @@ def noise_sentences(found: NoiseCurves) -> list[str]:
     if ABOVE_CHANCE in found.kinds:
         sentences.append(
             "Chance is what shuffled labels give. A metric with a high chance level, such as GSR, cannot fall far below"
-            " it and therefore looks steadier of its value than above chance."
+            " it: of its value it can look steadier than it is above chance."
         )
     else:
         sentences.append(

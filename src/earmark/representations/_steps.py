@@ -145,13 +145,13 @@ def _model(job: Job, name: str, identity: str) -> Model:
                 except EarmarkError as error:
                     raise Unfit(f"{here()} cannot open the model {name}: {error}") from error
                 job.kept.setdefault(("model", model.name), model)
-    model = job.kept["model", name]
-    if model.identity != identity:
+    found: Model = job.kept["model", name]
+    if found.identity != identity:
         raise Unfit(
             f"{here()} has another {name} than the run: its code, its weights or the packages it uses differ; make "
             "them the same there, give files by absolute path, and start workers anew after a change."
         )
-    return model
+    return found
 
 
 # --- measuring -----------------------------------------------------------------------------------------------

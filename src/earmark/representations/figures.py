@@ -7,6 +7,7 @@ draw_figures("published:vocsim", figure="trends", top=5, out="trends.svg")
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -188,9 +189,19 @@ def write_drawings(
             path = folder / f"{drawing.name}.csv"
             write_whole(path, csv_text(list(drawing.rows[0]), _lines(drawing.rows)).encode())
             written.append(path)
-    captions = "\n".join(f"**{drawing.name}.** {drawing.caption}\n" for drawing in drawings)
-    write_whole(folder / CAPTIONS, captions.encode())
+    captions = _captions(folder) | {drawing.name: drawing.caption for drawing in drawings}
+    text = "\n".join(f"**{name}.** {caption}\n" for name, caption in captions.items())
+    write_whole(folder / CAPTIONS, text.encode())
     return [*written, folder / CAPTIONS]
+
+
+def _captions(folder: Path) -> dict[str, str]:
+    """The captions of figures that were drawn into the folder before."""
+    try:
+        text = (folder / CAPTIONS).read_text("utf-8")
+    except (FileNotFoundError, UnicodeDecodeError):
+        return {}
+    return dict(re.findall(r"^\*\*(.+?)\.\*\* (.+)$", text, re.MULTILINE))
 
 
 def _lines(rows: Sequence[Mapping[str, Any]]) -> list[list[Any]]:

@@ -142,7 +142,7 @@ def _overlaps(record: Mapping[str, Any]) -> list[OverlapNote]:
             )
             verdict, why = audit(card, corpus)
             taught = teachers[name]
-            if isinstance(taught, list) and f"{subset['suite']}/{subset['subset']}" not in taught:
+            if card.learns_here and isinstance(taught, list) and f"{subset['suite']}/{subset['subset']}" not in taught:
                 verdict, why = "no evidence", f"it learnt from {listed(taught)} in this run, and from nothing before"
             notes.append(OverlapNote(model=name, subset=subset["subset"], verdict=verdict, why=why))
     return notes

@@ -1,13 +1,13 @@
-"""The first half of a report after the answer: score tables, lift over chance, trends over corpus properties."""
+"""The first half of a report after the answer: score tables, label noise, lift over chance, which metrics agree."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from earmark.errors import InputError
 from earmark.report import figures
-from earmark.report.content import ReportData, SubsetFacts
+from earmark.report.content import ReportData
 from earmark.report.correlations import Correlations
 from earmark.report.figures._noise import noise_curves
 from earmark.report.metric_text import facts, goodness, heading, interval, number
@@ -21,11 +21,9 @@ from earmark.report.score_index import (
     Subset,
     Values,
     mean_over_subsets,
-    protocol_name,
     representation,
     subset,
 )
-from earmark.report.trends import ENOUGH_SUBSETS, find_trends, trend_sentences
 from earmark.scores import Row
 from earmark.tables import MISSING
 from earmark.tables.html import Child, Html, drawing, folded, join, paragraph, section, table, tag
@@ -300,7 +298,7 @@ def _predicted_cell(row: Row | None) -> Html | str:
     )  # fmt: skip
 
 
-# --- lift and trends ----------------------------------------------------------------------------------------------
+# --- lift and agreement --------------------------------------------------------------------------------------------
 
 
 def lift_over_chance(data: ReportData) -> Html:
@@ -350,50 +348,3 @@ def agreement(found: Correlations | None) -> Html | None:
     )
     picture = figures.as_svg(figures.correlation_map(found), "correlations", "Correlations of the metrics")
     return section("agreement", "Do the metrics agree?", drawing(picture, f"{caption} {found.caution()}".rstrip()))
-
-
-def corpus(data: ReportData) -> Html:
-    """What was measured on, and whether scores follow from it."""
-    parts: list[Child] = [_subset_table(data.subsets)] if data.subsets else []
-    count = len(data.index.subsets)
-    if count < ENOUGH_SUBSETS:
-        verb = "is" if count == 1 else "are"
-        said = f"Trends over corpus properties take at least {ENOUGH_SUBSETS} subsets; there {verb} {count}."
-        parts.append(paragraph(said, class_="quiet"))
-    else:
-        parts += _trend_figures(data)
-    return section("corpus", "The sounds, and what follows from them", parts)
-
-
-def _trend_figures(data: ReportData) -> list[Html]:
-    """The best configurations against what is known of the subsets."""
-    try:
-        found = find_trends(data.ranking.index, data.subsets)
-    except InputError:
-        return []
-    protocols = {protocol_name(values) for values in found.values.values()}
-    caption = (
-        f"Scores ({' / '.join(protocols)}) against what is known of the subsets. {' '.join(trend_sentences(found))}"
-    )
-    picture = figures.as_svg(figures.trends(found), "trends", f"Trends of {' and '.join(found.means)}")
-    return [drawing(picture, caption, wide=True)]
-
-
-def _subset_table(subsets: Sequence[SubsetFacts]) -> Html:
-    columns: dict[str, list[str]] = {
-        "subset": [item.subset or item.suite or "all clips" for item in subsets],
-        "what": [" · ".join(filter(None, [item.title, item.domain])) for item in subsets],
-        "status": [item.status for item in subsets],
-        "clips": [str(item.clips) for item in subsets],
-        "classes": [str(item.classes) for item in subsets],
-        "clips per class": ["{}–{}".format(*item.per_class) if item.per_class else "" for item in subsets],
-        "groups": ["" if item.groups is None else str(item.groups) for item in subsets],
-        "seconds per clip": [
-            f"{time.median:.2f} ({time.shortest:.2f}–{time.longest:.2f})" if (time := item.durations) else ""
-            for item in subsets
-        ],
-        "minutes": [f"{item.durations.total / 60:.1f}" if item.durations else "" for item in subsets],
-    }
-    used = {name: cells for name, cells in columns.items() if any(cells)}
-    left = sum(name in used for name in ("subset", "what", "status"))
-    return table(list(used), zip(*used.values(), strict=True), left=left)

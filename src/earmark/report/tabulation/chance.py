@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Literal, NamedTuple
 
 from earmark import published
 from earmark.errors import InputError
@@ -19,11 +20,13 @@ from earmark.report.tabulation.grid import (
 )
 from earmark.report.tabulation.means import agrees, chosen_metrics, chosen_sets, mean_rows
 from earmark.report.tabulation.sources import Configuration, TableSource, configuration
-from earmark.scores import Row
+from earmark.scores import Row, Scores, aggregate
 from earmark.scores.spelling import mean_over
-from earmark.tables import MISSING, Cell, Column, Table, one_line
+from earmark.tables import MISSING, Cell, Column, NumberFormat, Table, one_line
 from earmark.wording import listed
 
+PRINTED_LEVEL = 0.001
+"""Below which VocSim's paper counts p-values."""
 SHUFFLES = {
     "clips": "over clips",
     "whole_groups": "between whole groups",
@@ -46,44 +49,31 @@ def chance_tables(source: TableSource, choice: Choice) -> list[Table]:
     return found
 
 
+class _Against(NamedTuple):
+    """A configuration on a set: the mean with its baseline, and the rows of the subsets (none where only means are)."""
+
+    mean: Row
+    own: Sequence[Row]
+
+
 def _of_metric(source: TableSource, choice: Choice, metric: str, names: Sequence[str]) -> Table | None:
     printed = bool(source.baselines.rows) or source.printed == "vocsim-permutations"
     form = number_format(metric, choice, source, usual=2 if printed else None)
-    notes = Notes()
-    means = {name: _means(source, metric, name, choice) for name in names}
+    found = {name: _against(source, choice, metric, name) for name in names}
     columns = [
-        GridColumn(
-            "observed", metric, {line: row for line, row in means[name].items() if row.baseline is not None}, name
-        )
-        for name in names
+        GridColumn("observed", metric, {line: one.mean for line, one in found[name].items()}, name) for name in names
     ]
     lines = [line for line in chosen_lines(source, choice, [metric]) if any(line in column.rows for column in columns)]
     lines = shown_lines(lines, columns, choice, source)
-    of_line: dict[Configuration, list[Row]] = {}
-    for row in source.scores:
-        if row.metric == metric:
-            of_line.setdefault(configuration(row), []).append(row)
     settings = [name for name in ("distance", "correction", "protocol") if len({getattr(at, name) for at in lines}) > 1]
+    notes = Notes()
     body: list[list[object]] = []
-    shuffles: dict[str, None] = {}
     for line in lines:
-        for name, column in zip(names, columns, strict=True):
-            if line not in column.rows:
-                continue
-            row, members = column.rows[line], source.members(name)
-            own = [one for one in of_line.get(line, ()) if one.subset in members]
-            shuffles |= dict.fromkeys(one.shuffle for one in own if one.shuffle)
-            interval = form.interval(row.baseline_low, row.baseline_high)
-            small, tested = _small(source, row, own, choice, name)
-            low, high = row.baseline_low, row.baseline_high
-            note = notes.say(one_line(row.reason)) if row.reason and not row.reason.startswith("p < ") else None
-            body.append([
-                choice.rename.get(line.system, line.system) or "vectors", *(getattr(line, at) for at in settings), name,
-                Cell(form.text(row.value), exact=row.value, note=note), row.baseline,
-                Cell(interval, blank=True), Cell(exact=low), Cell(exact=high),
-                Cell(form.text(row.lift, sign=True), exact=row.lift), _count(small, tested, own, source, choice, notes),
-                Cell(exact=small), Cell(exact=tested),
-            ])  # fmt: skip
+        system = choice.rename.get(line.system, line.system) or "vectors"
+        for name in names:
+            if line in found[name]:
+                cells = _cells(found[name][line], name, source, choice, form, notes)
+                body.append([system, *(getattr(line, at) for at in settings), name, *cells])
     if not body:
         return None
     unit = "%" if form.percent else ""
@@ -94,6 +84,8 @@ def _of_metric(source: TableSource, choice: Choice, metric: str, names: Sequence
         Column("lift", format=form), Column(f"p < {choice.p_below:g}"), Column("subsets with small p", data=True),
         Column("subsets with p", data=True),
     ]  # fmt: skip
+    shown = (found[name][line] for line in lines for name in names if line in found[name])
+    shuffles = dict.fromkeys(row.shuffle for one in shown for row in one.own if row.shuffle)
     shuffled = "; ".join(SHUFFLES.get(name, name) for name in shuffles)
     said = [
         f"{metric} against shuffled labels.", sets_said(source, names),
@@ -102,50 +94,83 @@ def _of_metric(source: TableSource, choice: Choice, metric: str, names: Sequence
     return Table(heads, body, " ".join(filter(None, said)), list(notes.texts))
 
 
-def _means(source: TableSource, metric: str, name: str, choice: Choice) -> dict[Configuration, Row]:
-    """Means with their baselines; of a paper the printed baselines beside the means of its full tables."""
-    found = mean_rows(source, metric, name, "skip" if choice.missing == "skip" else "refuse")
+def _against(source: TableSource, choice: Choice, metric: str, name: str) -> dict[Configuration, _Against]:
+    """Every configuration that has a baseline somewhere in a set."""
+    way: Literal["refuse", "skip"] = "skip" if choice.missing == "skip" else "refuse"
+    means = mean_rows(source, metric, name, way)
     for row in source.baselines:
         if (row.metric, row.subset) == (metric, mean_over(name)):
-            mine, reason = found.get(configuration(row)), ""
+            mine, reason = means.get(configuration(row)), ""
             if mine is not None and mine.value is not None and not agrees(mine, row):
                 reason = f"the mean of the full table is {number_format(metric, choice, source).text(mine.value)}"
-            found[configuration(row)] = replace(row, reason=reason)
+            means[configuration(row)] = replace(row, reason=reason)
+    members = set(source.members(name))
+    own: dict[Configuration, list[Row]] = {}
+    for row in source.scores if not source.baselines.rows else ():
+        if row.metric == metric and row.subset in members:
+            own.setdefault(configuration(row), []).append(row)
+    found = {}
+    for line, mean in means.items():
+        rows = own.get(line, [])
+        lacking = [row.subset for row in rows if row.baseline is None]
+        if mean.baseline is None and choice.missing == "skip" and 0 < len(lacking) < len(rows):
+            # Observed and baseline over the same subsets.
+            kept = Scores(tuple(row for row in rows if row.baseline is not None))
+            mean = replace(aggregate(kept, "mean").rows[0], reason=f"without {listed(lacking)}: no baseline there")
+        if mean.baseline is not None or len(lacking) < len(rows):
+            found[line] = _Against(mean, rows)
     return found
 
 
-def _small(source: TableSource, mean: Row, own: Sequence[Row], choice: Choice, name: str) -> tuple[int | None, int]:
+def _cells(
+    one: _Against, name: str, source: TableSource, choice: Choice, form: NumberFormat, notes: Notes
+) -> Iterator[object]:
+    """Observed, baseline, its interval, lift and count; what is not known is a dash with the reason."""
+    mean = one.mean
+    reserved = mean.reason and not mean.reason.startswith("p < ")
+    note = notes.say(one_line(mean.reason)) if reserved else None
+    yield Cell(form.text(mean.value), exact=mean.value, note=note, blank=mean.value is None)
+    if mean.baseline is None:
+        lacking = [row.subset for row in one.own if row.baseline is None]
+        why = notes.say(f"no baseline on {listed(lacking)}: {_why_untested(one.own) or 'it was not measured'}")
+        yield from (Cell(MISSING, note=why, blank=True), Cell(blank=True), Cell(blank=True), Cell(blank=True))
+        yield Cell(MISSING, note=why, blank=True)
+    else:
+        yield Cell(form.text(mean.baseline), exact=mean.baseline)
+        yield Cell(form.interval(mean.baseline_low, mean.baseline_high), blank=True)
+        yield from (Cell(exact=mean.baseline_low, blank=True), Cell(exact=mean.baseline_high, blank=True))
+        yield Cell(form.text(mean.lift, sign=True), exact=mean.lift, blank=True)
+    small, tested = _small(source, one, choice, name)
+    yield _count(small, tested, one.own, choice, notes)
+    yield from (Cell(exact=small, blank=True), Cell(exact=tested, blank=True))
+
+
+def _small(source: TableSource, one: _Against, choice: Choice, name: str) -> tuple[int | None, int]:
     """How many subsets have a small p-value, of how many that have one; as printed where the paper's is shown."""
-    if source.baselines.rows or not own:
-        printed = {(cell["metric"], cell["set"]): cell for cell in published.read("vocsim_permutation_tests")}
-        cell = printed.get((mean.metric, name))
-        counted = cell is not None and choice.p_below == 0.001 and source.printed.startswith("vocsim")
-        return (int(cell["p_lt_0.001_count"]), int(cell["n_subsets"])) if counted and cell else (None, 0)
-    tested = [row.p_value for row in own if row.p_value is not None]
+    if not one.own and source.printed.startswith("vocsim") and choice.p_below == PRINTED_LEVEL:
+        for cell in published.read("vocsim_permutation_tests"):
+            if (cell["metric"], cell["set"]) == (one.mean.metric, name):
+                return int(cell["p_lt_0.001_count"]), int(cell["n_subsets"])
+    tested = [row.p_value for row in one.own if row.p_value is not None]
     return sum(p < choice.p_below for p in tested) if tested else None, len(tested)
 
 
-def _count(
-    small: int | None, tested: int, own: Sequence[Row], source: TableSource, choice: Choice, notes: Notes
-) -> Cell:
+def _count(small: int | None, tested: int, own: Sequence[Row], choice: Choice, notes: Notes) -> Cell:
     if small is None:
-        reasons = dict.fromkeys(_why_untested(row) for row in own) if not source.baselines.rows else {}
-        why = "; ".join(filter(None, reasons)) or "no p-value is known"
-        return Cell(MISSING, note=notes.say(f"no p-value: {why}"), blank=True)
+        return Cell(MISSING, note=notes.say(f"no p-value: {_why_untested(own) or 'none is known'}"), blank=True)
     remarks = []
-    lacking = [row.subset for row in own if row.p_value is None] if not source.baselines.rows else []
+    lacking = [row.subset for row in own if row.p_value is None]
     if lacking:
-        remarks.append(f"no p-value on {listed(lacking)}: groups leave too little to shuffle")
+        remarks.append(f"no p-value on {listed(lacking)}: {_why_untested(own) or 'it was not measured'}")
     smallest = min((row.p_value for row in own if row.p_value is not None), default=0.0)
-    if not small and smallest >= choice.p_below and own and not source.baselines.rows:
+    if not small and own and smallest >= choice.p_below:
         fewest = round(1 / choice.p_below)
         remarks.append(f"the smallest p is {smallest:.2g}; below {choice.p_below:g} it takes {fewest} shuffles or more")
     note = notes.say("; ".join(remarks)) if remarks else None
     return Cell(f"{small}/{tested}", note=note, blank=True)
 
 
-def _why_untested(row: Row) -> str:
-    """Of a reason with several parts, the one about the p-value."""
-    return next((part for part in re.split(r";\s*", row.reason) if part.startswith("no p-value")), "").removeprefix(
-        "no p-value: "
-    )
+def _why_untested(rows: Sequence[Row]) -> str:
+    """Why there is no p-value, of rows whose reasons may have several parts."""
+    parts = [part for row in rows for part in re.split(r";\s*", row.reason) if part.startswith("no p-value: ")]
+    return "; ".join(dict.fromkeys(part.removeprefix("no p-value: ") for part in parts))
