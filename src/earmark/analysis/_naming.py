@@ -35,6 +35,7 @@ class SystemParts(NamedTuple):
     layer: int | None = None
     pooling: str = ""
     pca: int | None = None
+    whitened: bool = False
 
 
 @lru_cache(maxsize=4096)
@@ -63,7 +64,8 @@ def model_of(system: str) -> str:
 def _split(system: str) -> SystemParts:
     name = _without_end(system.strip(), _DISTANCE)
     sized = _without_end(name, _SIZE)
-    size = int(name[len(sized) :].strip()[1:]) if sized != name else None
+    code = name[len(sized) :].strip()
+    size = int(code[1:].removesuffix("W")) if code else None
     head, _, last = sized.rpartition(" ")
     pooled = all(atom in POOLINGS or atom in ALIASES for atom in last.split("+"))
     plain = pooled and bool(head.strip()) and (len(last) > 1 or size is not None or _without_end(head, _LAYER) != head)
@@ -73,7 +75,7 @@ def _split(system: str) -> SystemParts:
     pooling = last if plain else layer[2] if layer else ""
     canonical = "+".join(ALIASES.get(atom, atom) for atom in pooling.split("+"))
     model = _LAYER_PARAMETER.sub("", model).rstrip("?&") or system
-    return SystemParts(model, int(layer[1]) if layer else None, canonical, size)
+    return SystemParts(model, int(layer[1]) if layer else None, canonical, size, code.endswith("W"))
 
 
 def families_of(suite: str, systems: Iterable[str], level: Level = "model") -> dict[str, str]:
