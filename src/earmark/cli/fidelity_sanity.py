@@ -20,7 +20,7 @@ from earmark.generated.sanity.on_real import TESTS
 from earmark.generated.sanity.rules import GROUPS
 from earmark.workers import thread_count
 
-STUDIES = ("hypersphere", "components", "dimension", "convergence", "crossover", "corrections")
+STUDIES = ("hypersphere", "components", "dimension", "convergence", "crossover", "corrections", "gradient")
 
 EXAMPLES = """examples:
   earmark fidelity sanity --list

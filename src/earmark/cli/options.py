@@ -24,6 +24,7 @@ ENDINGS = {
     "per_real": (".csv", ".parquet"),
     "per_point": (".csv", ".parquet"),
     "confusion": (".csv", ".parquet"),
+    "table": (".md", ".tex", ".csv", ".txt"),
     "ranks": (".csv", ".json"),
     "correlations": (".csv", ".json"),
 }

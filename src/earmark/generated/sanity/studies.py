@@ -6,6 +6,7 @@
     convergence    how evenly ICDM spaces neighbours, iteration by iteration                              (Figure 8)
     crossover      the dimension where neighbours are as far as the centre                                (Figure 5)
     corrections    hubness under every correction, published means beside a mixture of ours               (Table 5)
+    gradient       who is in whose lists: hubs follow the gradient of density                        (Figures 2 to 4)
 
 The paper's radii, sizes and mixtures are lost in the text we hold: those here are our own.
 """
@@ -25,6 +26,7 @@ from earmark.generated.balls import Balls, Pair, Reference
 from earmark.generated.measure import measure
 from earmark.generated.metrics import METRICS, USUAL_BALLS
 from earmark.generated.sanity._data import Floats, generator, on_sphere
+from earmark.generated.sanity.gradient import gradient as gradient
 from earmark.geometry import spaces
 from earmark.geometry.hubness import antihub_rate, hub_ratio, k_occurrences
 from earmark.geometry.icdm import icdm

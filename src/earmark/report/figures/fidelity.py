@@ -5,6 +5,7 @@ The plane needs score rows alone: of one generated set it shows every pair of me
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ HISTOGRAM_CAPTION = (
     "distance to a real point in radii of its ball; right of the line a sample is in no ball. Samples that GICDM "
     "dropped have no reach."
 )
+CORRECTED = (("none", "without GICDM", PAPER), ("gicdm", "with GICDM", INK))
+"""How marks of a plane are filled."""
 TOP = 1.25  # a density above is drawn at the edge, with its value
 CLOSE = 0.5  # sets nearer to each other than this are looked at closer
 WORST = 10
@@ -135,24 +138,25 @@ def _distance(scores: Scores, distance: str | None) -> str:
 
 
 def _points(scores: Scores, distance: str, system: str | None = None) -> dict[str, dict[str, tuple[Row, Row]]]:
-    """Per pair of metrics and correction, the rows of fidelity and coverage of one set."""
-    rows = {
-        (row.metric, row.correction): row for row in scores
-        if row.distance == distance and row.value is not None and system in (None, row.system)
-    }  # fmt: skip
+    return plane_points(row for row in scores if row.distance == distance and system in (None, row.system))
+
+
+def plane_points(rows: Iterable[Row]) -> dict[str, dict[str, tuple[Row, Row]]]:
+    """Per pair of metrics and correction, the rows of fidelity and coverage of one generated set."""
+    known = {(row.metric, row.correction): row for row in rows if row.value is not None}
     found: dict[str, dict[str, tuple[Row, Row]]] = {}
     for pair, (up, right) in PAIRS.items():
         for correction in ("none", "gicdm"):
-            if (up, correction) in rows and (right, correction) in rows:
-                found.setdefault(pair, {})[correction] = rows[up, correction], rows[right, correction]
+            if (up, correction) in known and (right, correction) in known:
+                found.setdefault(pair, {})[correction] = known[up, correction], known[right, correction]
     return found
 
 
 def _draw_plane(axes: Any, scores: Scores, distance: str) -> None:
     found = _points(scores, distance)
-    _plane_axes(axes, "coverage", "fidelity")
+    frame_plane(axes, "coverage", "fidelity")
     for place, (pair, by_correction) in enumerate(found.items()):
-        _draw_point(axes, by_correction, *style.style_of(place), pair)
+        draw_on_plane(axes, by_correction, *style.style_of(place), name=pair)
     if not found:
         axes.text(0.5, 0.5, "no pair of metrics was measured", ha="center", color=MUTED)
         return
@@ -166,11 +170,11 @@ def _draw_sets(axes: Any, scores: Scores, distance: str, pair: str | None) -> No
         system: points[pair] for system in systems_of(scores, distance)
         if pair in (points := _points(scores, distance, system))
     }  # fmt: skip
-    _plane_axes(axes, right, up)
+    frame_plane(axes, right, up)
     for place, (system, by_correction) in enumerate(found.items()):
         # Neighbours differ in colour and marker, and no two of 49 have both in common.
         colour, marker = style.style_of(place)[0], style.style_of(place + place // len(COLOURS))[1]
-        _draw_point(axes, by_correction, colour, marker, name_of(system, 24))
+        draw_on_plane(axes, by_correction, colour, marker, name=name_of(system, 24))
     _zoom(axes, [rows for by_correction in found.values() for rows in by_correction.values()])
     longest = max(len(name_of(system, 24)) for system in found)
     _plane_legend(
@@ -178,7 +182,8 @@ def _draw_sets(axes: Any, scores: Scores, distance: str, pair: str | None) -> No
     )
 
 
-def _plane_axes(axes: Any, right: str, up: str) -> None:
+def frame_plane(axes: Any, right: str, up: str) -> None:
+    """The plane before anything lies on it, and the corner where all is well."""
     axes.set(xlim=(-0.04, 1.06), ylim=(-0.05, TOP + 0.04), xlabel=right, ylabel=up)
     axes.plot([0, 1, 1], [1, 1, 0], color=GRID, linewidth=1, zorder=0)
     axes.set_xticks(np.linspace(0, 1, 6))
@@ -200,8 +205,10 @@ def _zoom(axes: Any, rows: list[tuple[Row, Row]]) -> None:
             axis.set_major_locator(style.library("matplotlib.ticker").MaxNLocator(6))
 
 
-def _draw_point(axes: Any, by_correction: dict[str, tuple[Row, Row]], colour: str, marker: str, name: str) -> None:
-    """Hollow without GICDM and filled with it, an arrow between, bars for the intervals."""
+def draw_on_plane(
+    axes: Any, by_correction: Mapping[str, tuple[Row, Row]], colour: str, marker: str, name: str = ""
+) -> None:
+    """Hollow without GICDM and filled with it, an arrow between, bars for the intervals; `name` for a legend."""
     spots = {
         correction: (float(right.value or 0.0), min(float(up.value or 0.0), TOP))
         for correction, (up, right) in by_correction.items()
@@ -217,11 +224,12 @@ def _draw_point(axes: Any, by_correction: dict[str, tuple[Row, Row]], colour: st
         if up.value is not None and up.value > TOP:
             beside = {"xytext": (9, -11), "textcoords": "offset points", "color": colour, "fontsize": 7.5}
             axes.annotate(f"{up.value:.1f}", (x, y), **beside)
-    axes.plot([], [], marker, color=colour, label=name, linestyle="none")
+    if name:
+        axes.plot([], [], marker, color=colour, label=name, linestyle="none")
 
 
 def _plane_legend(axes: Any, present: set[str], columns: int) -> None:
-    for name, title, face in (("none", "without GICDM", PAPER), ("gicdm", "with GICDM", INK)):
+    for name, title, face in CORRECTED:
         if name in present:
             axes.plot([], [], "o", markerfacecolor=face, markeredgecolor=INK, linestyle="none", label=title)
     columns = min(columns, 4)
