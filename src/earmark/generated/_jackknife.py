@@ -90,16 +90,25 @@ class Deal:
     def smaller(self) -> Iterator[tuple[Ints, Ints]]:
         """Rows of the real and of the generated points that stay, one pair at a time."""
         rng = np.random.default_rng([self.seed, 0x7AC])
-        real, generated = self.codes
-        shared = np.intersect1d(real, generated)
-        strata = shared, np.setdiff1d(real, shared), np.setdiff1d(generated, shared)
-        part_of = np.zeros(1 + max(int(codes.max()) for codes in self.codes), np.int64)
-        for _ in range(SETS // self.parts):
-            for units in strata:
-                # Parts of a stratum are as equal as can be, and it is chance which of them has one more.
-                part_of[rng.permutation(units)] = (np.arange(len(units)) + rng.integers(self.parts)) % self.parts
+        for parts_of_real, parts_of_generated in dealt(self.codes, self.parts, SETS // self.parts, rng):
             for part in range(self.parts):
-                yield np.flatnonzero(part_of[real] != part), np.flatnonzero(part_of[generated] != part)
+                yield np.flatnonzero(parts_of_real != part), np.flatnonzero(parts_of_generated != part)
+
+
+def dealt(codes: tuple[Ints, Ints], parts: int, rounds: int, rng: np.random.Generator) -> Iterator[tuple[Ints, Ints]]:
+    """Units dealt into parts, round by round: the part of every real and of every generated point.
+
+    A unit of both sets is in the same part of both.
+    """
+    real, generated = codes
+    shared = np.intersect1d(real, generated)
+    strata = shared, np.setdiff1d(real, shared), np.setdiff1d(generated, shared)
+    part_of = np.zeros(1 + max(int(each.max()) for each in codes), np.int64)
+    for _ in range(rounds):
+        for units in strata:
+            # Parts of a stratum are as equal as can be, and it is chance which of them has one more.
+            part_of[rng.permutation(units)] = (np.arange(len(units)) + rng.integers(parts)) % parts
+        yield part_of[real], part_of[generated]
 
 
 Groups = Sequence[Any] | NDArray[Any] | None

@@ -18,6 +18,7 @@ from earmark.evaluation.options import as_names, byte_count, whole
 from earmark.generated import _bootstrap as resampling
 from earmark.generated import _jackknife as jackknife
 from earmark.generated import metrics as rules
+from earmark.generated._apart import check_bandwidth
 from earmark.generated._copies import Copies, near_copies
 from earmark.generated._gicdm import TooFew, Work
 from earmark.generated.balls import Balls, Reference
@@ -50,11 +51,12 @@ class Fidelity(Scores):
     """Scores of generated against real points, with the value of every point.
 
     `per_sample` maps (distance, correction, "all", metric) to a value for each generated point, `per_real` to one for
-    each real point. Beside the metrics, samples have `nearest_row` (the nearest real point) and `reach` (distance to a
-    real point in radii of its ball, the smallest: over 1 is outside of all), and under GICDM `kept` (1 or 0), `misfit`
-    (how little a sample fits in: over 1 is dropped, and has no reach) and `factor`. `copy` (1 or 0) is there when more
-    samples than chance brings are (near) copies of real points, by a test at the level of 5 %. `too_few` maps
-    (distance, correction, metric) of what could not be measured to the k that would fit.
+    each real point; of a distance of the sets, by how much the point raises it: the value less that without the point,
+    of frechet_distance to first order. Beside the metrics, samples have `nearest_row` (the nearest real point) and
+    `reach` (distance to a real point in radii of its ball, the smallest: over 1 is outside of all), and under GICDM
+    `kept` (1 or 0), `misfit` (how little a sample fits in: over 1 is dropped, and has no reach) and `factor`. `copy` (1
+    or 0) is there when more samples than chance brings are (near) copies of real points, by a test at the level of 5 %.
+    `too_few` maps (distance, correction, metric) of what could not be measured to the k that would fit.
     """
 
     per_sample: Mapping[PointKey, Floats] = field(default_factory=dict)
@@ -72,9 +74,13 @@ class Fidelity(Scores):
         return f"Fidelity({', '.join([counted(len(self.rows), 'row'), *sizes])})"
 
     def worst(self, count: int | None = None, *, distance: str | None = None) -> NDArray[np.int64]:
-        """Rows of generated points, the least real first: by the leading metric, then by misfit, then by reach."""
+        """Rows of generated points, the least real first: by the leading metric, then by misfit, then by reach.
+
+        Where only distances of the sets were measured, those that raise them most are first.
+        """
         key = self.leading(distance)
         score = self.per_sample[key]
+        score = -score if key[3] in rules.DISTANCES else score
         nothing = np.zeros(len(score))
         misfit = self.per_sample.get((*key[:3], "misfit"), nothing)
         reach = self.per_sample.get((key[0], "none", "all", "reach"), nothing)
@@ -84,7 +90,7 @@ class Fidelity(Scores):
     def leading(self, distance: str | None = None) -> PointKey:
         """The per-sample score that samples are ordered by."""
         for correction in reversed(CORRECTIONS):
-            for metric in HEADLINES:
+            for metric in (*HEADLINES, *rules.DISTANCES):
                 for key in self.per_sample:
                     if key[1] == correction and key[3] == metric and distance in (None, key[0]):
                         return key
@@ -99,8 +105,8 @@ def fidelity(
     distance: str | Sequence[str] = "euclidean", intervals: str | None = None, bootstrap: int | None = None,
     groups: jackknife.Groups = None, real_groups: jackknife.Groups = None, seed: int = 0, cap: bool = True,
     ids: Sequence[str] | None = None, real_ids: Sequence[str] | None = None, ties: spaces.Ties = "average",
-    device: str = "auto", memory: str | int = "2GB", threads: int | None = None, system: str = "", subset: str = "",
-    suite: str = "", progress: bool = False,
+    bandwidth: float | str = "real", device: str = "auto", memory: str | int = "2GB", threads: int | None = None,
+    system: str = "", subset: str = "", suite: str = "", progress: bool = False,
 ) -> Fidelity:  # fmt: skip
     """Judge `generated` [M, D] against `real` [N, D]: is it like the real, and does it cover it? Returns Fidelity.
 
@@ -127,6 +133,7 @@ def fidelity(
         ids: Names of the generated rows.
         real_ids: Names of the real rows.
         ties: Ranks of equal values under spearman: "average", or "ordinal" as in published numbers.
+        bandwidth: Of kad: whose points' median distance is the width of the kernel, "real" or "generated", or a number.
         device: Where distances are computed: cpu, cuda, cuda:1, or auto (a GPU if torch sees one and it pays).
         memory: Budget for tiles and batches, beside the vectors: "2GB", or a number of bytes.
         threads: Threads at work; None is one for each core. No result depends on it.
@@ -155,11 +162,12 @@ def fidelity(
     if "clipped_coverage" in {rules.facts(name).name for name in names}:
         results.notes += _unlike_sizes(*map(len, sets))
     how: dict[str, Any] = {"correct": "gicdm" in corrections, "ties": ties, "cap": cap, "seed": seed}
+    how["bandwidth"] = check_bandwidth(bandwidth)
     total = (len(wanted) + (jackknife.SETS if kind == "jackknife" else 0)) * len(spaces_asked)
     with progress_bar(progress, total, "fidelity", "metric") as tick:
         for space in spaces_asked:
             started = time.perf_counter()
-            meter = Meter(reference, values, names, k, space, work, **how)
+            meter = Meter(reference, values, names, k, space, work, units=dealt.codes, **how)
             outcomes = []
             for which, name in wanted:
                 outcomes.append((which, meter.measured(name, corrected=which == "gicdm")))
@@ -176,7 +184,7 @@ def fidelity(
             }  # fmt: skip
             units = hashlib.sha256(b"".join(codes.tobytes() for codes in dealt.codes)).hexdigest()[:16]
             chosen = f"{kind} {bootstrap} {units}"
-            options = f"{digest} {space} {sorted(meter.k.items())} {chosen} {seed} {cap} {ties} {__version__}"
+            options = f"{digest} {space} {sorted(meter.k.items())} {chosen} {how} {__version__}"
             for which, score in outcomes:
                 about["inputs"] = hashlib.sha256(f"{options} {which}".encode()).hexdigest()
                 results.rows.append(_row(score, which, cells.get((which, score.metric)), sum(map(len, sets)), about))
@@ -208,7 +216,8 @@ class _Results:
         for which, score in outcomes:
             if isinstance(score, Missing):
                 self.too_few |= {} if score.too_few is None else {(space, which, score.metric): score.too_few}
-            elif (shown := score.shown) is not None:
+                continue
+            for shown in (*filter(None, [score.shown]), *score.told):
                 table = self.samples if shown.points == "generated" else self.reals
                 table[(space, which, "all", score.metric)] = shown.values
         copies = None
@@ -353,7 +362,8 @@ def _jackknifed(
         if (first == first[0]).all():
             return {}
         # The wide scale of GICDM is as wide as a smaller set allows.
-        meter = Meter(Reference(first), second, names, k, space, work, shrink=True, **how)
+        units = dealt.codes[0][real], dealt.codes[1][generated]
+        meter = Meter(Reference(first), second, names, k, space, work, shrink=True, units=units, **how)
         again = {key: meter.measured(key[1], corrected=key[0] == "gicdm") for key in measured}
         values = {key: score for key, score in again.items() if isinstance(score, Judgement)}
         return {key: score.value if score.uncut is None else score.uncut for key, score in values.items()}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from earmark._version import __version__
 from earmark.errors import UsageError
 from earmark.generated.api import HEADLINES, Fidelity
-from earmark.generated.metrics import LITERAL
+from earmark.generated.metrics import DISTANCES, LITERAL
 from earmark.generated.metrics import facts as fidelity_facts
 from earmark.places import locate
 from earmark.report.figures import fidelity as figures
@@ -53,10 +53,7 @@ def to_text(scores: Fidelity, heading: str = "", worst: int = 5) -> str:
             blocks.append("\n".join(said))
         named = worst_named(scores, worst, distance)
         if named:
-            key = scores.leading(distance)
-            then = f", then {_second(key)[3]}" if _second(key) in scores.per_sample else ""
-            by = f"{key[3]}{' with GICDM' if key[1] == 'gicdm' else ''}{then}"
-            blocks.append(f"worst samples, by {by}: {', '.join(named)}")
+            blocks.append(f"{_order_of(scores, distance)}: {', '.join(named)}")
     reasons = _reasons(scores)
     blocks += ["\n".join(f"note: {note}" for note in [*scores.notes, *reasons])] if [*scores.notes, *reasons] else []
     return "\n\n".join(blocks) + "\n"
@@ -163,11 +160,28 @@ def _copies(scores: Fidelity, distance: str, correction: str) -> str:
     return f"{said}, and GICDM drops {int((copies * (kept == 0.0)).sum())} of these{beside}."
 
 
+def _order_of(scores: Fidelity, distance: str) -> str:
+    """What the worst samples are the worst in."""
+    key = scores.leading(distance)
+    if key[3] in DISTANCES:
+        return f"samples that raise {key[3]} most"
+    then = f", then {_second(key)[3]}" if _second(key) in scores.per_sample else ""
+    return f"worst samples, by {key[3]}{' with GICDM' if key[1] == 'gicdm' else ''}{then}"
+
+
 def worst_named(scores: Fidelity, count: int, distance: str | None = None) -> list[str]:
-    """The least real samples by name, each with what orders them: its score, then its misfit (GICDM) or its reach."""
-    if count < 1 or not any(key[3] in HEADLINES for key in scores.per_sample):
+    """The least real samples by name, each with what orders them: its score, then its misfit (GICDM) or its reach.
+
+    Of distances alone: those that raise the first of them most, each with how much.
+    """
+    of_points = [key[3] for key in scores.per_sample if distance in (None, key[0])]
+    if count < 1 or not any(metric in (*HEADLINES, *DISTANCES) for metric in of_points):
         return []
     key = scores.leading(distance)
+    if key[3] in DISTANCES:
+        raised = scores.per_sample[key]
+        rows = scores.worst(count, distance=distance).tolist()
+        return [f"{sample_name(scores, row)} ({raised[row]:+.2g})" for row in rows]
     columns = [scores.per_sample[key], scores.per_sample.get(_second(key))]
     rows = scores.worst(count, distance=distance).tolist()
     return [
@@ -204,7 +218,9 @@ def write_reals(scores: Fidelity, path: str | os.PathLike[str]) -> None:
     """Every real point, the least covered first, as .csv or .parquet: row, id and its scores."""
     if not scores.per_real:
         raise UsageError("No score of single real points was measured: ask for coverage, recall or clipped_coverage.")
-    found = np.stack([np.asarray(values) for values in scores.per_real.values()])
+    # A point that raises a distance is as bad as one that no sample covers; where both are known, coverage decides.
+    covered = [values for key, values in scores.per_real.items() if key[3] not in DISTANCES]
+    found = np.stack(covered or [-values for values in scores.per_real.values()])
     order = np.lexsort((np.arange(found.shape[1]), found.mean(axis=0)))
     columns = _columns(scores.per_real, scores.real_ids, order)
     write_columns(locate(path), columns, "single points", errors="surrogatepass")
