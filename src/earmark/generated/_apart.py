@@ -112,8 +112,8 @@ class Apart:
         if not self.smaller and (units < LEAST_UNITS or self._points <= dims):
             few = f"{counted(self._points, 'point')} of {counted(units, 'clip')} in {counted(dims, 'dimension')}"
             raise Undefined(
-                f"{few}: from no more points than dimensions, or fewer than {LEAST_UNITS} clips, halves of the sets say "
-                "nothing about larger ones; kad needs no more"
+                f"{few}: of no more points than dimensions, or fewer than {LEAST_UNITS} clips, halves say nothing "
+                "about larger sets; kad needs no more"
             )
         line = fad_inf(self.real, self.generated, self.units, seed=self.seed, brief=self.smaller)
         return Judgement((), lambda: line.value, "" if self.smaller else _fitted(line), metric=name)
