@@ -23,6 +23,8 @@ BANDWIDTHS = ("real", "generated")
 REMARKABLE = 0.1  # the share of a Fréchet distance from which on its excess is told
 MOST_POINTS = 50_000  # of a kernel distance: a minute or two, and as many for its interval
 LEAST_UNITS = 4  # of fad_inf, in each set
+LARGE = 512  # rows from which on a decomposition is shared by threads
+LARGEST = 1e150  # whose square can still be summed
 TOO_LARGE = "the vectors' values are too large for it: rescale them first"
 
 
@@ -63,13 +65,13 @@ class Apart:
 
     def judge(self, name: str) -> Judgement:
         """A metric of distance, or Undefined with the reason."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            try:
-                judged: Judgement = getattr(self, f"_{name}")(name)
-                value = judged.value
-            except np.linalg.LinAlgError:  # of infinite squares
-                value = math.nan
-        if not math.isfinite(value):
+        if max(float(np.abs(points).max()) for points in (self.real, self.generated)) > LARGEST:
+            raise Undefined(TOO_LARGE)
+        # Several threads make a decomposition of a small matrix slower, on a busy machine a hundred times.
+        blas = self.threads if min(self._points, self.real.shape[1]) > LARGE else 1
+        with np.errstate(over="ignore", invalid="ignore"), Workers(1, blas=blas):
+            judged: Judgement = getattr(self, f"_{name}")(name)
+        if not math.isfinite(judged.value):
             raise Undefined(TOO_LARGE)
         return judged
 
@@ -81,7 +83,7 @@ class Apart:
     def _frechet_distance(self, name: str) -> Judgement:
         real, generated = distributions.gaussian(self.real), distributions.gaussian(self.generated)
         value = distributions.frechet_distance(real, generated)
-        if self.smaller or not math.isfinite(value):
+        if self.smaller:
             return Judgement((), lambda: value, metric=name)
         told = [
             Term(which, distributions.frechet_effects(points, of, other))
@@ -97,14 +99,15 @@ class Apart:
         dims = self.real.shape[1]
         much = excess(self.real, len(self.generated), self.units[0], seed=self.seed)
         lost = self._points <= dims
-        if not lost and not much >= REMARKABLE * value:
+        if value == 0.0 or not (lost or much >= REMARKABLE * value):
             return ""
-        few = f"{counted(self._points, 'point')} in {counted(dims, 'dimension')}"
-        said = f"{few}: the covariances have lost rank and the value is mostly bias" if lost else few
+        said = f"{counted(self._points, 'point')} in {counted(dims, 'dimension')}"
+        said += ": the covariances have lost rank" if lost else ""
         if not math.isnan(much):
-            at = f"{'at least' if lost else 'about'} {much:.3g}"
-            said += f"; sets of this size are {at} apart even if nothing differs (by parts of the real set)"
-        return said + ("; kad has no such bias" if lost else "; fad_inf and kad have no such bias")
+            share = f"{100.0 * much / value:.0f} % of it" if much <= value else "more than it"
+            at = f"{'at least' if lost else 'about'} {_figure(much)} ({share})"
+            said += f"; sets of this size from one distribution would be {at} apart, by parts of the real set"
+        return said + ("; kad has no such excess" if lost else "; fad_inf and kad have no such excess")
 
     def _fad_inf(self, name: str) -> Judgement:
         units = min(len(np.unique(codes)) for codes in self.units)
@@ -112,8 +115,7 @@ class Apart:
         if not self.smaller and (units < LEAST_UNITS or self._points <= dims):
             few = f"{counted(self._points, 'point')} of {counted(units, 'clip')} in {counted(dims, 'dimension')}"
             raise Undefined(
-                f"{few}: of no more points than dimensions, or fewer than {LEAST_UNITS} clips, halves say nothing "
-                "about larger sets; kad needs no more"
+                f"{few}: it needs more points than dimensions and {LEAST_UNITS} clips in each set; kad does with fewer"
             )
         line = fad_inf(self.real, self.generated, self.units, seed=self.seed, brief=self.smaller)
         return Judgement((), lambda: line.value, "" if self.smaller else _fitted(line), metric=name)
@@ -125,8 +127,6 @@ class Apart:
     def _kad(self, name: str) -> Judgement:
         self._check_pairs()
         width, whose = self._width()
-        if not math.isfinite(width):
-            raise Undefined(TOO_LARGE)
         if width == 0.0:
             raise Undefined("its bandwidth is 0: half of the pairs of points are copies; give one with --bandwidth")
         found = distributions.kad(self.real, self.generated, bandwidth=width, threads=self.threads)
@@ -149,11 +149,15 @@ class Apart:
             )
 
 
+def _figure(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
 def _fitted(line: Line) -> str:
-    said = f"{line.whole:.4g} with all points, {line.halves:.4g} with half of them"
+    said = f"{_figure(line.whole)} with all points, {_figure(line.halves)} with half of them"
     if math.isnan(line.bend):
         return said
-    said += f", {line.quarters:.4g} with a quarter"
+    said += f", {_figure(line.quarters)} with a quarter"
     if abs(line.bend) < BENT:
         return said
     return f"{said}: a poor fit, bent by {100 * line.bend:+.0f} %, so that some of the excess may be left"

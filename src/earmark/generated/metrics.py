@@ -243,7 +243,7 @@ register(replace(
     words="the Fréchet distance without the excess of few points: extrapolated from halves of both sets to 1/n = 0",
 ))  # fmt: skip
 register(replace(
-    _APART, name="kad", range=(-100.0, 200.0), paper="Chung et al., KAD, 2025; Gretton et al., JMLR 13, 2012",
+    _APART, name="kad", range=UNBOUNDED, paper="Chung et al., KAD, 2025; Gretton et al., JMLR 13, 2012",
     words="100 times the unbiased squared discrepancy under a Gaussian kernel as wide as the median real distance",
 ))  # fmt: skip
 for _name in READ_TWICE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +21,7 @@ from earmark.report.figures.style import as_svg
 from earmark.report.html import _shell as shell
 from earmark.report.metric_text import facts, interval, number
 from earmark.scores import PointKey, Row
-from earmark.tables import MISSING, aligned, write_columns
+from earmark.tables import MISSING, NumberFormat, aligned, write_columns
 from earmark.tables.html import Html, bullets, drawing, paragraph, section, table, tag
 from earmark.wording import counted
 
@@ -69,7 +70,8 @@ def _answers(scores: Fidelity, distance: str) -> tuple[list[str], dict[str, list
         line = [name, *(_cell(rows.get((metric, which))) for which in corrections)]
         answers.setdefault(QUESTIONS.get(fidelity_facts(metric).asks, ""), []).append(line)
     order = [question for question in QUESTIONS.values() if question in answers]
-    return [TITLES[name] for name in corrections], {question: answers[question] for question in order}
+    plain = all(metric in DISTANCES for metric, _ in rows)  # which know no GICDM
+    return ["" if plain else TITLES[name] for name in corrections], {question: answers[question] for question in order}
 
 
 def _cell(row: Row | None) -> str:
@@ -77,6 +79,10 @@ def _cell(row: Row | None) -> str:
         return ""
     if row.value is None:
         return MISSING
+    if row.metric in DISTANCES:  # of any size: four digits that count
+        size = math.floor(math.log10(abs(row.value))) if row.value else 0
+        four = NumberFormat(min(max(3 - size, 0), 12))
+        return f"{four.text(row.value)} {four.interval(row.low, row.high)}".rstrip()
     shown = number(row.value, row.metric) + ("%" if facts(row.metric).percent else "")
     return f"{shown} {interval(row)}".rstrip()
 
