@@ -224,13 +224,8 @@ def beats(folder: Path) -> Path:
     return folder / "BEATs.pt"
 
 
-def microsoft_clap(folder: Path) -> Path:
-    """The published names, made back from those of transformers."""
-    from earmark.networks.microsoft_clap import BASE, PROJECTION, MicrosoftClap
-
-    sizes: dict[str, Any] = {"patch_embeds_hidden_size": 8, "hidden_size": 64, "depths": [1, 1, 1, 1]}
-    sizes |= {"num_attention_heads": [1, 2, 2, 4], "projection_dim": 12}
-    state = dict(MicrosoftClap(transformers.ClapAudioConfig(**sizes)).state_dict())
+def published_htsat(state: dict[str, Any], ours: str, theirs: str) -> dict[str, Any]:
+    """Tensors of HTSAT under its authors' names, made back from those of transformers behind a prefix."""
     back = {
         "batch_norm.": "bn0.",
         ".layernorm_before.": ".norm1.",
@@ -242,18 +237,28 @@ def microsoft_clap(folder: Path) -> Path:
     }
     found = {}
     for name, value in state.items():
-        if name.startswith("projection."):
-            found[PROJECTION + name.removeprefix("projection.")] = value
-            continue
-        if ".attention.self.key." in name or ".attention.self.value." in name:
+        if not name.startswith(ours) or ".attention.self.key." in name or ".attention.self.value." in name:
             continue
         if ".attention.self.query." in name:
             parts = [state[name.replace(".query.", f".{part}.")] for part in ("query", "key", "value")]
             name, value = name.replace(".attention.self.query.", ".attn.qkv."), torch.cat(parts)
-        short = name.removeprefix("htsat.")
+        short = name.removeprefix(ours)
         for new, old in back.items():
             short = short.replace(new, old)
-        found[BASE + short] = value.contiguous()
+        found[theirs + short] = value.contiguous()
+    return found
+
+
+def microsoft_clap(folder: Path) -> Path:
+    """The published names, made back from those of transformers."""
+    from earmark.networks.microsoft_clap import BASE, PROJECTION, MicrosoftClap
+
+    sizes: dict[str, Any] = {"patch_embeds_hidden_size": 8, "hidden_size": 64, "depths": [1, 1, 1, 1]}
+    sizes |= {"num_attention_heads": [1, 2, 2, 4], "projection_dim": 12}
+    state = dict(MicrosoftClap(transformers.ClapAudioConfig(**sizes)).state_dict())
+    found = published_htsat(state, "htsat.", BASE)
+    short = "projection."
+    found |= {PROJECTION + name.removeprefix(short): value for name, value in state.items() if name.startswith(short)}
     found["caption_encoder.base.wte.weight"] = torch.zeros(2, 2)
     folder.mkdir(parents=True)
     save_file(found, folder / "model.safetensors")

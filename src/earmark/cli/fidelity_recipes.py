@@ -126,6 +126,8 @@ def run_recipe(args: argparse.Namespace) -> int:
     from earmark.cli.fidelity import finish
     from earmark.generated.audio_distance import Sources, measure_points
     from earmark.report import fidelity as report
+    from earmark.report.figures import save
+    from earmark.report.figures.distances import distances_drawn
 
     _refuse_others(args)
     recipe = find_recipe(args.recipe)
@@ -144,14 +146,10 @@ def run_recipe(args: argparse.Namespace) -> int:
     writers: dict[str, Callable[[str], object]] = {
         "per_sample": lambda path: report.write_samples(scores, path),
         "per_real": lambda path: report.write_reals(scores, path),
-        "figure": lambda path: _draw(scores, title, path),
+        "figure": lambda path: save(distances_drawn(scores, title), path),
         "html": lambda path: report.write_page(scores, title, path),
     }
     return finish(args, scores, writers)
-
-
-def _draw(scores: object, title: str, path: str) -> None:
-    raise NotImplementedError
 
 
 def _refuse_others(args: argparse.Namespace) -> None:

@@ -118,7 +118,8 @@ class Apart:
                 f"{few}: it needs more points than dimensions and {LEAST_UNITS} clips in each set; kad does with fewer"
             )
         line = fad_inf(self.real, self.generated, self.units, seed=self.seed, brief=self.smaller)
-        return Judgement((), lambda: line.value, "" if self.smaller else _fitted(line), metric=name)
+        said = "" if self.smaller else _fitted(line)
+        return Judgement((), lambda: line.value, said, metric=name, at_shares=line.at_shares)
 
     def _kernel_distance(self, name: str) -> Judgement:
         self._check_pairs()

@@ -33,6 +33,7 @@ TILE = 1024  # points on each side of a piece of a kernel matrix
 FOLD = 4096  # points folded into a root at a time, at least
 SCALE = 100.0  # of kad, as its authors print it
 SAMPLED_PAIRS = 1 << 18  # that say where the median of distances is to be looked for
+COPY = 1e-13  # squared, of the longest vector: what rounding leaves of the distance of a point and its copy
 MARGIN = 0.004  # four standard errors of a median's rank among so many
 
 
@@ -249,7 +250,9 @@ def median_distance(points: Floats, workers: Workers) -> float:
     below, kept = _between(points, low, high, workers)
     if not below <= rank < below + len(kept):
         below, kept = _between(points, 0.0, np.inf, workers)
-    return float(np.sqrt(np.partition(kept, rank - below)[rank - below]))
+    squared = float(np.partition(kept, rank - below)[rank - below])
+    longest = float(np.einsum("ij,ij->i", points, points).max())
+    return float(np.sqrt(squared)) if squared > COPY * longest else 0.0
 
 
 def _bracket(points: Floats) -> tuple[float, float]:

@@ -44,6 +44,12 @@ class Line(NamedTuple):
     quarters: float  # mean over pairs of quarter sets; NaN where they were not looked at
 
     @property
+    def at_shares(self) -> tuple[tuple[float, float], ...]:
+        """The distances by the share of the points that they are of."""
+        known = ((1.0, self.whole), (0.5, self.halves), (0.25, self.quarters))
+        return tuple(pair for pair in known if not math.isnan(pair[1]))
+
+    @property
     def bend(self) -> float:
         """By how much the quarters miss the line, as a share of how much they should have grown."""
         grown = 3.0 * (self.halves - self.whole)

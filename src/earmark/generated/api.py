@@ -56,7 +56,8 @@ class Fidelity(Scores):
     `reach` (distance to a real point in radii of its ball, the smallest: over 1 is outside of all), and under GICDM
     `kept` (1 or 0), `misfit` (how little a sample fits in: over 1 is dropped, and has no reach) and `factor`. `copy` (1
     or 0) is there when more samples than chance brings are (near) copies of real points, by a test at the level of 5 %.
-    `too_few` maps (distance, correction, metric) of what could not be measured to the k that would fit.
+    `too_few` maps (distance, correction, metric) of what could not be measured to the k that would fit, `at_shares`
+    fad_inf to the shares of the sets it was found from, each with the Fréchet distance of such sets.
     """
 
     per_sample: Mapping[PointKey, Floats] = field(default_factory=dict)
@@ -64,6 +65,7 @@ class Fidelity(Scores):
     sample_ids: tuple[str, ...] | None = None
     real_ids: tuple[str, ...] | None = None
     too_few: Mapping[tuple[str, str, str], TooFew] = field(default_factory=dict)
+    at_shares: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         sizes = [
@@ -191,7 +193,7 @@ def fidelity(
     return Fidelity(
         rows=tuple(results.rows), notes=tuple(dict.fromkeys(results.notes)), per_sample=results.samples,
         per_real=results.reals,
-        sample_ids=row_names[0], real_ids=row_names[1], too_few=results.too_few,
+        sample_ids=row_names[0], real_ids=row_names[1], too_few=results.too_few, at_shares=results.at_shares,
     )  # fmt: skip
 
 
@@ -205,6 +207,7 @@ class _Results:
         self.samples: dict[PointKey, Floats] = {}
         self.reals: dict[PointKey, Floats] = {}
         self.too_few: dict[tuple[str, str, str], TooFew] = {}
+        self.at_shares: dict[str, tuple[tuple[float, float], ...]] = {}
 
     def points(self, meter: Meter, space: str, outcomes: list[tuple[str, Judgement | Missing]]) -> None:
         """Values of single points, and notes on what is unusual about them."""
@@ -217,6 +220,7 @@ class _Results:
             if isinstance(score, Missing):
                 self.too_few |= {} if score.too_few is None else {(space, which, score.metric): score.too_few}
                 continue
+            self.at_shares |= {score.metric: score.at_shares} if score.at_shares else {}
             for shown in (*filter(None, [score.shown]), *score.told):
                 table = self.samples if shown.points == "generated" else self.reals
                 table[(space, which, "all", score.metric)] = shown.values

@@ -157,5 +157,6 @@ def _said(recipe: Recipe, name: str, real: Points, generated: Points) -> list[st
         f"{counted(len(points.values), 'point')} of {counted(len(points.ids), f'{which} clip')}"
         for which, points in (("real", real), ("generated", generated))
     ]
-    said = [f"recipe {name or recipe.name}, which follows {recipe.follows}: {'; '.join(counts)}"]
+    follows = f", which follows {recipe.follows}" if recipe.follows else ""
+    said = [f"recipe {name or recipe.name}{follows}: {'; '.join(counts)}"]
     return said + ([f"{recipe.name}: {' '.join(recipe.notes)}"] if recipe.notes else [])

@@ -73,7 +73,8 @@ class Judgement:
     """A metric of two sets: `combine` of the means of its terms.
 
     `uncut_combine` is there for a metric that is cut at 1, and does the same without the cut. `told` are values of
-    single points that are worth knowing and no part of it: by how much each raises a distance.
+    single points that are worth knowing and no part of it: by how much each raises a distance. `at_shares` are values
+    of smaller sets that it was found from, each behind the share of the points.
     """
 
     terms: tuple[Term, ...]
@@ -82,6 +83,7 @@ class Judgement:
     uncut_combine: Callable[..., Any] | None = None
     metric: str = ""
     told: tuple[Term, ...] = ()
+    at_shares: tuple[tuple[float, float], ...] = ()
 
     @property
     def value(self) -> float:

@@ -17,6 +17,7 @@ from earmark.generated.metrics import DISTANCES, LITERAL
 from earmark.generated.metrics import facts as fidelity_facts
 from earmark.places import locate
 from earmark.report.figures import fidelity as figures
+from earmark.report.figures.distances import CAPTION, distances_drawn
 from earmark.report.figures.style import as_svg
 from earmark.report.html import _shell as shell
 from earmark.report.metric_text import facts, interval, number
@@ -63,14 +64,15 @@ def to_text(scores: Fidelity, heading: str = "", worst: int = 5) -> str:
 def _answers(scores: Fidelity, distance: str) -> tuple[list[str], dict[str, list[list[str]]]]:
     """The titles of the corrections, and for each question its metrics with their values under each correction."""
     rows = {(row.metric, row.correction): row for row in scores if row.distance == distance}
+    plain = all(metric in DISTANCES for metric, _ in rows)  # which know no GICDM
     corrections = [name for name in TITLES if any(correction == name for _, correction in rows)]
+    corrections = corrections[:1] if plain else corrections
     answers: dict[str, list[list[str]]] = {}
     for metric in dict.fromkeys(metric for metric, _ in rows):
         name = metric.removesuffix(LITERAL) + ", read literally" if metric.endswith(LITERAL) else metric
         line = [name, *(_cell(rows.get((metric, which))) for which in corrections)]
         answers.setdefault(QUESTIONS.get(fidelity_facts(metric).asks, ""), []).append(line)
     order = [question for question in QUESTIONS.values() if question in answers]
-    plain = all(metric in DISTANCES for metric, _ in rows)  # which know no GICDM
     return ["" if plain else TITLES[name] for name in corrections], {question: answers[question] for question in order}
 
 
@@ -272,7 +274,7 @@ def _scores(scores: Fidelity, distance: str) -> list[Html]:
 
 def _samples(scores: Fidelity, distance: str, worst: int) -> list[Html]:
     if not any(key[0] == distance and key[3] == "reach" for key in scores.per_sample):
-        return [paragraph("No metric of single samples was asked for.")]
+        return _raising(scores, distance, worst)
     picture = as_svg(figures.histogram(scores, distance), f"samples {distance}", "Scores of single samples")
     made = [drawing(picture, figures.HISTOGRAM_CAPTION)]
     metric, order = scores.leading(distance)[3], scores.worst(worst, distance=distance)
@@ -296,6 +298,21 @@ def _samples(scores: Fidelity, distance: str, worst: int) -> list[Html]:
     return made
 
 
+def _raising(scores: Fidelity, distance: str, worst: int) -> list[Html]:
+    """The samples that raise distances most, where no ball was asked for."""
+    keys = [key for key in scores.per_sample if key[0] == distance]
+    if not any(key[3] in DISTANCES for key in keys):
+        return [paragraph("No metric of single samples was asked for.")]
+    picture = as_svg(distances_drawn(scores), f"distances {distance}", "Values of smaller sets, and the worst samples")
+    lines = [
+        [sample_name(scores, row), *(f"{scores.per_sample[key][row]:+.3g}" for key in keys)]
+        for row in scores.worst(worst, distance=distance).tolist()
+    ]
+    heads = ["sample", *(key[3] for key in keys)]
+    caption = "By how much a sample raises each distance, the worst first"
+    return [drawing(picture, CAPTION), table(heads, lines, words=1, caption=caption, sortable=False)]
+
+
 def _explained() -> Html:
     return bullets([
         "A ball reaches from a real point to its k-th neighbour. A sample inside one is near something real.",
@@ -304,6 +321,8 @@ def _explained() -> Html:
         "differ.",
         "reach is the distance of a sample to a real point in radii of that point's ball, the smallest of all: over 1 "
         "is outside of every ball.",
+        "frechet_distance grows as sets get smaller; fad_inf is what is left of it for endless ones. kad and "
+        "kernel_distance do not depend on the number of samples.",
         "A 95 % interval says where the value would lie with other real points and other samples of the same "
         "generator, as many as here; it comes from smaller sets, unless a bootstrap was asked for, which holds the "
         "balls fixed and is too narrow.",
