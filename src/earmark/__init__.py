@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from earmark.evaluation import compare, evaluate, hubness
     from earmark.extractors.catalogue import open_extractor
     from earmark.generated.api import fidelity
-    from earmark.generated.audio_distance import audio_distance
     from earmark.generated.sanity import sanity
     from earmark.representations import load_vectors, run
     from earmark.representations.config import RunConfig
@@ -39,7 +38,6 @@ _HOME = {
     "RunConfig": "representations.config",
     "Scores": "scores",
     "analyze": "analysis.study",
-    "audio_distance": "generated.audio_distance",
     "codec": "codecs.runs.runner",
     "compare": "evaluation",
     "embed": "embedding.embed:embed_audio",
@@ -62,8 +60,8 @@ _HOME = {
 
 __all__ = [
     "Clip", "CodecConfig", "Corpus", "CorpusCard", "EarmarkError", "RunConfig", "Scores", "__version__", "analyze",
-    "audio_distance", "codec", "compare", "embed", "evaluate", "fidelity", "hubness", "load_scores", "load_vectors",
-    "open_codec", "open_corpus", "open_extractor", "predict", "read_distances", "read_labelled", "read_vectors", "run",
+    "codec", "compare", "embed", "evaluate", "fidelity", "hubness", "load_scores", "load_vectors", "open_codec",
+    "open_corpus", "open_extractor", "predict", "read_distances", "read_labelled", "read_vectors", "run",
     "sanity",
 ]  # fmt: skip
 

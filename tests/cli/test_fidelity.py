@@ -12,6 +12,7 @@ import soundfile
 
 import earmark
 from earmark.cli import main
+from earmark.generated import audio_distance
 from earmark.scores import COLUMNS, load_scores
 
 
@@ -206,7 +207,7 @@ def test_a_recipe_measures_vectors_of_any_tool(capsys: pytest.CaptureFixture[str
     assert {(row.protocol, row.metric) for row in found} == {
         ("kadtk-vggish", "frechet_distance"), ("kadtk-vggish", "kad"),
     }  # fmt: skip
-    direct = earmark.audio_distance("real.npy", "generated.npz", recipe="kadtk-vggish")
+    direct = audio_distance("real.npy", "generated.npz", recipe="kadtk-vggish")
     assert found.value("kad") == direct.value("kad")
     with Path("s.csv").open() as file:
         first = next(csv.DictReader(file))

@@ -16,7 +16,7 @@ from earmark.extractors.contract import ExtractorCard, Frames
 from earmark.extractors.model_cards import CARDS
 from earmark.generated import listening
 from earmark.generated._distributions import frechet_distance, kad
-from earmark.generated.audio_distance import INDIVIDUAL
+from earmark.generated.by_recipe import INDIVIDUAL, audio_distance
 from earmark.generated.listening import Points, Windowed, level_of, pooled
 from earmark.generated.recipes import Recipe, find_recipe, recipes
 from earmark.specs import parse_spec
@@ -134,7 +134,7 @@ def folders(tmp_path: Path) -> tuple[str, str]:
 
 
 def test_from_folders_of_sounds_to_distances(folders: tuple[str, str]) -> None:
-    scores = earmark.audio_distance(*folders, recipe="earmark-mfcc", metrics="fad,kad", threads=1)
+    scores = audio_distance(*folders, recipe="earmark-mfcc", metrics="fad,kad", threads=1)
     assert {row.protocol for row in scores} == {"earmark-mfcc"}
     vectors = [earmark.embed(folder, "mfcc").vectors for folder in folders]
     assert scores.value("frechet_distance") == pytest.approx(frechet_distance(*vectors), rel=1e-6)
@@ -145,9 +145,9 @@ def test_from_folders_of_sounds_to_distances(folders: tuple[str, str]) -> None:
     assert "silent.wav" in worst
     assert scores.row("kad").unit == "clip"
     with pytest.raises(UsageError, match="is a recipe for mfcc, not for logmel"):
-        earmark.audio_distance(*folders, recipe="earmark-mfcc", extractor="logmel")
+        audio_distance(*folders, recipe="earmark-mfcc", extractor="logmel")
     with pytest.raises(UsageError, match="give its vectors as files"):
-        earmark.audio_distance(*folders, recipe="stable-audio-openl3")
+        audio_distance(*folders, recipe="stable-audio-openl3")
 
 
 def test_parameters_that_change_a_model_are_part_of_the_name(folders: tuple[str, str]) -> None:
@@ -155,7 +155,7 @@ def test_parameters_that_change_a_model_are_part_of_the_name(folders: tuple[str,
     assert listening.open_model(own)[1] == "mine"
     model, name = listening.open_model(own, "logmel?hop=128&fmin=50")
     assert (model.card.frame_rate, name) == (125.0, "mine?hop=128&fmin=50")
-    scores = earmark.audio_distance(*folders, recipe=own, extractor="logmel?hop=128", intervals="none")
+    scores = audio_distance(*folders, recipe=own, extractor="logmel?hop=128", intervals="none")
     assert {row.protocol for row in scores} == {"mine?hop=128"}
 
 
@@ -172,7 +172,7 @@ def clustered(clips: int, shift: float = 0.0) -> Points:
 
 def test_clips_are_the_units_where_points_are_frames() -> None:
     real, made = clustered(40), clustered(30, 0.8)
-    scores = earmark.audio_distance(real, made, recipe=recipe(metrics=("frechet_distance", "fad_inf", "kad")))
+    scores = audio_distance(real, made, recipe=recipe(metrics=("frechet_distance", "fad_inf", "kad")))
     whole = frechet_distance(real.values, made.values)
     assert scores.value("frechet_distance") == pytest.approx(whole)
     row = scores.row("frechet_distance")
@@ -194,18 +194,18 @@ def test_vectors_of_other_tools_come_in_as_they_keep_them(tmp_path: Path) -> Non
             np.save(tmp_path / name / f"{ident}.npy", points.values[points.clips == clip].astype(np.float16))
         np.savez(tmp_path / f"{name}.npz", vectors=points.values, groups=[points.ids[clip] for clip in points.clips])
     options: dict[str, Any] = {"recipe": recipe(metrics=("frechet_distance", "kad")), "intervals": "none"}
-    expected = earmark.audio_distance(real, made, **options)
-    from_files = earmark.audio_distance(tmp_path / "real.npz", str(tmp_path / "made.npz"), **options)
+    expected = audio_distance(real, made, **options)
+    from_files = audio_distance(tmp_path / "real.npz", str(tmp_path / "made.npz"), **options)
     assert from_files.value("kad") == expected.value("kad")
     assert len(from_files.per_sample["euclidean", "none", "all", "kad"]) == 12
-    from_folders = earmark.audio_distance(tmp_path / "real", tmp_path / "made", **options)
+    from_folders = audio_distance(tmp_path / "real", tmp_path / "made", **options)
     assert from_folders.value("frechet_distance") == pytest.approx(expected.value("frechet_distance"), rel=1e-2)
-    from_arrays = earmark.audio_distance(real.values, made.values, **options)
+    from_arrays = audio_distance(real.values, made.values, **options)
     assert from_arrays.value("kad") == expected.value("kad")
     np.save(tmp_path / "made" / "wide.npy", np.zeros((2, 5)))
     with pytest.raises(InputError, match=r"wide.npy holds float64 of shape \(2, 5\): frames by 4 numbers"):
-        earmark.audio_distance(tmp_path / "real", tmp_path / "made", **options)
+        audio_distance(tmp_path / "real", tmp_path / "made", **options)
     with pytest.raises(InputError, match="density is no distance of two distributions"):
-        earmark.audio_distance(real, made, metrics="density", **options)
-    wide = earmark.audio_distance(np.zeros((3, 7)) + np.arange(3)[:, None], np.ones((3, 7)), **options)
+        audio_distance(real, made, metrics="density", **options)
+    wide = audio_distance(np.zeros((3, 7)) + np.arange(3)[:, None], np.ones((3, 7)), **options)
     assert "7 numbers in a vector, and mine has 4" in wide.notes[0]

@@ -124,7 +124,7 @@ def described(recipe: Recipe) -> list[str]:
 def run_recipe(args: argparse.Namespace) -> int:
     """`earmark fidelity REAL GENERATED --recipe NAME`."""
     from earmark.cli.fidelity import finish
-    from earmark.generated.audio_distance import Sources, measure_points
+    from earmark.generated.by_recipe import Sources, measure_points
     from earmark.report import fidelity as report
     from earmark.report.figures import save
     from earmark.report.figures.distances import distances_drawn

@@ -9,10 +9,12 @@ from earmark.lazy import lazy_names
 if TYPE_CHECKING:
     from earmark.generated._gicdm import GICDM
     from earmark.generated.api import Fidelity, fidelity
+    from earmark.generated.by_recipe import audio_distance
     from earmark.generated.metrics import METRICS
 
-__all__ = ["GICDM", "METRICS", "Fidelity", "fidelity"]
+__all__ = ["GICDM", "METRICS", "Fidelity", "audio_distance", "fidelity"]
 
 __getattr__ = lazy_names(
-    "earmark.generated", {"Fidelity": "api", "GICDM": "_gicdm", "METRICS": "metrics", "fidelity": "api"}
+    "earmark.generated",
+    {"Fidelity": "api", "GICDM": "_gicdm", "METRICS": "metrics", "audio_distance": "by_recipe", "fidelity": "api"},
 )

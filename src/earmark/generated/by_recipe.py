@@ -1,4 +1,4 @@
-"""Two sets of sounds, or of vectors of any tool, to a distance by a recipe: `earmark.audio_distance`."""
+"""Two sets of sounds, or of vectors of any tool, to a distance by a recipe: `earmark.generated.audio_distance`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def audio_distance(
         suite: Name of the suite, for the column `suite`.
         progress: Whether a bar on stderr shows how far the work is.
 
-    >>> earmark.audio_distance("recordings/", "synthesised/", recipe="earmark-mfcc").value("frechet_distance")
+    >>> audio_distance("recordings/", "synthesised/", recipe="earmark-mfcc").value("frechet_distance")
     """
     recipe = find_recipe(recipe)
     source = Sources(recipe, extractor, device, threads, progress)
