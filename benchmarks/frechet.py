@@ -4,7 +4,8 @@
     python benchmarks/frechet.py --packages packages            gaps and ratios, some minutes
     python benchmarks/frechet.py --packages packages --quick    smaller sizes, to see that it runs
     python benchmarks/frechet.py --excess                       what extrapolations leave of the excess, by simulation
-    python benchmarks/frechet.py --intervals                    how often 95 % intervals hold, by simulation
+    python benchmarks/frechet.py --spread esc50/manifest.csv    the same sounds under many recipes; needs weights
+    python benchmarks/frechet.py --spread esc50/manifest.csv --figure sizes.png
 
 The packages' own functions are called on the same arrays, in float64 unless they do not offer it. What their modules
 import for their models is not needed for that: an empty module stands in. Times are the fastest of a few, all in one
@@ -14,10 +15,13 @@ run and on one thread, so that a busy machine hits all alike.
 from __future__ import annotations
 
 import argparse
+import csv
 import sys
+import tempfile
 import types
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module, metadata
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -27,9 +31,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 from timing import fastest, peak_growth
 
-import earmark
+from earmark import audio
 from earmark.generated import _distributions as distributions
 from earmark.generated._excess import fad_inf
+from earmark.generated.by_recipe import Sources, measure_points
+from earmark.generated.measure import measure
+from earmark.generated.recipes import Recipe, find_recipe
 
 Sets = tuple[np.ndarray, np.ndarray]
 BESIDE = ("encodec", "kadtk.models", "laion_clap", "librosa", "resampy", "torchaudio", "torchlibrosa",
@@ -161,30 +168,97 @@ def with_replacement(x: np.ndarray, y: np.ndarray, rng: np.random.Generator, ste
     return float(np.polyfit(1 / sizes, values, 1)[1])
 
 
-def intervals_hold(repeats: int) -> None:
-    """How often 95 % intervals hold the mean over sets of this size, and how wide they are."""
-    print(f"\n{'D':>4} {'n':>5} {'shift':>6} {'scale':>6} {'metric':18} {'mean':>9} {'held %':>7} {'width':>6}")
-    for dims, n, shift, scale in ((8, 100, 0, 1), (8, 100, 0.7, 1.2), (8, 400, 0.7, 1.2), (32, 100, 0.7, 1.2),
-                                  (32, 400, 0, 1), (32, 400, 0.7, 1.2), (32, 400, 2, 1)):  # fmt: skip
-        spread = 1.0 / np.sqrt(np.sqrt(1.0 + np.arange(dims)))
-        names = ("frechet_distance", "fad_inf", "kad")
-        rows = []
-        for repeat in range(repeats):
-            rng = np.random.default_rng([repeat, dims, n, int(10 * shift)])
-            x, y = rng.normal(size=(n, dims)) * spread, scale * rng.normal(size=(n, dims)) * spread
-            y[:, 0] += shift
-            scores = earmark.fidelity(x, y, metrics=names, correct="none", seed=repeat, threads=1)
-            rows.append({name: scores.row(name) for name in names})
-        for name in names:
-            values = np.array([row[name].value for row in rows])
-            ends = np.array([(row[name].low, row[name].high) for row in rows])
-            true = float((spread**2 * (scale - 1) ** 2).sum() + shift**2) if name == "fad_inf" else values.mean()
-            held = 100 * np.mean((ends[:, 0] <= true) & (true <= ends[:, 1]))
-            width = np.mean(ends[:, 1] - ends[:, 0]) / (3.92 * values.std())
-            print(
-                f"{dims:4} {n:5} {shift:6} {scale:6} {name:18} {values.mean():9.3f} {held:7.0f} {width:6.2f}",
-                flush=True,
-            )
+def spread(manifest: str, figure: str | None) -> None:
+    """The same two sets of sounds under recipes that differ in one thing: 400 clips, and 400 others in noise."""
+    rng = np.random.default_rng(0)
+    folder = Path(manifest).parent
+    with Path(manifest).open() as file:
+        paths = [folder / row["path"] for row in csv.DictReader(file)]
+    chosen = [paths[place] for place in rng.permutation(len(paths))[:1200]]
+    with tempfile.TemporaryDirectory() as there:
+        for name, files, noise in (
+            ("real", chosen[:400], 0.0),
+            ("noisy", chosen[400:800], 0.1),
+            ("other", chosen[800:], 0),
+        ):
+            (Path(there) / name).mkdir()
+            for path in files:
+                samples, rate = audio.read(path)
+                level = noise * float(np.sqrt(np.mean(samples.astype(np.float64) ** 2)))
+                audio.write(
+                    Path(there) / name / f"{path.stem}.wav", samples + level * rng.normal(size=len(samples)), rate
+                )
+        if figure:
+            sizes_drawn(there, figure)
+            return
+        print(f"{'recipe':34} {'D':>5} {'points':>7} {'FAD':>10} {'FAD-inf':>10} {'KAD':>8}  {'FAD, no noise':>13}")
+        for shown, recipe, unit in variants():
+            sources = Sources(recipe)
+            points = {name: sources.points(str(Path(there) / name)) for name in ("real", "noisy", "other")}
+            if unit:
+                points = {name: replace(each, values=_length_one(each.values)) for name, each in points.items()}
+            found = measure_points(points["real"], points["noisy"], recipe, metrics="fad,fad_inf,kad", intervals="none")
+            alike = distributions.frechet_distance(points["real"].values, points["other"].values)
+            cells = [_cell(found.row(name).value) for name in ("frechet_distance", "fad_inf", "kad")]
+            counts = f"{points['real'].values.shape[1]:5} {len(points['real'].values):7}"
+            print(f"{shown:34} {counts} {cells[0]:>10} {cells[1]:>10} {cells[2]:>8}  {_cell(alike):>13}", flush=True)
+
+
+def _length_one(values: np.ndarray) -> np.ndarray:
+    return values / np.linalg.norm(values, axis=1, keepdims=True)
+
+
+def _cell(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+
+
+def variants() -> list[tuple[str, Recipe, bool]]:
+    """Recipes by what they change, and whether vectors are brought to length 1."""
+    speech, birds = find_recipe("earmark-speech"), find_recipe("earmark-birdnet")
+    return [
+        ("earmark-mfcc", find_recipe("earmark-mfcc"), False),
+        ("earmark-speech (seconds)", speech, False),
+        ("  every frame of 80 ms", replace(speech, point="frame"), False),
+        ("  mean of a clip", replace(speech, point="clip"), False),
+        ("  level as it is in the file", replace(speech, level="as it is"), False),
+        ("  vectors of length 1", speech, True),
+        ("earmark-speaker", find_recipe("earmark-speaker"), False),
+        ("earmark-birdnet (3 s windows)", birds, False),
+        ("  mean of a clip", replace(birds, point="clip"), False),
+        ("  vectors of length 1", birds, True),
+    ]
+
+
+def sizes_drawn(there: str, path: str) -> None:
+    """Distances of sets of one distribution and of noisy ones, by the number of clips."""
+    from earmark.report.figures import save
+    from earmark.report.figures.style import COLOURS, MARKERS, grid, look, new_figure
+
+    recipe = replace(find_recipe("earmark-speech"), point="clip")
+    sources = Sources(recipe)
+    sets_of = {name: sources.points(str(Path(there) / name)).values for name in ("real", "noisy", "other")}
+    sizes = (100, 150, 200, 300, 400)
+    with look():
+        figure = new_figure(8.4, 3.2)
+        panels = figure.subplots(1, 3)
+        for panel, metric in zip(panels, ("frechet_distance", "fad_inf", "kad"), strict=True):
+            for place, (name, shown) in enumerate((("noisy", "other clips, in noise"), ("other", "other clips"))):
+                means, spreads = [], []
+                for size in sizes:
+                    rng = np.random.default_rng(size)
+                    values = []
+                    for _ in range(12):
+                        x, y = (sets_of[which][rng.permutation(400)[:size]] for which in ("real", name))
+                        values.append(measure(x, y, metrics=metric)[metric])
+                    means.append(np.mean(values))
+                    spreads.append(np.std(values))
+                style = {"color": COLOURS[place], "marker": MARKERS[place], "label": shown, "capsize": 2}
+                panel.errorbar(sizes, means, spreads, **style)
+            panel.axhline(0.0, linewidth=0.8, color="#5f6c78")
+            panel.set(title=metric, xlabel="clips in each set")
+            grid(panel)
+        panels[0].legend(loc="upper right")
+        save(figure, path)
 
 
 def main() -> None:
@@ -192,7 +266,8 @@ def main() -> None:
     parser.add_argument("--packages", help="folder that the packages were installed into")
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
     parser.add_argument("--excess", action="store_true", help="what extrapolations leave of the excess")
-    parser.add_argument("--intervals", action="store_true", help="how often intervals hold")
+    parser.add_argument("--spread", metavar="MANIFEST", help="the same sounds under many recipes")
+    parser.add_argument("--figure", metavar="FILE", help="with --spread: draw distances by the number of clips instead")
     parser.add_argument("--repeats", type=int, default=40, help="of simulations")
     args = parser.parse_args()
     warnings.filterwarnings("ignore")
@@ -218,10 +293,10 @@ def main() -> None:
             ("kadtk (float32)", "bench.kad_of_package('float32')(*pair)"),
         ):
             print(f"memory of KAD, {n} x {n}, D 128: {name:18} {peak_growth(start, work):8.0f} MB", flush=True)
+    if args.spread:
+        spread(args.spread, args.figure)
     if args.excess:
         excess_left(args.repeats)
-    if args.intervals:
-        intervals_hold(args.repeats)
 
 
 if __name__ == "__main__":

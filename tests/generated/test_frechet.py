@@ -23,8 +23,20 @@ def test_frechet_is_the_formula_with_a_matrix_square_root(monkeypatch: pytest.Mo
     assert frechet_distance(y, x) == pytest.approx(expected, rel=1e-9)
     monkeypatch.setattr(distributions, "FOLD", 1)  # points are folded in 24 at a time
     assert frechet_distance(x, y) == pytest.approx(expected, rel=1e-9)
+    monkeypatch.setattr(distributions, "WELL", 2.0)  # never well enough for Cholesky
+    assert frechet_distance(x, y) == pytest.approx(expected, rel=1e-9)
     far = 1e6 * np.ones(12)
     assert frechet_distance(x + far, y + far) == pytest.approx(expected, rel=1e-7)
+
+
+def test_nearly_empty_dimensions_cost_no_digits() -> None:
+    """Deviations from 1 to 1e-9 of known sets: a covariance would know nothing of those under 1e-8."""
+    rng = np.random.default_rng(11)
+    base = rng.normal(size=(400, 10))
+    base = (base - base.mean(axis=0)) @ np.linalg.inv(np.linalg.cholesky(np.cov(base.T))).T  # covariance 1, exactly
+    small = 10.0 ** -np.arange(10)
+    for scale in (small, 1e-3 * np.ones(10)):
+        assert frechet_distance(base * scale, 3.0 * base * scale) == pytest.approx(4 * (scale**2).sum(), rel=1e-11)
 
 
 def test_frechet_of_a_shift_and_a_scale_is_known() -> None:

@@ -31,6 +31,7 @@ Floats = NDArray[np.float64]
 
 TILE = 1024  # points on each side of a piece of a kernel matrix
 FOLD = 4096  # points folded into a root at a time, at least
+WELL = 1e-4  # the least of Cholesky's diagonal, of the largest: the trace of a root then has twelve digits
 SCALE = 100.0  # of kad, as its authors print it
 SAMPLED_PAIRS = 1 << 18  # that say where the median of distances is to be looked for
 COPY = 1e-13  # squared, of the longest vector: what rounding leaves of the distance of a point and its copy
@@ -51,17 +52,35 @@ class Gaussian(NamedTuple):
 def gaussian(points: Array) -> Gaussian:
     """The Gaussian with the mean and the covariance (over n - 1) of at least two points, in memory of D^2.
 
-    The root is the R of a QR decomposition, to which points are added some thousands at a time, or the centred points
-    themselves where there are no more of them than dimensions. No covariance is formed, so none loses digits.
+    The root is Cholesky's where there are many points and no dimension is nearly empty. Else a covariance would lose
+    digits, and it is the R of a QR decomposition, to which points are added some thousands at a time, or the centred
+    points themselves where there are no more of them than dimensions.
     """
     n, dims = points.shape
     mean = points.mean(axis=0, dtype=np.float64)
     if n <= dims:
         return Gaussian(mean, (points - mean) / np.sqrt(n - 1), n)
-    root = np.empty((0, dims))
-    for block in _blocks(n, dims):
-        root = np.linalg.qr(np.concatenate([root, points[block] - mean]), mode="r")
+    root = _cholesky(points, mean) if n >= 2 * dims else None
+    if root is None:
+        root = np.empty((0, dims))
+        for block in _blocks(n, dims):
+            root = np.linalg.qr(np.concatenate([root, points[block] - mean]), mode="r")
     return Gaussian(mean, root / np.sqrt(n - 1), n)
+
+
+def _cholesky(points: Array, mean: Floats) -> Floats | None:
+    """A root of the centred points' products, or None where it would lose digits."""
+    dims = points.shape[1]
+    products = np.zeros((dims, dims))
+    for block in _blocks(len(points), dims):
+        centred = points[block] - mean
+        products += centred.T @ centred
+    try:
+        root: Floats = np.linalg.cholesky(products).T
+    except np.linalg.LinAlgError:
+        return None
+    ends = np.diagonal(root)
+    return root if ends.min() > WELL * ends.max() else None
 
 
 def _blocks(n: int, dims: int) -> Iterator[slice]:
