@@ -16,19 +16,25 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
+from unittest import mock
 
 import numpy as np
 import psutil
 
+from earmark.analysis.beams import beam_orders
 from earmark.analysis.cautions import warnings
 from earmark.analysis.intervals import interval_coverage
 from earmark.analysis.matrix import Matrix, from_table
-from earmark.analysis.pounce import pounce
+from earmark.analysis.pounce import REGRESSORS, error_curve, noisy, pounce
 from earmark.analysis.prowl import exact_coverage, greedy, prowl, random_orders
 from earmark.analysis.similarities import NINE, similarity_matrix
 from earmark.analysis.stalk import stalk
+from earmark.workers import Workers
 
 FAMILY = 10
+SMALL = 100
+"""Models up to which networks are tried."""
 
 
 def synthetic(models: int, datasets: int) -> Matrix:
@@ -77,8 +83,29 @@ def measure(models: int, datasets: int) -> None:
     timed("exact search, pairs", lambda: exact_coverage(values, 2))
     timed("pounce, random split", lambda: pounce(matrix, split="random"))
     timed("pounce, whole families held out", lambda: pounce(matrix, ("ridge", "mean"), split="grouped"))
+    timed("5 folds of families", lambda: pounce(matrix, split="kfold", folds=5))
+    timed("noise, 20 draws, random split", lambda: pounce(matrix, split="random", noise=0.05, draws=20))
+    timed("beams of 1, 5, 10 and 20", lambda: beam_orders(matrix, (1, 5, 10, 20)))
     timed("intervals checked on held-out families", lambda: interval_coverage(matrix, 3))
+    if models <= SMALL:
+        network(matrix)
     print(f"  peak memory {peak():.0f} MiB")
+
+
+def network(matrix: Matrix) -> None:
+    """A network on noisy scores, with BLAS on one thread as `pounce` holds it, against BLAS as it comes."""
+    values = noisy(matrix.normalised(), 0.05)
+    half = len(values) // 2
+    order = greedy(similarity_matrix(values[:half], "minkowski"))
+
+    def curve() -> object:
+        return error_curve(values[:half], values[half:], order, REGRESSORS["mlp12"])
+
+    with Workers(1):
+        curve()
+    timed("a network on noisy scores", curve)
+    with mock.patch("earmark.analysis.pounce.Workers", return_value=nullcontext()):
+        timed("the same, BLAS with all its threads", curve)
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ from tests.cases import CASES, DISTANCES, Case, names, random
 import earmark
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.geometry import sweep as sweeping
+from earmark.report._projection import project
 
 DEFAULT = (
     "P@1", "P@5", "GSR", "CSR", "CSR_pointwise", "CS", "CSCF", "silhouette",
@@ -142,6 +143,17 @@ def test_umap_purity_without_umap_says_what_to_install(case):
         assert "pip install" in row.reason
     else:
         assert 0 <= row.value <= 1
+
+
+def test_maps_by_umap_keep_neighbours_and_repeat_themselves():  # here, where UMAP's code is compiled already
+    pytest.importorskip("umap")
+    rng = np.random.default_rng(0)
+    vectors = 8.0 * rng.standard_normal((3, 12))[np.arange(60) % 3] + rng.standard_normal((60, 12))
+    found = project(vectors, 0, method="umap")
+    assert found.method == "UMAP"
+    assert found.kept > 0.8
+    np.testing.assert_array_equal(found.points, project(vectors, 0, method="umap").points)
+    assert project(vectors[:12], method="umap").method == "PCA"
 
 
 # --- what is left out -----------------------------------------------------------------------------
@@ -347,7 +359,7 @@ def test_inputs_names_everything_a_value_depends_on(case):
             digest(**{name: value})
             for name, value in (
                 ("distance", "euclidean"), ("seed", 1), ("permutations", 3), ("bootstrap", 3),
-                ("min_class_size", 1), ("ties", "ordinal"), ("hub_k", 3),
+                ("min_class_size", 1), ("ties", "ordinal"), ("hub_k", 3), ("shuffle", "clips"),
             )
         ),
     ]  # fmt: skip
@@ -582,6 +594,29 @@ def test_labels_that_go_with_groups_are_shuffled_as_groups() -> None:
     assert (row.shuffle, row.p_value is None) == ("inside_groups", False)
     assert earmark.evaluate(vectors, mixed, metrics="P@1", permutations=9).row("P@1").shuffle == "clips"
     assert earmark.evaluate(vectors, mixed, metrics="P@1").row("P@1").shuffle == ""
+
+
+def test_the_papers_shuffle_of_clips_ignores_groups_and_says_so() -> None:
+    """Labels that mean nothing, on tapes that sound alike: a free shuffle calls that significant, groups do not."""
+    rng = np.random.default_rng(0)
+    tapes, labels = np.repeat(np.arange(15), 8), np.repeat(list("abcde"), 24)
+    vectors = rng.normal(size=(120, 8)) + rng.normal(size=(15, 8))[tapes]
+    options = {"metrics": ["P@1", "GSR", "CSR", "CS", "silhouette"], "permutations": 99}
+    plain = earmark.evaluate(vectors, labels, **options)
+    free = earmark.evaluate(vectors, labels, groups=tapes, across_groups=True, shuffle="clips", **options)
+    allowed = earmark.evaluate(vectors, labels, groups=tapes, across_groups=True, **options)
+    for row in plain:
+        mine = free.row(row.metric, protocol="all")
+        assert mine.shuffle == "clips_ignoring_groups"
+        assert "p is too small" in mine.reason
+        null = ("baseline", "baseline_low", "baseline_high", "p_value", "baseline_error")
+        assert [getattr(mine, name) for name in null] == [getattr(row, name) for name in null]
+        assert mine.p_value == 0.01 < 0.1 < allowed.row(row.metric, protocol="all").p_value
+        across = (scores.row(row.metric, protocol="across_groups") for scores in (free, allowed))
+        assert len({(row.shuffle, row.baseline, row.p_value) for row in across}) == 1
+    assert {row.shuffle for row in earmark.evaluate(vectors, labels, shuffle="clips", **options)} == {"clips"}
+    with pytest.raises(earmark.EarmarkError, match="choose auto or clips"):
+        earmark.evaluate(vectors, labels, shuffle="groups")
 
 
 def test_few_groups_are_enumerated_and_too_few_have_no_p_value() -> None:

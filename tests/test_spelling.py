@@ -14,10 +14,19 @@ from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.errors import InputError
 from earmark.report.html import ReportData, render
 from earmark.scores import Row, Scores, aggregate, read_scores, validate
-from earmark.scores.spelling import columns_of, mean_over, split_metric, with_noise, without_noise
+from earmark.scores.spelling import (
+    columns_of,
+    mean_over,
+    split_metric,
+    with_noise,
+    with_sample,
+    without_noise,
+    without_sample,
+    without_samples,
+)
 
 RESERVED = ["mean", "mean:speech", "mean:", "x~noise0.05", "~noise1"]
-PLAIN = ["", "x~noise", "meaning", "mean_pitch", "a~b", "noise0.05", "x~noisey"]
+PLAIN = ["", "x~noise", "x~50x5", "meaning", "mean_pitch", "a~b", "noise0.05", "x~noisey"]
 
 
 def test_names_and_columns_go_both_ways() -> None:
@@ -28,6 +37,20 @@ def test_names_and_columns_go_both_ways() -> None:
     assert mean_over("mean") == "mean"
     assert split_metric("pesq:p1:difference") == ("pesq:p1", "difference")
     assert split_metric("odd:metric") == ("odd:metric", "")
+
+
+def test_a_sample_stands_in_the_name_and_is_a_subset_of_its_own() -> None:
+    name = with_noise(with_sample("BS1", "50x5:random"), 0.05)
+    assert name == "BS1~50x5:random~noise0.05"
+    assert columns_of(name, "", "", "").ablation == "sample50x5:random+noise0.05"
+    assert (without_sample(name), without_noise(name)) == ("BS1~noise0.05", "BS1~50x5:random")
+    assert without_samples("sample50x5+noise0.05") == "noise0.05"
+    assert with_sample("BS1", "") == without_sample("BS1") == "BS1"
+    row = Row(subset="BS1~50xall", distance="cosine", metric="P@1", value=0.5)
+    assert (row.ablation, row.single, row.labelled_subset) == ("sample50xall", True, "BS1~50xall")
+    assert not validate([replace(row, suite="s", system="a")])
+    for other in ("BS1~50x", "BS1~x5", "BS1~50x5b", "BS1 50x5"):
+        assert columns_of(other, "", "", "").ablation == ""
 
 
 def test_a_row_knows_its_columns_however_it_was_made() -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from earmark.extractors.catalogue import open_extractor
     from earmark.generated.api import fidelity
     from earmark.generated.sanity import sanity
+    from earmark.report.tabulation import tabulate
     from earmark.representations import load_vectors, run
     from earmark.representations.config import RunConfig
     from earmark.scores import Scores, load_scores
@@ -55,6 +56,7 @@ _HOME = {
     "read_vectors": "vectors",
     "run": "representations",
     "sanity": "generated.sanity",
+    "tabulate": "report.tabulation",
 }
 """Where each name lives, and what it is called there if that is something else."""
 
@@ -62,7 +64,7 @@ __all__ = [
     "Clip", "CodecConfig", "Corpus", "CorpusCard", "EarmarkError", "RunConfig", "Scores", "__version__", "analyze",
     "codec", "compare", "embed", "evaluate", "fidelity", "hubness", "load_scores", "load_vectors", "open_codec",
     "open_corpus", "open_extractor", "predict", "read_distances", "read_labelled", "read_vectors", "run",
-    "sanity",
+    "sanity", "tabulate",
 ]  # fmt: skip
 
 

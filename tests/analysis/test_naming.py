@@ -7,7 +7,7 @@ import pytest
 
 from earmark import published
 from earmark.analysis import predict as module
-from earmark.analysis._naming import families_of, model_of
+from earmark.analysis._naming import families_of, model_of, parts_of
 from earmark.analysis.matrix import Matrix
 from earmark.analysis.sources import open_matrix
 from earmark.embedding.pooling import ALIASES, POOLINGS
@@ -32,7 +32,7 @@ def test_configurations_of_one_model(system: str) -> None:
 @pytest.mark.parametrize("pooling", [*POOLINGS, *(name for name in ALIASES if len(name) > 1), "max_time+flatten"])
 def test_every_name_that_a_run_can_give(pooling: str) -> None:
     for layer in (None, 0, 11):
-        for size in ("", " D30", " D100"):
+        for size in ("", " D30", " D100W"):
             assert model_of(f"{named('package.module:My Model', layer)} {pooling}{size}") == "package.module:My Model"
 
 
@@ -80,3 +80,23 @@ def test_a_score_table_is_grouped_by_model() -> None:
     table = Scores(tuple(Row(system=m, subset=s, metric="P@1", value=0.5) for m in systems for s in "xy"))
     assert open_matrix(table).matrix.families == ("mine",) * len(OWN) + ("other",)
     assert open_matrix(table, families=None).matrix.families == systems
+
+
+@pytest.mark.parametrize(
+    ("system", "parts"),
+    [
+        ("mine@6 MTF D100", ("mine", 6, "mean_time+mean_feature", 100)),
+        ("mine max_time / cosine", ("mine", None, "max_time", None)),
+        ("wavlm?layer=9 mean_time", ("wavlm", 9, "mean_time", None)),
+        ("WLM@9MT", ("WavLM", 9, "mean_time", None)),
+        ("EWMTF D100", ("Whisper", None, "mean_time+mean_feature", 100)),
+        ("ET D30", ("WhisperSeg", None, "first_time", 30)),
+        ("EW", ("Whisper", None, "", None)),
+        ("CLP D30", ("CLAP", None, "", 30)),
+        ("Whisper, Max Pooling", ("Whisper", None, "Max Pooling", None)),
+        ("system T", ("system T", None, "", None)),
+        ("", ("", None, "", None)),
+    ],
+)
+def test_a_name_has_parts(system: str, parts: tuple[str, int | None, str, int | None]) -> None:
+    assert parts_of(system) == parts

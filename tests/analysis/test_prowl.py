@@ -191,3 +191,28 @@ def test_a_constant_column_leaves_every_number_finite() -> None:
     values[:, 3] = 0.4
     for row in p.prowl(from_table(values, map(str, range(13)), "abcdefg"), orders=20).rows():
         assert np.isfinite(row["scauc"])
+
+
+@pytest.mark.parametrize("gaps", [0, 12], ids=["complete", "gaps"])
+def test_pairs_that_a_subset_ranks_the_other_way_round_are_counted(gaps: int) -> None:
+    values = scores(models=11)
+    values.flat[np.random.default_rng(3).choice(values.size, gaps, replace=False)] = np.nan
+    matrix = from_table(values, map(str, range(11)), "abcdefg")
+    for selection in p.prowl(matrix, ("pearson", "cosine"), orders=0).selections:
+        chosen = list(selection.order[: selection.size])
+        full, some = np.array(win_rates(values)), np.array(win_rates(values[:, chosen]))
+        there = [i for i in range(11) if not np.isnan(some[i])]
+        signs = [
+            np.sign(round(full[i] - full[j], 9)) * np.sign(round(some[i] - some[j], 9))
+            for i, j in itertools.combinations(there, 2)
+        ]
+        assert selection.swapped == pytest.approx(np.mean(np.array(signs) < 0))
+        leader = max(there, key=lambda i: full[i])
+        assert selection.same_best == (some[leader] >= np.nanmax(some) - 1e-9)
+
+
+def test_swapped_pairs_of_opposite_equal_and_single_lists() -> None:
+    x = np.array([0.1, 0.2, 0.3, 0.4])
+    assert (p.swapped_pairs(x, -x), p.swapped_pairs(x, x), p.swapped_pairs(x, np.zeros(4))) == (1, 0, 0)
+    assert p.swapped_pairs(x, np.array([1.0, 1.0 + 1e-14, 1.0, 0.9])) == 0.5  # only the last is told apart
+    assert p.swapped_pairs(x[:1], x[:1]) == 0

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from earmark.analysis.matrix import from_table
-from earmark.analysis.ranks import rank_intervals, rank_models
+from earmark.analysis.ranks import rank_intervals, rank_models, ranks_from_verdicts
 from earmark.errors import InputError, UsageError
 
 
@@ -138,3 +138,15 @@ def test_bad_calls_are_refused() -> None:
         rank_models(matrix, resamples=0)
     with pytest.raises(InputError, match="1 model"):
         rank_models(from_table(np.array([[0.1, 0.2]]), "a", "xy"))
+
+
+def test_ranks_from_verdicts_count_who_is_told_apart() -> None:
+    values = np.array([3.0, np.nan, 5.0, 5.0, 1.0])
+    apart = np.zeros((5, 5), bool)
+    for a, b in ((0, 2), (0, 4), (2, 4), (2, 3), (1, 4)):  # equal values and a missing one are told apart of nobody
+        apart[a, b] = apart[b, a] = True
+    found = ranks_from_verdicts(values, apart)
+    assert found.rank.tolist() == [3, 0, 1, 1, 4]
+    assert found.low.tolist() == [2, 0, 1, 1, 3]
+    assert found.high.tolist() == [3, 0, 2, 4, 4]
+    assert found.told_apart == pytest.approx(6 / 12)

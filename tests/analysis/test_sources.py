@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from earmark.analysis._chance import known_chance, vocsim_chance
-from earmark.analysis.sources import first_word, open_matrix
+from earmark.analysis.sources import first_word, open_matrix, open_scores
 from earmark.corpora.vocsim import PUBLISHED
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.scores import Row, Scores
@@ -190,6 +190,17 @@ def test_bad_tables(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(EarmarkError, match=message) as caught:
         open_matrix(written(tmp_path, text))
     assert "\n" not in str(caught.value)
+
+
+def test_a_run_folder_and_printed_results_open_as_their_rows(tmp_path: Path) -> None:
+    rows = tuple(Row(system=name, subset=subset, metric="P@1", value=0.5) for name in "ab" for subset in "xyz")
+    (tmp_path / "run").mkdir()
+    Scores(rows).write(tmp_path / "run" / "scores.csv")
+    assert open_scores(tmp_path / "run") == (Scores(rows), {})
+    assert open_matrix(tmp_path / "run").matrix.models == ("a", "b")
+    counted = [sum(row.status == "ok" for row in open_scores("published:vocsim", with_repeats=w)[0]) for w in (0, 1)]
+    assert counted[1] - counted[0] == 5099
+    assert open_scores("published:codec-superb")[1]["E3"] == "EnCodec"
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import earmark
+from earmark.analysis._settings import PAPER
+from earmark.analysis.pounce import random_split
+from earmark.analysis.prowl import prowl
 from earmark.analysis.study import Study, analyze
 from earmark.errors import InputError, UsageError
 from earmark.scores import Row, Scores
@@ -67,16 +70,17 @@ def _core(source: str, metric: str, **options: object) -> dict:  # type: ignore[
 
 def test_the_dictionary_has_the_designs_shape(vocsim: Study) -> None:
     found = json.loads(json.dumps(vocsim.as_dict(), allow_nan=False))
-    assert list(found) == ["stalk", "prowl", "pounce", "novelty", "ranks", "warnings"]
+    assert list(found) == ["stalk", "prowl", "pounce", "novelty", "ranks", "warnings", "noise", "folds", "beams"]
+    assert found["noise"] == found["folds"] == found["beams"] == []  # nobody asked
     assert {row["dataset"] for row in found["novelty"]} == set(vocsim.matrix.datasets)
     assert found["ranks"][0]["model"] == "EWMTF D100 / spearman"
     assert found["warnings"] == list(vocsim.warnings)
     assert set(found["stalk"]) == {"datasets", "models"}
     assert set(found["stalk"]["datasets"]) == {"LINEAR", "EXPONENTIAL", "POWER-LAW", "NONE"}
     for row in found["prowl"]:
-        assert list(row) == ["similarity", "scauc", "size", "stable_size", "order"]
+        assert list(row)[:5] == ["similarity", "scauc", "size", "stable_size", "order"]
         assert row["similarity"] == "random" or sorted(row["order"]) == sorted(vocsim.matrix.datasets)
-    assert [list(row) for row in found["pounce"]] == [["regressor", "auc_mse"]] * 3
+    assert [list(row)[:2] for row in found["pounce"]] == [["regressor", "auc_mse"]] * 3
 
 
 def test_what_else_it_tells(vocsim: Study) -> None:
@@ -179,8 +183,115 @@ def test_bad_options_are_refused(tmp_path: Path) -> None:
         analyze(path, split="half")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="random_orders"):
         analyze(path, random_orders=-1)
+    with pytest.raises(UsageError, match="seed cannot be negative"):
+        analyze(path, seed=-1)
+    for noise in (-0.1, np.nan, [0.05, np.inf]):
+        with pytest.raises(UsageError, match="noise is a finite number"):
+            analyze(path, noise=noise)
+    with pytest.raises(UsageError, match="noise_unit"):
+        analyze(path, noise=0.1, noise_unit="std")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="draws must be"):
+        analyze(path, noise=0.1, draws=0)
+    for folds in (0, 1, 10):
+        with pytest.raises(UsageError, match="There are 9 models that train: choose from 2 to 9 folds"):
+            analyze(path, folds=folds, core=True)
+    with pytest.raises(UsageError, match="beam must be at least 1"):
+        analyze(path, beam=[1, 0])
     with pytest.raises(UsageError, match="no regressor"):
         analyze(path, regressors=["rigde"])
+
+
+# --- noise, folds, beams --------------------------------------------------------------------------------------------
+
+
+def test_noise_folds_and_beams_stand_beside_the_rest(tmp_path: Path) -> None:
+    path = table(tmp_path, skilled())
+    plain = analyze(path, random_orders=20, core=True).as_dict()
+    shares: dict[str, float] = {}
+
+    def tick(stage: str, share: float) -> None:
+        shares[stage] = shares.get(stage, 0.0) + share
+
+    found = analyze(path, random_orders=20, core=True, noise=(0.0, 0.05), draws=4, folds=3, beam=(1, 4, 99), tick=tick)
+    said = found.as_dict()
+    assert {key: said[key] for key in ("stalk", "prowl", "pounce")} == {
+        key: plain[key] for key in ("stalk", "prowl", "pounce")
+    }
+    clean, noisy = said["noise"][:3], said["noise"][3:]
+    assert [row["auc_mse"] for row in clean] == [row["auc_mse"] for row in plain["pounce"]]  # no noise is no noise
+    assert {row["draws"] for row in clean} == {1}
+    assert {(row["variance"], round(row["sigma"], 9), row["draws"]) for row in noisy} == {(0.05, 0.223606798, 4)}
+    assert [row["folds"] for row in said["folds"]] == [3, 3, 3]
+    for row in said["folds"]:
+        assert row["lowest"] <= row["auc_mse"] <= row["highest"]
+    assert [row["beam"] for row in said["beams"]] == [1, 4, 99] * 9
+    assert [row["order"] for row in said["beams"][::3]] == [row["order"] for row in plain["prowl"][3:]]
+    assert shares == pytest.approx(
+        {"reading": 1, "stalk": 1, "prowl": 1, "pounce": 1, "noise": 2, "folds": 1, "beams": 1}
+    )
+    assert json.loads(json.dumps(said, allow_nan=False)) == said
+    tables = found.tables()
+    assert {"prediction_noise", "prediction_folds", "fold_errors", "beam_widths", "beam_changes"} <= set(tables)
+    assert tables["prediction_curves"].header == (
+        "size", "ridge", "knn", "mean", "ridge, noise 0", "knn, noise 0", "mean, noise 0", "ridge, noise 0.05",
+        "knn, noise 0.05", "mean, noise 0.05",
+    )  # fmt: skip
+
+
+def test_sigma_is_the_root_of_the_variance(tmp_path: Path) -> None:
+    path = table(tmp_path, skilled())
+    by = [
+        analyze(path, random_orders=0, core=True, noise=size, noise_unit=unit, draws=2).noise_rows()  # type: ignore[arg-type]
+        for size, unit in ((0.04, "variance"), (0.2, "sigma"))
+    ]
+    assert [row["auc_mse"] for row in by[0]] == pytest.approx([row["auc_mse"] for row in by[1]])
+
+
+def test_folds_keep_families_together_unless_the_split_is_random(tmp_path: Path) -> None:
+    families = {f"m{i}": f"f{i // 3}" for i in range(12)}
+    path = table(tmp_path, skilled())
+    whole = analyze(path, families=families, folds=4, random_orders=0, core=True)
+    apart = analyze(path, families=families, split="random", folds=4, random_orders=0, core=True)
+    assert whole.folds is not None
+    assert apart.folds is not None
+    by_family = {round(v, 12) for v in whole.pounce.forecast("ridge").by_split.values()}  # type: ignore[union-attr]
+    assert {round(v, 12) for v in whole.folds.forecast("ridge").by_split.values()} == by_family  # 4 folds, 4 families
+    assert whole.folds.forecast("ridge").auc_mse != apart.folds.forecast("ridge").auc_mse
+
+
+def test_the_papers_settings(tmp_path: Path) -> None:
+    path = table(tmp_path, skilled(12, 4))
+    found = analyze(path, paper=True, regressors=["ridge", "mean"], random_orders=10, core=True, draws=2)
+    assert (found.split, found.covered) == ("random", "train")
+    assert [one.noise for one in found.noise] == [0.05, 0.1]
+    assert sorted({one.beam for one in found.beams}) == [1, 5, 10, 20]
+    assert found.folds is not None
+    assert len(found.folds.forecasts[0].by_split) == 5
+    train = random_split(12)[0].train
+    expected = prowl(found.matrix.take(train), orders=0)
+    assert [one.scauc for one in found.prowl.selections] == [one.scauc for one in expected.selections]
+    assert found.stalk.models.counts == analyze(path, random_orders=0, core=True).stalk.models.counts  # of all models
+    assert PAPER.regressors == ("ridge", "knn", "mlp12", "mlp12_12", "mean")
+    assert [PAPER.folds(models) for models in (29, 45, 79)] == [5, 10, 10]
+
+
+@pytest.mark.parametrize("models", [3, 4])
+def test_a_matrix_too_small_for_the_papers_settings_still_says_what_it_can(models: int, tmp_path: Path) -> None:
+    found = analyze(table(tmp_path, skilled(models, 2)), paper=True, random_orders=5)
+    assert found.covered == "all"
+    assert (found.pounce, found.noise, found.folds) == (None, (), None)
+    assert any(sentence.startswith("No predictions") for sentence in found.warnings)
+    assert len(found.beams) == 4 * 9
+
+
+def test_the_papers_settings_with_gaps_and_a_constant_column(tmp_path: Path) -> None:
+    values = skilled(14, 6)
+    values[:, 1] = 0.5
+    values[np.random.default_rng(2).random(values.shape) < 0.15] = np.nan
+    found = analyze(table(tmp_path, values), paper=True, regressors=["ridge", "mean"], random_orders=5, draws=2)
+    assert found.covered == "train"
+    assert len(found.noise) == 2
+    json.dumps(found.as_dict(), allow_nan=False)
 
 
 def test_a_score_table_in_memory() -> None:

@@ -105,6 +105,7 @@ def test_the_papers_keep_the_rules(board: str) -> None:
         ({"suite": "vocsim", "subset": "mean:mine"}, "/scores/0/subset", r'no subset "mean:mine"'),
         ({"suite": "vocsim", "subset": "BS1~noise0.05", "n": 474}, "/scores/0/n", "BS1 has 473 clips"),
         ({"suite": "vocsim", "subset": "BS9"}, "/scores/0/subset", r'vocsim has no subset "BS9"'),
+        ({"suite": "vocsim", "subset": "BS1~50x5"}, "/scores/0/subset", r'"BS1~50x5" is a sample of BS1, and'),
         ({"suite": "vocsim", "subset": "BS1", "n": 474}, "/scores/0/n", "BS1 has 473 clips"),
         ({"suite": "codec-superb", "subset": "esc50"}, "/scores/0/subset", 'Did you mean "ESC-50"'),
     ],

@@ -42,7 +42,7 @@ def test_sentences_on_stdout_and_warnings_on_stderr(call: Call, table: Path) -> 
     code, out, err = call(table, "--random-orders", 20)
     assert code == 0
     assert "12 models × 6 datasets" in out
-    assert "Which to run first\n  Run " in out
+    assert "Which to run first (prowl)\n  Run " in out
     assert 'warning: The dataset "average" is the average of the others' in err
     code, out, err = call(table, "--random-orders", 20, "--without", "average", "--quiet")
     assert (code, err) == (0, "")
@@ -64,7 +64,7 @@ def test_json_is_the_designs_shape_and_what_else_was_found(call: Call, table: Pa
     code, out, _ = call(table, "--json", "--random-orders", 10, "--quiet")
     found = json.loads(out)
     assert code == 0
-    assert list(found) == ["stalk", "prowl", "pounce", "novelty", "ranks", "warnings"]
+    assert list(found)[:6] == ["stalk", "prowl", "pounce", "novelty", "ranks", "warnings"]
     assert {row["verdict"] for row in found["novelty"]} <= {"new", "partly new", "redundant"}
     assert len(found["ranks"]) == 12
     assert any("average of the others" in sentence for sentence in found["warnings"])
@@ -73,13 +73,16 @@ def test_json_is_the_designs_shape_and_what_else_was_found(call: Call, table: Pa
 
 def test_into_writes_a_page_and_every_table(call: Call, table: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    code, _, err = call(table, "--into", tmp_path / "deep" / "folder", "--random-orders", 10)
+    code, _, err = call(table, "--into", tmp_path / "deep" / "folder", "--random-orders", 10, "--tables")
     folder = tmp_path / "deep" / "folder"
     assert code == 0
     assert f"analysis written to {folder / 'analysis.html'}" in err
     page = (folder / "analysis.html").read_text("utf-8")
     assert page.count("<svg") >= 4
     assert 'src="http' not in page
+    assert {path.name for path in (folder / "paper").iterdir()} == {
+        f"simba_table{n}.{ending}" for n in (1, 2, 3, 4, 6) for ending in ("csv", "md", "tex")
+    }
     names = {path.stem for path in folder.glob("*.csv")}
     assert names >= {"matrix", "novelty", "ranks", "representative_subsets", "prediction_errors", "coverage_curves"}
     with (folder / "novelty.csv").open() as stream:
@@ -98,6 +101,30 @@ def test_options_reach_the_analysis(call: Call, table: Path, tmp_path: Path) -> 
     assert turned["stalk"] != plain["stalk"] or turned["prowl"] != plain["prowl"]
     more = json.loads(call(*common, "--regressors", "ridge,mlp12,mean", "--chance", "a=0.1,b=0.2")[1])
     assert [row["regressor"] for row in more["pounce"]] == ["ridge", "mlp12", "mean"]
+
+
+def test_noise_folds_and_beams_from_the_command_line(call: Call, table: Path, tmp_path: Path) -> None:
+    common = [table, "--quiet", "--random-orders", 10, "--without", "average"]
+    asked = ["--noise", "0.05,0.1", "--draws", 2, "--folds", 3, "--beam", "1,5,50"]
+    found = json.loads(call(*common, *asked, "--json")[1])
+    assert [(row["regressor"], row["variance"]) for row in found["noise"][::3]] == [("ridge", 0.05), ("ridge", 0.1)]
+    assert {row["folds"] for row in found["folds"]} == {3}
+    assert {row["beam"] for row in found["beams"]} == {1, 5, 50}
+    other = json.loads(call(*common, *asked, "--json", "--seed", 3)[1])
+    assert other["noise"] != found["noise"]
+    assert other["pounce"] == found["pounce"]  # the paper's split stays
+    drawn = tmp_path / "drawn"
+    code, out, err = call(table, "--random-orders", 10, "--noise", 0.05, "--draws", 2, "--tables", "markdown",
+                          "--figures", drawn, "--format", "svg")  # fmt: skip
+    assert code == 0
+    assert out.count("| :-- |") == 6
+    written = {path.name for path in drawn.iterdir()}
+    assert written >= {"coverage_curves.svg", "noise_curves.svg", "relations_of_datasets.svg"}
+    assert f"{len(written)} figures written to {drawn}" in err
+    code, out, err = call(table, "--random-orders", 0, "--tables")
+    assert "note: simba_table5 is not there: no noise was asked for" in err
+    assert "Table 3." in out
+    assert "Table 6." not in out
 
 
 def test_the_verdict_on_one_dataset(call: Call, table: Path) -> None:
@@ -120,6 +147,15 @@ def test_the_verdict_on_one_dataset(call: Call, table: Path) -> None:
         (["--judge", "q"], 2, 'no dataset "q" to judge'),
         (["--regressors", "rigde"], 2, 'Did you mean "ridge"'),
         (["--random-orders", "-1"], 2, "random_orders"),
+        (["--noise", "-1"], 2, "noise is a finite number of 0 or more, not -1"),
+        (["--noise", "nan"], 2, "noise is a finite number of 0 or more, not nan"),
+        (["--noise", "much"], 2, "not a list of numbers such as 0.05,0.1"),
+        (["--noise", "0.1", "--draws", "0"], 2, "draws must be at least 1"),
+        (["--folds", "40"], 2, "choose from 2 to 9 folds, not 40"),
+        (["--beam", "0"], 2, "beam must be at least 1"),
+        (["--beam", "wide"], 2, "not a list of whole numbers"),
+        (["--format", "gif"], 2, 'not "gif"'),
+        (["--tables", "word"], 2, "invalid choice"),
     ],
 )
 def test_wrong_calls_are_one_sentence(words: list[str], code: int, message: str, call: Call, table: Path) -> None:

@@ -120,3 +120,19 @@ def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["corpus", "--help"]) == 0
     assert "earmark corpus describe recordings/" in capsys.readouterr().out
     corpus.add_arguments(argparse.ArgumentParser())
+
+
+def test_a_sample_is_described_and_exported_under_its_name(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["corpus", "describe", str(folder), "--sample", "2x4", "--no-dri", "--json"]) == 0
+    out, err = capsys.readouterr()
+    (subset,) = json.loads(out)["subsets"]
+    assert (subset["subset"], subset["clips"], subset["classes"]) == ("rec~2x4", 8, 2)
+    assert "rec~2x4: 8 of 18 clips, 4 of each of the 2 most frequent classes (sample 2x4, seed 0)" in err
+    words = ["corpus", "export", str(folder), "--sample", "allx4", "--seed", "3", "--into", str(tmp_path / "small")]
+    assert cli.main([*words, "--quiet"]) == 0
+    with (tmp_path / "small" / "manifest.csv").open(newline="", encoding="utf-8") as stream:
+        assert {line["subset"] for line in csv.DictReader(stream)} == {"rec~allx4"}
+    assert cli.main(["corpus", "describe", str(folder), "--sample", "2x40"]) == 2
+    assert "the largest has 10" in capsys.readouterr().err

@@ -120,3 +120,17 @@ def test_nothing_measured_is_exit_code_1(tmp_path: Path, words: list[str], capsy
 def test_wrong_usage(given: list[str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         call(*given)
+
+
+def test_dtw_may_say_how_many_and_stand_before_the_config(tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text("corpus: sounds\nextractors: logmel\nsample: 5x3\n")
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    for words, wanted in (
+        (["--dtw", str(file)], 200), ([str(file), "--dtw"], 200), ([str(file), "--dtw", "7"], 7),
+        (["--dtw", "all", str(file)], "all"),
+    ):  # fmt: skip
+        config = command.config_of(parser.parse_args([*words, "--pca", "none,8w"]))
+        assert config.dtw is not None
+        assert (config.dtw.candidates, config.sample, config.pca) == (wanted, "5x3", [None, "8w"])

@@ -171,6 +171,7 @@ def test_a_near_miss_is_suggested() -> None:
         ("EAT", "EAT", Variant("flatten")),
         ("M", "M", Variant("flatten")),
         ("MAE D30", "MAE", Variant("flatten", 30)),
+        ("MAE D30W", "MAE", parse("flatten D30W")),
     ],
 )
 def test_table_codes(code: str, short: str, variant: Variant) -> None:

@@ -17,7 +17,7 @@ from earmark.errors import InputError, UsageError
 from earmark.extractors.catalogue import open_extractor
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
 from earmark.extractors.logmel import Recipe
-from earmark.extractors.mel_front_end import mel_corners
+from earmark.networks.mel_scale import mel_corners
 
 RATE, TONE = 250_000, 60_000
 

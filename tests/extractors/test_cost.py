@@ -55,7 +55,22 @@ def test_features_without_weights_cost_no_multiplications() -> None:
 
 
 def test_what_cannot_be_measured_is_refused() -> None:
+    class Pupil(Small):
+        def fit(self, clips: object) -> None: ...
+
     with pytest.raises(UsageError, match="learns from a subset"):
-        measure_cost(lambda: open_extractor("vae"))
+        measure_cost(Pupil)
     with pytest.raises(UsageError, match="positive"):
         measure_cost(Small, seconds=0)
+
+
+@pytest.mark.parametrize(("name", "parameters", "macs"), [("vae", 8_727_594, 25.9e6), ("ae", 978_880, 302.5e6)])
+def test_models_that_learn_are_measured_untrained_and_without_their_decoders(
+    name: str, parameters: int, macs: float
+) -> None:
+    """One second is one patch of the VAE; the AE sees 8.2 s whatever there is. MACs counted layer by layer."""
+    cost = measure_cost(lambda: open_extractor(name, device="cpu"), repeats=1)
+    assert cost.parameters == parameters
+    assert cost.macs_per_second == pytest.approx(macs, rel=0.01)
+    assert "untrained weights" in cost.notes[0]
+    assert {"vae": "17.43 M", "ae": "1.96 M"}[name] in cost.notes[1]

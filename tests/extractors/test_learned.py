@@ -1,4 +1,4 @@
-"""The models that learn: tiny trainings, killed and resumed."""
+"""The models that learn: tiny trainings of narrow networks, killed and resumed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,18 @@ torch = pytest.importorskip("torch")
 
 from earmark.corpora.clips import Clip  # noqa: E402
 from earmark.errors import InputError, UsageError  # noqa: E402
+from earmark.extractors import baselines, training  # noqa: E402
 from earmark.extractors.catalogue import open_extractor  # noqa: E402
 
 NAMES = ("vae", "ae")
 
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Models this small are slower on several threads, much slower on a busy machine."""
+def _small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Narrow layers, every epoch saved, one thread: more are slower on a busy machine."""
+    monkeypatch.setattr(baselines.PatchVae, "widths", {"channels": (2,) * 7, "hidden": (16, 8, 8)})
+    monkeypatch.setattr(baselines.ClipAe, "widths", {"channels": (2, 2, 4, 4)})
+    monkeypatch.setattr(training, "SAVE_SECONDS", 0.0)
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -45,12 +49,43 @@ def fitted(name: str, **options: Any) -> Any:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_shapes_follow_the_clip(name: str) -> None:
+    """Patches of 2 s every second; 16 steps of half a second, of which some heard sound."""
     model = fitted(name, epochs=1)
-    lengths = {"vae": [1, 1, 1, 4, 9], "ae": [1, 1, 4, 20, 40]}[name]
     samples = [1, 400, 16000, 80000, 160000]
     found = model.extract([np.ones(n, np.float32) for n in samples])
-    assert [f.values.shape for f in found] == [(n, model.card.dimension) for n in lengths]
-    assert all(f.values.dtype == np.float32 and f.valid == len(f.values) for f in found)
+    frames = {"vae": [1, 1, 1, 4, 9], "ae": [16] * 5}[name]
+    valid = {"vae": frames, "ae": [1, 1, 2, 10, 16]}[name]
+    assert [f.values.shape for f in found] == [(n, model.card.dimension) for n in frames]
+    assert [f.valid for f in found] == valid
+    assert all(f.values.dtype == np.float32 for f in found)
+
+
+def test_the_vector_is_the_mean_of_the_codes_and_the_sequence_is_a_choice() -> None:
+    """As the released code averages: latent means over patches; the code over frequency and time, padding included."""
+    from earmark.embedding import embed_audio
+    from earmark.networks import autoencoder_inputs as inputs
+
+    wave = glides(1, 4.0)[0]
+    clips = [Clip(str(k), samples=sound, rate=16000) for k, sound in enumerate([*glides(4), wave])]
+    peak = torch.from_numpy(wave / np.abs(wave).max())
+    vae, ae = fitted("vae"), fitted("ae")
+    with torch.no_grad():
+        patches = torch.stack([peak[start : start + inputs.PATCH] for start in inputs.patch_starts(len(peak))])
+        means = vae.network.encode(inputs.patch_spectrograms(patches))[0]
+        whole = torch.nn.functional.pad(peak, (0, 511 * 256 - len(peak)))[None]
+        code = ae.network.encoder(inputs.clip_spectrograms(whole))[0]
+    assert embed_audio(clips, vae).vectors[-1] == pytest.approx(means.mean(0).numpy(), abs=1e-5)
+    assert embed_audio(clips, ae).vectors[-1] == pytest.approx(code.mean((1, 2)).numpy(), abs=1e-5)
+    sequence = embed_audio(clips, ae, "flatten").vectors[-1].reshape(256, 16)
+    assert sequence == pytest.approx(code.mean(1).numpy(), abs=1e-5)
+
+
+def test_a_longer_window_of_the_ae() -> None:
+    model = fitted("ae", frames=64, epochs=1)
+    assert model.card.context_seconds == pytest.approx(63 * 256 / 16000)
+    assert model.extract(glides(1, 3.0))[0].values.shape == (2, 256)
+    with pytest.raises(UsageError, match="multiple of 32 frames, not 100"):
+        open_extractor("ae", frames=100)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -105,24 +140,56 @@ def test_a_damaged_checkpoint_is_one_sentence(tmp_path: Path) -> None:
         open_extractor("ae", epochs=1).fit(glides(), checkpoint=place)  # type: ignore[attr-defined]
 
 
-def test_training_stops_after_epochs_without_improvement(monkeypatch: pytest.MonkeyPatch) -> None:
-    from earmark.extractors import training
+def test_the_text_s_recipe_and_others() -> None:
+    text, released = fitted("vae", recipe="text"), fitted("vae", held_out=0.25)
+    assert (text.model.kind, text.model.batch_of, text.model.recipe.patience) == ("text", "patches", 10)
+    assert (released.model.batch_of, released.model.recipe.patience) == ("clips", 0)
+    assert [sorted(entry) for entry in released.history] == [["epoch", "held_out", "rate", "train"]] * 2
+    wave = glides(1)
+    assert (text.extract(wave)[0].values != released.extract(wave)[0].values).any()
+    with pytest.raises(UsageError, match=r"no recipe 'texts'.*Did you mean \"text\""):
+        open_extractor("vae", recipe="texts")
+    with pytest.raises(UsageError, match="clips or of patches, not of songs"):
+        open_extractor("vae", batch_of="songs")
+    with pytest.raises(UsageError, match=r"ae has no option 'frame'\. Did you mean .frames"):
+        open_extractor("ae", frame=64)
+    with pytest.raises(UsageError, match="at least one epoch"):
+        open_extractor("vae", epochs=0)
 
-    losses = iter([5.0, 4.0, 4.0, 4.5, 4.2, 3.0])
-    monkeypatch.setattr(training, "_evaluate", lambda *_: next(losses))
-    model: Any = open_extractor("vae", epochs=50, patience=3, device="cpu")
-    model.fit(glides())
-    assert [entry["held_out"] for entry in model.history] == [5.0, 4.0, 4.0, 4.5, 4.2]
+
+def test_sounds_on_disk_teach_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    from earmark.extractors import learned
+    from earmark.extractors.training_sounds import Sounds
+
+    kept = fitted("vae").history
+    made: list[Sounds] = []
+
+    def small(**options: Any) -> Sounds:
+        made.append(Sounds(in_memory=1000, **options))
+        return made[-1]
+
+    monkeypatch.setattr(learned, "Sounds", small)
+    assert fitted("vae").history == kept
+    assert made[0].on_disk
 
 
-def test_the_ae_halves_its_rate_on_a_plateau(monkeypatch: pytest.MonkeyPatch) -> None:
-    from earmark.extractors import training
+def test_it_learns_from_the_subsets_that_are_named() -> None:
+    from earmark.embedding import embed_audio
 
-    monkeypatch.setattr(training, "_evaluate", lambda *_: 1.0)
-    model = fitted("ae", epochs=9)
-    rates = [entry["rate"] for entry in model.history]
-    assert rates[0] == pytest.approx(3e-4)
-    assert rates[-1] == pytest.approx(1.5e-4)
+    clips = [Clip(str(k), samples=wave, rate=16000, subset="AB"[k % 2]) for k, wave in enumerate(glides(8))]
+    named: Any = open_extractor("ae", epochs=1, device="cpu", trained_on="A")
+    assert named.trained_on == ("A",)
+    assert named.card.title.endswith("trained on A")
+    embed_audio(clips, named)
+    alone: Any = open_extractor("ae", epochs=1, device="cpu")
+    alone.fit(clips[::2])
+    assert named.history == alone.history
+    with pytest.raises(UsageError, match="learn from 'C', and the subsets here are A, B"):
+        embed_audio(clips, open_extractor("ae", trained_on=["A", "C"]))
+    with pytest.raises(UsageError, match="names of subsets"):
+        open_extractor("ae", trained_on="A++B")
+    with pytest.raises(UsageError, match="names of subsets"):
+        open_extractor("ae?trained_on=")
 
 
 def test_company_changes_nothing() -> None:

@@ -137,6 +137,11 @@ def all_metrics(
         c_reference = fitting[nearest].mean()
     density = np.minimum(at_most(real_rg, cut[:, None]).sum(axis=0) / k, 1).mean() / own.mean()
     found["clipped_density"] = min(density, 1.0) if cap else density
+    # The ablation: the same with every ball as wide as it is. A point is in as many balls as list it, with ties.
+    wide_own = np.minimum(at_most(real_rr, r[:, None]).sum(axis=0) / k, 1)
+    wide_own = np.where(fitting, wide_own, 0.0) if correct and not literal else wide_own
+    wide = np.minimum(in_real.sum(axis=0) / k, 1).mean() / wide_own.mean()
+    found["clipped_density_unclipped_radii"] = min(wide, 1.0) if cap else wide
     c = (np.minimum(strict_real.sum(axis=1), k) / k).mean()
     found["clipped_coverage"] = clipped_coverage_share(c, k, n, m, c_reference)
     return {name: float(value) for name, value in found.items()}

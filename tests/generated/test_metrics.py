@@ -13,9 +13,11 @@ from tests.generated import dense
 
 from earmark.errors import InputError, UsageError
 from earmark.generated.measure import measure
-from earmark.generated.metrics import clipped_coverage, expected_filling
+from earmark.generated.metrics import BALLS, METRICS, clipped_coverage, expected_filling
 
 Sets = tuple[Any, Any]
+
+CORRECTED = [name for name in BALLS if METRICS[name].gicdm]
 
 
 def gaussian() -> Sets:
@@ -79,14 +81,17 @@ PAIRS = [
 @pytest.mark.parametrize(("case", "distance"), PAIRS)
 def test_every_metric_is_its_definition(case: str, distance: str) -> None:
     real, generated = CASES[case]()
-    agree(measure(real, generated, k=4, distance=distance), dense.all_metrics(real, generated, 4, distance))
+    found = measure(real, generated, metrics=BALLS, k=4, distance=distance)
+    agree(found, dense.all_metrics(real, generated, 4, distance))
 
 
 @pytest.mark.parametrize(("case", "distance"), PAIRS)
 def test_every_corrected_metric_is_its_definition(case: str, distance: str) -> None:
     real, generated = CASES[case]()
     for reading in ("corrected", "literal"):
-        found = measure(real, generated, k=2, gicdm=True, distance=distance, reading=reading, cap=False)
+        found = measure(
+            real, generated, metrics=CORRECTED, k=2, gicdm=True, distance=distance, reading=reading, cap=False
+        )
         literal = reading == "literal"
         agree(found, dense.all_metrics(real, generated, 2, distance, correct=True, literal=literal, cap=False))
 
@@ -96,6 +101,19 @@ def test_both_readings_can_be_had_at_once() -> None:
     found = measure(real, generated, k=2, gicdm=True, metrics=["clipped_coverage", "clipped_coverage_literal"])
     literal = measure(real, generated, k=2, gicdm=True, metrics="clipped_coverage", reading="literal")
     assert found["clipped_coverage_literal"] == literal["clipped_coverage"] < found["clipped_coverage"]
+
+
+def test_a_lonely_real_point_is_believed_only_where_radii_are_not_cut() -> None:
+    """The ablation of the GICDM paper: what the cut of the radii is good for."""
+    rng = np.random.default_rng(6)
+    real, bad = rng.normal(size=(60, 4)), rng.normal(size=(40, 4)) + 20.0
+    names = ["clipped_density", "clipped_density_unclipped_radii"]
+    apart = measure(real, bad, metrics=names)
+    assert apart == dict.fromkeys(names, 0.0)
+    real[:5] = np.eye(5, 4) + 30.0  # five far points, whose fifth neighbour is on the other side of the bad samples
+    fooled = measure(real, bad, metrics=names)
+    assert fooled["clipped_density"] == 0.0
+    assert fooled["clipped_density_unclipped_radii"] == 1.0
 
 
 def test_each_metric_has_its_own_k() -> None:
@@ -252,7 +270,7 @@ def test_bad_input_is_one_sentence(real: Any, generated: Any, options: dict[str,
 def test_neighbourhoods_can_be_shrunk_to_fit() -> None:
     rng = np.random.default_rng(8)
     real, generated = rng.normal(size=(100, 5)), rng.normal(size=(100, 5))
-    found = measure(real, generated, gicdm=True, shrink=True)
+    found = measure(real, generated, metrics=CORRECTED, gicdm=True, shrink=True)
     agree(found, dense.all_metrics(real, generated, 5, correct=True, scales=(10, 99)))
 
 

@@ -10,6 +10,7 @@ from scipy import integrate, stats
 
 from earmark.errors import UsageError
 from earmark.generated.sanity import studies, study_tables
+from earmark.generated.sanity.gradient import gradient, shares
 
 
 @pytest.mark.parametrize(
@@ -115,6 +116,27 @@ def test_icdm_is_the_best_correction_of_a_mixture_as_published() -> None:
     assert found.k[-1] in (5, 10, 20)
 
 
+def test_hubs_follow_the_gradient_of_density() -> None:
+    found = gradient(n=800, many=60)
+    near = np.corrcoef(found.distance[1], found.occurrences[1])[0, 1]
+    assert near < -0.5  # in many dimensions the points nearest to the centre are in most lists
+    assert found.occurrences[1].max() > 2 * found.occurrences[2].max()  # and a sphere has none that is nearer
+    assert (found.occurrences.sum(axis=1) == 800 * found.k).all()
+    assert (found.corrected.sum(axis=2) == 800 * found.plane_k).all()
+    spread = found.corrected.std(axis=2)
+    assert (spread[:, 1:] < 0.8 * spread[:, :1]).all()  # NICDM and ICDM beside no correction
+
+
+def test_lists_of_the_gradient_by_brute_force() -> None:
+    found = gradient(n=60, k=4)
+    points = found.points[1]
+    order = np.argsort(np.linalg.norm(points[:, None] - points[None], axis=2) + 1e9 * np.eye(60), axis=1)
+    assert (found.corrected[1, 0] == np.bincount(order[:, : found.plane_k].ravel(), minlength=60)).all()
+    shown = shares(np.array([0, 0, 1, 2, 4, 9, 40]), 4)
+    assert shown[:-1] == pytest.approx(100 / 7 * np.array([2, 2, 1, 0, 1, 1]))
+    assert shown[-1] == 10
+
+
 def test_a_study_needs_enough_points() -> None:
     with pytest.raises(UsageError, match="at least 101, not 100"):
         studies.hypersphere((2,), n=100)
@@ -137,6 +159,7 @@ def small() -> dict[str, study_tables.Study]:
         "convergence": studies.Convergence(("a", "b"), -np.stack([one, two]), np.stack([one, two])),
         "crossover": studies.crossover((100, 1000), (5, 99)),
         "corrections": studies.Corrections(names, eight, eight / 8, eight, eight / 8, np.arange(8)),
+        "gradient": gradient(n=40, many=8),
     }  # fmt: skip
 
 

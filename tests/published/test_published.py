@@ -23,13 +23,13 @@ def test_every_table_is_there_with_all_its_rows() -> None:
     for card in published.tables():
         assert len(published.read(card.name)) == card.lines, card.name
         assert card.paper in published.PAPERS
-    assert len({card.name for card in published.tables()}) == len(published.tables()) == 27
+    assert len({card.name for card in published.tables()}) == len(published.tables()) == 28
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the extracted tables are not beside this checkout")
 def test_the_files_are_the_extracted_ones_byte_for_byte() -> None:
     folder = Path(published.__file__).parent / "data"
-    own = {"vocsim_table5_overlap.csv"}  # read from the scan here
+    own = {"vocsim_table5_overlap.csv", "gicdm_appendix_f.csv"}  # read from the texts here
     assert {path.name for path in folder.iterdir()} == {path.name for path in SHARED.glob("*.csv")} | own
     for path in folder.iterdir():
         assert path.name in own or path.read_bytes() == (SHARED / path.name).read_bytes(), path.name
@@ -188,3 +188,25 @@ def test_reading_needs_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_printed_ablations_are_shares_of_whole_classes() -> None:
+    """The digits of Tables 13 and 15 tell their n: classes with enough clips, times clips of each."""
+    classes = {row["subset"]: int(row["n_classes"]) for row in published.read("vocsim_table1_subsets")}
+
+    def fits(values: list[float], n: int, digit: float) -> bool:
+        return all(abs(100 * round(value * n / 100) / n - value) <= digit / 2 + 1e-9 for value in values)
+
+    for row in published.read("vocsim_table15_dtw_per_subset"):
+        most = min(50, classes[row["subset"]])
+        found = [
+            n for n in range(most, 1, -1) if fits([float(row[f"{name}_P@1"]) for name in ("pooled", "dtw")], 5 * n, 0.1)
+        ]
+        assert found[0] == {"BS3": 45}.get(row["subset"], most)  # of its 46 classes one has 2 clips
+    poolings = [row for row in published.read("vocsim_table13_pooling_ablation") if "incl. pad" not in row["pooling"]]
+    for subset in ("HP", "BC", "BS1"):
+        values = [float(row["P@1_pct"]) for row in poolings if row["subset"] == subset]
+        assert fits(values, 6 * classes[subset], 0.01)
+    rows = published.load("vocsim-pooling")
+    assert {row.subset for row in rows if "incl. pad" in row.system} == {"HP", "BC", "BS1"}
+    assert {row.ablation for row in rows} == {"", "sample100x6"}

@@ -8,6 +8,7 @@ import re
 import sys
 import wave
 from base64 import b64decode
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from earmark.report._neighbours import (
     worst_queries,
 )
 from earmark.report.content import CloseUp, Durations, SubsetFacts
+from earmark.report.trends import find_trends
 from earmark.scores import Row, Scores
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -106,12 +108,17 @@ def test_many_systems_are_cut_to_the_best() -> None:
 
 
 def test_trends_have_a_panel_for_each_property_and_the_domains(scores: Scores, properties: list[SubsetFacts]) -> None:
-    figure = figures.trends(scores, properties)
+    found = find_trends(scores, properties)
+    figure = figures.trends(found)
     labels = [axes.get_xlabel() for axes in figure.axes]
-    assert labels == ["clips", "classes", "clips per class", "mean duration (s)", "domain"]
-    assert any("n = 4" in text for text in texts(figure))
-    with pytest.raises(InputError, match="two subsets"):
-        figures.trends(scores.select(subset="a"), properties)
+    assert labels == ["clips", "classes", "clips per class", "mean duration (s)", "domain (subsets)"]
+    assert not any("ρ" in text for text in texts(figure))  # of four subsets
+    more = [*properties, SubsetFacts(subset="e", clips=500, classes=9)]
+    rows = [*scores, *(replace(row, subset="e", value=0.9) for row in scores.select(subset="d", protocol="all"))]
+    figure = figures.trends(find_trends(Scores(tuple(rows)), more, ["P@1", "GSR"]))
+    assert sum("ρ = " in text for text in texts(figure)) == 6
+    with pytest.raises(InputError, match="three subsets"):
+        find_trends(scores.select(subset="a"), properties)
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])

@@ -284,7 +284,7 @@ def test_one_subset_and_one_system(data: ReportData) -> None:
     scores = data.scores.select(subset="calls", system="mfcc", distance="cosine", protocol="all")
     page = Page(render(bare(data, scores=scores)))
     assert "mfcc · cosine reaches" in page.text
-    assert "Trends over corpus properties take at least 4 subsets; there is 1." in page.text
+    assert "Trends over corpus properties take at least 5 subsets; there is 1." in page.text
 
 
 def test_rows_without_a_value_give_their_reason(data: ReportData) -> None:

@@ -11,6 +11,7 @@ from tests.report.test_html import Page
 from earmark.report import answer, figures, to_markdown
 from earmark.report.content import CopyNote, ReportData
 from earmark.report.html import render
+from earmark.report.layers import layered
 from earmark.report.ranking import ClipCount, SharedClips, lost_said, rank
 from earmark.report.score_index import ScoreIndex
 from earmark.scores import Row, Scores
@@ -98,7 +99,7 @@ def test_figures_rank_across_groups() -> None:
     assert {found.protocol for _, rows in columns for found in rows.values()} == {"across_groups"}
     layers = [row for layer, (across, over_all) in enumerate([(0.2, 0.9), (0.6, 0.5)])
               for row in pair(f"wavlm@{layer} mean_time", across, over_all)]  # fmt: skip
-    (found,) = figures._heatmaps.layered(Scores(tuple(layers)))
+    (found,) = layered(Scores(tuple(layers)))
     assert found.behind()[:, 0] == pytest.approx([0.4, 0.0])
 
 

@@ -111,9 +111,20 @@ class Learner(Bands):
         Path(path).write_bytes(b"a picture")
 
 
+class Pupil(Learner):
+    """Learns from the subsets that it is told to."""
+
+    card = ExtractorCard(name="pupil", short_name="P", rate=RATE, dimension=8, frame_rate=125.0)
+
+    def __init__(self, trained_on: Any = "subset") -> None:
+        super().__init__()
+        self.trained_on = trained_on
+
+
 BANDS = "tests.representations.sounds:Bands"
 FUSSY = "tests.representations.sounds:Fussy"
 LEARNER = "tests.representations.sounds:Learner"
+PUPIL = "tests.representations.sounds:Pupil"
 
 
 def config(corpus: Path, place: Path, **changes: Any) -> dict[str, Any]:

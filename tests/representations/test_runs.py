@@ -232,8 +232,14 @@ def test_a_report_without_a_closer_look_says_so(corpus: Path, tmp_path: Path) ->
     assert "no longer says where its vectors lie" in report_run(tmp_path / "run").read_text("utf-8")
     run(given)
     shutil.rmtree(tmp_path / "cache")
-    page = report_run(tmp_path / "run").read_text("utf-8")
+    page = report_run(tmp_path / "run", metrics=["P@1"], interval=False).read_text("utf-8")
     assert "There is no closer look at sounds. The cache" in page
+    table = (tmp_path / "run" / "tables" / "sounds.tex").read_text("utf-8")
+    assert "P@1" in table
+    assert "GSR" not in table
+    assert "interval" not in table
+    with pytest.raises(UsageError, match='no metric "P@7"'):
+        report_run(tmp_path / "run", metrics=["P@7"])
 
 
 def test_the_bar_of_prepare_counts_the_subsets_asked_for() -> None:
@@ -347,26 +353,6 @@ def test_flipped_labels() -> None:
     more = flip_labels(labels, 0.5, 7)
     assert all(more[row] == flipped[row] for row in range(13) if flipped[row] != labels[row])
     assert flip_labels(["a", "a"], 0.5, 0) == ["a", "a"]
-
-
-def test_dtw_rows(corpus: Path, tmp_path: Path) -> None:
-    from earmark import audio
-    from earmark.evaluation import dtw as sequence
-
-    given = sounds.config(corpus, tmp_path, dtw={"candidates": 17, "stride": 1})
-    result = run(given)
-    clips = list(open_clips(tmp_path / "run")["sounds", "sounds"].values())
-    waveforms = [audio.peak_normalise(clip.read(sounds.RATE)[0]) for clip in clips]
-    frames = [one.values for one in sounds.Bands().extract(waveforms)]
-    prepared = sequence.prepare(frames, stride=1)
-    far = np.array([[sequence.dtw_distance(prepared[a], prepared[b]) for b in range(18)] for a in range(18)])
-    np.fill_diagonal(far, np.inf)
-    hits = np.mean([clips[row].label == clips[near].label for row, near in enumerate(far.argmin(axis=1))])
-    assert result.scores.value("P@1", distance="spearman+dtw") == pytest.approx(hits)
-    assert [row.metric for row in result.scores.select(distance="spearman+dtw")] == ["P@1", "P@5"]
-    again = run(given)
-    assert counts(again, "evaluate") == (0, 2)
-    assert counts(again, "embed")[0] == 0
 
 
 def test_the_picture_of_what_a_model_learnt(corpus: Path, tmp_path: Path) -> None:

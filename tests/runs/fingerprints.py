@@ -17,6 +17,7 @@ from earmark.codecs.runs import _listen as listen
 from earmark.codecs.runs import _systems as codecs
 from earmark.representations import _evaluate as evaluate
 from earmark.representations import _probe as probe
+from earmark.representations import _sequences as sequences
 from earmark.representations import _systems as extractors
 from earmark.runs.identity import Stage, code_fingerprint
 
@@ -26,6 +27,7 @@ STAGES: tuple[Stage, ...] = (
     extractors.EMBED,
     evaluate.PCA,
     evaluate.EVALUATE,
+    sequences.DTW,
     probe.PROBE,
     codecs.CODE,
     codecs.MEASURE,

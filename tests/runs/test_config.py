@@ -28,9 +28,9 @@ def test_the_shortest_config() -> None:
 
 def test_lists_may_be_words_with_commas() -> None:
     config = RunConfig.make(
-        {**LEAST, "pca": "none,30,D100", "distances": "cosine, spearman", "label_noise": "0.01,0.2"}
+        {**LEAST, "pca": "none,30,D100,d50W", "distances": "cosine, spearman", "label_noise": "0.01,0.2"}
     )
-    assert config.pca == [None, 30, 100]
+    assert config.pca == [None, 30, 100, "50w"]
     assert config.distances == ["cosine", "spearman"]
     assert config.label_noise == [0.01, 0.2]
 
@@ -43,7 +43,7 @@ def test_corrections_keep_their_parameters() -> None:
 
 
 def test_python_yaml_and_the_resolved_text_are_one_object(tmp_path: Path) -> None:
-    config = RunConfig.make({**LEAST, "pca": ["none", 100], "dtw": True, "cache": {"policy": "refresh"}})
+    config = RunConfig.make({**LEAST, "pca": ["none", 100, "30w"], "dtw": "all", "cache": {"policy": "refresh"}})
     assert RunConfig(**LEAST) == RunConfig.make(LEAST)
     path = tmp_path / "config.yaml"
     path.write_text(config.to_yaml())

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark import published
+from earmark.analysis.prowl import swapped_pairs
 from earmark.errors import InputError
 from earmark.scores import VOCSIM_SUBSETS, Scores, metric_facts
 
@@ -101,8 +102,7 @@ def _agreement(
         return []
     from scipy.stats import kendalltau
 
-    steps = np.sign(np.subtract.outer(x, x)) * np.sign(np.subtract.outer(y, y))
-    swapped = float(np.mean(steps[np.triu_indices(len(shared), 1)] < 0))
+    swapped = swapped_pairs(x, y)
     same = int(x.argmax()) == int(y.argmax())
     tau = float(kendalltau(np.round(x, 12), np.round(y, 12)).statistic)
     return [Agreement(kind, under, one, other, len(shared), _spearman(x, y), tau, swapped, same)]

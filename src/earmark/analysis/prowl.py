@@ -40,6 +40,9 @@ class Selection(NamedTuple):
     coverage     eta for the first 1, 2, ... d datasets
     size         the first size whose coverage reaches the threshold; stable_size: it never falls below it again
     beats_random the share of random orders with no larger SCAUC; beats_random_early: up to max(2, size) (Max2)
+    swapped      the share of pairs of models that the first `size` datasets put the other way round than all do; ties
+                 count as neither
+    same_best    whether the model that leads on all datasets leads (or shares the lead) on these
     """
 
     name: str
@@ -50,6 +53,8 @@ class Selection(NamedTuple):
     stable_size: int
     beats_random: float | None = None
     beats_random_early: float | None = None
+    swapped: float = 0.0
+    same_best: bool = True
 
 
 class RandomOrders(NamedTuple):
@@ -86,14 +91,18 @@ class Prowl(NamedTuple):
         return computed({selection.name: selection for selection in self.selections}, name)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Plain values, `random` first: similarity, scauc, size, stable_size, order (names), beats_random(_early)."""
+        """Plain values, `random` first: the name of the similarity, its order in names, the fields of `Selection`."""
         drawn = self.random
         means = (float(column.mean()) for column in (drawn.scauc, drawn.size, drawn.stable_size))
-        found: list[tuple[Any, ...]] = [("random", *means, [], None, None)] if drawn.scauc.size else []
+        found: list[tuple[Any, ...]] = [("random", *means, [], None, None, None, None)] if drawn.scauc.size else []
         for s in self.selections:
             order = [self.datasets[j] for j in s.order]
-            found.append((s.name, s.scauc, s.size, s.stable_size, order, s.beats_random, s.beats_random_early))
-        keys = ("similarity", "scauc", "size", "stable_size", "order", "beats_random", "beats_random_early")
+            beaten = (s.beats_random, s.beats_random_early)
+            found.append((s.name, s.scauc, s.size, s.stable_size, order, *beaten, s.swapped, s.same_best))
+        keys = (
+            "similarity", "scauc", "size", "stable_size", "order", "beats_random", "beats_random_early", "swapped",
+            "same_best",
+        )  # fmt: skip
         return [dict(zip(keys, values, strict=True)) for values in found]
 
 
@@ -132,8 +141,19 @@ def _best(scores: Floats, count: int) -> list[int]:
     """The places of the largest scores, ties to the lower index, what is -inf left out."""
     if count == 1:
         return [int(np.flatnonzero(scores >= scores.max() - TIE)[0])]
-    places = [int(j) for j in np.flatnonzero(np.isfinite(scores))]
-    return sorted(places, key=lambda j: (-round(float(scores[j]) / TIE), j))[:count]
+    places = np.flatnonzero(np.isfinite(scores))
+    best = places[np.argsort(-np.round(scores[places] / TIE), kind="stable")[:count]]
+    return [int(place) for place in best]
+
+
+def proxy_curve(similarity: Floats, order: Sequence[int]) -> Floats:
+    """delta for the first 1, 2, ... datasets of an order, which is what the search raises.
+
+    It is the mean over all datasets of the largest similarity to one that is in; those that are in have 1.
+    """
+    reach = np.array(similarity, np.float64)
+    np.fill_diagonal(reach, 1.0)
+    return np.asarray(np.maximum.accumulate(reach[:, list(order)], axis=1).mean(axis=0), np.float64)
 
 
 # --- coverage ------------------------------------------------------------------------------------------------
@@ -197,6 +217,23 @@ class _Race:
         chosen = np.asarray(order, np.int64)
         total = np.cumsum(self.rates[chosen], axis=0)
         return self.coverage(total, total if self.complete else np.cumsum(self.known[chosen], axis=0))
+
+    def means(self, members: Sequence[int]) -> Floats:
+        """Mean win rates on some datasets, up to a constant; NaN for a model that has no score on any of them."""
+        chosen = list(members)
+        count = self.known[chosen].sum(axis=0)
+        found = np.divide(self.rates[chosen].sum(axis=0), count, out=np.full(len(count), np.nan), where=count > 0)
+        return np.asarray(found, np.float64)
+
+
+def swapped_pairs(x: Floats, y: Floats) -> float:
+    """The share of pairs of models that two lists of values put in opposite orders; a tie in one of them is neither.
+
+    What differs by less than 1e-12 is a tie. 0 where there are fewer than two models.
+    """
+    a, b = (np.round(side / TIE) for side in (x, y))
+    against = sum(int(np.count_nonzero((a[:i] - a[i]) * (b[:i] - b[i]) < 0)) for i in range(1, len(a)))
+    return against / math.comb(len(a), 2) if len(a) > 1 else 0.0
 
 
 def coverage_curve(values: Floats, order: Sequence[int]) -> Floats:
@@ -308,15 +345,22 @@ def prowl(
     }
     for name in similarities:
         found[name] = greedy(similarity_matrix(values, name), beam)
-    selections = tuple(_selection(name, order, race.curve(order), chance, threshold) for name, order in found.items())
+    selections = tuple(_selection(name, order, race, chance, threshold) for name, order in found.items())
     return Prowl(left.datasets, selections, chance)
 
 
-def _selection(name: str, order: Order, curve: Floats, chance: RandomOrders, threshold: float) -> Selection:
+def _selection(name: str, order: Order, race: _Race, chance: RandomOrders, threshold: float) -> Selection:
+    curve = race.curve(order)
     size = first_size(curve, threshold)
     whole, early = area(curve), max(2, size)
     shares: tuple[float | None, float | None] = (None, None)
     if len(chance.scauc):
         starts = np.array([area(other[:early]) for other in chance.coverage])
         shares = float(np.mean(whole >= chance.scauc - TIE)), float(np.mean(area(curve[:early]) >= starts - TIE))
-    return Selection(name, order, curve, whole, size, stable_size(curve, threshold), *shares)
+    some = race.means(order[:size])
+    known = np.isfinite(some) & np.isfinite(race.full)
+    full, some = race.full[known], some[known]
+    best = bool(some[full.argmax()] >= some.max() - TIE)
+    return Selection(
+        name, order, curve, whole, size, stable_size(curve, threshold), *shares, swapped_pairs(full, some), best
+    )

@@ -117,6 +117,23 @@ def _surely(values: Floats, error: Floats | None, level: float) -> tuple[Whole, 
     return ahead, behind
 
 
+def ranks_from_verdicts(values: Floats, apart: NDArray[np.bool_]) -> RankIntervals:
+    """Ranks of `values` [lines], of which more is better, where every pair was tested before: who is told `apart`.
+
+    Where the verdicts on all pairs hold at once with 95 %, as after a correction for the number of pairs, so do the
+    intervals of all ranks. A line with a NaN value has no rank.
+    """
+    rank, low, high = (np.zeros(len(values), np.int64) for _ in range(3))
+    whole = np.flatnonzero(np.isfinite(values))
+    mine, sure = np.round(values[whole] / _TIE), apart[np.ix_(whole, whole)]
+    rank[whole] = len(whole) + 1 - np.searchsorted(np.sort(mine), mine, side="right")
+    ahead, behind = sure & (mine[None] > mine[:, None]), sure & (mine[None] < mine[:, None])
+    low[whole] = 1 + ahead.sum(axis=1)
+    high[whole] = len(whole) - behind.sum(axis=1)
+    pairs = len(whole) * (len(whole) - 1)
+    return RankIntervals(rank, low, high, "errors", float((ahead | behind).sum() / pairs) if pairs else 0.0)
+
+
 # --- models of a matrix -------------------------------------------------------------------------------------------
 
 

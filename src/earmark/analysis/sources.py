@@ -1,6 +1,8 @@
-"""Whatever holds scores, as a matrix: a score table, a plain models x datasets file, or the papers' printed results.
+"""Whatever holds scores: a score table, a run folder, a plain models x datasets file, or the papers' printed results.
 
-    open_matrix("scores.csv", metric="P@1")        a score table, in any format that holds one
+    open_scores("run")                             the rows of any of them
+    open_matrix("scores.csv", metric="P@1")        a matrix: of a score table, in any format that holds one
+    open_matrix("run", metric="P@1")               of the folder of a run
     open_matrix("leaderboard.csv")                 first column: models; the others: datasets; empty: missing
     open_matrix("published:vocsim", metric="P@1")  printed results that come with Earmark
 
@@ -101,7 +103,7 @@ def open_matrix(
     if text.startswith(PREFIX):
         name = text.removeprefix(PREFIX)
         return _of_scores(text, published.load(name, with_repeats=with_repeats), how, printed=name)
-    path = locate(text)
+    path = score_file(text)
     if is_plain_table(path):
         if distance is not None:
             raise UsageError(f"{path} is a plain table of models and datasets: it has no distances to choose from.")
@@ -113,17 +115,32 @@ def _counting(scores: Scores, with_repeats: bool) -> Scores:
     return replace(scores, rows=tuple(published.counted_as_measured(scores))) if with_repeats else scores
 
 
+def score_file(given: str | os.PathLike[str]) -> Path:
+    """The file that holds the scores: the one given, or that of a run folder."""
+    path = locate(given)
+    if not path.is_dir():
+        return path
+    if not (path / "scores.csv").is_file():
+        raise InputError(f"{given} is a folder without scores.csv: give that of a finished run, or a score table.")
+    return path / "scores.csv"
+
+
 def open_scores(
     given: str | os.PathLike[str] | Scores, metric: str | None = None, *, with_repeats: bool = False
 ) -> tuple[Scores, dict[str, str]]:
-    """A score table as it is, or a plain table as the score table of its one metric; and families by system.
+    """The rows of a score table, a run folder or printed results (`published:vocsim`), and families by system.
 
-    Values outside the range of their metric, such as percentages of P@1, are refused.
+    A plain table of models and datasets becomes the score table of its one metric. Values outside the range of their
+    metric, such as percentages of P@1, are refused.
     """
     if isinstance(given, Scores):
         refuse_impossible("the score table", given)
         return _counting(given, with_repeats), {}
-    path = locate(given)
+    if os.fspath(given).startswith(PREFIX):
+        name = os.fspath(given).removeprefix(PREFIX)
+        scores = published.load(name, with_repeats=with_repeats)
+        return scores, published.families(name, distinct(scores.rows, "system"))
+    path = score_file(given)
     if not is_plain_table(path):
         scores = load_scores(path)
         refuse_impossible(str(path), scores)

@@ -11,29 +11,34 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
 from earmark.analysis import agreement, cautions
+from earmark.analysis._settings import PAPER, Unit, noise_variances
+from earmark.analysis._study_tables import Table, finite, study_tables
+from earmark.analysis.beams import BeamOrder, beam_orders, checked_widths
 from earmark.analysis.intervals import Coverage, interval_coverage
 from earmark.analysis.matrix import Matrix, usable
 from earmark.analysis.novelty import Addition, Verdict, addition, novelty
-from earmark.analysis.pounce import DEFAULT_REGRESSORS, Pounce, pounce
+from earmark.analysis.pounce import DEFAULT_REGRESSORS, Pounce, pounce, random_split
 from earmark.analysis.prowl import BestSubset, Prowl, exact_coverage, prowl
 from earmark.analysis.ranks import Ranks, rank_models
 from earmark.analysis.similarities import NINE
 from earmark.analysis.sources import Source, open_matrix
-from earmark.analysis.stalk import KINDS, Scheme, Stalk, stalk
+from earmark.analysis.stalk import Scheme, Stalk, stalk
 from earmark.analysis.suite import LEADING, LITE, Choice, choose_vocsim, vocsim_combination
 from earmark.errors import InputError, UsageError
 from earmark.scores import VOCSIM_SUBSETS, Scores
 from earmark.wording import counted, first_of
 
 Split = Literal["grouped", "random"]
-Rows = Sequence[Sequence[object]]
+Part = Callable[[float], object]
+Tick = Callable[[str, float], object]
 
 ENOUGH = 0.9
 """The share of cells a matrix without gaps must keep to stand for the one with gaps."""
@@ -41,19 +46,18 @@ MOST_SUBSETS = 200_000
 KNOWN = 3
 """Datasets that count as measured where intervals are checked."""
 
+WITHOUT_GAPS = "Predictions and verdicts rest on the part without gaps"
+
 _BLIND = tuple(subset.name for subset in VOCSIM_SUBSETS if subset.status == "blind")
-
-
-class Table(NamedTuple):
-    header: tuple[str, ...]
-    rows: Rows
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
     """What was found. What the matrix is too small for, or what does not apply to it, is None or empty.
 
-    `warnings` change how the results should be read; `remarks` only say what was done.
+    `warnings` change how the results should be read; `remarks` only say what was done. `noise` holds predictions from
+    noisy scores, one for each level, and `folds` those of a k-fold split. `covered` says which models the
+    representative subsets were found on and are judged by: all, or the 80 % that train, as in the paper.
     """
 
     source: Source
@@ -65,6 +69,10 @@ class Study:
     exact: tuple[BestSubset, ...]
     pounce: Pounce | None
     coverage: Coverage | None = None
+    noise: tuple[Pounce, ...] = ()
+    folds: Pounce | None = None
+    beams: tuple[BeamOrder, ...] = ()
+    covered: Literal["all", "train"] = "all"
     ranks: Ranks | None = None
     verdicts: tuple[Verdict, ...] = ()
     blind: Addition | None = None
@@ -77,46 +85,53 @@ class Study:
     def as_dict(self) -> dict[str, Any]:
         """stalk (counts), prowl (one entry for each similarity and baseline) and pounce, as plain values.
 
-        Beside them: novelty (a verdict on each dataset), ranks (of the models, with intervals), and warnings.
+        Beside them: novelty (a verdict on each dataset), ranks (of the models, with intervals), warnings, and what was
+        asked for with noise, folds and several beams.
         """
-        keys = ("similarity", "scauc", "size", "stable_size", "order")
         return {
             "stalk": {"datasets": dict(self.stalk.datasets.counts), "models": dict(self.stalk.models.counts)},
-            "prowl": [{key: row[key] for key in keys} for row in self.prowl.rows()],
-            "pounce": [{key: row[key] for key in ("regressor", "auc_mse")} for row in self.pounce_rows()],
-            "novelty": [_finite(verdict._asdict()) for verdict in self.verdicts],
-            "ranks": [_finite(row._asdict()) for row in (self.ranks.rows if self.ranks else ())],
+            "prowl": self.prowl.rows(),
+            "pounce": self.pounce_rows(),
+            "novelty": [finite(verdict._asdict()) for verdict in self.verdicts],
+            "ranks": [finite(row._asdict()) for row in (self.ranks.rows if self.ranks else ())],
             "warnings": list(self.warnings),
+            "noise": self.noise_rows(),
+            "folds": self.fold_rows(),
+            "beams": self.beam_rows(),
         }
 
     def pounce_rows(self) -> list[dict[str, Any]]:
         return self.pounce.rows() if self.pounce else []
 
+    def noise_rows(self) -> list[dict[str, Any]]:
+        """The error of each regressor under each noise: variance, sigma, auc_mse, its Monte-Carlo error, draws."""
+        return [
+            {
+                "regressor": f.regressor, "variance": found.noise, "sigma": math.sqrt(found.noise),
+                "auc_mse": f.auc_mse, "error": f.error, "draws": f.draws,
+            }
+            for found in self.noise
+            for f in found.forecasts
+        ]  # fmt: skip
+
+    def fold_rows(self) -> list[dict[str, Any]]:
+        """The error of each regressor over folds: mean, standard deviation, smallest and largest."""
+        return [
+            {
+                "regressor": f.regressor, "folds": len(f.by_split), "auc_mse": f.auc_mse, "deviation": f.deviation,
+                "lowest": min(f.by_split.values()), "highest": max(f.by_split.values()),
+            }
+            for f in (self.folds.forecasts if self.folds else ())
+        ]  # fmt: skip
+
+    def beam_rows(self) -> list[dict[str, Any]]:
+        """What each width of the search found with each similarity, where several widths were asked for."""
+        names = self.prowl.datasets
+        return [{**found._asdict(), "order": [names[j] for j in found.order]} for found in self.beams]
+
     def tables(self) -> dict[str, Table]:
         """Every table by the name of its file."""
-        coverage = [(selection.name, selection.coverage) for selection in self.prowl.selections]
-        if self.prowl.random.coverage.size:
-            coverage.insert(0, ("random", self.prowl.random.coverage.mean(axis=0)))
-        errors = [(forecast.regressor, forecast.curve) for forecast in (self.pounce.forecasts if self.pounce else ())]
-        exact = [[len(s.members), s.value, " ".join(self.prowl.datasets[j] for j in s.members)] for s in self.exact]
-        tables = {
-            "matrix": _matrix_table(self.matrix),
-            "relations_of_datasets": _relations(self.stalk.datasets),
-            "relations_of_models": _relations(self.stalk.models),
-            "representative_subsets": _records(self.prowl.rows()),
-            "coverage_curves": _curves(coverage),
-            "exact_subsets": Table(("size", "coverage", "datasets"), exact),
-            "prediction_errors": _records(self.pounce_rows()),
-            "prediction_curves": _curves(errors),
-            "interval_coverage": _records(self.coverage.rows() if self.coverage else ()),
-            "ranks": _records(self.ranks.rows if self.ranks else ()),
-            "novelty": _records(self.verdicts),
-            "agreement_of_distances": _records(self.distances),
-            "agreement_of_metrics": _records(self.metrics),
-            "vocsim_table12": _records(self.printed_metrics),
-            "lite_suite": _combinations(self.lite),
-        }
-        return {name: table for name, table in tables.items() if table.rows}
+        return study_tables(self)
 
 
 def analyze(
@@ -133,12 +148,17 @@ def analyze(
     split: Split | None = None,
     scheme: Scheme = "simba",
     similarities: Iterable[str] = NINE,
-    regressors: Iterable[str] = DEFAULT_REGRESSORS,
+    regressors: Iterable[str] | None = None,
     random_orders: int = 1000,
-    beam: int = 1,
+    beam: int | Iterable[int] | None = None,
+    noise: float | Iterable[float] | None = None,
+    noise_unit: Unit = "variance",
+    draws: int = 20,
+    folds: int | None = None,
+    paper: bool = False,
     seed: int = 0,
     core: bool = False,
-    tick: Callable[[str], object] = lambda _: None,
+    tick: Tick = lambda stage, share: None,
 ) -> Study:
     """Stalk, prowl and pounce on a matrix of scores, and what else it tells.
 
@@ -157,18 +177,35 @@ def analyze(
             families of several models, or "random".
         scheme: Transforms that relations are sought in: "simba" or "loglog".
         similarities: How a subset of the datasets may be likened to all of them.
-        regressors: What predicts the rest from a subset.
+        regressors: What predicts the rest from a subset: ridge, knn and mean unless others are named.
         random_orders: Against how many random orders of the datasets the representative subsets are compared.
-        beam: Orders kept while a subset grows.
-        seed: Seed of orders and resamples.
-        core: Only stalk, prowl and pounce.
-        tick: Called with the name of each stage before it starts.
+        beam: Subsets of each size kept while a subset grows (1); of several, the first makes the orders of the study
+            and all are compared.
+        noise: Predict also from training scores with Gaussian noise of these sizes, on the scale from chance (0) to
+            best (1).
+        noise_unit: Whether `noise` gives variances or standard deviations ("sigma").
+        draws: How often each noise is drawn for each split (for a network at most 3 times).
+        folds: Predict also in a k-fold split: of whole families with a grouped split, else of the 80 % of the models
+            that train in the random split.
+        paper: The settings of SimBA's paper wherever nothing else is said: a random split, representative subsets on
+            the 80 % of the models that train, four regressors and the training mean, noise of variance 0.05 and 0.1,
+            beams of 1, 5, 10 and 20, and 5 folds (10 from 40 models on).
+        seed: Seed of orders, folds, noise and resamples.
+        core: Only stalk, prowl and pounce, with what noise, folds and beams ask for.
+        tick: Called before each piece of work with the name of its stage and its share of it.
     """
     if split not in (None, "grouped", "random"):
         raise UsageError(f'split is "grouped" or "random", not {split!r}.')
     if random_orders < 0:
         raise UsageError(f"random_orders cannot be negative ({random_orders}).")
-    tick("reading")
+    if seed < 0:
+        raise UsageError(f"seed cannot be negative ({seed}).")
+    if draws < 1:
+        raise UsageError(f"draws must be at least 1, not {draws}.")
+    levels = noise_variances(noise if noise is not None else PAPER.noise if paper else (), noise_unit)
+    widths = checked_widths(beam if beam is not None else PAPER.beams if paper else 1)
+    chosen = tuple(regressors) if regressors is not None else PAPER.regressors if paper else DEFAULT_REGRESSORS
+    tick("reading", 1)
     opened = open_matrix(
         source, metric=metric, distance=distance, lower_is_better=lower_is_better, chance=chance, best=best,
         families=families, without=without, with_repeats=with_repeats,
@@ -184,28 +221,42 @@ def analyze(
             "There are no families of several models, so a grouped split holds out single models at random; say which "
             "belong together with --families."
         )
-    how: Split = split or ("grouped" if matrix.grouped else "random")
-    tick("stalk")
+    how: Split = split or ("grouped" if matrix.grouped and not paper else "random")
+    tick("stalk", 1)
     related = stalk(matrix, scheme)
-    tick("prowl")
-    found = prowl(matrix, similarities, orders=random_orders, seed=seed, beam=beam)
-    d, values = len(matrix.datasets), matrix.normalised()
+    tick("prowl", 1)
+    judged = _training_part(matrix) if paper else matrix
+    found = prowl(judged, similarities, orders=random_orders, seed=seed, beam=widths[0])
+    d, values = len(judged.datasets), judged.normalised()
     bounds = [exact_coverage(values, size) for size in (1, 2, 3) if size <= d and math.comb(d, size) <= MOST_SUBSETS]
-    tick("pounce")
-    predicted = _attempt("predictions", lambda: _pounce(whole, regressors, how), notes)
+    predicted = _attempt("predictions", lambda: _pounce(whole, chosen, how, partial(tick, "pounce")), notes)
+    noisy: tuple[Pounce, ...] = ()
+    cut = None
+    if predicted is not None:
+        left = _without_gaps(whole)
+        noisy = tuple(
+            pounce(
+                left, chosen, split=how, noise=level, draws=draws, noise_seed=seed, tick=partial(tick, "noise")
+            )
+            for level in levels
+        )  # fmt: skip
+        if folds is not None or paper:
+            cut = _folds(left, chosen, how, folds, seed, partial(tick, "folds"))
     study = Study(
         opened, matrix, tuple(dict.fromkeys(notes)), how, related, found, tuple(bounds), predicted,
-        remarks=tuple(remarks),
+        noise=noisy, folds=cut,
+        beams=beam_orders(judged, widths, similarities, tick=partial(tick, "beams")) if len(widths) > 1 else (),
+        covered="all" if judged is matrix else "train", remarks=tuple(remarks),
     )  # fmt: skip
     return study if core else _further(study, whole, notes, seed, tick)
 
 
-def _further(study: Study, whole: Matrix | None, notes: list[str], seed: int, tick: Callable[[str], object]) -> Study:
+def _further(study: Study, whole: Matrix | None, notes: list[str], seed: int, tick: Tick) -> Study:
     """The study with what else the same matrix, and the score table behind it, tell."""
     matrix, source = study.matrix, study.source
-    tick("intervals")
-    coverage = _attempt("a check of intervals", lambda: _coverage(whole), notes)
-    tick("ranks")
+    tick("intervals", 1)
+    coverage = _attempt("check of intervals", lambda: _coverage(whole), notes)
+    tick("ranks", 1)
     # By the plain mean, as on the leaderboard; where columns measure different things, by a normalised one.
     alike = source.metric is not None and len(set(matrix.higher_is_better)) == 1
     by: Literal["mean", "normalised_mean"] = "mean" if alike else "normalised_mean"
@@ -214,7 +265,7 @@ def _further(study: Study, whole: Matrix | None, notes: list[str], seed: int, ti
     blind = None
     if 0 < len(set(matrix.datasets) & set(_BLIND)) < len(matrix.datasets):
         blind = _attempt("what blind sets add", lambda: addition(whole or matrix, _BLIND), notes)
-    tick("agreement")
+    tick("agreement", 1)
     lite = None
     vocsim = set(matrix.datasets) & {subset.name for subset in VOCSIM_SUBSETS}
     if len(vocsim) > len(matrix.datasets) / 2 and source.metric in LEADING:
@@ -248,10 +299,17 @@ def _parts(matrix: Matrix, notes: list[str]) -> tuple[Matrix, Matrix | None]:
         notes.append(f"{counted(len(lost), 'model')} with missing values left out: {first_of(lost, 4)}.")
         return whole, whole
     notes.append(
-        f"Predictions and verdicts rest on the part without gaps: {counted(len(whole.models), 'model')} and "
-        f"{counted(len(whole.datasets), 'dataset')}."
+        f"{WITHOUT_GAPS}: {counted(len(whole.models), 'model')} and {counted(len(whole.datasets), 'dataset')}."
     )
     return left, whole
+
+
+def _training_part(matrix: Matrix) -> Matrix:
+    """The models that train in the random split; all of them where too few would be left."""
+    try:
+        return usable(matrix.take(random_split(len(matrix.models))[0].train), models=4)
+    except InputError:
+        return matrix
 
 
 def _attempt(what: str, make: Callable[[], Any], notes: list[str]) -> Any:
@@ -269,11 +327,24 @@ def _without_gaps(whole: Matrix | None) -> Matrix:
     return whole
 
 
-def _pounce(whole: Matrix | None, regressors: Iterable[str], split: Split) -> Pounce:
+def _pounce(whole: Matrix | None, regressors: Iterable[str], split: Split, tick: Part) -> Pounce:
     left = _without_gaps(whole)
     if len(left.models) < 5:
         raise InputError(f"{counted(len(left.models), 'model')} without gaps are too few to hold any out.")
-    return pounce(left, regressors, split=split)
+    return pounce(left, regressors, split=split, tick=tick)
+
+
+def _folds(left: Matrix, regressors: Iterable[str], split: Split, folds: int | None, seed: int, tick: Part) -> Pounce:
+    """A k-fold split: of whole families, or of the models that train in the random split, as in the paper."""
+    count = PAPER.folds(len(left.models))
+    if split == "random":
+        left = left.take(random_split(len(left.models))[0].train)
+        left = replace(left, families=left.models)
+    most, what = len(set(left.families)), "models that train" if split == "random" else "families"
+    if folds is not None and not 2 <= folds <= most:
+        raise UsageError(f"There are {most} {what}: choose from 2 to {most} folds, not {folds}.")
+    folds = min(count, most) if folds is None else folds
+    return pounce(left, regressors, split="kfold", folds=folds, seed=seed, tick=tick)
 
 
 def _coverage(whole: Matrix | None) -> Coverage:
@@ -281,58 +352,3 @@ def _coverage(whole: Matrix | None) -> Coverage:
     if len(left.datasets) <= KNOWN:
         raise InputError(f"{counted(len(left.datasets), 'dataset')} leave none to predict from {KNOWN}.")
     return interval_coverage(left, KNOWN)
-
-
-# --- tables -----------------------------------------------------------------------------------------------------
-
-
-def _matrix_table(matrix: Matrix) -> Table:
-    rows = [
-        [model, family, *("" if np.isnan(value) else float(value) for value in line)]
-        for model, family, line in zip(matrix.models, matrix.families, matrix.values, strict=True)
-    ]
-    return Table(("model", "family", *matrix.datasets), rows)
-
-
-def _relations(found: Any) -> Table:
-    names = found.names
-    rows = [
-        [names[i], names[j], KINDS[found.kind[i, j]], float(found.r2[i, j])]
-        for i in range(len(names))
-        for j in range(i + 1, len(names))
-    ]
-    return Table(("one", "other", "relation", "r2"), rows)
-
-
-def _curves(curves: Sequence[tuple[str, Any]]) -> Table:
-    """A line for each size of subset, a column for each curve."""
-    sizes = range(len(curves[0][1]) if curves else 0)
-    rows = [[size + 1, *(float(curve[size]) for _, curve in curves)] for size in sizes]
-    return Table(("size", *(name for name, _ in curves)), rows)
-
-
-def _records(records: Sequence[Any]) -> Table:
-    """A line for each record: a mapping, or a named tuple."""
-    rows = [record if isinstance(record, Mapping) else record._asdict() for record in records]
-    header = tuple(rows[0]) if rows else ()
-    return Table(header, [[_plain(row[name]) for name in header] for row in rows])
-
-
-def _combinations(lite: Choice | None) -> Table:
-    entries = dict.fromkeys((*lite.front, lite.chosen, lite.whole)) if lite else {}
-    chosen = lite.chosen.members if lite else ()
-    rows = [[" ".join(e.members), e.seconds, e.coverage, e.error, int(e.members == chosen)] for e in entries]
-    return Table(("subsets", "seconds_of_sound", "coverage", "error_share", "chosen"), rows)
-
-
-def _finite(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A record for JSON, which has no NaN."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in record.items()
-    }
-
-
-def _plain(cell: object) -> object:
-    if cell is None:
-        return ""
-    return " ".join(str(item) for item in cell) if isinstance(cell, list | tuple) else cell

@@ -33,6 +33,7 @@ from earmark.calibrate.jackknife import standard_error
 from earmark.errors import InputError
 from earmark.published.families import Level
 from earmark.scores import Row, Scores, aggregate, metric_facts
+from earmark.scores.spelling import without_samples
 from earmark.wording import counted, first_of
 
 Floats = NDArray[np.float64]
@@ -252,7 +253,7 @@ def _predictor_columns(geometry: Scores, predictors: Sequence[str]) -> list[_Col
         metric = name.removesuffix(" lift")
         for row in geometry:
             value = row.value if name == metric else row.lift
-            usable = row.metric == metric and row.status == "ok" and row.single and not row.ablation
+            usable = row.metric == metric and row.status == "ok" and row.single and not without_samples(row.ablation)
             if usable and value is not None and not row.statistic:
                 columns.setdefault((name, row.protocol), []).append(_of_key(row, value))
     return [_Column(*key, tuple(rows)) for key, rows in columns.items()]

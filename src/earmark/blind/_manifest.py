@@ -269,6 +269,8 @@ class _Reader:
             variant = pooling.parse(str(own if given is None else given))
         except EarmarkError as error:
             self._say(str(error))
+        if variant.whiten:
+            self._say("components are not whitened in blind evaluation: write D without W.")
         if components is None:
             components = variant.pca
         elif type(components) is not int or components < 1:

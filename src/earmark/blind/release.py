@@ -18,6 +18,7 @@ from earmark.blind.policy import Policy, SetTerms
 from earmark.blind.steps import BASELINE_PARTS, around, on_grid, rises_above
 from earmark.errors import InputError
 from earmark.scores import Row, Scores, metric_facts
+from earmark.scores.spelling import without_samples
 from earmark.wording import counted
 
 __all__ = ["Figure", "Release", "measured_figures", "release"]
@@ -93,7 +94,7 @@ def _measured(exact: Scores, figure: Figure) -> Row:
         row
         for row in exact.rows
         if (row.subset, row.metric, row.protocol) == (subset, metric, "all")
-        and not (row.ablation or row.aggregate or row.statistic or row.sampled)
+        and not (without_samples(row.ablation) or row.aggregate or row.statistic or row.sampled)
     ]
     if len(found) != 1:
         told = "was not measured" if not found else "was measured more than once"

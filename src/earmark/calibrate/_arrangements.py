@@ -36,6 +36,7 @@ Ints = NDArray[np.int64]
 
 FEWEST = 20  # fewer arrangements than this can never give p <= 0.05
 ROOM = 1000  # orders of groups of equal size that suffice to leave class sizes alone
+IGNORED = "labels were shuffled over clips whatever their group: where clips of a group are alike, p is too small"
 COUNTED = 1e12  # past this many, arrangements are not counted but called infinite
 
 
@@ -45,6 +46,7 @@ class Scheme:
 
     `units[place]` is the unit of a place, `unit_codes` the label of each unit; units are numbered block by block,
     block b holds `starts[b]` to `starts[b + 1]`. `arrangements` counts the distinct ones, the given one among them.
+    `ignored` says that clips have groups which the shuffles do not respect.
     """
 
     name: str
@@ -53,6 +55,12 @@ class Scheme:
     units: Ints
     unit_codes: Ints
     starts: Ints
+    ignored: bool = False
+
+    @property
+    def label(self) -> str:
+        """What the column `shuffle` says."""
+        return "clips_ignoring_groups" if self.ignored else self.name
 
     @property
     def testable(self) -> bool:
@@ -96,12 +104,18 @@ class Scheme:
         return labels
 
 
-def scheme_of(layout: Layout) -> Scheme:
-    """The shuffles under which the labels of `layout` could as well have been given, from labels and groups alone."""
+def scheme_of(layout: Layout, *, ignore_groups: bool = False) -> Scheme:
+    """The shuffles under which the labels of `layout` could as well have been given, from labels and groups alone.
+
+    With `ignore_groups` labels move from clip to clip whatever their groups, as in papers that know no groups: the
+    null is then that clips are independent, and what clips of a group share speaks against it.
+    """
     places = np.arange(layout.n)
     sizes = np.ones(layout.n, np.int64) if layout.groups is None else np.bincount(layout.groups)
-    if layout.groups is None or sizes.max(initial=0) < 2:
-        return Scheme("clips", "", inf, places, layout.codes, np.array([0, layout.n]))
+    grouped = layout.groups is not None and sizes.max(initial=0) > 1
+    if layout.groups is None or not grouped or ignore_groups:
+        reason = IGNORED if grouped else ""
+        return Scheme("clips", reason, inf, places, layout.codes, np.array([0, layout.n]), ignored=grouped)
     pairs = np.unique(layout.groups * layout.classes + layout.codes)
     labels_of = np.bincount(pairs // layout.classes, minlength=len(sizes))
     whole = np.flatnonzero((labels_of == 1) & (sizes > 0))

@@ -39,13 +39,15 @@ VERBS = {
     "codec": ("earmark.cli.codec", "what codecs keep of a sound, and at what rate: list, run, compare"),
     "codecs": ("earmark.cli.codecs", "the codecs, with rate, delay, licence and what they need"),
     "report": ("earmark.cli.report", "rebuild the tables, figures and HTML page of a run"),
+    "tables": ("earmark.cli.tables", "scores or a run -> tables for a paper, as text, Markdown, LaTeX or CSV"),
+    "figures": ("earmark.cli.figures", "the papers' figures, from any score table, run or printed results"),
     "analyze": ("earmark.cli.analyze", "a table of scores -> which datasets are redundant, which to run first"),
     "predict": ("earmark.cli.predict", "scores on a few subsets -> what the others will probably say, with intervals"),
     "submit": ("earmark.cli.submit", "scores -> a leaderboard: checked, shown, sent, with a permalink"),
     "serve": ("earmark.cli.serve", "host a leaderboard: pages, submissions, API; needs no setup"),
     "board": ("earmark.cli.board", "look after a leaderboard: users, decisions, printed results, backup, export"),
     "blind": ("earmark.cli.blind", "blind evaluation: strangers' models on recordings they may not have"),
-    "published": ("earmark.cli.published", "the papers' printed results: list, check, show"),
+    "published": ("earmark.cli.published", "the papers' tables and figures: list, show, recompute, judge"),
 }
 
 # A verb below another that has positional words of its own. A file called sanity is given as ./sanity.

@@ -2,8 +2,8 @@
 
 SCORES: a score table (.csv, .jsonl, .json, .parquet), a plain table with a line for each model and a column for each
 dataset (.csv, .parquet; empty cells are missing), or printed results that come with Earmark (published:vocsim,
-published:codec-superb). From the numbers alone: stalk finds how datasets relate, prowl a small subset that ranks the
-models as all datasets do, pounce how well the rest is predicted from it.
+published:codec-superb). From the numbers alone: how datasets relate (SimBA's stalk), a small subset that ranks the
+models as all datasets do (prowl), and how well the rest is predicted from it (pounce).
 """
 
 from __future__ import annotations
@@ -20,18 +20,32 @@ from earmark.analysis.novelty import novelty
 from earmark.analysis.pounce import DEFAULT_REGRESSORS, REGRESSORS
 from earmark.analysis.sources import open_matrix
 from earmark.analysis.study import Study, analyze
+from earmark.atomic import write_whole
 from earmark.cli import options
 from earmark.errors import InputError, UsageError
 from earmark.places import locate
 from earmark.progress import progress_bar
-from earmark.report.analysis import analysis_text, write_analysis
+from earmark.report.analysis import (
+    TABLES,
+    analysis_text,
+    check_formats,
+    missing_tables,
+    paper_tables,
+    save_figures,
+    tables_text,
+    write_analysis,
+)
 from earmark.tables import read_csv, read_text, write_csv
+from earmark.wording import counted
 
 EXAMPLES = """examples:
   earmark analyze scores.csv --metric P@1 --into analysis
   earmark analyze leaderboard.csv --lower-is-better WER,EER --chance BoolQ=0.5 --without Average
   earmark analyze published:vocsim --metric P@1 --json
   earmark analyze benchmark-with-mine.csv --judge MyDataset
+  earmark analyze leaderboard.csv --noise 0.05,0.1 --folds 5 --beam 1,5,10,20 --into analysis
+  earmark analyze leaderboard.csv --paper --tables                 SimBA's Tables 1 to 6 for your matrix
+  earmark analyze leaderboard.csv --paper --figures figures        and its figures
 """
 
 STAGES = ("reading", "stalk", "prowl", "pounce", "intervals", "ranks", "agreement")
@@ -62,18 +76,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--scheme", ("simba", "loglog"), "transforms that relations are sought in"),
         ("--regressors", list, f"of {', '.join(REGRESSORS)} (default: {','.join(DEFAULT_REGRESSORS)})"),
         ("--random-orders", 1000, "to compare with"),
-        ("--beam", 1, "orders kept while growing a subset"),
-        ("--seed", 0, "seed of orders and resamples"),
+        ("--seed", 0, "seed of orders, folds, noise and resamples"),
     )
+    sure = parser.add_argument_group("does it hold?")
+    sure.add_argument(
+        "--noise", type=_numbers, metavar="LIST",
+        help="predict also from training scores with noise of these variances, such as 0.05,0.1 (0 chance, 1 best)",
+    )  # fmt: skip
     options.add(
-        parser.add_argument_group("output"),
+        sure,
+        ("--noise-unit", ("variance", "sigma"), "whether --noise gives variances or standard deviations"),
+        ("--draws", 20, "of each noise, for networks at most 3"),
+        ("--folds", int, "predict also in so many folds of models; their spread is shown and is no interval"),
+    )
+    sure.add_argument(
+        "--beam", type=options.whole_numbers, metavar="LIST",
+        help="subsets kept while one grows; several, such as 1,5,10,20, are compared (default: 1)",
+    )  # fmt: skip
+    options.add(
+        sure,
+        ("--paper", True,
+         "SimBA's settings where nothing else is said: a random split, subsets found on the 80 %% of the models that "
+         "train, ridge, knn and two networks, noise 0.05,0.1, 5 folds (10 from 40 models on), beams 1,5,10,20"),
+    )  # fmt: skip
+    out = parser.add_argument_group("output")
+    out.add_argument(
+        "--tables", nargs="?", const="text", choices=TABLES,
+        help="print SimBA's Tables 1 to 6 for this matrix, as text, markdown, latex or csv (default: text); with "
+        "--into also as files",
+    )  # fmt: skip
+    options.add(
+        out,
+        ("--figures", "DIR", "write each figure on its own; the folder is made if need be"),
+        ("--format", list, "of the figures: png, svg, pdf (default: png)"),
         ("--judge", "DATASET", "only say whether this dataset differs from the others"),
         ("--html", "FILE", "write the page"),
         ("--into", "DIR", "write analysis.html and every table as CSV; it is made if need be"),
         ("--json", True, "print results and warnings on stdout as JSON"),
         ("--quiet", True, "no progress bars, warnings or remarks"),
     )
-    parser.set_defaults(lower_is_better=[], without=[], families="auto", regressors=list(DEFAULT_REGRESSORS))
+    parser.set_defaults(lower_is_better=[], without=[], families="auto", format=["png"])
+
+
+def _numbers(text: str) -> list[float]:
+    """`0.05,0.1` as numbers."""
+    try:
+        return [float(word) for word in options.names(text)]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers such as 0.05,0.1") from None
 
 
 def _levels(text: str) -> dict[str, float]:
@@ -112,22 +162,41 @@ def run(args: argparse.Namespace) -> int:
     options.check_out(args, "html")
     if args.judge:
         return _judge(args)
-    if args.into:
-        if locate(args.into).is_file():
-            raise UsageError(f"{args.into} is a file; give a folder for the analysis.")
-        locate(args.into).mkdir(parents=True, exist_ok=True)
-    with progress_bar(not args.quiet, len(STAGES), "analyse", "stage") as bar:
+    for folder in filter(None, (args.into, args.figures)):
+        if locate(folder).is_file():
+            raise UsageError(f"{folder} is a file; give a folder for the analysis.")
+        locate(folder).mkdir(parents=True, exist_ok=True)
+    check_formats(args.format)
+    extra = len(args.noise or ()) + (args.folds is not None) + (len(args.beam or ()) > 1) + 4 * args.paper
+    with progress_bar(not args.quiet, len(STAGES) + extra, "analyse", "stage") as bar:
         study = analyze(
             args.scores, **_reading(args), split=args.split, scheme=args.scheme, regressors=args.regressors,
-            random_orders=args.random_orders, beam=args.beam, seed=args.seed, tick=lambda stage: bar(note=stage),
+            random_orders=args.random_orders, beam=args.beam, noise=args.noise, noise_unit=args.noise_unit,
+            draws=args.draws, folds=args.folds, paper=args.paper, seed=args.seed,
+            tick=lambda stage, share: bar(share, note=stage),
         )  # fmt: skip
     _say(args, study.warnings, study.remarks)
     if args.into:
-        written = write_study(study, locate(args.into))
+        written = write_study(study, locate(args.into), with_tables=bool(args.tables))
         if not args.quiet:
             print(f"analysis written to {written}", file=sys.stderr)
-    sys.stdout.write(_json(study.as_dict()) if args.json else analysis_text(study))
+    if args.figures:
+        drawn = save_figures(study, args.figures, args.format, progress=not args.quiet)
+        if not args.quiet:
+            print(f"{counted(len(drawn), 'figure')} written to {args.figures}", file=sys.stderr)
+    sys.stdout.write(_stdout(args, study))
     return 0 if options.write_files(args, {"html": lambda path: write_analysis(study, locate(path))}) else 1
+
+
+def _stdout(args: argparse.Namespace, study: Study) -> str:
+    if args.json:
+        return _json(study.as_dict())
+    if not args.tables:
+        return analysis_text(study)
+    if not args.quiet:
+        for name, reason in missing_tables(study).items():
+            print(f"note: {name} is not there: {reason}", file=sys.stderr)
+    return "\n".join(tables_text(study, args.tables))
 
 
 def _judge(args: argparse.Namespace) -> int:
@@ -160,10 +229,15 @@ def _reading(args: argparse.Namespace) -> dict[str, Any]:
     return {"families": families_of(args.families), **{name: getattr(args, name) for name in names}}
 
 
-def write_study(study: Study, folder: Path) -> Path:
-    """Write the page and every table; the place of the page."""
+def write_study(study: Study, folder: Path, *, with_tables: bool = False) -> Path:
+    """Write the page and every table, the paper's in a folder of their own; the place of the page."""
     for name, table in study.tables().items():
         write_csv(folder / f"{name}.csv", table.header, table.rows)
+    if with_tables:
+        (folder / "paper").mkdir(exist_ok=True)
+        for ending, form in (("csv", "csv"), ("md", "markdown"), ("tex", "latex")):
+            for name, text in zip(paper_tables(study), tables_text(study, form), strict=True):
+                write_whole(folder / "paper" / f"{name}.{ending}", text.encode())
     page = folder / "analysis.html"
     write_analysis(study, page)
     return page

@@ -5,6 +5,9 @@ pair. Interval and two-sided p-value come from leaving out each clip (each group
 systems, as query and as candidate, so the interval excludes 0 exactly when p < 0.05. With several pairs both are
 corrected for their number (column comparisons). Systems of run folders are compared on the clips that all of them have.
 Distances computed elsewhere take part with --distances FILE,FILE; the last INPUT is then the file of labels.
+
+With --vary the variants of each model of a run folder are compared as papers print ablations: before, after and the
+difference, for dtw, pooling, pca, layer, noise (label noise) or correct (hubness corrections), and means over subsets.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from earmark import vectors
+from earmark.atomic import write_whole
 from earmark.cli import flags, options
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.evaluation import compare
@@ -25,6 +29,8 @@ from earmark.evaluation.options import GIVEN, Options, byte_count
 from earmark.metrics.catalogue import COMPARED
 from earmark.places import locate
 from earmark.report import long_text
+from earmark.report.variants import Variants
+from earmark.representations.ablations import CHOICES, compare_variants
 from earmark.representations.comparisons import compare_runs
 from earmark.scores import Scores
 
@@ -35,6 +41,8 @@ EXAMPLES = """examples:
   earmark compare --distances dtw.npy,edit.npy labels.csv
   earmark compare --distances dtw.npy wavlm.npy labels.csv --distance euclidean
   earmark compare last-week this-week --systems last-week/wavlm,this-week/wavlm
+  earmark compare my-run --vary dtw --table dtw.tex
+  earmark compare my-run --vary pooling --reference mean_time --metrics P@1,P@5,GSR
 """
 
 DISTANCES = "distances computed elsewhere, as systems beside or in place of files of vectors; several with commas"
@@ -56,7 +64,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--systems", type=options.names, default=[], metavar="LIST", help="of run folders: these systems alone"
     )
-    group.add_argument("--reference", metavar="NAME", help="compare every other system with this one, not all pairs")
+    group.add_argument(
+        "--reference", metavar="NAME",
+        help="compare every other system with this one, not all pairs; with --vary, the variant that comes before",
+    )  # fmt: skip
+    group.add_argument(
+        "--vary",
+        choices=[*CHOICES],
+        help="of a run folder: variants that differ in this alone, as ablations are printed",
+    )
+    group.add_argument("--table", metavar="FILE", help="with --vary, write the table: .md, .tex, .csv or .txt")
     flags.add_flags(group, Options, ("queries",))
     # Version 0.1.0 resampled queries; that is over, and old command lines still work.
     for flag in ("--permutations", "--bootstrap"):
@@ -70,15 +87,53 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     options.check_out(args)
     given = flags.settle_distances(args, beside_vectors=True)
+    if args.vary is None and args.table:
+        raise UsageError("--table is for --vary; --out writes the differences as a score table.")
     folders = [locate(path).is_dir() for path in args.inputs]
     if any(folders) and (given or not all(folders)):
         raise UsageError("Give run folders alone, or files of vectors and labels: both were given.")
+    if args.vary is not None:
+        return _vary(args, all(folders))
     scores = _compare_folders(args) if any(folders) else _compare_files(args, given)
     options.deliver(args, scores, long_text)
     if not args.quiet:
         for note in scores.notes:
             print(f"note: {note}", file=sys.stderr)
     return 0 if any(row.status == "ok" for row in scores) else 1
+
+
+def _vary(args: argparse.Namespace, folder: bool) -> int:
+    """Variants of the models of one run, as ablations are printed."""
+    if not locate(args.inputs[0]).exists():
+        raise InputError(f"{args.inputs[0]} does not exist; check the path.")
+    if not folder or len(args.inputs) > 1:
+        raise UsageError("--vary compares variants of one run: give one run folder.")
+    chosen = ("metrics", "across_groups")
+    for name in flags.given(args, Options):
+        if name not in chosen:
+            raise UsageError(f"--{name.replace('_', '-')} says how to measure, and --vary takes what was measured.")
+    options.check_out(args, "table")
+    found = compare_variants(
+        args.inputs[0], args.vary, reference=args.reference, subset=args.subset or None, systems=args.systems,
+        **{name: value for name, value in flags.given(args, Options).items() if name in chosen},
+    )  # fmt: skip
+    table = found.table()
+    options.deliver(args, found.scores, lambda _: table.to_text())
+    if args.table:
+        write_whole(locate(args.table), _written(found, locate(args.table).suffix.lower()).encode())
+        if not args.quiet:
+            print(f"table written to {args.table}", file=sys.stderr)
+    if not args.quiet:
+        for note in found.notes:
+            print(f"note: {note}", file=sys.stderr)
+    return 0 if any(row.status == "ok" for row in found.scores) else 1
+
+
+def _written(found: Variants, ending: str) -> str:
+    table = found.table(intervals=ending != ".tex")  # a page of a paper is narrow
+    if ending == ".tex":
+        return table.to_latex()
+    return {".md": table.to_markdown, ".csv": table.to_csv}.get(ending, table.to_text)()
 
 
 def _compare_folders(args: argparse.Namespace) -> Scores:

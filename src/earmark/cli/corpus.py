@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from earmark.atomic import write_whole
-from earmark.cli import options
+from earmark.cli import flags, options
 from earmark.corpora.clips import Corpus
 from earmark.corpora.source import CORPORA, open_corpus
 from earmark.errors import InputError, UsageError
+from earmark.evaluation.options import Options
 from earmark.places import locate
 from earmark.tables import MISSING, aligned, write_csv
 
@@ -30,6 +31,7 @@ EXAMPLES = """examples:
   earmark corpus describe recordings/ --figure recordings.png
   earmark corpus prepare raw/manifest.csv --subset-rule BS5 --into canary/
   earmark corpus export vocsim:BS1 --into bs1/
+  earmark corpus export recordings/ --sample 50x5 --into small/
 """
 
 
@@ -78,6 +80,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     exports = add("export", "write a manifest and 16-bit FLAC files", writes=True)
     exports.add_argument("--rate", type=int, metavar="HZ", help="resample (default: each clip keeps its rate)")
+    for action in (describes, exports):
+        flags.add_flags(action, Options, ("sample", "seed"), {"seed": "seed of --sample (default: 0)"})
     for action in (lists, fetches, describes, prepares, exports):
         action.add_argument("--json", action="store_true", help="print the result on stdout as JSON")
         action.add_argument("--quiet", action="store_true", help="no progress bars and no remarks")
@@ -269,6 +273,8 @@ def _folder(into: str) -> Path:
 
 def _opened(args: argparse.Namespace) -> Corpus:
     corpus = open_corpus(args.spec)
+    if getattr(args, "sample", None):
+        corpus = corpus.sampled(args.sample, args.seed or 0)
     if not args.quiet:
         for note in corpus.notes:
             print(f"note: {note}", file=sys.stderr)

@@ -19,7 +19,7 @@ import numpy as np
 from earmark.atomic import replacing
 from earmark.cli import options
 from earmark.embedding import pooling
-from earmark.embedding.embed import Embedded, embed
+from earmark.embedding.embed import Embedded, embed, settle_reduction
 from earmark.embedding.pca import reduce
 from earmark.errors import UsageError
 from earmark.extractors.catalogue import open_on
@@ -53,8 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--label-column", "NAME", "column of a manifest that holds the label (default: label; none is needed)"),
         ("--groups", "COLUMN", "column of a manifest that holds the speaker, bird or recording (default: group)"),
     )
-    parser.add_argument("--pca", type=int, metavar="N", help="keep N principal components, fitted on these clips")
-    parser.add_argument("--whiten", action="store_true", help="scale each component to variance 1")
+    parser.add_argument(
+        "--pca", metavar="N", help="keep N principal components, fitted on these clips; 100w scales each to variance 1"
+    )
+    parser.add_argument("--whiten", action="store_true", help="the same for a number without w")
     parser.add_argument(
         "--speed", type=float, default=1.0, metavar="S",
         help="play sounds at this speed: 0.1 is ten times as slow and as low, so that ultrasound is heard (default: 1)",
@@ -81,6 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
     extractor = open_on(args.device, args.extractor)
     variants = [pooling.parse(text) for text in args.pool or [extractor.card.pooling]]
+    reductions = {of.pooling: settle_reduction(of, args.pca, whiten=args.whiten) for of in variants}
     corpus = open_corpus(args.audio, label_column=args.label_column, groups=args.groups, needs_labels=False)
     clips = corpus.at_speed(args.speed).clips
     found = embed(
@@ -97,10 +100,9 @@ def run(args: argparse.Namespace) -> int:
         notes.append(f"{args.audio} gives no labels: {args.out} has none (a column of them: --label-column NAME)")
     matrices: dict[str, Any] = {}
     for variant in variants:
-        components = args.pca if args.pca is not None else variant.pca
-        vectors = found.vectors[variant.pooling]
-        if components is not None:
-            vectors, fitted = reduce(vectors, components, whiten=args.whiten, threads=args.threads)
+        reduction, vectors = reductions[variant.pooling], found.vectors[variant.pooling]
+        if reduction is not None:
+            vectors, fitted = reduce(vectors, reduction.components, whiten=reduction.whiten, threads=args.threads)
             notes += [fitted.note] if fitted.note else []
         matrices[variant.pooling] = vectors
     _write(locate(args.out), matrices, found)

@@ -27,6 +27,7 @@ EXAMPLES = """examples:
   earmark evaluate vectors.npy clips.csv --groups recording --across-groups --per-point points.csv --out scores.csv
   earmark evaluate table.csv --label-column class --groups speaker --dimensions "f*"
   earmark evaluate vectors.npy labels.txt --correct none,icdm --distance euclidean
+  earmark evaluate vectors.npz clips.csv --sample 50x5
   earmark evaluate million.npy labels.txt --queries 20000
   earmark evaluate --distances dtw.npy labels.csv --ids names.txt --distance-name dtw --permutations
   earmark evaluate --distances pairs.csv labels.csv --pair-columns sound1,sound2,rating
@@ -37,7 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("vectors", metavar="VECTORS", nargs="?", help="file of vectors; none with --distances")
     parser.add_argument("labels", metavar="LABELS", nargs="?", help="file of labels")
     group = parser.add_argument_group("metrics and calibration")
-    flags.add_flags(group, Options, ("metrics", "queries", "permutations", "intervals", "bootstrap", "hub_k"))
+    wanted = ("metrics", "sample", "queries", "permutations", "shuffle", "intervals", "bootstrap", "hub_k")
+    flags.add_flags(group, Options, wanted)
     group.add_argument(
         "--per-point",
         metavar="FILE",

@@ -2,8 +2,10 @@
 
 REAL and GENERATED: files of vectors (.npy, .npz, .parquet, .csv, .pt), one row for each clip, or with --extractor
 audio: folders, manifests or corpora. Every metric is printed as it is and with hubness corrected (GICDM); where the two
-differ, trust the second. `earmark fidelity sanity` puts the metrics themselves to the test. With --recipe, Fréchet and
-kernel distances are measured as a tool does it; `earmark fidelity recipes` lists them.
+differ, trust the second. Several GENERATED sets are ranked, each rank with its interval, and told apart where other
+draws would show the difference again; with --human each metric is correlated with what people said of the generators.
+`earmark fidelity sanity` puts the metrics themselves to the test. With --recipe, Fréchet and kernel distances are
+measured as a tool does it; `earmark fidelity recipes` lists them.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from earmark import vectors
 from earmark.cli import flags, options
@@ -35,6 +37,8 @@ EXAMPLES = """examples:
   earmark fidelity recordings/ synthesised/ --recipe earmark-mfcc
   earmark fidelity recordings/ synthesised/ --recipe fadtk-vggish --extractor 'vggish:vggish.pth?allow_pickle=true'
   earmark fidelity recipes
+  earmark fidelity real.npz gan.npz flow.npz diffusion.npz --ranks ranks.csv --figure plane.png --html generators.html
+  earmark fidelity real.npz a.npz b.npz c.npz d.npz e.npz --human fooled.csv --metrics clipped_density,density
   earmark fidelity sanity --list
 """
 
@@ -47,7 +51,7 @@ TEXTS = {
     "bootstrap": "resamples of the points for --intervals bootstrap, which it chooses; 0 for no intervals (300)",
     "seed": "seed of smaller sets, resamples and the network",
     "distance": "euclidean, cosine, spearman; several separated by commas (default: euclidean)",
-    "system": "name of the generator, for the system column",
+    "system": "name of the generator, for the system column; of several sets, names with commas (default: the files')",
 }
 
 ARRAYS = (".npy", ".npz", ".pt")  # vectors whatever else is said; tables may also be manifests of audio
@@ -55,7 +59,9 @@ ARRAYS = (".npy", ".npz", ".pt")  # vectors whatever else is said; tables may al
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("real", metavar="REAL", help="vectors, or audio with --extractor")
-    parser.add_argument("generated", metavar="GENERATED", help="vectors, or audio with --extractor")
+    parser.add_argument(
+        "generated", metavar="GENERATED", nargs="+", help="vectors, or audio with --extractor; several sets are ranked"
+    )
     pooled = "the extractor's own, or mean_time where that grows with the longest clip"
     options.add(
         parser.add_argument_group("audio"),
@@ -76,6 +82,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("distances and resources")
     flags.add_flags(group, Options, ("distance", "ties", "device", "memory", "threads"), TEXTS)
     flags.add_flags(group, flags.VectorFiles, ("key", "dimensions", "system", "subset", "suite"), TEXTS)
+    options.add(
+        parser.add_argument_group("several generated sets"),
+        ("--ranks", "FILE", "write every set's rank by every metric, with its interval: .csv or .json"),
+        ("--pairs", "FILE", "write the difference of every two sets, as score rows"),
+        ("--human", "FILE", "a .csv with the columns system and value (or one other column of numbers): what people "
+         "said of each generator, such as how often they took it for real; correlated with every metric"),
+        ("--human-better", ("higher", "lower"), "whether a higher value in --human is a better generator"),
+        ("--correlations", "FILE", "write the correlations with --human: .csv or .json"),
+    )  # fmt: skip
     options.add(
         parser.add_argument_group("single points and figures"),
         ("--per-sample", "FILE", "write every generated point, worst first: .csv or .parquet"),
@@ -101,24 +116,37 @@ def _neighbours(text: str) -> int | dict[str, int]:
 def run(args: argparse.Namespace) -> int:
     from earmark.report import fidelity as report
 
-    options.check_out(args, "per_sample", "per_real", "figure", "html")
+    options.check_out(args, "per_sample", "per_real", "figure", "html", "ranks", "correlations")
     if args.figure or args.html:
         from earmark.report.figures.style import library
 
         library()  # a missing one is told before the work, not after it
     if args.recipe:
+        from earmark.cli.fidelity_recipes import refuse_others
+
+        refuse_others(args)
+    if len(args.generated) > 1:
+        from earmark.cli.fidelity_several import run_several
+
+        if args.recipe:
+            from earmark.cli.fidelity_recipes import read_points
+
+            return run_several(args, *read_points(args, choices(args)))
+        return run_several(args, read_sets, choices(args))
+    for name in ("ranks", "pairs", "human", "correlations"):
+        if getattr(args, name):
+            raise UsageError(f"--{name} is for several generated sets: {args.generated[0]} is one.")
+    if args.recipe:
         from earmark.cli.fidelity_recipes import run_recipe
 
         return run_recipe(args)
-    real, generated = _read(args)
+    real, (generated,) = read_sets(args)
+    name = str(args.generated[0])
     scores = fidelity(
-        real.values, generated.values, k=args.k, reading=args.reading, cap=not args.uncapped, groups=generated.groups,
-        real_groups=real.groups, ids=generated.ids, real_ids=real.ids, system=args.system or str(args.generated),
-        subset=args.subset or str(args.real), suite=args.suite, progress=not args.quiet,
-        bandwidth=args.bandwidth or "real",
-        **{name: value for name, value in flags.given(args, Options).items() if name != "k"},
+        real.values, generated.values, groups=generated.groups, real_groups=real.groups, ids=generated.ids,
+        real_ids=real.ids, system=args.system or name, **choices(args),
     )  # fmt: skip
-    title = f"{args.generated} against {args.real}"
+    title = f"{name} against {args.real}"
     sizes = f"{counted(len(generated.values), 'generated point')}, {len(real.values)} real"
     options.tell_columns(args, real, generated)
     options.deliver(args, scores, lambda _: report.to_text(scores, f"{title} · {sizes}", args.worst))
@@ -137,6 +165,15 @@ def finish(args: argparse.Namespace, scores: Fidelity, writers: Mapping[str, Cal
     return 0 if written and any(row.status == "ok" for row in scores) else 1
 
 
+def choices(args: argparse.Namespace) -> dict[str, Any]:
+    """What is asked of the sets, by the names of the function that judges them."""
+    return {
+        "k": args.k, "reading": args.reading, "cap": not args.uncapped, "subset": args.subset or str(args.real),
+        "suite": args.suite, "progress": not args.quiet, "bandwidth": args.bandwidth or "real",
+        **{name: value for name, value in flags.given(args, Options).items() if name != "k"},
+    }  # fmt: skip
+
+
 def _draw(scores: Fidelity, title: str, path: str) -> None:
     from earmark.report.figures import save
     from earmark.report.figures.fidelity import overview
@@ -144,29 +181,32 @@ def _draw(scores: Fidelity, title: str, path: str) -> None:
     save(overview(scores, title=title), path)
 
 
-def _read(args: argparse.Namespace) -> tuple[Vectors, Vectors]:
-    """Both sets as vectors, with equal columns. A model that learns from sounds learns from the real ones alone."""
+def read_sets(args: argparse.Namespace) -> tuple[Vectors, list[Vectors]]:
+    """The real set and the others as vectors, with equal columns. A model that learns does so from the real ones."""
     if args.pool is not None and args.extractor is None:
         raise UsageError("--pool belongs to audio: name the model with --extractor too.")
+    sources = [args.real, *args.generated]
     if args.extractor is None:
-        for source in (args.real, args.generated):
+        for source in sources:
             if locate(source).is_dir():
                 raise UsageError(
                     f"{source} is a folder: name a model with --extractor to turn its sounds into vectors."
                 )
-        return _same_columns(*(_read_file(args, source) for source in (args.real, args.generated)))
+        real, *sets = [_read_file(args, source) for source in sources]
+        return real, [_same_columns(real, one) for one in sets]
     from earmark.extractors.catalogue import open_on
 
     model = open_on(args.device or "auto", args.extractor)
     pool = _pooling(args, model)
-    real, generated = (_embed(args, source, model, pool) for source in (args.real, args.generated))
-    if real.values.shape[1] != generated.values.shape[1]:
-        raise InputError(
-            f"{args.real} and {args.generated} have vectors of {real.values.shape[1]} and {generated.values.shape[1]} "
-            f"numbers with the pooling {pool or model.card.pooling}: a pooling that follows time is as long as the "
-            "longest clip of its set; use --pool mean_time."
-        )
-    return _same_columns(real, generated)
+    real, *sets = [_embed(args, source, model, pool) for source in sources]
+    for source, one in zip(args.generated, sets, strict=True):
+        if real.values.shape[1] != one.values.shape[1]:
+            raise InputError(
+                f"{args.real} and {source} have vectors of {real.values.shape[1]} and {one.values.shape[1]} numbers "
+                f"with the pooling {pool or model.card.pooling}: a pooling that follows time is as long as the longest "
+                "clip of its set; use --pool mean_time."
+            )
+    return real, [_same_columns(real, one) for one in sets]
 
 
 def _read_file(args: argparse.Namespace, source: str) -> Vectors:
@@ -185,21 +225,21 @@ def _embed(args: argparse.Namespace, source: str, model: Extractor, pool: str | 
     return Vectors(embedding.ids, embedding.vectors, source=str(source))
 
 
-def _same_columns(real: Vectors, generated: Vectors) -> tuple[Vectors, Vectors]:
-    """Both sets with the columns of the generated one in the order of the real one, where both have the same names.
+def _same_columns(real: Vectors, generated: Vectors) -> Vectors:
+    """The generated set with its columns in the order of the real one, where both have the same names.
 
     Names that have nothing in common say nothing about each other: the columns are then taken as they stand.
     """
     columns, wanted = generated.columns, real.columns
     if columns is None or wanted is None or columns == wanted or not set(columns) & set(wanted):
-        return real, generated
+        return generated
     if len(set(columns)) < len(columns) or sorted(columns) != sorted(wanted):
         raise InputError(
             f"{real.source} and {generated.source} have other columns ({shortened(wanted)}; {shortened(columns)}): "
             "choose those that they share with --dimensions."
         )
     order = [columns.index(name) for name in wanted]
-    return real, replace(generated, values=generated.values.take(order, axis=1), columns=wanted)
+    return replace(generated, values=generated.values.take(order, axis=1), columns=wanted)
 
 
 def _holds_vectors(source: str) -> bool:
@@ -216,7 +256,7 @@ def _pooling(args: argparse.Namespace, model: Extractor) -> str | None:
         return str(args.pool)
     own = pooling.parse(model.card.pooling).pooling
     follows = any(pooling.POOLINGS[part].follows_time for part in own.split("+"))
-    if model.card.frame_rate is None or not follows or any(map(_holds_vectors, (args.real, args.generated))):
+    if model.card.frame_rate is None or not follows or any(map(_holds_vectors, (args.real, *args.generated))):
         return None
     if not args.quiet:
         print(f"note: pooling mean_time, since {own} is as long as the longest clip of each set", file=sys.stderr)

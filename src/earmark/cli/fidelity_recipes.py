@@ -12,21 +12,29 @@ import sys
 import textwrap
 from collections.abc import Callable
 from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from earmark.cli import flags, options
 from earmark.errors import UsageError
 from earmark.evaluation.options import Options
 from earmark.extractors.catalogue import CARDS, installed, weights_of
-from earmark.generated.recipes import LEVELS, POINTS, Recipe, find_recipe, recipes
+from earmark.generated.recipes import LEVELS, POINTS, Recipe, distances_of, find_recipe, recipes
 from earmark.specs import parse_spec
 from earmark.tables import aligned
+from earmark.vectors import Vectors
 from earmark.wording import counted
+
+if TYPE_CHECKING:
+    from earmark.generated.by_recipe import Sources
+
+Read = Callable[[argparse.Namespace], tuple[Vectors, list[Vectors]]]
 
 EXAMPLES = """examples:
   earmark fidelity recipes
   earmark fidelity recipes fadtk-clap-laion-audio
   earmark fidelity recipes --json
   earmark fidelity recordings/ synthesised/ --recipe earmark-mfcc
+  earmark fidelity recordings/ gan/ diffusion/ --recipe earmark-mfcc       several generators, ranked
 
 columns:
   point    what becomes a point of the distribution: every frame (or window), second or clip
@@ -124,23 +132,21 @@ def described(recipe: Recipe) -> list[str]:
 def run_recipe(args: argparse.Namespace) -> int:
     """`earmark fidelity REAL GENERATED --recipe NAME`."""
     from earmark.cli.fidelity import finish
-    from earmark.generated.by_recipe import Sources, measure_points
+    from earmark.generated.by_recipe import measure_points
     from earmark.report import fidelity as report
     from earmark.report.figures import save
     from earmark.report.figures.distances import distances_drawn
 
-    _refuse_others(args)
-    recipe = find_recipe(args.recipe)
     how = flags.given(args, Options)
-    source = Sources(recipe, args.extractor or "", args.device or "auto", args.threads, not args.quiet, args.key)
-    real, generated = source.points(args.real), source.points(args.generated)
+    source = _sources(args)
+    name = str(args.generated[0])
+    real, generated = source.points(args.real), source.points(name)
     scores = measure_points(
-        real, generated, recipe, source.name, metrics=how.get("metrics"), intervals=how.get("intervals"),
-        seed=how.get("seed", 0), bandwidth=args.bandwidth or "real", threads=args.threads,
-        system=args.system or str(args.generated), subset=args.subset or str(args.real), suite=args.suite,
-        progress=not args.quiet,
+        real, generated, source.recipe, source.name, metrics=how.get("metrics"), intervals=how.get("intervals"),
+        seed=how.get("seed", 0), bandwidth=args.bandwidth or "real", threads=args.threads, system=args.system or name,
+        subset=args.subset or str(args.real), suite=args.suite, progress=not args.quiet,
     )  # fmt: skip
-    title = f"{args.generated} against {args.real} · {source.name}"
+    title = f"{name} against {args.real} · {source.name}"
     sizes = f"{counted(len(generated.ids), 'generated clip')}, {len(real.ids)} real"
     options.deliver(args, scores, lambda _: report.to_text(scores, f"{title} · {sizes}", args.worst))
     writers: dict[str, Callable[[str], object]] = {
@@ -152,7 +158,30 @@ def run_recipe(args: argparse.Namespace) -> int:
     return finish(args, scores, writers)
 
 
-def _refuse_others(args: argparse.Namespace) -> None:
+def read_points(args: argparse.Namespace, choices: dict[str, Any]) -> tuple[Read, dict[str, Any]]:
+    """What reads several generated sets by a recipe, as vectors whose groups are clips, and what is asked of them."""
+    source = _sources(args)
+
+    def read(args: argparse.Namespace) -> tuple[Vectors, list[Vectors]]:
+        found = [source.points(one) for one in (args.real, *args.generated)]
+        for note in dict.fromkeys(note for points in found for note in points.notes):
+            print(f"note: {note}", file=sys.stderr)
+        made = [Vectors(None, points.values, groups=tuple(points.groups)) for points in found]
+        return made[0], made[1:]
+
+    suite = choices["suite"] or source.recipe.name
+    metrics = source.recipe.metrics if choices.get("metrics") is None else choices["metrics"]
+    return read, {**choices, "suite": suite, "metrics": distances_of(source.recipe, metrics), "correct": "none"}
+
+
+def _sources(args: argparse.Namespace) -> Sources:
+    from earmark.generated.by_recipe import Sources
+
+    recipe = find_recipe(args.recipe)
+    return Sources(recipe, args.extractor or "", args.device or "auto", args.threads, not args.quiet, args.key)
+
+
+def refuse_others(args: argparse.Namespace) -> None:
     """A recipe says it all: what would change it is refused, not passed over."""
     for flag in ("pool", "correct", "distance", "bootstrap", "dimensions"):
         if getattr(args, flag):

@@ -2,7 +2,8 @@
 
 Prints T (passed), F (failed), L or H (passed as a low or a high coverage) for each check, with the published letter in
 brackets where it is another, and how many cells agree. A metric is one of Earmark's or your own, mymodule:my_metric, a
-function (real, generated) -> a number or (fidelity, coverage). The mean over all repeats is judged.
+function (real, generated) -> a number or (fidelity, coverage). The mean over all repeats is judged. With --real the
+sets are not synthetic: embeddings of real clips are cut in halves, and one half is made worse.
 """
 
 from __future__ import annotations
@@ -10,17 +11,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from earmark.atomic import write_whole
-from earmark.cli import options
+from earmark.cli import fidelity_real, options
 from earmark.errors import UsageError, did_you_mean, require
 from earmark.generated.sanity import CHECKS, Cell, Sanity, Tally, sanity
+from earmark.generated.sanity.on_real import TESTS
 from earmark.generated.sanity.rules import GROUPS
-from earmark.places import locate
 from earmark.workers import thread_count
 
-STUDIES = ("hypersphere", "components", "dimension", "convergence", "crossover", "corrections")
+STUDIES = ("hypersphere", "components", "dimension", "convergence", "crossover", "corrections", "gradient")
 
 EXAMPLES = """examples:
   earmark fidelity sanity --list
@@ -28,6 +28,8 @@ EXAMPLES = """examples:
   earmark fidelity sanity --metrics clipped_density --checks sphere --repeats 2 --figure sphere.png
   earmark fidelity sanity --into sanity/ --jobs 8            every published column; hours, and resumable
   earmark fidelity sanity --study hypersphere --figure hypersphere.svg
+  earmark fidelity sanity --real birdnet.npz,logmel.npz --bad noise-birdnet.npz,noise-logmel.npz --figure curves.png
+  earmark fidelity sanity --real esc50.csv --extractor birdnet,logmel --into esc50-checks/
 """
 
 WIDTH = 100
@@ -66,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--shard", "N/M", "score share N of M under --into; any order, any time, any machine that sees the folder"),
         ("--merge", True, "take what shares have scored, and score what is missing"),
     )
+    fidelity_real.add_arguments(parser)
     known = ", ".join(STUDIES)
     options.add(parser.add_argument_group("studies"), ("--study", "NAME", f"instead of the checks: {known}"))
     options.add(
@@ -85,6 +88,11 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         sys.stdout.write(checks_text())
         return 0
+    if args.real:
+        return fidelity_real.run(args)
+    for name in ("bad", "extractor", "pool", "modes", "label_column", "groups"):
+        if getattr(args, name):
+            raise UsageError(f"--{name.replace('_', '-')} is for real embeddings: give them with --real.")
     if args.study:
         return _study(args)
     result = sanity(
@@ -105,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
         checks = {cell.check for cell in result.cells}
         save(figures.curves(result, checks.pop()) if len(checks) == 1 else figures.outcomes(result), args.figure)
     rows = json.dumps([cell.row() for cell in result.cells], indent=1, ensure_ascii=False) + "\n"
-    _deliver(args, rows, result.to_csv, text(result))
+    options.deliver_text(args, rows, result.to_csv, text(result))
     if args.minutes and any(cell.outcome is None for cell in result.cells) and not args.quiet:
         print("time is up and some cells have no scores yet; the same --into continues", file=sys.stderr)
     return 0
@@ -126,14 +134,10 @@ def _study(args: argparse.Namespace) -> int:
         from earmark.report.figures.style import save
 
         save(getattr(figures, args.study)(study), args.figure)
-    _deliver(args, study_tables.to_json(study), lambda: study_tables.to_csv(study), study_tables.to_text(study))
+    options.deliver_text(
+        args, study_tables.to_json(study), lambda: study_tables.to_csv(study), study_tables.to_text(study)
+    )
     return 0
-
-
-def _deliver(args: argparse.Namespace, as_json: str, as_csv: Callable[[], str], shown: str) -> None:
-    if args.out:
-        write_whole(locate(args.out), (as_json if args.out.endswith(".json") else as_csv()).encode())
-    sys.stdout.write(as_json if args.json else shown)
 
 
 # --- text -------------------------------------------------------------------------------------------------
@@ -146,6 +150,10 @@ def checks_text() -> str:
         cases = ", ".join(case.name for case in check.subcases if case.name)
         lines.append(f"{check.name:{_NAME_WIDTH}}{check.title}")
         lines.append(f"{'':{_NAME_WIDTH}}varies: {check.parameter}{f'; {cases}' if cases else ''}")
+    lines.append("with --real:")
+    for test in TESTS.values():
+        lines.append(f"{test.name:{_NAME_WIDTH}}{test.title}")
+        lines.append(f"{'':{_NAME_WIDTH}}varies: {test.parameter}; judges {' and '.join(test.kinds)}")
     return "\n".join(lines) + "\n"
 
 

@@ -208,7 +208,7 @@ def _flag_of(name: str, field: FieldInfo, text: str | None) -> tuple[str, dict[s
     elif field.default is True:
         return f"--no-{flag[2:]}", {"action": "store_false", "help": f"do not {text}"}
     elif bool in kinds or any(isinstance(kind, type) and issubclass(kind, BaseModel) for kind in kinds):
-        settings = {"action": "store_true"}
+        settings = {"metavar": extra["metavar"]} if "alone" in extra else {"action": "store_true"}
     elif choices:
         settings = {"choices": choices}
     elif int in kinds and "metavar" not in extra:

@@ -2,7 +2,9 @@
 
 VECTORS: .npy, .npz, .parquet, .csv or .pt, one row per clip; labels are not needed. Prints hub_ratio, antihub_rate,
 hub_skew and robin_hood for each correction, how many points are in how many lists, and the busiest points by name.
-With --distances FILE there are no VECTORS: the distances were computed elsewhere.
+Several VECTORS give one table of all; with --grid the neighbourhood that serves each correction best, and mean ranks
+over the files. `published:gicdm` in their place prints those of the GICDM paper. With --distances FILE there are no
+VECTORS: the distances were computed elsewhere.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from dataclasses import replace
 
 from earmark import vectors
 from earmark._version import __version__
-from earmark.cli import flags, options
+from earmark.cli import flags, hubness_several, options
 from earmark.errors import UsageError
 from earmark.evaluation import study_hubness
 from earmark.evaluation.options import GIVEN, Options
@@ -27,13 +29,16 @@ EXAMPLES = """examples:
   earmark hubness vectors.npz --distance cosine,euclidean --k 10 --correct none,icdm --out hubness.csv
   earmark hubness vectors.npz --correct none,icdm:k=20,mp --html hubs.html --figure hubs.png
   earmark hubness --distances dtw.npy --ids names.txt
+  earmark hubness birdnet.npz logmel.npz mfcc.npz --distance cosine,euclidean,spearman --correct none,icdm
+  earmark hubness birdnet.npz logmel.npz mfcc.npz --distance euclidean --grid 5,10,20,50
+  earmark hubness published:gicdm
 """
 
 LABELS = "column of VECTORS that holds the label, named beside hubs (default: label)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("vectors", metavar="VECTORS", nargs="?", help="file of vectors; none with --distances")
+    parser.add_argument("vectors", metavar="VECTORS", nargs="*", help="files of vectors; none with --distances")
     options.add(
         parser,
         ("--k", 5, "length of the neighbour lists"),
@@ -41,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--figure", "FILE", "draw lists and a hub's neighbourhood: .png, .svg or .pdf"),
         ("--html", "FILE", "write the same as a page, with all hubs and antihubs by name"),
     )
+    hubness_several.add_grid(parser)
     flags.add_flags(parser, flags.VectorFiles, ("label_column",), {"label_column": LABELS})
     flags.add_vectors(parser, correct=f"{Options.model_fields['correct'].description} (default: each of them)")
     flags.add_distances(parser)
@@ -58,7 +64,11 @@ def run(args: argparse.Namespace) -> int:
     if args.figure or args.html:
         library()  # a missing one is told before the work, not after it
     files = flags.settle_distances(args)
-    title = args.system or str(files[0] if files else args.vectors)
+    if not files and (args.grid or len(args.vectors) > 1 or any(map(hubness_several.is_printed, args.vectors))):
+        return hubness_several.run_several(args)
+    if files and args.grid:
+        raise UsageError("--grid is for vectors: leave --distances out.")
+    title = args.system or str(files[0] if files else (args.vectors or [""])[0])
     loaded = _read(args, files)
     study = study_hubness(
         loaded.values if isinstance(loaded, vectors.Vectors) else loaded, ids=loaded.ids, system=title,
@@ -90,13 +100,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _read(args: argparse.Namespace, files: list[str]) -> vectors.Vectors | vectors.Distances:
     if not files:
-        if args.vectors is None:
+        if not args.vectors:
             raise UsageError("Give a file of vectors, or distances with --distances FILE.")
         return vectors.read_vectors(
-            args.vectors, key=args.key, label_column=args.label_column, dimensions=args.dimensions
+            args.vectors[0], key=args.key, label_column=args.label_column, dimensions=args.dimensions
         )
-    if len(files) > 1 or args.vectors is not None:
-        more = [*files, *filter(None, [args.vectors])]
+    if len(files) > 1 or args.vectors:
+        more = [*files, *args.vectors]
         raise UsageError(f"{', '.join(more)}: one file of distances is measured at a time, without vectors.")
     if args.label_column:
         raise UsageError("--label-column is a column of vectors, and --distances FILE has none: leave it out.")

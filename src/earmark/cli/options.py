@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
+from pathlib import PurePosixPath
 from typing import Any
 
+from earmark.atomic import write_whole
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.places import is_remote, locate
 from earmark.scores import Scores
@@ -22,6 +24,9 @@ ENDINGS = {
     "per_real": (".csv", ".parquet"),
     "per_point": (".csv", ".parquet"),
     "confusion": (".csv", ".parquet"),
+    "table": (".md", ".tex", ".csv", ".txt"),
+    "ranks": (".csv", ".json"),
+    "correlations": (".csv", ".json"),
 }
 """How names of files end, of those flags that leave a choice."""
 
@@ -29,6 +34,12 @@ ENDINGS = {
 def names(text: str) -> list[str]:
     """A comma-separated list of words."""
     return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def short_names(sources: Sequence[str]) -> list[str]:
+    """What files are called: by their names without folder and ending, or as they were given where these are equal."""
+    stems = [PurePosixPath(source.replace("\\", "/")).stem or source for source in sources]
+    return stems if len(set(stems)) == len(stems) else list(sources)
 
 
 def whole_numbers(text: str) -> list[int]:
@@ -133,6 +144,13 @@ def deliver(args: argparse.Namespace, scores: Scores, render: Callable[[Scores],
     sys.stdout.write(scores.to_json() if args.json else render(scores).rstrip() + "\n")
     if args.out and not args.quiet:
         print(f"scores written to {args.out}", file=sys.stderr)
+
+
+def deliver_text(args: argparse.Namespace, as_json: str, as_csv: Callable[[], str], shown: str) -> None:
+    """Of what is no score table: write --out as .json or .csv, then print JSON or the text on stdout."""
+    if args.out:
+        write_whole(locate(args.out), (as_json if args.out.endswith(".json") else as_csv()).encode())
+    sys.stdout.write(as_json if args.json else shown)
 
 
 def write_files(args: argparse.Namespace, writers: Mapping[str, Callable[[str], object]]) -> bool:

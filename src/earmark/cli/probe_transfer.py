@@ -17,9 +17,6 @@ from earmark.analysis.sources import PREFIX, open_scores
 from earmark.analysis.transfer import PREDICTORS, relation_rows, transfer, verdict
 from earmark.cli import options
 from earmark.cli.analyze import families_of
-from earmark.errors import InputError
-from earmark.places import locate
-from earmark.published import load
 from earmark.report.figures import save
 from earmark.report.probes import relation_table, transfer_figure
 from earmark.scores import Scores
@@ -54,11 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     options.check_out(args, "figure")
-    geometry = _table(args.scores, args.with_repeats)
+    geometry = open_scores(args.scores, with_repeats=args.with_repeats)[0]
     names, rules = args.outcomes or [], args.over or []
     if args.scores.startswith(PREFIX) and not names:
         names, rules = [f"{PREFIX}{name}" for name in _PRINTED], rules or list(_PRINTED_RULES)
-    outcomes = [_table(name, args.with_repeats) for name in names]
+    outcomes = [open_scores(name, with_repeats=args.with_repeats)[0] for name in names]
     families = families_of(args.families)
     relations = transfer(
         geometry, Scores(tuple(row for table in outcomes for row in table)) if outcomes else None,
@@ -78,15 +75,3 @@ def run(args: argparse.Namespace) -> int:
     if args.out and not args.quiet:
         print(f"relations written to {args.out}", file=sys.stderr)
     return 0 if options.write_files(args, {"figure": lambda path: save(transfer_figure(relations), path)}) else 1
-
-
-def _table(name: str, with_repeats: bool) -> Scores:
-    """A score table: printed, in a run folder, or a file."""
-    if name.startswith(PREFIX):
-        return load(name.removeprefix(PREFIX), with_repeats=with_repeats)
-    path = locate(name)
-    if path.is_dir():
-        path = path / "scores.csv"
-        if not path.is_file():
-            raise InputError(f"{name} has no scores.csv: let `earmark run` finish the step evaluate first.")
-    return open_scores(path, with_repeats=with_repeats)[0]

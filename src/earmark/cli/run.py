@@ -45,6 +45,7 @@ EXAMPLES = """examples:
   earmark run --corpus sounds/ --extractor logmel --distance cosine,euclidean --correct none,icdm --into run
   earmark run --suite lite --extractor mypackage.mymodule:MyModel --into lite
   earmark run --corpus sounds/ --extractor wavlm --layers all --into layers
+  earmark run --corpus sounds/ --extractor wavlm --sample 50x5 --distance spearman --dtw all --into order
   earmark run --corpus clips.csv --extractor logmel,mfcc --probe "linear,classify?classifiers=knn" --into run
   earmark run config.yaml --plan
   earmark run config.yaml --cache-dir s3://bucket/earmark --steps prepare,embed
@@ -67,12 +68,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flags.add_flags(group, RunConfig, ("suite", "corpus"))
     flags.add_flags(group, CorpusEntry, ("subset", "label_column"))
     flags.add_flags(group, flags.VectorFiles, ("system",))
-    flags.add_flags(group, RunConfig, ("speed", "extractor", "layers", "pool", "pca", "distance", "correct"))
+    flags.add_flags(group, RunConfig, ("sample", "speed", "extractor", "layers", "pool", "pca", "distance", "correct"))
     group = parser.add_argument_group("metrics and calibration")
     flags.add_flags(
         group, RunConfig,
-        ("metrics", "k", "hub_k", "ties", "queries", "permutations", "intervals", "bootstrap", "across_groups",
-         "min_class_size", "copies", "label_noise", "dtw", "probe", "seed"),
+        ("metrics", "k", "hub_k", "ties", "queries", "permutations", "shuffle", "intervals", "bootstrap",
+         "across_groups", "min_class_size", "copies", "label_noise", "dtw", "probe", "seed"),
     )  # fmt: skip
     column = CorpusEntry.model_fields["groups"].description
     group.add_argument("--groups", nargs="?", const=True, metavar="COLUMN", help=column)
@@ -92,10 +93,12 @@ def config_of(args: argparse.Namespace) -> RunConfig:
     """The config that the file and the flags describe; a report alone needs neither sounds nor models."""
     if args.steps == ["report"] and not args.config:
         args.corpus, args.extractor = args.corpus or ["-"], args.extractor or ["-"]
-    # In version 0.1.0 --groups was a switch: without a column, or before the config file, it still is.
+    # In version 0.1.0 --groups and --dtw were switches: without a value, or before the config file, they still are.
     if args.groups is True or (not args.config and str(args.groups).endswith((".yaml", ".yml"))):
         args.config = args.config or (None if args.groups is True else args.groups)
         args.groups, args.across_groups = None, True
+    if not args.config and str(args.dtw).endswith((".yaml", ".yml")):
+        args.config, args.dtw = args.dtw, True
     config = flags.config_of(args, RunConfig, "run")
     if args.system is None:
         return config

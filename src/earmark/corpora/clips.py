@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from earmark.cards import Card
 from earmark.errors import Changed, Unreachable, UsageError, no_exit
 from earmark.places import is_remote, locate
-from earmark.scores.spelling import refuse_reserved
+from earmark.scores.spelling import refuse_reserved, with_sample
+from earmark.vectors.class_samples import Draw, draw_sample, parse_sample, told
 from earmark.vectors.texts import as_text, composed
 
 Samples = NDArray[np.float32]
@@ -172,6 +173,23 @@ class Corpus:
         """The corpus with every clip played at this speed: 0.1 is ten times as slow and ten times as low."""
         check_speed(speed)
         return self if speed == 1.0 else replace(self, clips=[replace(clip, speed=float(speed)) for clip in self.clips])
+
+    def sampled(self, sample: str, seed: int = 0) -> Corpus:
+        """The corpus with some clips of some classes of every subset: "50x5" is 5 of each of the 50 most frequent.
+
+        Subsets are then called `ES1~50x5`. Clips that are one sound count as several here; a run leaves copies out
+        before it draws. UsageError where no class of any subset has as many clips.
+        """
+        wanted = parse_sample(sample)
+        clips: list[Clip] = []
+        names = {subset: with_sample(subset or self.name, str(wanted)) for subset in self.subsets()}
+        draws: dict[str, Draw] = {}
+        for subset, of_subset in self.subsets().items():
+            draw = draw_sample(labels_of(of_subset), [clip.id for clip in of_subset], wanted, seed)
+            draws[names[subset]] = draw
+            clips += [replace(of_subset[row], subset=names[subset]) for row in draw.rows]
+        cards = {names[subset]: card for subset, card in self.subset_cards.items() if subset in names}
+        return replace(self, clips=clips, notes=(*self.notes, *told(draws)), subset_cards=cards)
 
     def card_of(self, subset: str) -> CorpusCard:
         """The card of a subset: its own, or that of the whole corpus."""

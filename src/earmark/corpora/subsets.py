@@ -15,6 +15,7 @@ from earmark.errors import InputError, Unreachable, UsageError, did_you_mean
 from earmark.places import locate
 from earmark.runs.config import CorpusEntry
 from earmark.runs.engine import Failure, Tick, reason_of
+from earmark.vectors.class_samples import Draw
 from earmark.wording import counted
 from earmark.workers import Workers
 
@@ -36,7 +37,8 @@ class PreparedSubset:
     """The clips that are scored together. `digests` has None where a clip's sound cannot be read at all.
 
     `seconds` are the lengths of the readable clips as their headers say, 0 where they do not. `copies` are the sets of
-    clips that are one sound, `left_out` those of them that are not scored.
+    clips that are one sound, `left_out` those of them that are not scored. `draw` says what the clips were drawn from,
+    where they are a sample.
     """
 
     suite: str
@@ -48,10 +50,11 @@ class PreparedSubset:
     failures: tuple[Failure, ...]
     copies: tuple[CopySet, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    draw: Draw | None = None
 
     @property
     def listed(self) -> list[tuple[Clip, str | None]]:
-        """Every clip of the corpus with its digest, those left out in their places."""
+        """Every clip of the subset with its digest, those left out in their places."""
         others = {item.row: (item.clip, item.digest) for item in self.left_out}
         used = zip(self.clips, self.digests, strict=True)
         return [others[row] if row in others else next(used) for row in range(len(self.clips) + len(others))]

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from earmark.corpora.clips import Clip, Corpus, groups_of
 from earmark.embedding import pooling
 from earmark.embedding.hearing import BATCH_CLIPS, Heard, heard_clips, settle_rate
-from earmark.embedding.pca import reduce
-from earmark.errors import InputError, UsageError
+from earmark.embedding.pca import Reduction, parse_reduction, reduce
+from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.extractors.catalogue import open_on
-from earmark.extractors.contract import Extractor, Frames
+from earmark.extractors.contract import Extractor, Frames, subsets_named
 from earmark.extractors.torch_models import on_device
 from earmark.progress import Progress
 from earmark.runs.engine import reason_of
@@ -83,7 +83,7 @@ def embed_audio(
     audio: str | PathLike[str] | Corpus | Sequence[Clip],
     extractor: str | Extractor = "logmel",
     pool: str | None = None,
-    pca: int | None = None,
+    pca: int | str | None = None,
     *,
     whiten: bool = False,
     speed: float = 1.0,
@@ -99,8 +99,8 @@ def embed_audio(
             first.
         pool: A pooling, a concatenation `a+b` or a code, which may carry the components (`MTF D100`); None is the
             extractor's own.
-        pca: Number of principal components, fitted on these clips.
-        whiten: Whether each component is scaled to variance 1.
+        pca: Number of principal components, fitted on these clips; "100w" scales each to variance 1.
+        whiten: The same for a number.
         speed: How fast sounds are played to the model: 0.1 is ten times as slow and as low, and brings ultrasound of
             60 kHz to 6 kHz. Nothing is lost: a recording of 250 kHz is taken for one of 25 kHz.
         device: Where a model that is named runs, if it takes a device: auto (a GPU if there is one), cpu, cuda, cuda:1
@@ -110,8 +110,7 @@ def embed_audio(
     """
     model = open_on(device, extractor) if isinstance(extractor, str) else extractor
     variant = pooling.parse(pool or model.card.pooling)
-    if pca is not None and variant.pca not in (None, pca):
-        raise UsageError(f"{pool!r} asks for {variant.pca} components and pca for {pca}: give one of them.")
+    reduction = settle_reduction(variant, pca, whiten=whiten)
     if isinstance(audio, str | PathLike):
         from earmark.corpora.source import open_corpus
 
@@ -124,11 +123,27 @@ def embed_audio(
         clips = [replace(clip, speed=speed) for clip in clips]
     found = embed(clips, model, [variant.pooling], threads=threads, progress=progress)
     vectors, notes = found.vectors[variant.pooling], list(found.notes())
-    components = pca if pca is not None else variant.pca
-    if components is not None:
-        vectors, fitted = reduce(vectors, components, whiten=whiten, threads=threads)
+    if reduction is not None:
+        vectors, fitted = reduce(vectors, reduction.components, whiten=reduction.whiten, threads=threads)
         notes += [fitted.note] if fitted.note else []
     return Embedding(vectors, found.ids, found.labels, found.groups, found.failures, tuple(notes))
+
+
+def settle_reduction(variant: pooling.Variant, pca: int | str | None, *, whiten: bool = False) -> Reduction | None:
+    """What a pooling (`MTF D100`), a number of components and a switch ask for together; UsageError if they differ."""
+    asked, named = parse_reduction(pca), None
+    if variant.pca is not None:
+        named = Reduction(variant.pca, variant.whiten)
+    reduction = asked or named
+    if asked and named and asked.components != named.components:
+        raise UsageError(
+            f"The pooling asks for {named.components} components and pca for {asked.components}: give one of them."
+        )
+    if whiten and reduction is None:
+        raise UsageError("There are no components to whiten: say how many with pca.")
+    if reduction is None:
+        return None
+    return Reduction(reduction.components, whiten or any(one.whiten for one in (asked, named) if one))
 
 
 def embed(
@@ -216,10 +231,25 @@ def fit_extractor(
     progress: Progress = False,
     checkpoint: str | PathLike[str] | None = None,
 ) -> None:
-    """Let an extractor that learns from sounds do so, unless it has already (`fitted`). Others are left alone."""
+    """Let an extractor that learns from sounds do so, unless it has already (`fitted`). Others are left alone.
+
+    It learns from all the clips, or from those of the subsets that its `trained_on` names.
+    """
     learn = getattr(extractor, "fit", None)
-    if learn is not None and not getattr(extractor, "fitted", False):
-        learn(clips, progress=progress, checkpoint=checkpoint)
+    if learn is None or getattr(extractor, "fitted", False):
+        return
+    names = subsets_named(getattr(extractor, "trained_on", "all"))
+    if not isinstance(names, str):
+        known = list(dict.fromkeys(clip.subset for clip in clips))
+        for name in names:
+            if name not in known:
+                there = ", ".join(filter(None, known)) or "none that has a name"
+                raise UsageError(
+                    f"{extractor.card.name} is to learn from {name!r}, and the subsets here are {there}."
+                    f"{did_you_mean(name, known)}"
+                )
+        clips = [clip for clip in clips if clip.subset in names]
+    learn(clips, progress=progress, checkpoint=checkpoint)
 
 
 class _Pooled(NamedTuple):

@@ -13,6 +13,7 @@ Fewer points than dimensions: at most N - 1 directions exist, and `note` says wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -28,6 +29,37 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 BLOCK_BYTES = 32 << 20
+
+
+class Reduction(NamedTuple):
+    """To how many components vectors are reduced, and whether each is scaled to variance 1: `100`, `100w`."""
+
+    components: int
+    whiten: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.components}{'w' * self.whiten}"
+
+    @property
+    def code(self) -> str:
+        """As names of systems have it: `D100`, `D100W`."""
+        return f"D{self.components}{'W' * self.whiten}"
+
+
+def parse_reduction(given: object) -> Reduction | None:
+    """Read `100`, `100w`, the papers' `D100`, `D100W`, and `none`; UsageError for anything else."""
+    if given is None or isinstance(given, Reduction):
+        return given
+    text = str(given).strip().lower()
+    if text == "none":
+        return None
+    found = re.fullmatch(r"d?(\d+)(w?)", text)
+    if found is None:
+        raise UsageError(
+            f"{given!r} is no number of principal components: write 100, 100w to scale each to variance 1, or none."
+        )
+    _check_components(int(found[1]))
+    return Reduction(int(found[1]), bool(found[2]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +162,13 @@ class Moments:
         return _finish(self._shift + offset, directions.T, variances, total, self.count, components, whiten)
 
 
-def _check(components: int, points: int) -> None:
+def _check_components(components: int) -> None:
     if components < 1:
         raise UsageError(f"PCA needs at least 1 component, not {components}.")
+
+
+def _check(components: int, points: int) -> None:
+    _check_components(components)
     if points < 2:
         raise InputError(f"PCA needs at least 2 points; there is {points}.")
 

@@ -38,6 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.embedding import on_device
+from earmark.embedding.pca import Reduction
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.extractors.contract import ExtractorCard, Frames
 
@@ -55,10 +56,11 @@ class Pooling(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """A pooling in its canonical spelling, and the number of principal components or None."""
+    """A pooling in its canonical spelling, how many principal components, or None, and whether they are whitened."""
 
     pooling: str
     pca: int | None = None
+    whiten: bool = False
 
 
 class Block(NamedTuple):
@@ -112,17 +114,17 @@ ALIASES: dict[str, str] = {
 
 
 def parse(text: str) -> Variant:
-    """Read `mean_time`, `a+b`, a code such as MTF, each with ` D100` or not, into canonical spelling.
+    """Read `mean_time`, `a+b`, a code such as MTF, each with ` D100` (` D100W`: whitened) or not.
 
     >>> parse("MTF D100")
-    Variant(pooling='mean_time+mean_feature', pca=100)
+    Variant(pooling='mean_time+mean_feature', pca=100, whiten=False)
     """
-    found = re.fullmatch(r"\s*(\S+?)(?:\s+D(\d+))?\s*", text)
+    found = re.fullmatch(r"\s*(\S+?)(?:\s+D(\d+)(W?))?\s*", text)
     if found is None:
         raise UsageError(f"{text!r} is not a pooling: write a name, a+b, or a code such as MTF D100.")
     if found[2] is not None and int(found[2]) < 1:
         raise UsageError("D0 asks for no components: leave it out for no PCA.")
-    return Variant("+".join(atoms(found[1])), None if found[2] is None else int(found[2]))
+    return Variant("+".join(atoms(found[1])), None if found[2] is None else int(found[2]), bool(found[3]))
 
 
 def atoms(pooling: str) -> tuple[str, ...]:
@@ -140,8 +142,8 @@ def atoms(pooling: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def system_code(card: ExtractorCard, pooling: str, pca: int | None = None) -> str:
-    """How tables name a system: EWMTF D100, M D30. No pooling is named for `flatten` and for clip-level models.
+def system_code(card: ExtractorCard, pooling: str, pca: int | None = None, whiten: bool = False) -> str:
+    """How tables name a system: EWMTF D100, M D30, M D30W. No pooling is named for `flatten` and for clip-level models.
 
     Where extractor or pooling has no code, names are written out: `mymodel mean_time D30`.
     """
@@ -150,7 +152,7 @@ def system_code(card: ExtractorCard, pooling: str, pca: int | None = None) -> st
     short = card.short_name or card.name
     if name != "flatten" and card.frame_rate is not None:
         short += codes[name] if card.short_name and name in codes else f" {name}"
-    return f"{short} D{pca}" if pca else short
+    return f"{short} {Reduction(pca, whiten).code}" if pca else short
 
 
 # --- vectors -------------------------------------------------------------------------------------------------

@@ -187,25 +187,31 @@ def _measure(
         items[name] += own_metrics(data, swept.get(name), names, options.hub_k, refused, counts, name)
     items["all"] += clusters_of(space, layout, names, options, setting.title, refused)
     nulls: dict[str, dict[str, Floats]] = {}
-    scheme = permutation.scheme_of(layout)
+    schemes = {name: _scheme(layout, name, options) for name in protocols}
     calibrated = (frozenset(names) - frozenset(refused)) & permutation.CALIBRATED
     if queries is not None:
         calibrated = queries.calibrated(calibrated)
     usable_ks = tuple(k for k in ks if k < layout.n)
     if options.permutations and swept and (calibrated or usable_ks):
         with progress_bar(options.progress, 1.0, f"{setting.title}: permutations", "") as tick:
-            nulls = permutation.null_distributions(
-                space, layout, swept, calibrated, usable_ks, options.permutations,
-                scheme=scheme, factors=setting.factors,
-                seed=options.seed, threads=threads, memory=options.memory, device=options.device, progress=tick,
-                rows=None if sample is None else np.flatnonzero(sample.base),
-            )  # fmt: skip
+            together: dict[bool, dict[str, Swept]] = {}
+            for name, found_in in swept.items():
+                together.setdefault(schemes[name].ignored, {})[name] = found_in
+            for part in together.values():
+                nulls |= permutation.null_distributions(
+                    space, layout, part, calibrated, usable_ks, options.permutations,
+                    scheme=schemes[next(iter(part))], factors=setting.factors,
+                    seed=options.seed, threads=threads, memory=options.memory, device=options.device,
+                    rows=None if sample is None else np.flatnonzero(sample.base),
+                    progress=lambda share: tick(share / len(together)),
+                )  # fmt: skip
     base = _base(data, setting.distance, setting.correction, options, where, time.perf_counter() - started)
     rows, per_point, per_unit = [], {}, {}
     key = setting.distance, str(setting.correction)
     for name, measured in items.items():
         for item in measured:
-            row = _row(item, name, base, nulls.get(name, {}), setting.notes, intervals, scheme, options.permutations)
+            null = nulls.get(name, {})
+            row = _row(item, name, base, null, setting.notes, intervals, schemes[name], options.permutations)
             rows.append(row)
             if options.per_unit and isinstance(item, Evaluated) and item.without is not None:
                 by_row = intervals.units.kind == "clip"
@@ -219,6 +225,11 @@ def _measure(
     if keep_lists is not None and swept:
         keep_lists(*key, layout.to_rows(data.order[swept["all"].neighbours.places]))
     return Scores(rows=tuple(rows), per_point=per_point, per_unit=per_unit)
+
+
+def _scheme(layout: Layout, protocol: str, options: Options) -> permutation.Scheme:
+    """How labels are shuffled: across groups always as groups allow, for what is left out there are whole groups."""
+    return permutation.scheme_of(layout, ignore_groups=options.shuffle == "clips" and protocol == "all")
 
 
 def _keeps_sums(queries: Queries | None, intervals: IntervalPlan) -> bool:
@@ -300,7 +311,7 @@ def _row(
         )  # fmt: skip
         cells |= {
             "baseline": null.baseline, "baseline_low": null.low, "baseline_high": null.high, "lift": null.lift,
-            "p_value": null.p_value if scheme.testable else None, "shuffle": scheme.name, "baseline_error": null.error,
+            "p_value": null.p_value if scheme.testable else None, "shuffle": scheme.label, "baseline_error": null.error,
         }  # fmt: skip
     if scheme is not None and permutations and permutation.has_null(item.metric):
         notes = [*notes, *scheme.notes(permutations)]

@@ -16,7 +16,7 @@ from earmark.geometry import spaces
 from earmark.geometry.corrections import Correction, parse_all
 from earmark.metrics.catalogue import HUBNESS
 from earmark.scores import Scores
-from earmark.scores.spelling import refuse_reserved
+from earmark.scores.spelling import refuse_reserved, with_sample
 from earmark.vectors import Distances, given_distances
 from earmark.workers import thread_count
 
@@ -24,8 +24,8 @@ from earmark.workers import thread_count
 def evaluate(
     vectors: Any = None, labels: Any = None, *, distances: Any = None, distance_name: str = GIVEN,
     distance: str | Sequence[str] = "cosine",
-    metrics: str | Sequence[str] | None = None, k: int | Sequence[int] = (1, 5), queries: int = 0,
-    permutations: int = 0, intervals: str | None = None, bootstrap: int = 0, groups: Any = None,
+    metrics: str | Sequence[str] | None = None, k: int | Sequence[int] = (1, 5), sample: str = "", queries: int = 0,
+    permutations: int = 0, shuffle: str = "auto", intervals: str | None = None, bootstrap: int = 0, groups: Any = None,
     across_groups: bool = False, min_class_size: int = 2, ties: spaces.Ties = "average", hub_k: int = HUB_K,
     seed: int = 0, per_point: bool = False, per_unit: bool = False, ids: Sequence[str] | None = None,
     correct: str | Sequence[str] = "none", device: str = "auto", memory: str | int = "2GB",
@@ -42,9 +42,15 @@ def evaluate(
         distance: One or several of cosine, euclidean, spearman.
         metrics: Names, in a list or with commas, or "all"; None is all but clustering (k-means, UMAP + HDBSCAN).
         k: The k of P@k, one or several.
+        sample: Some clips of some classes, drawn with `seed`: "50x5" is 5 clips of each of the 50 most frequent
+            classes, "50x5:random" of 50 classes at random; "all" stands for every one. Rows are then of the subset
+            `<subset>~50x5`. Rows are drawn by their `ids`, where there are some. "": everything.
         queries: For large collections: how many clips, drawn at random, ask for their neighbours among all of them.
             Values are estimates of what all clips would give, with intervals that know it. 0: all ask.
         permutations: Shuffles of the labels, as groups allow: each score gets a chance baseline, a lift and a p-value.
+        shuffle: Which labels change places: "auto", as groups allow, or "clips", each with any other whatever their
+            group, as in papers that know no groups. The column `shuffle` then says `clips_ignoring_groups`, for p is
+            too small where clips of a group are alike. Under protocol across_groups it is always as groups allow.
         intervals: "jackknife" (the default: each clip, or each group, is left out as query and as candidate),
             "bootstrap" (queries are drawn and the candidates stay as they are: the interval is about other queries in
             this collection, and too narrow for another collection) or "none".
@@ -79,13 +85,13 @@ def evaluate(
     kind, resamples = kind_of_intervals(intervals, bootstrap)
     options = Options(
         distance=as_names(distance, "distance"), correct=parse_all(correct), k=as_counts(k, "k"), hub_k=hub_k,
-        metrics=None if metrics is None else as_names(metrics, "metrics"), queries=queries, permutations=permutations,
-        intervals=kind, bootstrap=resamples, across_groups=across_groups, min_class_size=min_class_size, ties=ties,
-        seed=seed, memory=byte_count(memory), threads=thread_count(threads), device=device, per_point=per_point,
-        per_unit=per_unit, progress=progress,
+        metrics=None if metrics is None else as_names(metrics, "metrics"), sample=sample, queries=queries,
+        permutations=permutations, shuffle=shuffle, intervals=kind, bootstrap=resamples, across_groups=across_groups,
+        min_class_size=min_class_size, ties=ties, seed=seed, memory=byte_count(memory), threads=thread_count(threads),
+        device=device, per_point=per_point, per_unit=per_unit, progress=progress,
     )  # fmt: skip
     data = check(vectors, kept_for_reading(labels), kept_for_reading(groups), options, ids)
-    where = {"suite": suite, "subset": subset, "system": system}
+    where = {"suite": suite, "subset": with_sample(subset, options.sample), "system": system}
     return _scores(data, options, where, notes=data.notes, given=given)
 
 

@@ -161,7 +161,7 @@ def differences(
         rows.append(
             Row(
                 value=outcome.value, low=outcome.low, high=outcome.high, p_value=outcome.p_value,
-                n=_least(row_a.n, row_b.n), reason="; ".join(filter(None, [_remarks(row_a, row_b), outcome.reason])),
+                n=_least(row_a.n, row_b.n), reason="; ".join(filter(None, [remarks_of(row_a, row_b), outcome.reason])),
                 **cells,
             )
         )  # fmt: skip
@@ -186,7 +186,7 @@ def _least(*counts: int | None) -> int | None:
     return min(known) if known else None
 
 
-def _remarks(a: Row, b: Row) -> str:
+def remarks_of(a: Row, b: Row) -> str:
     """What is said of the first row, and of the second where it is something else; intervals of their own apart."""
     remarks = dict.fromkeys(
         part for row in (a, b) for part in row.reason.split("; ") if not part.startswith("no interval")

@@ -14,6 +14,7 @@ from earmark.errors import InputError, UsageError
 from earmark.evaluation.options import Options
 from earmark.geometry.layout import Layout, lay_out, one_class
 from earmark.vectors import Distances
+from earmark.vectors.class_samples import draw_sample, parse_sample, told
 from earmark.vectors.columns import is_index_name, role_of, telling
 from earmark.vectors.texts import as_array, column_texts, composed
 from earmark.wording import counted, first_of
@@ -105,6 +106,10 @@ def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequenc
         usable, remarks = _with_groups(groups, n, usable, options.across_groups)
         notes += remarks
     notes += _doubtful_words(names[usable], "label")
+    named = _names(ids, n, given)
+    if options.sample:
+        usable, remark = _drawn(names, usable, named, options)
+        notes.append(remark)
     labelled = np.flatnonzero(usable)
     class_names, codes, sizes = np.unique(names[labelled], return_inverse=True, return_counts=True)
     small = sizes < options.min_class_size
@@ -137,7 +142,19 @@ def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequenc
         np.frombuffer("\x1f".join(names.tolist()).encode("utf-8", "surrogatepass"), np.uint8),
         numbered,
     )
-    return Data(values, layout, kept, n, _names(ids, n, given), tuple(notes), digest, classes, given)
+    return Data(values, layout, kept, n, named, tuple(notes), digest, classes, given)
+
+
+def _drawn(
+    names: NDArray[Any], usable: NDArray[np.bool_], ids: tuple[str, ...] | None, options: Options
+) -> tuple[NDArray[np.bool_], str]:
+    """The usable rows that a sample of classes and clips holds, and what is to be said of it."""
+    labels = np.where(usable, names, "").tolist()
+    draw = draw_sample(labels, ids, parse_sample(options.sample), options.seed)
+    told({"the rows": draw})
+    drawn = np.zeros(len(names), dtype=bool)
+    drawn[list(draw.rows)] = True
+    return drawn, draw.text
 
 
 def _values(vectors: Any) -> tuple[Array, Distances | None]:

@@ -21,7 +21,7 @@ Sakoe & Chiba, IEEE TASSP 26(1), 1978. Used as in VocSim's sequence ablation.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from earmark.embedding.pca import Moments
 from earmark.errors import InputError, UsageError
+from earmark.progress import Progress, progress_bar
 from earmark.workers import Workers, thread_count
 
 COMPONENTS = 64
@@ -146,15 +147,33 @@ def _distances_of_lists(
     return _pair_distances(pairs // count, pairs % count, sequences, radius, threads)[back].reshape(lists, width)
 
 
-def all_distances(sequences: Sequences, *, radius: float = RADIUS, threads: int | None = None) -> NDArray[np.float64]:
+def all_distances(
+    sequences: Sequences, *, radius: float = RADIUS, threads: int | None = None, progress: Progress = False
+) -> NDArray[np.float64]:
     """The DTW distances of all pairs, condensed: (0,1) (0,2) … (1,2) …, as `earmark.read_distances` takes them."""
     _check_radius(radius)
-    first, second = np.triu_indices(len(sequences), 1)
-    return _pair_distances(first.astype(np.int64), second.astype(np.int64), sequences, radius, threads)
+    count = len(sequences)
+    distances = np.empty(count * (count - 1) // 2)
+    done = row = 0
+    with progress_bar(progress, len(distances), "dtw", "pair") as tick:
+        while row < count - 1:
+            rows = np.arange(row, min(count - 1, row + max(1, PAIRS // (count - 1 - row))))
+            lengths = count - 1 - rows
+            first = np.repeat(rows, lengths)
+            ends = np.cumsum(lengths)
+            second = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths) + first + 1
+            distances[done : done + len(first)] = _pair_distances(first, second, sequences, radius, threads, tick)
+            done, row = done + len(first), row + len(rows)
+    return distances
 
 
 def _pair_distances(
-    first: Places, second: Places, sequences: Sequences, radius: float, threads: int | None
+    first: Places,
+    second: Places,
+    sequences: Sequences,
+    radius: float,
+    threads: int | None,
+    tick: Callable[[int], object] = lambda _: None,
 ) -> NDArray[np.float64]:
     out = np.empty(len(first))
     longest = int(np.diff(sequences.offsets).max())
@@ -167,8 +186,8 @@ def _pair_distances(
         )
 
     with Workers(thread_count(threads)) as workers:
-        for _ in workers.map(work, range(0, len(first), step)):
-            pass
+        for start, _ in enumerate(workers.map(work, range(0, len(first), step))):
+            tick(min(step, len(first) - start * step))
     return out
 
 

@@ -13,10 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field, InstanceOf, model_validator
 from earmark.errors import UsageError
 from earmark.geometry import devices, spaces
 from earmark.geometry.corrections import Correction
+from earmark.vectors.class_samples import parse_sample
 
 HUB_K = 5
 GIVEN = "given"  # what distances computed elsewhere are called, where nobody names them
 INTERVALS = ("jackknife", "bootstrap", "none")
+SHUFFLES = ("auto", "clips")
 RESAMPLES = 300
 LEAST = {"queries": 0, "permutations": 0, "bootstrap": 0, "min_class_size": 1, "hub_k": 1, "seed": 0, "threads": 1}
 
@@ -40,6 +42,12 @@ class Options(BaseModel):
     )
     k: tuple[int, ...] = Field(default=(1, 5), description="k of P@k")
     hub_k: int = Field(default=HUB_K, description="neighbours that hubness counts")
+    sample: str = Field(
+        default="",
+        description="measure some clips of some classes: 50x5 is 5 clips of each of the 50 most frequent classes, "
+        "50x5:random of 50 classes at random; all stands for every one; drawn with --seed (default: everything)",
+        json_schema_extra={"metavar": "CxN"},
+    )
     queries: int = Field(
         default=0,
         description="for large collections: draw N clips at random to ask for their neighbours among all; intervals "
@@ -50,6 +58,12 @@ class Options(BaseModel):
         description="shuffle the labels N times, as groups allow: chance baseline, lift, p-value (1000 when N is left "
         "out; default: none)",
         json_schema_extra={"alone": 1000},
+    )
+    shuffle: str = Field(
+        default="auto",
+        description="which labels change places: auto, as groups allow; clips, each with any other whatever their "
+        "group, as in papers that know no groups (protocol all; p is too small where clips of a group are alike)",
+        json_schema_extra={"choices": [*SHUFFLES]},
     )
     intervals: str = Field(
         default="jackknife",
@@ -100,12 +114,15 @@ class Options(BaseModel):
             raise UsageError(f"No distance was asked for: choose from {', '.join(spaces.DISTANCES)}.")
         if values["intervals"] not in INTERVALS:
             raise UsageError(f"Unknown kind of intervals {values['intervals']!r}: choose {', '.join(INTERVALS)}.")
+        if values["shuffle"] not in SHUFFLES:
+            raise UsageError(f"Unknown way to shuffle {values['shuffle']!r}: choose {' or '.join(SHUFFLES)}.")
         if values["ties"] not in ("average", "ordinal"):
             raise UsageError(f"Unknown way with ties {values['ties']!r}: choose average or ordinal.")
         devices.check(values["device"])
         if values["queries"] and values["intervals"] == "bootstrap":
             raise UsageError("queries goes with jackknife intervals or none: the bootstrap draws its own queries.")
         values |= {name: whole(name, values[name], least) for name, least in LEAST.items()}
+        values["sample"] = settle_sample(values["sample"], values["min_class_size"])
         values |= {name: bool(values[name]) for name in ("across_groups", "per_point", "per_unit", "progress")}
         return values
 
@@ -114,9 +131,25 @@ class Options(BaseModel):
         skipped = {
             "memory", "threads", "device", "progress", "per_point", "per_unit", "distance", "correct", "metrics", "k",
         }  # fmt: skip
-        if not self.queries:
-            skipped.add("queries")  # a table of the versions that had no samples keeps its inputs
+        skipped |= {name for name in ("queries", "sample") if not getattr(self, name)}  # old tables keep their inputs
+        if self.shuffle == "auto":
+            skipped.add("shuffle")
         return repr(sorted((name, value) for name, value in vars(self).items() if name not in skipped))
+
+
+def settle_sample(given: Any, min_class_size: int) -> str:
+    """A sample of classes and clips in one spelling; "" for none."""
+    if not given:
+        return ""
+    if not isinstance(given, str):
+        raise UsageError(f"sample must be a text such as 50x5, not {given!r}.")
+    sample = parse_sample(given)
+    if sample.clips is not None and sample.clips < min_class_size:
+        raise UsageError(
+            f"The sample {sample} leaves {sample.clips} clips of each class, fewer than min_class_size "
+            f"{min_class_size}: ask for more, or lower it."
+        )
+    return str(sample)
 
 
 def kind_of_intervals(intervals: str | None, bootstrap: int) -> tuple[str, int]:

@@ -138,7 +138,7 @@ def weights_of(card: ExtractorCard) -> str:
     files = WEIGHTS.get(card.name, ())
     if files:
         return "here" if all(locate(file) for file in files) else "fetch"
-    return "hub" if card.checkpoint else "yours" if card.parameters else "none"
+    return "hub" if card.checkpoint else "yours" if card.parameters and not card.learns_here else "none"
 
 
 def is_ready(card: ExtractorCard) -> bool:

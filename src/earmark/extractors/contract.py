@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.cards import Adapter, Card
-from earmark.errors import InputError
+from earmark.errors import InputError, UsageError
 
 Waveform = NDArray[np.float32]
 
@@ -53,7 +53,8 @@ class Extractor(Protocol):
     """Frozen model: waveforms (mono float32 at card.rate, peak-normalised) in, frames out, in the same order.
 
     An extractor that learns from the sounds of a subset (never from labels) also has
-    `fit(clips, *, progress, checkpoint)`, called once per subset before `extract`.
+    `fit(clips, *, progress, checkpoint)`, called before `extract`: once per subset, or as its `trained_on` says
+    (`subsets_named`).
     """
 
     card: ExtractorCard
@@ -79,6 +80,18 @@ class LayeredExtractor(Extractor, Protocol):
 def heard_seconds(card: ExtractorCard, seconds: float) -> float:
     """How much of a clip of so many seconds the model hears: all of it, or its context."""
     return seconds if card.context_seconds is None else min(seconds, card.context_seconds)
+
+
+def subsets_named(trained_on: str | Sequence[str] | None) -> str | tuple[str, ...]:
+    """`subset` or `all`, or the names of subsets: of a list, or of a text such as A+B."""
+    if isinstance(trained_on, str):
+        if trained_on in ("subset", "all"):
+            return trained_on
+        trained_on = trained_on.replace("+", ",").split(",")
+    names = tuple(str(name).strip() for name in trained_on or ())
+    if not names or not all(names):
+        raise UsageError("trained_on is subset, all, or names of subsets, such as ES1+BS1.")
+    return names
 
 
 # --- what a stranger's model answers -------------------------------------------------------------------------

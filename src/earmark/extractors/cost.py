@@ -7,6 +7,7 @@
     real-time factor  seconds of computing for a second of sound, the middle of several runs; below 1 is faster than
                       it plays
 
+A model that learns from the sounds it is measured with is measured untrained, and without its decoder.
 A model with a fixed context (Whisper: 30 s) does the same work for a short clip, so the figures depend on `seconds`.
 """
 
@@ -55,8 +56,11 @@ def measure_cost(open_it: Callable[[], Extractor], *, seconds: float = 1.0, batc
     before = _resident()
     extractor = open_it()
     name = extractor.card.name
+    said: tuple[str, ...] = ()
     if hasattr(extractor, "fit"):
-        raise UsageError(f"{name} learns from a subset before it hears: its cost is measured in a run, not alone.")
+        if not hasattr(extractor, "as_untrained"):
+            raise UsageError(f"{name} learns from a subset before it hears: its cost is measured in a run, not alone.")
+        said = extractor.as_untrained()
     noise = np.random.default_rng(0).standard_normal((batch, max(1, round(extractor.card.rate * seconds))))
     clips = list((0.1 * noise).astype(np.float32))
     on_gpu = str(getattr(extractor, "device", "cpu")).startswith("cuda") and "torch" in sys.modules
@@ -72,17 +76,18 @@ def measure_cost(open_it: Callable[[], Extractor], *, seconds: float = 1.0, batc
         timed.append(time.perf_counter() - started)
     peak = gpu.max_memory_allocated() if gpu is not None else _peak(before)
     unique = {id(weights): weights.numel() for module in modules for weights in module.parameters()}
+    held = sum(unique.values()) if modules and not said else extractor.card.parameters  # a decoder hears nothing
     macs, notes = _macs(extractor, clips[:1], modules)
     return Cost(
         name=name,
         device=gpu.get_device_name() if gpu is not None else str(getattr(extractor, "device", "cpu")),
         seconds=seconds,
         batch=batch,
-        parameters=sum(unique.values()) if modules else extractor.card.parameters,
+        parameters=held,
         macs_per_second=None if macs is None else macs / seconds,
         peak_memory=peak,
         real_time_factor=statistics.median(timed) / (seconds * batch),
-        notes=notes,
+        notes=said + notes,
     )
 
 

@@ -32,9 +32,10 @@ from numpy.typing import NDArray
 
 from earmark.errors import UsageError
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
-from earmark.extractors.mel_front_end import MelFrontEnd, mel_filters
+from earmark.extractors.mel_front_end import MelFrontEnd
 from earmark.extractors.model_cards import CARDS
 from earmark.extractors.windows import clip_by_clip
+from earmark.networks.mel_scale import mel_filters
 from earmark.workers import thread_count
 
 SMALLEST_POWER = 1e-10

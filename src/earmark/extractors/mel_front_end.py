@@ -18,9 +18,9 @@ import scipy.fft
 from numpy.typing import NDArray
 
 from earmark.errors import UsageError, did_you_mean
+from earmark.networks.mel_scale import Scale, mel_filters
 
 Floats = NDArray[np.float32]
-Scale = Literal["htk", "slaney"]
 
 
 @dataclass(frozen=True)
@@ -126,44 +126,6 @@ class MelFrontEnd:
 
     @cached_property
     def _bank(self) -> Floats:
-        bank = mel_filters(self.rate, self.n_fft, self.mels, self.fmin, self.fmax, self.scale)
-        if self.height == "area":
-            edges = mel_corners(self.rate, self.mels, self.fmin, self.fmax, self.scale)
-            bank = bank * (2.0 / (edges[2:] - edges[:-2]))[:, None]
+        area = self.height == "area"
+        bank = mel_filters(self.rate, self.n_fft, self.mels, self.fmin, self.fmax, self.scale, area=area)
         return np.ascontiguousarray(bank.T.astype(np.float32))
-
-
-def mel_filters(
-    rate: int, n_fft: int, mels: int, fmin: float = 0.0, fmax: float | None = None, scale: Scale = "htk"
-) -> NDArray[np.float64]:
-    """Triangles of height 1 [mels, n_fft // 2 + 1], their corners equally spaced in mels."""
-    bins = np.arange(n_fft // 2 + 1) * (rate / n_fft)
-    edges = mel_corners(rate, mels, fmin, fmax, scale)
-    low, peak, high = edges[:-2, None], edges[1:-1, None], edges[2:, None]
-    return np.maximum(0.0, np.minimum((bins - low) / (peak - low), (high - bins) / (high - peak)))
-
-
-def mel_corners(
-    rate: int, mels: int, fmin: float = 0.0, fmax: float | None = None, scale: Scale = "htk"
-) -> NDArray[np.float64]:
-    """The corners [mels + 2] of the triangles in hertz, equally spaced in mels; triangle m rises from corner m."""
-    low, high = _to_mels(np.array([fmin, rate / 2 if fmax is None else fmax]), scale)
-    return _to_hertz(np.linspace(low, high, mels + 2), scale)
-
-
-# Slaney's scale: 200/3 Hz to a mel up to 1 kHz (mel 15), above it 27 mels for a factor of 6.4.
-_KNEE, _STEP, _GROWTH = 1000.0, 200.0 / 3.0, np.log(6.4) / 27.0
-
-
-def _to_mels(hertz: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
-    if scale == "htk":
-        return np.asarray(2595.0 * np.log10(1.0 + hertz / 700.0))
-    above = _KNEE / _STEP + np.log(np.maximum(hertz, _KNEE) / _KNEE) / _GROWTH
-    return np.where(hertz < _KNEE, hertz / _STEP, above)
-
-
-def _to_hertz(mels: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
-    if scale == "htk":
-        return np.asarray(700.0 * (10.0 ** (mels / 2595.0) - 1.0))
-    knee = _KNEE / _STEP
-    return np.where(mels < knee, mels * _STEP, _KNEE * np.exp(_GROWTH * (np.maximum(mels, knee) - knee)))

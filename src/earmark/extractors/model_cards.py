@@ -23,13 +23,17 @@ _COMPUTED: dict[str, ExtractorCard] = {
         citation="Davis & Mermelstein, IEEE TASSP 28(4), 1980",
         notes="mean and standard deviation over time of 20 coefficients and of their slopes"),
     "learned:VariationalAutoencoder": ExtractorCard(
-        "vae", "VC", "Variational autoencoder trained on the subset itself", dimension=32, frame_rate=62.5 / 64,
-        learns_here=True, extra="torch", licence="Apache-2.0", citation="Goffinet et al., eLife 10:e67855, 2021",
-        notes="latent means of 128 x 128 log-mel patches, half overlapping; learns from sounds, never from labels"),
+        "vae", "VC", "Variational autoencoder trained on the subset itself", dimension=32, frame_rate=16000 / 16256,
+        parameters=8_727_594, learns_here=True, extra="torch", licence="Apache-2.0", version="2",
+        citation="Goffinet et al., eLife 10:e67855, 2021",
+        notes="latent means of 2 s patches of a linear spectrogram (128 x 128), half overlapping, as in VocSim's code; "
+        "learns from sounds, never from labels; trained_on=all pools the subsets of a run; 17.43 M with its decoder"),
     "learned:Autoencoder": ExtractorCard(
-        "ae", "AC", "Autoencoder trained on the subset itself", dimension=256, frame_rate=62.5 / 16, learns_here=True,
-        extra="torch", licence="Apache-2.0", citation="Best et al., PLOS ONE 18(7):e0283396, 2023",
-        notes="256-d bottleneck every 16 log-mel frames; learns from sounds, never from labels"),
+        "ae", "AC", "Autoencoder trained on the subset itself", dimension=256, frame_rate=62.5 / 32,
+        context_seconds=8.176, parameters=978_880, learns_here=True, extra="torch", licence="Apache-2.0", version="2",
+        citation="Best et al., PLOS ONE 18(7):e0283396, 2023",
+        notes="a code of 256 for every 32 frames of 128 mels, as in VocSim's code; learns from sounds, never from "
+        "labels; trained_on=all pools the subsets of a run; frames=1024 hears 16.4 s; 1.96 M with its decoder"),
 }
 
 _PACKAGED: dict[str, ExtractorCard] = {

@@ -109,6 +109,11 @@ def differences(models: Mapping[str, ExtractorCard]) -> list[Difference]:
     return rows
 
 
+def compared(models: Mapping[str, ExtractorCard]) -> int:
+    """On how many pairs of these models and VocSim's subsets a verdict is printed."""
+    return sum(_printed_verdict(name, corpus) is not None for name in models for corpus in vocsim.CARDS.values())
+
+
 @cache
 def _table5() -> dict[tuple[str, str], Verdict]:
     return {(row["model"], row["subset"]): row["verdict"] for row in read("vocsim_table5_overlap")}  # type: ignore[misc]

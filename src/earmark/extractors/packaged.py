@@ -24,11 +24,12 @@ from numpy.typing import NDArray
 
 from earmark.errors import InputError, UsageError, require
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
-from earmark.extractors.mel_front_end import MelFrontEnd, mel_corners
+from earmark.extractors.mel_front_end import MelFrontEnd
 from earmark.extractors.model_cards import CARDS
 from earmark.extractors.torch_models import device_of
 from earmark.extractors.wheel_weights import paths_of
 from earmark.extractors.windows import clip_by_clip, cover, windows
+from earmark.networks.mel_scale import mel_corners
 from earmark.onnx_files import open_session
 from earmark.workers import thread_count
 

@@ -203,7 +203,7 @@ class TorchExtractor:
         shape = (len(arrays), longest, *arrays[0].shape[1:])
         stacked = torch.empty(shape, dtype=torch.float32, pin_memory=self._device.type == "cuda")
         _stack(arrays, stacked.numpy())
-        with torch.inference_mode(), _exact(torch):
+        with torch.inference_mode(), exact(torch):
             sounds = stacked.to(self._device, non_blocking=True)
             batch = Batch(sounds, samples, tuple(len(array) for array in arrays))
             return self.forward(self.network, batch, layers)
@@ -346,7 +346,7 @@ def _stack(arrays: Sequence[NDArray[np.float32]], stacked: NDArray[np.float32]) 
 
 
 @contextmanager
-def _exact(torch: Any) -> Iterator[None]:
+def exact(torch: Any) -> Iterator[None]:
     """float32 means float32, in front ends too: no TF32 in products and convolutions while this runs."""
     if not torch.cuda.is_available():
         yield

@@ -11,10 +11,17 @@ if TYPE_CHECKING:
     from earmark.generated.api import Fidelity, fidelity
     from earmark.generated.by_recipe import audio_distance
     from earmark.generated.metrics import METRICS
+    from earmark.generated.several import GeneratorRank, RankedGenerators, rank_generators
 
-__all__ = ["GICDM", "METRICS", "Fidelity", "audio_distance", "fidelity"]
+__all__ = [
+    "GICDM", "METRICS", "Fidelity", "GeneratorRank", "RankedGenerators", "audio_distance", "fidelity",
+    "rank_generators",
+]  # fmt: skip
 
 __getattr__ = lazy_names(
     "earmark.generated",
-    {"Fidelity": "api", "GICDM": "_gicdm", "METRICS": "metrics", "audio_distance": "by_recipe", "fidelity": "api"},
-)
+    {
+        "Fidelity": "api", "GICDM": "_gicdm", "GeneratorRank": "several", "METRICS": "metrics",
+        "RankedGenerators": "several", "audio_distance": "by_recipe", "fidelity": "api", "rank_generators": "several",
+    },
+)  # fmt: skip

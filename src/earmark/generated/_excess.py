@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.generated._distributions import frechet_distance
-from earmark.generated._jackknife import dealt
+from earmark.generated._jackknife import dealt_parts
 
 Array = NDArray[Any]
 Ints = NDArray[np.int64]
@@ -75,7 +75,7 @@ def _mean_of_parts(
 ) -> float:
     values = [
         frechet_distance(real[of_real == part], generated[of_generated == part])
-        for of_real, of_generated in dealt(units, parts, rounds, np.random.default_rng([seed, parts, 0xFAD]))
+        for of_real, of_generated in dealt_parts(units, parts, rounds, np.random.default_rng([seed, parts, 0xFAD]))
         for part in range(parts)
     ]
     return float(np.mean(values))

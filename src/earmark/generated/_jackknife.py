@@ -1,6 +1,6 @@
 """Intervals of fidelity metrics: the delete-d jackknife, both sets at once, with everything found anew.
 
-    a round       the units of each set (points, or groups) are dealt into g parts; part b leaves both sets together,
+    a round       the units of each set (points, or groups) are dealt into g parts; part b leaves all sets together,
                   b = 1..g, and the metric is measured on what stays: balls, GICDM factors, thresholds, references
     error         se^2 = (g - 1) * variance of the values over all rounds and parts
     interval      all t that |theta - t| <= q se sqrt(v(t) / v(theta)) does not exclude, q from Student's t
@@ -59,12 +59,23 @@ class Ends(NamedTuple):
 
 @dataclass(frozen=True)
 class Deal:
-    """Which units there are in each set, and into how many parts they are dealt; `reason` when they are too few."""
+    """Which units there are in each set, and into how many parts they are dealt; `reason` when they are too few.
 
-    codes: tuple[Ints, Ints]  # the unit of every real and every generated point; a unit of both sets has one code
-    unit: str
+    The first set is the real one. With several generated sets all lose units at once, and each is compared with the
+    same smaller real sets: differences between them are then paired.
+    """
+
+    codes: tuple[Ints, ...]  # the unit of every point of every set; a unit of several sets has one code
     parts: int
     seed: int
+
+    def of(self, generated: int) -> Deal:
+        """The deal as one of the generated sets sees it, counted from 1: what its interval rests on."""
+        return Deal((self.codes[0], self.codes[generated]), self.parts, self.seed)
+
+    @property
+    def unit(self) -> str:
+        return "clip" if all(len(np.unique(codes)) == len(codes) for codes in self.codes) else "group"
 
     @property
     def units(self) -> int:
@@ -87,42 +98,52 @@ class Deal:
         """Degrees of freedom of the error."""
         return min(SETS // self.parts * (self.parts - 1), self.units - 1)
 
-    def smaller(self) -> Iterator[tuple[Ints, Ints]]:
-        """Rows of the real and of the generated points that stay, one pair at a time."""
+    def smaller(self) -> Iterator[tuple[Ints, ...]]:
+        """Rows of the real and of the generated points that stay, the sets together, one smaller collection at a time.
+
+        Units are dealt by the sets they are in, so that every set loses as equal a part as can be.
+        """
         rng = np.random.default_rng([self.seed, 0x7AC])
-        for parts_of_real, parts_of_generated in dealt(self.codes, self.parts, SETS // self.parts, rng):
+        for dealt in dealt_parts(self.codes, self.parts, SETS // self.parts, rng):
             for part in range(self.parts):
-                yield np.flatnonzero(parts_of_real != part), np.flatnonzero(parts_of_generated != part)
+                yield tuple(np.flatnonzero(of_points != part) for of_points in dealt)
 
 
-def dealt(codes: tuple[Ints, Ints], parts: int, rounds: int, rng: np.random.Generator) -> Iterator[tuple[Ints, Ints]]:
-    """Units dealt into parts, round by round: the part of every real and of every generated point.
+def dealt_parts(codes: Sequence[Ints], parts: int, rounds: int, rng: np.random.Generator) -> Iterator[tuple[Ints, ...]]:
+    """Units dealt into parts, round by round: the part of every point of every set.
 
-    A unit of both sets is in the same part of both.
+    A unit of several sets is in the same part of all of them. Units are dealt by the sets they are in.
     """
-    real, generated = codes
-    shared = np.intersect1d(real, generated)
-    strata = shared, np.setdiff1d(real, shared), np.setdiff1d(generated, shared)
     part_of = np.zeros(1 + max(int(each.max()) for each in codes), np.int64)
+    owners = np.zeros(len(part_of), object)  # a bit for each set: whole numbers of any length
+    for which, each in enumerate(codes):
+        owners[np.unique(each)] += 1 << which
+    alone = [1 << which for which in range(len(codes))]
+    everywhere = (1 << len(codes)) - 1
+    several = sorted({int(owner) for owner in owners} - {0, everywhere, *alone}, reverse=True)
+    strata = [np.flatnonzero(owners == owner) for owner in (everywhere, *several, *alone)]
     for _ in range(rounds):
         for units in strata:
             # Parts of a stratum are as equal as can be, and it is chance which of them has one more.
             part_of[rng.permutation(units)] = (np.arange(len(units)) + rng.integers(parts)) % parts
-        yield part_of[real], part_of[generated]
+        yield tuple(part_of[each] for each in codes)
 
 
 Groups = Sequence[Any] | NDArray[Any] | None
 
 
-def deal(sizes: tuple[int, int], groups: tuple[Groups, Groups] = (None, None), seed: int = 0) -> Deal:
-    """The units of real and generated points: every point, or every group where groups are given."""
+def deal(sizes: Sequence[int], groups: Sequence[Groups] | None = None, seed: int = 0) -> Deal:
+    """The units of the real points and of each generated set: every point, or every group where groups are given.
+
+    A group's name means the same in every set.
+    """
     codes: list[Ints] = []
     known: dict[Any, int] = {}
     for which, size in enumerate(sizes):
-        given = groups[which]
+        given = None if groups is None else groups[which]
         labels = None if given is None else column_texts(given)
         if labels is not None and len(labels) != size:
-            name = ("real", "generated")[which]
+            name = "generated" if which else "real"
             raise InputError(f"There are {size} {name} vectors and {len(labels)} groups: they must pair up one to one.")
         # A point without a group is a unit by itself, of its own set.
         names = [
@@ -130,8 +151,7 @@ def deal(sizes: tuple[int, int], groups: tuple[Groups, Groups] = (None, None), s
             for row in range(size)
         ]
         codes.append(np.array([known.setdefault(name, len(known)) for name in names], np.int64))
-    alone = all(len(np.unique(each)) == len(each) for each in codes)
-    return Deal((codes[0], codes[1]), "clip" if alone else "group", 4 if min(sizes) < FEW else 2, seed)
+    return Deal(tuple(codes), 4 if min(sizes) < FEW else 2, seed)
 
 
 def interval(
@@ -146,7 +166,7 @@ def interval(
     if not np.isfinite(smaller).all():
         left = "half" if deal.parts == 2 else "three quarters"
         return Ends(None, None, f"no interval: on {left} of the points it cannot always be measured")
-    error = _error(smaller, deal.parts)
+    error = error_of(smaller, deal.parts)
     q = float(stdtrit(deal.freedom, 0.5 + LEVEL / 2.0))
     if uncut is not None:
         return _cut(value, uncut, error, q, deal)
@@ -155,7 +175,7 @@ def interval(
     return Ends(*_bounds(value, error, deal, ends, q))
 
 
-def _error(smaller: Floats, parts: int) -> float:
+def error_of(smaller: Floats, parts: int) -> float:
     if float(np.ptp(smaller)) <= EQUAL:
         return 0.0
     return math.sqrt((parts - 1) * float(smaller.var(ddof=1)))
@@ -209,15 +229,20 @@ def _bounds_above(value: float, error: float, q: float, low: float) -> tuple[flo
     return low + max(value + bend / 2.0 - half, 0.0), low + value + bend / 2.0 + half
 
 
-Measure = Callable[[Ints, Ints], dict[tuple[str, str], float]]
+Key = tuple[str, str]
+Measure = Callable[[tuple[Ints, ...]], Sequence[dict[Key, float]]]
 
 
-def values_on_smaller(deal: Deal, keys: Sequence[tuple[str, str]], measure: Measure) -> dict[tuple[str, str], Floats]:
-    """What `measure` gives on every smaller pair of sets, by (correction, metric); NaN where it gives nothing."""
-    found: dict[tuple[str, str], list[float]] = {key: [] for key in keys}
+def values_on_smaller(deal: Deal, keys: Sequence[Sequence[Key]], measure: Measure) -> list[dict[Key, Floats]]:
+    """For each generated set, what `measure` gives on every smaller collection, by (correction, metric).
+
+    NaN where it gives nothing. `keys` are those of each set; `measure` is called with the rows that stay in each set,
+    the real one first, and returns the values of each generated set.
+    """
+    found: list[dict[Key, list[float]]] = [{key: [] for key in of_set} for of_set in keys]
     if not deal.reason:
-        for real, generated in deal.smaller():
-            values = measure(real, generated)
-            for key in keys:
-                found[key].append(values.get(key, math.nan))
-    return {key: np.asarray(values, np.float64) for key, values in found.items()}
+        for rows in deal.smaller():
+            for kept, values in zip(found, measure(rows), strict=True):
+                for key, column in kept.items():
+                    column.append(values.get(key, math.nan))
+    return [{key: np.asarray(column, np.float64) for key, column in kept.items()} for kept in found]

@@ -64,11 +64,12 @@ class Balls:
     @cached_property
     def clipped_among_themselves(self) -> BallCounts:
         """Points of the base inside each other's clipped balls, their own left out."""
-        base = self._side.base
-        return ball_counts(
-            base, metrics.clipped_radii(self.radii), base, centre_weights=self._own, point_weights=self._own,
-            exclude_same_row=True, **self._side.work.options(),
-        )  # fmt: skip
+        return self._count_own(metrics.clipped_radii(self.radii))
+
+    @cached_property
+    def among_themselves(self) -> BallCounts:
+        """Points of the base inside each other's balls, their own left out."""
+        return self._count_own(self.radii)
 
     @cached_property
     def logs(self) -> Floats | None:
@@ -98,6 +99,13 @@ class Balls:
         factors = 1.0 if self._others is None else self._others
         with np.errstate(invalid="ignore"):
             return np.where(found.distances[:, 0] > 0.0, found.distances[:, 0] / unit * factors, 0.0)
+
+    def _count_own(self, radii: Floats) -> BallCounts:
+        base = self._side.base
+        return ball_counts(
+            base, radii, base, centre_weights=self._own, point_weights=self._own, exclude_same_row=True,
+            **self._side.work.options(),
+        )  # fmt: skip
 
     def _count(self, radii: Floats, *, strict: bool = False) -> BallCounts:
         side = self._side

@@ -8,19 +8,20 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from earmark.errors import InputError
 from earmark.extractors.contract import Extractor
 from earmark.generated import listening
 from earmark.generated._distributions import frechet_distance, gaussian
-from earmark.generated.api import Fidelity, Floats, fidelity
+from earmark.generated.api import Fidelity, fidelity
 from earmark.generated.listening import Points
-from earmark.generated.metrics import DISTANCES, plan
-from earmark.generated.recipes import Recipe, find_recipe
+from earmark.generated.recipes import Recipe, distances_of, find_recipe
 from earmark.places import locate
 from earmark.scores import PointKey
 from earmark.vectors import Vectors, read_vectors
 from earmark.wording import counted
+
+Floats = NDArray[np.float64]
 
 VECTOR_FILES = (".npy", ".npz", ".pt")  # whatever else is said; tables may also be manifests of audio
 INDIVIDUAL = "frechet_of_clip"  # the distance of the real set and the points of one clip, as fadtk's --indiv has it
@@ -111,13 +112,7 @@ def measure_points(
     **options: Any,
 ) -> Fidelity:  # fmt: skip
     """The distances of two sets of points, with clips as units; `options` are those of `fidelity`."""
-    asked = plan(recipe.metrics if metrics is None else metrics, recipe.metrics)
-    foreign = [metric for metric in asked if metric not in DISTANCES]
-    if foreign:
-        raise InputError(
-            f"{foreign[0]} is no distance of two distributions: a recipe measures {', '.join(DISTANCES)}; leave "
-            "--recipe out for other metrics."
-        )
+    asked = distances_of(recipe, metrics)
     several = any(len(points.values) > len(points.ids) for points in (real, generated))
     groups = {"groups": generated.groups, "real_groups": real.groups} if several else {}
     scores = fidelity(real.values, generated.values, metrics=asked, correct="none", **groups, **options)

@@ -52,13 +52,13 @@ def measure(
     """The metrics of `generated` [M, D] against `real` [N, D] as plain numbers, without rows and intervals.
 
     `real` may be a `Reference`, which remembers its own neighbourhoods from one call to the next.
-    `metrics` defaults to all metrics of balls. `k` is one number (the cover pair keeps its 3) or a number for each
-    metric by name. With `gicdm`, distances are corrected first; metrics without a corrected form are refused. `reading`
-    chooses the form of the clipped pair under GICDM. `cap` cuts clipped_density at 1. `shrink` lets GICDM use
+    `metrics` defaults to all metrics of balls but ablations. `k` is one number (the cover pair keeps its 3) or a number
+    for each metric by name. With `gicdm`, distances are corrected first; metrics without a corrected form are refused.
+    `reading` chooses the form of the clipped pair under GICDM. `cap` cuts clipped_density at 1. `shrink` lets GICDM use
     neighbourhoods as wide as the sets allow where 20k do not fit, instead of refusing. A value that is not defined for
     these points (balls that all have radius 0) is NaN; `earmark.fidelity` gives a row and a reason instead.
     """
-    usual = tuple(name for name in rules.BALLS if rules.METRICS[name].gicdm or not gicdm)
+    usual = tuple(name for name in rules.USUAL_BALLS if rules.METRICS[name].gicdm or not gicdm)
     names = rules.plan(metrics, usual)
     sets = check_sets(real, generated)
     work = Work(thread_count(threads), byte_count(memory), device)

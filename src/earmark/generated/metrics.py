@@ -18,6 +18,9 @@ point, s_j the same among generated points. "Inside" is D <= r; where a metric s
     clipped_coverage  the share c of filled places, k to a ball, strictly; then the share of M good points that
                       would be expected to fill as many                                    [0, 1]
 
+clipped_density_unclipped_radii is clipped_density without the cut of the radii: an ablation, which shows what that cut
+is good for (a lonely real point keeps its wide ball, and whatever lies in it is taken for real).
+
 Higher is better for all. Ties: a point at exactly the radius is inside unless strictly is said. Sets of fewer than
 k + 1 points have no such balls and are refused before. Precision, recall: Kynkäänniemi et al. 2019; density, coverage:
 Naeem et al. 2020; symmetric: Khayatkhoei and AbdAlmageed 2023; P: Park and Kim 2023; cover: Cheema and Urner 2023;
@@ -43,6 +46,7 @@ from earmark.scores.metrics import FRACTION, UNBOUNDED, Metric, family, metric, 
 
 if TYPE_CHECKING:
     from earmark.generated.balls import Balls
+    from earmark.geometry.neighbours import BallCounts
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -203,7 +207,18 @@ def recall_cover(sides: Sides) -> Judgement:
 @metric("clipped_density", range=(0.0, math.inf), asks="fidelity", gicdm=True, paper="Salvy et al., 2025")
 def judge_clipped_density(sides: Sides) -> Judgement:
     balls = sides.real
-    own = filled(balls.clipped_among_themselves.per_point, balls.k)
+    return _clipped_density(sides, balls.clipped_inside, balls.clipped_among_themselves)
+
+
+@metric(range=(0.0, math.inf), asks="fidelity", gicdm=True, paper="GICDM, arXiv 2602.16449, appendix E.3")
+def clipped_density_unclipped_radii(sides: Sides) -> Judgement:
+    balls = sides.real
+    return _clipped_density(sides, balls.inside, balls.among_themselves)
+
+
+def _clipped_density(sides: Sides, inside: BallCounts, among_themselves: BallCounts) -> Judgement:
+    balls = sides.real
+    own = filled(among_themselves.per_point, balls.k)
     if sides.reading == "corrected":
         # Real points that the filter would drop score 0, as generated ones do: else even perfect data stays below 1.
         own = np.where(balls.fitting, own, 0.0)
@@ -212,7 +227,7 @@ def judge_clipped_density(sides: Sides) -> Judgement:
         raise Undefined("no real point lies in another's ball: there is nothing to compare with")
     ratio = partial(clipped_density, reference=reference)
     return Judgement(
-        (Term("generated", filled(balls.clipped_inside.per_point, balls.k)),), partial(ratio, cap=sides.cap),
+        (Term("generated", filled(inside.per_point, balls.k)),), partial(ratio, cap=sides.cap),
         uncut_combine=partial(ratio, cap=False) if sides.cap else None,
     )  # fmt: skip
 
@@ -255,12 +270,14 @@ METRICS: dict[str, Metric] = {name: metric_facts(name) for name in NAMES}
 BALLS = tuple(name for name, record in METRICS.items() if record.needs == ("sides",))
 NETWORK = tuple(name for name, record in METRICS.items() if record.needs == ("network",))
 DISTANCES = tuple(name for name, record in METRICS.items() if record.needs == ("sets",))
-DEFAULT = tuple(name for name in METRICS if name not in (*NETWORK, "fad_inf", "kad"))
+ABLATIONS = ("clipped_density_unclipped_radii",)  # measured when they are named
+USUAL_BALLS = tuple(name for name in BALLS if name not in ABLATIONS)
+DEFAULT = tuple(name for name in METRICS if name not in (*NETWORK, *ABLATIONS, "fad_inf", "kad"))
 ALIASES = {"fad": "frechet_distance", "fd": "frechet_distance", "frechet_audio_distance": "frechet_distance"}
 
 
 def plan(metrics: str | Iterable[str] | None, default: tuple[str, ...]) -> tuple[str, ...]:
-    """The metrics asked for, each once, in catalogue order; `all` is every metric."""
+    """The metrics asked for, each once, in catalogue order; `all` is every metric but ablations."""
     asked = [ALIASES.get(name, name) for name in named(default if metrics is None else metrics)]
     if not asked:
         raise UsageError("No metric was asked for: name at least one.")
@@ -270,7 +287,7 @@ def plan(metrics: str | Iterable[str] | None, default: tuple[str, ...]) -> tuple
             raise UsageError(
                 f"There is no fidelity metric {name!r}.{did_you_mean(name, known)} There are {', '.join(METRICS)}."
             )
-    names = {*asked, *(METRICS if "all" in asked else ())}
+    names = {*asked, *((name for name in METRICS if name not in ABLATIONS) if "all" in asked else ())}
     return tuple(name for name in known if name in names)
 
 

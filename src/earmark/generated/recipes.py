@@ -9,7 +9,7 @@ where windows are cut, what a point is, how vectors are rounded, and which dista
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args, get_type_hints
 import yaml
 
 from earmark.errors import InputError, UsageError, did_you_mean
-from earmark.generated.metrics import ALIASES, DISTANCES
+from earmark.generated.metrics import ALIASES, DISTANCES, plan
 from earmark.plain_yaml import load_yaml
 from earmark.scores.metrics import named
 from earmark.specs import parse_spec
@@ -101,6 +101,18 @@ def find_recipe(name: str | Recipe) -> Recipe:
     raise UsageError(
         f"There is no recipe {name!r}.{did_you_mean(name, recipes())} `earmark fidelity recipes` lists them."
     )
+
+
+def distances_of(recipe: Recipe, metrics: str | Iterable[str] | None = None) -> tuple[str, ...]:
+    """The distances that are measured by a recipe: its own, or those asked for, which must be distances."""
+    asked = plan(recipe.metrics if metrics is None else metrics, recipe.metrics)
+    foreign = [metric for metric in asked if metric not in DISTANCES]
+    if foreign:
+        raise InputError(
+            f"{foreign[0]} is no distance of two distributions: a recipe measures {', '.join(DISTANCES)}; leave "
+            "--recipe out for other metrics."
+        )
+    return asked
 
 
 def _read(path: Path) -> Recipe:

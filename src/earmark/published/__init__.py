@@ -3,6 +3,8 @@
 scores = published.load("vocsim")          rows of the score table, 7 metrics x 124-129 configurations x 19 subsets
 rows = published.read("simba_table3")      any table exactly as printed, as text
 findings = published.check()               every printed average, recomputed
+sentences = published.claims()             what the texts say in numbers, held against the tables
+lines = published.items()                  every table and figure of the papers, with the command that makes it
 """
 
 from __future__ import annotations
@@ -11,6 +13,9 @@ from functools import cache
 
 from earmark.errors import UsageError, did_you_mean
 from earmark.published._checks import Recomputation, check
+from earmark.published._claims import VERDICTS, Claim, claims
+from earmark.published._items import STANDINGS, Item, items, paper_named
+from earmark.published._pages import claims_page, items_page
 from earmark.published._papers import PAPERS, Paper, PrintedTable, read, table, tables
 from earmark.published._printed_rows import SETS
 from earmark.published._repeats import Repeat, counted_as_measured, find_repeats, flagged
@@ -20,16 +25,25 @@ from earmark.scores import Scores
 __all__ = [
     "PAPERS",
     "SETS",
+    "STANDINGS",
+    "VERDICTS",
+    "Claim",
+    "Item",
     "Paper",
     "PrintedTable",
     "Recomputation",
     "Repeat",
     "check",
+    "claims",
+    "claims_page",
     "codec_family",
     "counted_as_measured",
     "families",
     "find_repeats",
+    "items",
+    "items_page",
     "load",
+    "paper_named",
     "read",
     "repeats",
     "table",

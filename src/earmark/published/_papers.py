@@ -110,6 +110,10 @@ _TABLES: dict[str, tuple[tuple[Any, ...], ...]] = {
         ("gicdm_hubness_tables", "Tables 4, 5 and 9–11", "hubness before and after corrections", 161,
          "One method's name is missing in the text (Gaussian mutual proximity) and dataset names are missing in half "
          "of two tables; both are filled in by order and noted in each row."),
+        ("gicdm_appendix_f", "Tables below Figures 13 and 14, and the text of appendix F",
+         "checks on real embeddings that metrics pass with GICDM, and what is said of those without", 32,
+         "The names of the metrics were pictures and the panels have no titles: both are filled in by the order of the "
+         "metrics everywhere else in the paper and by what the text says of single ones."),
     ),
 }  # fmt: skip
 """By paper: name of the file, where it was printed, what it holds, its rows, and what is wrong with it."""

@@ -1,6 +1,6 @@
 """A map of vectors on paper: clips that the distance puts close together, close together.
 
-    vectors ── sample (above MOST clips) ── the distance's own points ── PCA ── t-SNE started from the PCA
+    vectors ── sample (above MOST clips) ── the distance's own points ── PCA ── t-SNE started from the PCA, or UMAP
 
 A map of two dimensions cannot be right everywhere. `kept` says how right this one is: the share of clips whose
 nearest neighbour among all those drawn is one of their ten nearest on the map.
@@ -8,16 +8,17 @@ nearest neighbour among all those drawn is one of their ten nearest on the map.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from earmark.errors import InputError
+from earmark.errors import InputError, require
 from earmark.geometry import spaces
 
 Floats = NDArray[np.float64]
-Method = Literal["auto", "pca", "tsne"]
+Method = Literal["auto", "pca", "tsne", "umap"]
 
 MOST = 2000
 ENOUGH_FOR_TSNE = 30
@@ -42,7 +43,8 @@ def project(
     """Lay `vectors` [N, D] out on a plane, deterministically: the same input gives the same map.
 
     More than `most` vectors are sampled at random with `seed`, and `note` says so. `auto` is t-SNE started from
-    the two first principal components, or these alone under 30 vectors.
+    the two first principal components, or these alone under 30 vectors. `umap` needs the extra `clustering`, and
+    is the same two components under 30 vectors too.
     """
     given = np.asarray(vectors)
     if given.ndim != 2 or 0 in given.shape:
@@ -59,7 +61,10 @@ def project(
     flat = _two_columns(components)
     # Points that differ in nothing but rounding have no map: t-SNE would spread the rounding over the plane.
     lively = bool(np.ptp(flat, axis=0).max(initial=0.0) > 1e-12)
-    if lively and method != "pca" and (method == "tsne" or len(rows) >= ENOUGH_FOR_TSNE):
+    enough = lively and len(rows) >= ENOUGH_FOR_TSNE
+    if enough and method == "umap":
+        mapped, name = _umap(components, seed), "UMAP"
+    elif method in ("auto", "tsne") and (enough or (lively and method == "tsne")):
         mapped, name = _tsne(components, seed), "t-SNE"
     else:
         mapped, name = flat, "PCA"
@@ -108,6 +113,15 @@ def _squares(points: Floats, rows: NDArray[np.int64]) -> Floats:
 def _two_columns(components: Floats) -> Floats:
     missing = max(0, 2 - components.shape[1])
     return np.asarray(np.pad(components, ((0, 0), (0, missing)))[:, :2])
+
+
+def _umap(components: Floats, seed: int) -> Floats:
+    """UMAP of the components with its usual 15 neighbours, from its usual start."""
+    model = require("umap", "UMAP maps", "clustering").UMAP
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a seed costs threads, and that few points are connected badly
+        made = model(n_neighbors=min(15, len(components) - 1), random_state=seed % 2**32, n_jobs=1)
+        return np.asarray(made.fit_transform(components), np.float64)
 
 
 def _tsne(components: Floats, seed: int) -> Floats:

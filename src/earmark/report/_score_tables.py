@@ -111,6 +111,7 @@ _SHUFFLES = {
     "whole_groups": "the labels of whole groups",
     "inside_groups": "labels inside each group",
     "blocks": "the labels of whole groups, and labels inside groups that have several",
+    "clips_ignoring_groups": "labels of clips, whatever their group,",
 }
 
 

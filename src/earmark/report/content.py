@@ -20,7 +20,7 @@ FileKind = Literal["failed", "dropped", "truncated", "converted"]
 
 
 class Durations(NamedTuple):
-    """Seconds: the shortest, middle, mean and longest clip, and all of them together."""
+    """Seconds: the shortest, middle, mean and longest clip, and all of them together; NaN where nobody says."""
 
     shortest: float
     median: float
@@ -31,7 +31,8 @@ class Durations(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SubsetFacts:
-    """What is known of a subset before it is scored. `per_class` is the fewest and the most clips of a class."""
+    """What is known of a subset before it is scored. `per_class` is the fewest and the most clips of a class, `dri`
+    the dynamic range index in dB, where somebody measured it."""
 
     subset: str
     suite: str = ""
@@ -43,6 +44,7 @@ class SubsetFacts:
     per_class: tuple[int, int] | None = None
     groups: int | None = None
     durations: Durations | None = None
+    dri: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,13 +70,13 @@ def _answers(scores: Fidelity, distance: str) -> tuple[list[str], dict[str, list
     answers: dict[str, list[list[str]]] = {}
     for metric in dict.fromkeys(metric for metric, _ in rows):
         name = metric.removesuffix(LITERAL) + ", read literally" if metric.endswith(LITERAL) else metric
-        line = [name, *(_cell(rows.get((metric, which))) for which in corrections)]
+        line = [name, *(cell_text(rows.get((metric, which))) for which in corrections)]
         answers.setdefault(QUESTIONS.get(fidelity_facts(metric).asks, ""), []).append(line)
     order = [question for question in QUESTIONS.values() if question in answers]
     return ["" if plain else TITLES[name] for name in corrections], {question: answers[question] for question in order}
 
 
-def _cell(row: Row | None) -> str:
+def cell_text(row: Row | None) -> str:
     if row is None:
         return ""
     if row.value is None:

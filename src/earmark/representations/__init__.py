@@ -1,7 +1,20 @@
 """Representation runs: clips through frozen models to vectors, scores and a report, as stages on `earmark.runs`."""
 
 from earmark.representations._folder import RunVectors, load_points, load_vectors, open_clips
+from earmark.representations.ablations import compare_variants
 from earmark.representations.comparisons import compare_runs
+from earmark.representations.figures import draw_figures
 from earmark.representations.runner import Run, plan, run
 
-__all__ = ["Run", "RunVectors", "compare_runs", "load_points", "load_vectors", "open_clips", "plan", "run"]
+__all__ = [
+    "Run",
+    "RunVectors",
+    "compare_runs",
+    "compare_variants",
+    "draw_figures",
+    "load_points",
+    "load_vectors",
+    "open_clips",
+    "plan",
+    "run",
+]

@@ -20,7 +20,6 @@ from earmark.atomic import write_whole
 from earmark.corpora.clips import Clip
 from earmark.corpora.subsets import PreparedSubset
 from earmark.embedding import hearing
-from earmark.embedding.embed import fit_extractor
 from earmark.embedding.hearing import Heard
 from earmark.errors import InputError, no_exit
 from earmark.extractors.catalogue import as_frames
@@ -144,7 +143,7 @@ def embed(
     def opened() -> Extractor:
         extractor = hearing.settle_rate(model.open(), [clip for clip, _ in subset.readable])
         if model.learns:
-            _learn(extractor, subset, model.key(subset), cache, progress)
+            _learn(extractor, [clip for clip, _ in model.lessons(subset)], model.key(subset), cache, progress)
         return layers.sweep_layers(on_device(extractor), todo.parts)
 
     later = strangers.Later(cache, model.identity, model.reads)
@@ -305,8 +304,8 @@ def _pack(heard: Heard, digest: str, packer: Packer) -> Exception | None:
 # --- models that learn ---------------------------------------------------------------------------------------
 
 
-def _learn(extractor: Extractor, subset: PreparedSubset, key: str, cache: Cache, progress: bool) -> None:
-    """Let a model learn from the sounds of the subset; its checkpoint lies on this machine, named by content."""
+def _learn(extractor: Any, clips: Sequence[Clip], key: str, cache: Cache, progress: bool) -> None:
+    """Let a model learn from the sounds; its checkpoint lies on this machine, named by content."""
     path = _checkpoint(cache, key)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -317,7 +316,8 @@ def _learn(extractor: Extractor, subset: PreparedSubset, key: str, cache: Cache,
             f"{path.parent} cannot be written ({error.strerror}): give another place for the cache."
         ) from error
     with no_exit():
-        fit_extractor(extractor, [clip for clip, _ in subset.readable], progress=progress, checkpoint=path)
+        if not getattr(extractor, "fitted", False):
+            extractor.fit(clips, progress=progress, checkpoint=path)
     draw = getattr(extractor, "reconstruction_figure", None)
     if draw is None:
         return

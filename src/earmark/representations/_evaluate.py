@@ -23,9 +23,11 @@ from earmark.embedding import pca, pooling
 from earmark.errors import InputError
 from earmark.evaluation import evaluate
 from earmark.metrics import catalogue
+from earmark.progress import Progress
 from earmark.representations import _layers as layers
 from earmark.representations import _sequences as sequences
 from earmark.representations._copies import remark_on_copies
+from earmark.representations._samples import remark_on_sample
 from earmark.representations._systems import Model, System
 from earmark.representations.config import RunConfig
 from earmark.runs.identity import Stage, fingerprint
@@ -33,6 +35,7 @@ from earmark.runs.packs import Records
 from earmark.runs.store import Cache, Entry, Made
 from earmark.scores import Row
 from earmark.scores.spelling import with_noise
+from earmark.vectors import Distances
 from earmark.wording import counted
 
 PCA = Stage(
@@ -147,7 +150,7 @@ def vectors_of(
     raw = fingerprint(system.model.key(subset), system.parts, [subset.digests[row] for row in rows])
     if system.pca is None:
         return Vectors(subset, system, rows, None, raw)
-    reduced = PCA.key(raw, system.pca)
+    reduced = PCA.key(raw, system.pca, *(["whitened"] if system.whiten else []))
     return Vectors(subset, system, rows, reduced, reduced)
 
 
@@ -161,11 +164,30 @@ def measurements_of(vectors: Vectors, config: RunConfig) -> Iterator[Measurement
             key = EVALUATE.key(vectors.key, truth, distance, correction, options, config.across_groups)
             yield Measurement(vectors, distance, noise, key, correction)
     if config.dtw is not None:
-        labels, _ = vectors.truth(0.0, config.seed)
-        drawn = [config.queries, config.seed] if config.queries else []
-        how = [config.dtw.model_dump(), config.metrics, config.k, config.min_class_size, config.ties, *drawn]
-        key = EVALUATE.key("dtw", PCA.version, vectors.key, labels, how)
-        yield Measurement(vectors, config.dtw.distance + sequences.SUFFIX, 0.0, key)
+        yield from _alignments_of(vectors, config)
+
+
+def _alignments_of(vectors: Vectors, config: RunConfig) -> Iterator[Measurement]:
+    """DTW: of all distances what is measured of any; of re-ranked lists P@k alone."""
+    assert config.dtw is not None
+    labels, groups = vectors.truth(0.0, config.seed)
+    alignment = _alignment(vectors, labels, config)
+    distance = config.dtw.distance + sequences.SUFFIX
+    options = {**config.options(), "across_groups": config.across_groups and groups is not None}
+    own = catalogue.digest(config.metrics or ())
+    if alignment.complete:
+        aligned = alignment.key(vectors.system.model.key(vectors.subset))
+        for correction in config.correct:
+            key = EVALUATE.key("dtw", aligned, labels, groups, own, distance, correction, options, config.across_groups)
+            yield Measurement(vectors, distance, 0.0, key, correction)
+        return
+    how = [config.dtw.model_dump(), options, config.across_groups]
+    key = EVALUATE.key("dtw", sequences.DTW.version, PCA.version, vectors.key, labels, own, how)
+    yield Measurement(vectors, distance, 0.0, key)
+
+
+def _alignment(vectors: Vectors, labels: Sequence[str | None], config: RunConfig) -> sequences.Alignment:
+    return sequences.alignment_of(labels, vectors.digests, vectors.system.layer, config)
 
 
 # --- loading and reducing ------------------------------------------------------------------------------------
@@ -206,7 +228,7 @@ def load(cache: Cache, vectors: Vectors, records: Records, threads: int | None =
         raw = assemble(records, vectors.digests, vectors.system.parts)
         if dimension is None:
             return Entry({"note": ""}, {"values": raw})
-        reduced = pca.reduce(raw, dimension, threads=threads)
+        reduced = pca.reduce(raw, dimension, whiten=vectors.system.whiten, threads=threads)
         meta = {"note": reduced.pca.note, "explained": float(reduced.pca.explained.sum())}
         return Entry(meta, {"values": reduced.vectors})
 
@@ -216,20 +238,24 @@ def load(cache: Cache, vectors: Vectors, records: Records, threads: int | None =
 # --- measuring -----------------------------------------------------------------------------------------------
 
 
-def measure(job: Measurement, loaded: Entry, records: Records, config: RunConfig) -> Entry:
+def measure(job: Measurement, loaded: Entry, records: Records, config: RunConfig, progress: Progress = False) -> Entry:
     """The rows of a measurement, without names, and the per-point values that reports need."""
     values, note = np.asarray(loaded.arrays["values"]), loaded.meta["note"]
-    if job.distance.endswith(sequences.SUFFIX):
-        labels, _ = job.vectors.truth(0.0, config.seed)
-        return sequences.measure(values, labels, job.vectors.digests, records, job.vectors.system.layer, note,
-                                 config=config, inputs=job.key)  # fmt: skip
+    points: NDArray[np.float32] | Distances = values
     labels, groups = job.vectors.truth(job.noise, config.seed)
     started = time.perf_counter()
+    how: dict[str, Any] = {"distance": job.distance}
     try:
+        if job.distance.endswith(sequences.SUFFIX):
+            alignment = _alignment(job.vectors, labels, config)
+            if not alignment.complete:
+                return _reranked(job, alignment, values, records, config, note)
+            model = job.vectors.system.model.key(job.vectors.subset)
+            points = sequences.all_distances(alignment, records, alignment.key(model), config, progress)
+            how, note = {"distance_name": job.distance}, ""  # pooled vectors play no part
         scores = evaluate(
-            values,
+            points,
             labels,
-            distance=job.distance,
             correct=job.correction,
             groups=groups,
             across_groups=config.across_groups and groups is not None,
@@ -238,6 +264,7 @@ def measure(job: Measurement, loaded: Entry, records: Records, config: RunConfig
             memory=int(config.memory) if config.memory.isdigit() else config.memory,
             threads=config.threads,
             device=config.device,
+            **how,
             **config.options(),
         )
     except InputError as error:
@@ -257,6 +284,22 @@ def measure(job: Measurement, loaded: Entry, records: Records, config: RunConfig
         if metric in catalogue.SEPARATION or metric.startswith("P@")  # systems are compared by them
     }
     return Entry({"rows": rows, "note": note, "seconds": time.perf_counter() - started}, arrays)
+
+
+def _reranked(
+    job: Measurement, alignment: sequences.Alignment, vectors: NDArray[np.float32], records: Records,
+    config: RunConfig, note: str,
+) -> Entry:  # fmt: skip
+    """P@k of re-ranked lists, and rows that say why there is nothing else."""
+    started = time.perf_counter()
+    found = sequences.reranked_rows(alignment, vectors, records, config=config, inputs=job.key)
+    seconds = time.perf_counter() - started
+    rows = [replace(row, seconds=seconds).as_dict() for row in found]
+    measured = {row.metric for row in found}
+    for protocol in ("all", *(["across_groups"] if config.across_groups else [])):
+        lacking = _not_applicable(config, job.distance, job.correction, protocol, sequences.lacking(alignment))
+        rows += [row for row in lacking if protocol != "all" or row["metric"] not in measured]
+    return Entry({"rows": rows, "note": note, "seconds": seconds})
 
 
 def _not_applicable(
@@ -302,8 +345,10 @@ def named_rows(job: Measurement, entry: Entry, records: Records, *, shared: bool
 
 
 def remarks_on(vectors: Vectors, records: Records, *, shared: bool) -> list[str]:
-    """What was noticed of the model, copies, clips that failed and clips that the model does not hear to their end."""
-    remarks = [*filter(None, [remark_on_model(records), remark_on_copies(vectors.subset)])]
+    """What was noticed of the model, which clips were drawn, copies, clips that failed and clips that the model does
+    not hear to their end."""
+    subset = vectors.subset
+    remarks = [*filter(None, [remark_on_model(records), remark_on_sample(subset), remark_on_copies(subset)])]
     clips, scored = len(vectors.subset.clips), len(vectors.rows)
     if shared:
         remarks.append(f"on the {scored} of {clips} clips that all compared systems have")

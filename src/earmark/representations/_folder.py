@@ -25,6 +25,7 @@ from earmark.representations.config import RunConfig
 from earmark.runs.folder import read_clips, read_record, write_csv
 from earmark.runs.packs import LostPacks, read_records
 from earmark.runs.store import Cache
+from earmark.scores.spelling import with_sample
 
 CLIP_COLUMNS = tuple("suite subset id label group path start end seconds rate channels digest outcome copy_of".split())
 
@@ -103,7 +104,7 @@ def load_vectors(folder: str | Path, subset: str, system: str, suite: str | None
     """
     record = read_record(folder)
     vectors = _find(record["vectors"], "vectors", subset, system, suite)
-    cache = _cache_of(record)
+    cache = cache_of(record)
     left_out = set(vectors["left_out"])
     lines = [
         line
@@ -113,14 +114,14 @@ def load_vectors(folder: str | Path, subset: str, system: str, suite: str | None
     if vectors["pca_key"]:
         entry = cache.get(PCA_KIND, vectors["pca_key"])
         if entry is None:
-            raise _lost(folder, cache)
+            raise lost_from(folder, cache)
         values = np.asarray(entry.arrays["values"])
     else:
         records = read_records(cache, vectors_kind(vectors["extractor_key"]))
         try:
             values = assemble(records, [line["digest"] for line in lines], vectors["parts"])
         except (LostPacks, KeyError):
-            raise _lost(folder, cache) from None
+            raise lost_from(folder, cache) from None
     return RunVectors(
         [line["id"] for line in lines],
         [line["label"] or None for line in lines],
@@ -139,10 +140,10 @@ def load_points(
     record = read_record(folder)
     way = distance, correction
     known = [job for job in record["evaluations"] if (job["distance"], job.get("correction", "none")) == way]
-    cache = _cache_of(record)
+    cache = cache_of(record)
     entry = cache.get(SCORES_KIND, _find(known, "evaluations", subset, system, suite)["key"])
     if entry is None:
-        raise _lost(folder, cache)
+        raise lost_from(folder, cache)
     names = [name for name in entry.arrays if " without " not in name]
     return {(name.split(" ", 1)[0], name.split(" ", 1)[1]): np.array(entry.arrays[name]) for name in names}
 
@@ -150,14 +151,19 @@ def load_points(
 def open_clips(folder: str | Path) -> dict[tuple[str, str], dict[str, Clip]]:
     """The clips of a run, to be heard again: {(suite, subset): {id: Clip}}; corpora are opened as the config says."""
     config = RunConfig.load(locate(folder) / "config.yaml")
-    return {
-        (corpus.name, name): {clip.id: clip for clip in clips}
+    found = {
+        (corpus.name, with_sample(name, config.sample)): {clip.id: clip for clip in clips}
         for corpus, entry in zip(open_corpora(config.corpus), config.corpus, strict=True)
         for name, clips in choose_subsets(corpus.at_speed(config.speed), entry.subsets).items()
     }
+    if not config.sample:
+        return found
+    drawn = {(line["suite"], line["subset"], line["id"]) for line in read_clips(folder)}
+    return {key: {id: clip for id, clip in clips.items() if (*key, id) in drawn} for key, clips in found.items()}
 
 
-def _cache_of(record: Mapping[str, Any]) -> Cache:
+def cache_of(record: Mapping[str, Any]) -> Cache:
+    """The cache of a run; InputError when it kept none."""
     if not record["cache"]:
         raise InputError("This run kept no cache (cache: off), so its vectors are gone; run it again with a cache.")
     return Cache(record["cache"])
@@ -171,5 +177,6 @@ def _find(entries: Sequence[dict[str, Any]], what: str, subset: str, system: str
     raise UsageError(f"The run has no {what} of {subset}: {system}.{did_you_mean(f'{subset}: {system}', known)}")
 
 
-def _lost(folder: str | Path, cache: Cache) -> InputError:
+def lost_from(folder: str | Path, cache: Cache) -> InputError:
+    """What to say where the cache no longer holds something of a run."""
     return InputError(f"The cache {cache.url} no longer holds what {folder} measured: run its config.yaml again.")

@@ -19,6 +19,7 @@ from earmark.representations import _systems as systems
 from earmark.representations._copies import describe_copies
 from earmark.representations._embed import Refusal
 from earmark.representations._folder import Finished, Key, write_clips
+from earmark.representations._samples import describe_sample
 from earmark.representations._systems import Model, System
 from earmark.representations.config import RunConfig
 from earmark.runs import folder
@@ -173,7 +174,11 @@ def record_of(work: Work) -> dict[str, Any]:
             {**asdict(corpus.card), "clips": len(corpus), "remarks": list(corpus.notes)} for corpus in work.corpora
         ],
         "subsets": [
-            {**subset.describe(records, config.min_class_size), "copies": describe_copies(subset, config.copies)}
+            {
+                **subset.describe(records, config.min_class_size),
+                "copies": describe_copies(subset, config.copies),
+                "sample": describe_sample(subset),
+            }
             for subset in work.subsets
         ],
         "systems": [systems.card_of(system) for system in work.systems],

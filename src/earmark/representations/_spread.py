@@ -152,6 +152,8 @@ class Spread:
             if not errand.windows:
                 continue
             if errand.model.learns:  # it learns from all clips before it hears the first
+                if not self.features[key] and self._hears(key):
+                    continue  # another is learning the same
                 found.append(self._step(errand, list(errand.windows)))
                 errand.windows.clear()
             elif errand.managed and self.features[key]:
@@ -178,7 +180,8 @@ class Spread:
         name = f"embed {subset.suite}/{subset.name} {model.name}, {counted(clips, 'clip')} from {windows[0][0] + 1}"
         before = first, errand.managed, errand.failed, self.features[model.key(subset)]
         key = self.keys[subset.suite, subset.name]
-        arguments = model.name, model.identity, key, list(errand.parts), windows, before
+        school = [self.keys[taught.suite, taught.name] for taught in model.school]
+        arguments = model.name, model.identity, key, list(errand.parts), windows, before, school
         self._tries[name] = self._tries.get(name, 0) + 1
         if self._tries[name] > 1:
             name += f", attempt {self._tries[name]}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from earmark.runs.identity import fingerprint
 from earmark.runs.packs import LostPacks, Records, read_records
 from earmark.runs.store import Cache, Entry, Made
 from earmark.runs.strangers import Reads
+from earmark.scores.spelling import with_sample
 
 SUBSETS_KIND = "subsets"
 LIBRARIES = sorted({*EMBED.libraries, *evaluate.PCA.libraries, *evaluate.EVALUATE.libraries, *probing.PROBE.libraries})
@@ -79,9 +81,9 @@ def _clips(job: Job, suite: str, name: str) -> dict[str, Clip]:
             job.kept["corpora"] = [corpus.at_speed(config.speed) for corpus in open_corpora(config.corpus)]
         for corpus, entry in zip(job.kept["corpora"], config.corpus, strict=True):
             if corpus.name == suite:
-                clips = choose_subsets(corpus, entry.subsets).get(name)
-                if clips is not None:
-                    return {clip.id: clip for clip in clips}
+                for plain, clips in choose_subsets(corpus, entry.subsets).items():
+                    if with_sample(plain, config.sample) == name:
+                        return {clip.id: clip for clip in clips}
     except EarmarkError as error:
         raise Unfit(f"{here()} cannot open the corpus: {error}") from error
     raise Unfit(f"{here()} does not see the subset {suite}/{name}: share the corpus with all machines.")
@@ -105,14 +107,15 @@ def embed_windows(
     parts: Sequence[str],
     windows: Sequence[Sequence[int]],
     before: tuple[bool, bool, int, int],
+    school: Sequence[str] = (),
 ) -> Done:
     """Hear clips of a subset with a model, window by window; `windows` are their places among the readable ones.
 
     `before`: whether these are the first clips that the model hears, whether it has managed others of the subset, on
-    how many it has failed, and how many features it has.
+    how many it has failed, and how many features it has. `school`: the subsets that it learns from together.
     """
     config, subset = _config(job), _subset(job, subset_key)
-    model = _model(job, name, identity)
+    model = replace(_model(job, name, identity), school=tuple(_subset(job, key) for key in school))
     readable = subset.readable
     first, managed, failed, features = before
     items = [[readable[place] for place in window] for window in windows]
@@ -135,18 +138,20 @@ def embed_windows(
 def _model(job: Job, name: str, identity: str) -> Model:
     """A model of the config, which must be the one that the run means."""
     if ("model", name) not in job.kept:
-        entry = next(entry for entry in _config(job).extractors if entry.name == name)
-        try:
-            job.kept["model", name] = describe_model(entry, job.cache, _config(job).device)
-        except EarmarkError as error:
-            raise Unfit(f"{here()} cannot open the model {name}: {error}") from error
-    model: Model = job.kept["model", name]
-    if model.identity != identity:
+        for entry in _config(job).extractors:  # the name of one that learns may say from what
+            if name == entry.name or name.startswith(f"{entry.name} on "):
+                try:
+                    model = describe_model(entry, job.cache, _config(job).device)
+                except EarmarkError as error:
+                    raise Unfit(f"{here()} cannot open the model {name}: {error}") from error
+                job.kept.setdefault(("model", model.name), model)
+    found: Model = job.kept["model", name]
+    if found.identity != identity:
         raise Unfit(
             f"{here()} has another {name} than the run: its code, its weights or the packages it uses differ; make "
             "them the same there, give files by absolute path, and start workers anew after a change."
         )
-    return model
+    return found
 
 
 # --- measuring -----------------------------------------------------------------------------------------------
@@ -154,16 +159,16 @@ def _model(job: Job, name: str, identity: str) -> Model:
 
 def system_arguments(system: System, subset: PreparedSubset) -> tuple[Any, ...]:
     """A system as a step carries it: measuring needs its vectors and not its model."""
-    how = list(system.parts), system.pca, list(system.distances), system.layer
+    how = list(system.parts), system.pca, list(system.distances), system.layer, system.whiten
     return (system.name, system.code, system.model.name, system.model.key(subset), system.pooling, *how)
 
 
 def _system(
     name: str, code: str, model: str, key: str, pooling: str, parts: Sequence[str], pca: int | None,
-    distances: Sequence[str], layer: int | None,
+    distances: Sequence[str], layer: int | None, whiten: bool,
 ) -> System:  # fmt: skip
     unopened = Model(model, "", "", {}, ExtractorCard(name=model), key, False, Reads({}, {}, []))
-    return System(name, code, unopened, pooling, tuple(parts), pca, tuple(distances), layer)
+    return System(name, code, unopened, pooling, tuple(parts), pca, tuple(distances), layer, whiten)
 
 
 def measure_system(job: Job, subset_key: str, system: Sequence[Any], wanted: Sequence[str]) -> Done:

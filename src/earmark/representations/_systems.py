@@ -4,22 +4,25 @@ A model is a spec and its parameters. A system is a model with a pooling and a P
 score table that does not depend on what else is in the run:
 
     logmel flatten          extractor and pooling
-    whisper mean_time D100  with PCA to 100 dimensions
+    whisper mean_time D100  with PCA to 100 dimensions; D100W: each scaled to variance 1
     clap                    one vector per clip: no pooling to name
     wavlm@9 mean_time       one of its hidden layers
+    vae on all mean_time    a model that learnt from other subsets than the one it hears, or from more
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from earmark.corpora.clips import Clip
 from earmark.corpora.subsets import PreparedSubset
 from earmark.embedding import pooling
-from earmark.errors import UsageError
+from earmark.embedding.pca import Reduction, parse_reduction
+from earmark.errors import UsageError, did_you_mean
 from earmark.extractors.catalogue import identifying_parameters, open_on, parse_spec
-from earmark.extractors.contract import Extractor, ExtractorCard, LayeredExtractor
+from earmark.extractors.contract import Extractor, ExtractorCard, LayeredExtractor, subsets_named
 from earmark.representations import _layers as layers
 from earmark.representations.config import ExtractorEntry, RunConfig
 from earmark.runs import strangers
@@ -59,12 +62,32 @@ class Model:
     reads: Reads
     layers: int | None = None  # hidden layers, where they can be chosen
     device: str = "auto"  # where it runs, which is no part of what it is
+    trained_on: str | tuple[str, ...] = "subset"  # of one that learns: or all, or names of subsets
+    school: tuple[PreparedSubset, ...] = ()  # the subsets it learns from together; none: from the one it hears
+
+    def lessons(self, subset: PreparedSubset) -> list[tuple[Clip, str]]:
+        """The clips that it learns from, to hear a subset, with their digests."""
+        return [item for taught in self.school or (subset,) for item in taught.readable]
 
     def key(self, subset: PreparedSubset) -> str:
         """What its vectors of a subset depend on, beside each clip; one that learns depends on all, in order."""
         if not self.learns:
             return self.identity
-        return fingerprint(self.identity, versions("torch"), [digest for _, digest in subset.readable])
+        return fingerprint(self.identity, versions("torch"), [digest for _, digest in self.lessons(subset)])
+
+    def taught_by(self, subsets: Sequence[PreparedSubset]) -> Model:
+        """The model with the subsets of a run that it learns from together, where it does."""
+        if not self.learns or self.trained_on == "subset":
+            return self
+        names = [subset.name for subset in subsets] if self.trained_on == "all" else self.trained_on
+        known = [subset.name for subset in subsets]
+        for name in names:
+            if name not in known:
+                raise UsageError(
+                    f"{self.name} is to learn from {name!r}, which is no subset of this run; it has "
+                    f"{', '.join(known)}.{did_you_mean(name, known)}"
+                )
+        return replace(self, school=tuple(subset for subset in subsets if subset.name in names))
 
     def open(self) -> Extractor:
         return open_on(self.device, self.spec, **self.parameters)
@@ -82,6 +105,7 @@ class System:
     pca: int | None
     distances: tuple[str, ...]
     layer: int | None = None  # None: the one that the model gives unasked
+    whiten: bool = False
     remark: str = ""  # what was noticed of the model when it first heard sound
 
 
@@ -108,7 +132,16 @@ def describe_model(entry: ExtractorEntry, cache: Cache | None = None, device: st
     short = entry.short_name or card.short_name or entry.name
     depth = extractor.layers if isinstance(extractor, LayeredExtractor) else None
     learns = hasattr(extractor, "fit")
-    return Model(entry.name, short, entry.spec, entry.parameters, card, identity, learns, reads, depth, device)
+    trained_on = subsets_named(getattr(extractor, "trained_on", "subset")) if learns else "subset"
+    name = entry.name
+    words = trained_on if isinstance(trained_on, str) else "+".join(trained_on)
+    if trained_on != "subset" and "trained_on" not in name and not name.endswith(f" on {words}"):
+        name = f"{name} on {words}"  # a row says what its model learnt from
+    if trained_on != "subset" and not entry.short_name:
+        short = f"{short}-{words}"
+    return Model(
+        name, short, entry.spec, entry.parameters, card, identity, learns, reads, depth, device, trained_on
+    )  # fmt: skip
 
 
 def systems_of(config: RunConfig, cache: Cache | None = None) -> list[System]:
@@ -116,13 +149,14 @@ def systems_of(config: RunConfig, cache: Cache | None = None) -> list[System]:
     systems: dict[str, System] = {}
     for entry in config.extractors:
         model = describe_model(entry, cache, config.device)
-        dimensions = entry.pca if entry.pca is not None else config.pca
+        reductions = list(map(parse_reduction, entry.pca if entry.pca is not None else config.pca))
         distances = entry.distances or config.distances
         for wanted in entry.pooling or config.pooling or [model.card.pooling]:
             variant = pooling.parse(wanted)  # `MTF D100` names its own dimension
-            for dimension in dimensions if variant.pca is None else [variant.pca]:
+            own = None if variant.pca is None else [Reduction(variant.pca, variant.whiten)]
+            for reduction in own or reductions:
                 for layer in _layers(entry, model, config):
-                    system = _system(model, layer, variant.pooling, dimension, distances)
+                    system = _system(model, layer, variant.pooling, reduction, distances)
                     if system.name in systems:
                         raise UsageError(f"{system.name!r} is asked for twice: leave one of them out.")
                     systems[system.name] = system
@@ -135,14 +169,17 @@ def _layers(entry: ExtractorEntry, model: Model, config: RunConfig) -> layers.La
     return (None,) if wanted is None else layers.choose_layers(wanted, model.layers, model.name)
 
 
-def _system(model: Model, layer: int | None, spelling: str, dimension: int | None, distances: list[str]) -> System:
+def _system(
+    model: Model, layer: int | None, spelling: str, reduction: Reduction | None, distances: list[str]
+) -> System:
     card = replace(model.card, short_name=layers.layer_name(model.short_name, layer))
     whole = card.frame_rate is None and spelling == card.pooling
-    suffix = "" if dimension is None else f" D{dimension}"
+    dimension, whiten = (None, False) if reduction is None else reduction
+    suffix = "" if reduction is None else f" {reduction.code}"
     name = f"{layers.layer_name(model.name, layer)}{'' if whole else f' {spelling}'}{suffix}"
-    code = pooling.system_code(card, spelling, dimension)
+    code = pooling.system_code(card, spelling, dimension, whiten=whiten)
     parts = tuple(layers.part_of(layer, atom) for atom in pooling.atoms(spelling))
-    return System(name, code, model, spelling, parts, dimension, tuple(distances), layer)
+    return System(name, code, model, spelling, parts, dimension, tuple(distances), layer, whiten)
 
 
 def parts_by_model(systems: Iterable[System], config: RunConfig) -> dict[str, tuple[Model, tuple[str, ...]]]:
@@ -165,9 +202,16 @@ def card_of(system: System) -> dict[str, Any]:
         "spec": system.model.spec,
         "parameters": system.model.parameters,
         "layer": system.layer,
+        "trained_on": _teachers(system.model) if system.model.learns else None,
         "pooling": system.pooling,
         "pca": system.pca,
+        "whiten": system.whiten,
         "distances": list(system.distances),
         "remark": system.remark,
         "card": asdict(system.model.card),
     }
+
+
+def _teachers(model: Model) -> str | list[str]:
+    """What a model that learns learnt from: the subset it hears, or these."""
+    return [f"{taught.suite}/{taught.name}" for taught in model.school] or "subset"

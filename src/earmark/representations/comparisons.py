@@ -34,6 +34,7 @@ from earmark.representations._systems import System
 from earmark.runs.folder import read_clips, read_record
 from earmark.runs.store import Cache
 from earmark.scores import KEY, Row, Scores, load_scores, metric_facts
+from earmark.scores.spelling import without_sample
 
 FILE = "comparisons.csv"
 
@@ -90,40 +91,62 @@ def differences(ranking: Ranking, evaluations: Sequence[Mapping[str, Any]], cach
             without = without_each(first)
             pairs = comb(len(by_representation), 2)
             for representation, row in others if without is not None else []:
-                name = f"{best.label} minus {representation.label}"
-                rows += _difference(first, row, without, without_each(row), pairs, name, units.get(subset) or "clip")
+                own = without_each(row)
+                if without is None or own is None or len(own) != len(without):
+                    continue
+                rows.append(
+                    difference_row(
+                        first, row, without, own, pairs, units.get(subset) or "clip", names={},
+                        said=f"{best.label} minus {representation.label}",
+                    )
+                )  # fmt: skip
     return rows
 
 
-def _difference(
-    best: Row,
-    other: Row,
-    without: NDArray[np.float64] | None,
-    others: NDArray[np.float64] | None,
+def difference_row(
+    first: Row,
+    second: Row,
+    without_first: NDArray[np.float64] | None,
+    without_second: NDArray[np.float64] | None,
     comparisons: int,
-    name: str,
     unit: str,
-) -> list[Row]:
-    if without is None or others is None or len(without) != len(others) or best.value is None or other.value is None:
-        return []
-    facts = metric_facts(best.metric).range
-    difference = jackknife.difference(
-        best.value, other.value, without, others, facts, unit=unit, comparisons=comparisons,
-        units=min((row.units for row in (best, other) if row.units), default=None),
-    )  # fmt: skip
-    names = ("suite", "subset", "system", "distance", "correction", "protocol", "n", "seconds", "version", "inputs")
+    *,
+    names: Mapping[str, str],
+    said: str = "",
+) -> Row:
+    """One row minus another on the same clips: `P@1:difference`, paired where values without each unit are known.
+
+    `names` are the columns in which the row differs from the second, `said` stands first in its reason.
+    """
+    columns = ("suite", "subset", "system", "distance", "correction", "protocol", "n", "seconds", "version", "inputs")
     row = Row(
-        **{column: getattr(other, column) for column in names},
-        metric=f"{other.metric}:difference",
+        **{**{column: getattr(second, column) for column in columns}, **names}, metric=f"{second.metric}:difference"
+    )
+    if first.value is None or second.value is None:
+        missing = first if first.value is None else second
+        return replace(row, status=missing.status, reason=missing.reason, n=None)
+    value = first.value - second.value
+    if without_first is None or without_second is None:
+        why = f"no interval: there are no values of {second.metric} without each {unit} for both"
+        return replace(row, value=value, reason="; ".join(filter(None, [said, why])))
+    if len(without_first) != len(without_second):
+        why = "no interval: the two rest on different clips"
+        return replace(row, value=value, reason="; ".join(filter(None, [said, why])))
+    difference = jackknife.difference(
+        first.value, second.value, without_first, without_second, metric_facts(second.metric).range, unit=unit,
+        comparisons=comparisons, units=min((of.units for of in (first, second) if of.units), default=None),
+    )  # fmt: skip
+    row = replace(
+        row,
         value=difference.value,
         low=difference.low,
         high=difference.high,
         p_value=difference.p_value,
-        reason="; ".join(filter(None, [name, difference.reason])),
+        reason="; ".join(filter(None, [said, difference.reason])),
     )
     if difference.p_value is None:
-        return [row]
-    return [replace(row, interval="jackknife", unit=unit, units=difference.units, comparisons=comparisons)]
+        return row
+    return replace(row, interval="jackknife", unit=unit, units=difference.units, comparisons=comparisons)
 
 
 # --- what a run folder says -----------------------------------------------------------------------------------------
@@ -205,7 +228,7 @@ def compare_runs(
     tables: list[Scores] = []
     refused: list[str] = []
     for place, found in _vectors_by_subset(folders).items():
-        if subset not in (None, place[1]):
+        if subset not in (None, place[1], without_sample(place[1])):
             continue
         try:
             tables.append(_compare_subset(place, found, systems, across_groups, options))

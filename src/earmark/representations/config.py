@@ -6,19 +6,29 @@ config = RunConfig(corpus="sounds/", extractors=["logmel"], distances=["cosine"]
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from earmark.errors import UsageError, did_you_mean
-from earmark.evaluation.options import HUB_K, byte_count, kind_of_intervals
+from earmark.errors import did_you_mean
+from earmark.evaluation.options import HUB_K, byte_count, kind_of_intervals, settle_sample
 from earmark.geometry import devices
-from earmark.geometry.corrections import parse_all
-from earmark.geometry.spaces import DISTANCES
 from earmark.metrics import catalogue
 from earmark.places import locate
+from earmark.representations._entries import (
+    Corrections,
+    Counts,
+    Dimensions,
+    Distances,
+    DtwOptions,
+    ExtractorEntry,
+    Layers,
+    ProbeEntry,
+    Shares,
+    read_probes,
+    with_base,
+)
 from earmark.runs.config import (
     EXECUTORS,
     CacheOptions,
@@ -27,165 +37,18 @@ from earmark.runs.config import (
     CorpusEntry,
     Names,
     RunSettings,
-    Section,
     check_executor,
     entries,
     is_registered,
     listed,
     refused,
 )
-from earmark.specs import parse_spec
 from earmark.tables import read_csv
+from earmark.vectors.class_samples import parse_sample
+
+__all__ = ["STEPS", "DtwOptions", "ExtractorEntry", "ProbeEntry", "RunConfig"]
 
 STEPS = ("prepare", "embed", "evaluate", "probe", "report")
-
-
-def _dimension(given: object) -> object:
-    """`none` and 0 mean no PCA; `D100` is the papers' way to write 100."""
-    if given is None or given == 0 or str(given).strip().lower() == "none":
-        return None
-    return str(given).strip().lower().removeprefix("d")
-
-
-def _distance(name: object) -> str:
-    if name not in DISTANCES:
-        hint = did_you_mean(str(name), DISTANCES)
-        raise ValueError(f"unknown distance {str(name)!r}: choose from {', '.join(DISTANCES)}.{hint}")
-    return str(name)
-
-
-def _corrections(given: Any) -> object:
-    """Corrections as score tables spell them; `icdm:k=20,iterations=5` is one, whatever its commas."""
-    try:
-        return [str(correction) for correction in parse_all(given)]
-    except UsageError as error:
-        raise ValueError(str(error)) from error
-
-
-def _layers(given: object) -> object:
-    """`all`, or layers by number; a text may hold several."""
-    if given is None:
-        return None
-    layers = [layer.lower() if isinstance(layer, str) else layer for layer in listed(given)]
-    return "all" if layers == ["all"] else layers
-
-
-def _probes(given: Any) -> object:
-    """Probes as entries; a text may hold several."""
-    return listed(given) if isinstance(given, str) else entries(given)
-
-
-Layers: TypeAlias = Annotated[Literal["all"] | list[int] | None, BeforeValidator(_layers)]
-Distances: TypeAlias = Annotated[list[str], BeforeValidator(lambda given: [_distance(name) for name in listed(given)])]
-Corrections: TypeAlias = Annotated[list[str], BeforeValidator(_corrections)]
-Dimension: TypeAlias = Annotated[
-    Annotated[int, Field(ge=1)] | None,
-    BeforeValidator(_dimension),
-    PlainSerializer(lambda value: "none" if value is None else value),
-]
-Dimensions: TypeAlias = Annotated[
-    list[Dimension], BeforeValidator(lambda given: [None] if given is None else listed(given))
-]
-Shares: TypeAlias = Annotated[list[Annotated[float, Field(gt=0, lt=1)]], BeforeValidator(listed)]
-Counts: TypeAlias = Annotated[list[Annotated[int, Field(ge=1)]], BeforeValidator(listed)]
-
-
-class ExtractorEntry(Section):
-    """A model and the variants of its vectors to score.
-
-    `spec` is a registered name or an import path (`mypackage.mymodule:MyModel`), `parameters` go to its
-    constructor. `base` names another entry whose spec and parameters this one shares. Lists left out are taken
-    from the config as a whole.
-    """
-
-    SPELLINGS: ClassVar[dict[str, tuple[str, ...]]] = {"pool": ("pooling",), "distance": ("distances",)}
-
-    name: str
-    short_name: str = ""
-    spec: str = ""
-    base: str | None = None
-    parameters: dict[str, Any] = Field({})
-    layers: Layers = None  # hidden layers to measure, from one pass; None: the model's own choice
-    pooling: Names | None = None
-    pca: Dimensions | None = None
-    distances: Distances | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _complete(cls, given: Any) -> Any:
-        if isinstance(given, str):
-            given = {"name": given}
-        if isinstance(given, Mapping):
-            left_out = ("pooling", "pca", "distances")
-            given = {name: value for name, value in given.items() if value is not None or name not in left_out}
-            if not given.get("name") and given.get("spec"):
-                given["name"] = given["spec"]
-            if not given.get("spec") and not given.get("base") and given.get("name"):
-                given["spec"] = given["name"]
-        return given
-
-
-class ProbeEntry(Section):
-    """A probe of the vectors: `linear`, `classify`, or `perception` with a file of judgements.
-
-    As text `linear`, `classify?classifiers=knn&folds=5`, `perception:judgements.csv`; as a mapping the keys of
-    `options` may stand beside `probe`.
-    """
-
-    probe: Literal["linear", "classify", "perception"]
-    file: str = ""  # of judgements
-    options: dict[str, Any] = Field({})
-
-    @model_validator(mode="before")
-    @classmethod
-    def _complete(cls, given: Any) -> Any:
-        if isinstance(given, str):
-            spec = parse_spec(given)
-            return {"probe": spec.name, "file": spec.argument or "", "options": spec.options}
-        if isinstance(given, Mapping) and "options" not in given:
-            own = ("probe", "file", "judgements")
-            options = {name: value for name, value in given.items() if name not in own}
-            return {"probe": given.get("probe"), "file": given.get("file", given.get("judgements", "")),
-                    "options": options}  # fmt: skip
-        return given
-
-    @model_validator(mode="after")
-    def _check_options(self) -> ProbeEntry:
-        if (self.probe == "perception") != bool(self.file):
-            raise ValueError(
-                "perception needs a file of judgements: write perception:FILE"
-                if self.probe == "perception"
-                else f"{self.probe} takes no file: options stand behind a question mark, as in {self.probe}?folds=5"
-            )
-        known = PROBE_OPTIONS[self.probe]
-        for name in self.options:
-            if name not in known:
-                hint = did_you_mean(name, known)
-                raise ValueError(f"{self.probe} has no option {name!r}: it has {', '.join(known)}.{hint}")
-        return self
-
-    def placed(self, place: Callable[[str], Path]) -> ProbeEntry:
-        """The entry with its file as `place` gives it, where that is there."""
-        path = place(self.file) if self.file else Path()
-        return self.model_copy(update={"file": str(path)}) if self.file and path.exists() else self
-
-
-PROBE_OPTIONS = {
-    "linear": ("folds", "kind", "strengths", "tolerance", "refit", "allow_leaks"),
-    "classify": ("classifiers", "preset", "folds", "kind", "select", "allow_leaks", "min_class_size"),
-    "perception": ("columns", "where", "min_agreement", "min_repeats", "majority", "unit", "ceiling"),
-}
-"""What a run may say of a probe; the rest it knows."""
-
-
-class DtwOptions(Section):
-    """DTW re-ranking: how many of the nearest by `distance` are compared again, frame by frame."""
-
-    candidates: int = Field(200, ge=1)
-    radius: float = Field(0.1, gt=0, le=1)
-    stride: int = Field(3, ge=1)
-    dimension: int = Field(64, ge=1)
-    distance: Annotated[str, BeforeValidator(_distance)] = "spearman"
 
 
 class RunConfig(RunSettings):
@@ -206,6 +69,7 @@ class RunConfig(RunSettings):
     extractors: Annotated[list[ExtractorEntry], BeforeValidator(entries), Field(min_length=1)] = Field(
         description="names or import paths"
     )
+    sample: str = ""
     speed: float = Field(
         1.0,
         gt=0,
@@ -216,7 +80,7 @@ class RunConfig(RunSettings):
     # variants of the vectors; an extractor's own lists come first
     layers: Layers = Field(None, description="hidden layers from one pass: all, or 0,6,12 (-1 is the last)")
     pooling: Names = Field([], description="poolings (default: the extractor's own)")
-    pca: Dimensions = Field([None], description="none, 30, 100 ...")
+    pca: Dimensions = Field([None], description="none, 30, 100 ...; 100w scales each component to variance 1")
     distances: Distances = Field(["cosine"])
     correct: Corrections = Field(["none"])
     # measures and calibration
@@ -226,6 +90,7 @@ class RunConfig(RunSettings):
     hub_k: int = Field(HUB_K, ge=1)
     queries: int = Field(0, ge=0)
     permutations: int = Field(0, ge=0)
+    shuffle: Literal["auto", "clips"] = "auto"
     intervals: Literal["jackknife", "bootstrap", "none"] | None = None
     bootstrap: int = Field(0, ge=0)
     across_groups: bool = Field(
@@ -242,9 +107,14 @@ class RunConfig(RunSettings):
     seed: int = Field(0, ge=0)
     # ablations
     label_noise: Shares = Field([], description="ablation: shares of labels to flip")
-    dtw: DtwOptions | None = Field(None, description="ablation: re-rank neighbours frame by frame")
+    dtw: DtwOptions | None = Field(
+        None,
+        description="ablation: compare each clip's N nearest again, frame by frame, by dynamic time warping (200 when "
+        "N is left out); with all every metric is measured, with fewer P@k alone",
+        json_schema_extra={"alone": True, "metavar": "N|all"},
+    )
     # external validation
-    probes: Annotated[list[ProbeEntry], BeforeValidator(_probes)] = Field(
+    probes: Annotated[list[ProbeEntry], BeforeValidator(read_probes)] = Field(
         [],
         description="linear, classify, perception:JUDGEMENTS.csv; options as in linear?folds=5",
         json_schema_extra={"metavar": "LIST"},
@@ -332,7 +202,9 @@ class RunConfig(RunSettings):
     @field_validator("dtw", mode="before")
     @classmethod
     def _switch_dtw(cls, given: object) -> object:
-        return {} if given is True else None if given is False else given
+        if given is True or given is False:
+            return {} if given else None
+        return {"candidates": given} if isinstance(given, str | int) else given
 
     @field_validator("steps")
     @classmethod
@@ -343,6 +215,19 @@ class RunConfig(RunSettings):
                     f"there is no step {name!r}: choose from {', '.join(STEPS)}.{did_you_mean(name, STEPS)}"
                 )
         return [name for name in STEPS if name in given and (name != "probe" or info.data.get("probes"))]
+
+    @field_validator("sample", mode="before")
+    @classmethod
+    def _check_sample(cls, given: object) -> object:
+        if given is None or given == "":
+            return ""
+        refused(parse_sample, str(given))
+        return str(parse_sample(str(given)))
+
+    @model_validator(mode="after")
+    def _check_sample_size(self) -> RunConfig:
+        refused(settle_sample, self.sample, self.min_class_size)
+        return self
 
     @model_validator(mode="after")
     def _check_executor(self) -> RunConfig:
@@ -357,13 +242,15 @@ class RunConfig(RunSettings):
             if entry.name in by_name:
                 raise ValueError(f"two extractors are called {entry.name!r}: give each entry a name of its own.")
             by_name[entry.name] = entry
-        return [_with_base(entry, by_name) for entry in given]
+        return [with_base(entry, by_name) for entry in given]
 
     def options(self) -> dict[str, Any]:
         """The keywords of `earmark.evaluate` that change its values."""
         names = ("metrics", "k", "hub_k", "permutations", "intervals", "bootstrap", "min_class_size", "ties", "seed")
         options = {name: getattr(self, name) for name in names}
-        return options | ({"queries": self.queries} if self.queries else {})  # results without it keep their keys
+        # Results that go without these keep their keys.
+        options |= {"queries": self.queries} if self.queries else {}
+        return options | ({"shuffle": self.shuffle} if self.shuffle != "auto" else {})
 
 
 def _lite(entry: CorpusEntry) -> CorpusEntry:
@@ -397,16 +284,3 @@ def _subsets_of(spec: str) -> set[str] | None:
     names = [name.strip().lower() for name in next(lines, [])]
     place = names.index("subset") if "subset" in names else len(names)
     return {cells[place].strip() for cells in lines if len(cells) > place} if "subset" in names else set()
-
-
-def _with_base(entry: ExtractorEntry, by_name: Mapping[str, ExtractorEntry]) -> ExtractorEntry:
-    """The entry with the spec and parameters of its base; its own parameters win."""
-    if entry.base is None:
-        return entry
-    if entry.spec and entry.spec != entry.name and entry.base in by_name and entry.spec == by_name[entry.base].spec:
-        return entry  # resolved already
-    base = by_name.get(entry.base)
-    if base is None or base is entry or base.base is not None:
-        hint = did_you_mean(entry.base, [name for name in by_name if name != entry.name])
-        raise ValueError(f"{entry.name!r} is based on {entry.base!r}, which is not another plain extractor here.{hint}")
-    return entry.model_copy(update={"spec": base.spec, "parameters": {**base.parameters, **entry.parameters}})

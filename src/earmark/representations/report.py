@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,18 +15,21 @@ from earmark.evaluation.options import kind_of_intervals
 from earmark.extractors.contract import ExtractorCard
 from earmark.extractors.overlap import audit
 from earmark.places import locate
-from earmark.report import to_latex, to_markdown
-from earmark.report.content import CloseUp, CopyNote, Durations, FileNote, OverlapNote, ReportData, SubsetFacts, Timing
+from earmark.report import TableOptions, score_table
+from earmark.report.content import CloseUp, CopyNote, FileNote, OverlapNote, ReportData, Timing
 from earmark.report.correlations import metric_correlations
+from earmark.report.facts import recorded_facts
 from earmark.report.html import write_report
 from earmark.report.probes import probe_table
 from earmark.report.score_index import ScoreIndex
+from earmark.report.tabulation.choice import pick
 from earmark.representations import _sequences as sequences
 from earmark.representations import comparisons
 from earmark.representations._folder import load_points, load_vectors, open_clips
 from earmark.representations.config import RunConfig
 from earmark.runs import folder
 from earmark.scores import Row, Scores, load_scores
+from earmark.scores.rows import distinct
 from earmark.wording import listed
 
 CLOSE_UPS = 6
@@ -36,21 +39,24 @@ CONVERTED = 100
 """More conversions than this are the rule in a corpus, not something that happened to a file."""
 
 SETTINGS = (
-    "distances", "correct", "ties", "queries", "permutations", "intervals", "bootstrap", "across_groups",
-    "min_class_size", "copies", "speed", "k", "seed",
+    "distances", "correct", "ties", "queries", "permutations", "shuffle", "intervals", "bootstrap", "across_groups",
+    "min_class_size", "copies", "sample", "speed", "k", "seed",
 )  # fmt: skip
 
 Clips = Mapping[tuple[str, str], Mapping[str, Clip]]
 Fetch = Callable[[int], tuple[NDArray[Any], int]]
 
 
-def report_run(path: str | Path, *, scores: Scores | None = None, compared: Scores | None = None) -> Path:
+def report_run(
+    path: str | Path, *, scores: Scores | None = None, compared: Scores | None = None, **shown: Unpack[TableOptions]
+) -> Path:
     """Write RUN/report.html and RUN/tables/; returns the page.
 
     Args:
         path: the run folder.
         scores: what its scores.csv holds, where that is at hand.
         compared: what its comparisons.csv holds, where that is at hand.
+        shown: what the tables of each subset show: `metrics`, `interval`, `lift`.
     """
     path = locate(path)
     record = folder.read_record(path)
@@ -62,7 +68,7 @@ def report_run(path: str | Path, *, scores: Scores | None = None, compared: Scor
         raise InputError(f"{path / 'scores.csv'} holds no scores: there is nothing to report.")
     if compared is None:
         compared = comparisons.read_comparisons(path)
-    tables = _write_tables(scores, path / "tables")
+    tables = _write_tables(scores, path / "tables", shown)
     page = path / "report.html"
     write_report(gather(path, record, scores, compared, tables), page)
     return page
@@ -85,9 +91,14 @@ def gather(
         generated=record["finished"][:10],
         version=record["earmark"],
         cards=[_from_record(CorpusCard, corpus) for corpus in record["corpora"]],
-        subsets=[_facts(subset) for subset in record["subsets"]],
+        subsets=recorded_facts(record),
         files=[*_file_notes(path, lines), *_converted(lines, record, config.speed)],
-        notes=[*(note for corpus in record["corpora"] for note in corpus["remarks"]), *missing, *_sampled(config)],
+        notes=[
+            *(note for corpus in record["corpora"] for note in corpus["remarks"]),
+            *missing,
+            *_drawn(record),
+            *_sampled(config),
+        ],
         timings=[
             Timing(stage=name, seconds=float(counts.get("seconds", 0.0)), detail=_detail(counts))
             for name, counts in record["steps"].items()
@@ -119,6 +130,7 @@ def _copy_note(subset: Mapping[str, Any]) -> CopyNote:
 def _overlaps(record: Mapping[str, Any]) -> list[OverlapNote]:
     """What each pretrained model may have heard of each subset before; models that were never trained are left out."""
     cards = {system["extractor"]: _from_record(ExtractorCard, system["card"]) for system in record["systems"]}
+    teachers = {system["extractor"]: system.get("trained_on") for system in record["systems"]}
     notes = []
     for name, card in cards.items():
         for subset in record["subsets"] if card.parameters != 0 else []:
@@ -129,6 +141,9 @@ def _overlaps(record: Mapping[str, Any]) -> list[OverlapNote]:
                 status=subset["status"],
             )
             verdict, why = audit(card, corpus)
+            taught = teachers[name]
+            if card.learns_here and isinstance(taught, list) and f"{subset['suite']}/{subset['subset']}" not in taught:
+                verdict, why = "no evidence", f"it learnt from {listed(taught)} in this run, and from nothing before"
             notes.append(OverlapNote(model=name, subset=subset["subset"], verdict=verdict, why=why))
     return notes
 
@@ -139,28 +154,19 @@ def _from_record(card: Any, stored: Mapping[str, Any]) -> Any:
     return card(**{name: tuple(value) if isinstance(value, list) else value for name, value in known.items()})
 
 
-def _facts(subset: Mapping[str, Any]) -> SubsetFacts:
-    seconds = subset.get("seconds")
-    names = ("min", "median", "mean", "max", "total")
-    return SubsetFacts(
-        subset=subset["subset"],
-        suite=subset["suite"],
-        title=subset.get("title", ""),
-        domain=subset["domain"],
-        status=subset["status"],
-        clips=subset["clips"],
-        classes=subset["classes"],
-        per_class=tuple(subset["clips_per_class"]) if subset["clips_per_class"] else None,
-        groups=subset["groups"] or None,
-        durations=Durations(*(seconds[name] for name in names)) if seconds else None,
-    )
-
-
 def _file_note(line: Mapping[str, str], kind: Any, reason: str, outcome: str) -> FileNote:
     return FileNote(
         clip=line["id"], kind=kind, reason=reason, outcome=outcome, subset=line["subset"], label=line["label"],
         path=line["path"],
     )  # fmt: skip
+
+
+def _drawn(record: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{subset['subset']} holds {subset['sample']['text']}: scores are those of these clips, not of the whole subset"
+        for subset in record["subsets"]
+        if subset.get("sample")
+    ]
 
 
 def _sampled(config: RunConfig) -> list[str]:
@@ -209,6 +215,10 @@ def _settings(config: RunConfig) -> dict[str, str]:
         del settings["bootstrap"]
     if config.speed == 1.0:
         del settings["speed"]
+    if not config.sample:
+        del settings["sample"]
+    if config.shuffle == "auto":
+        del settings["shuffle"]
     return {
         name.replace("_", " "): _in_words(settings[name]) for name in SETTINGS if settings.get(name) is not None
     }  # fmt: skip
@@ -240,7 +250,7 @@ def _close_ups(path: Path, scores: Scores, config: RunConfig) -> tuple[list[Clos
     missing: dict[str, list[str]] = {}
     for row in list(best.values())[:CLOSE_UPS]:
         try:
-            close_ups.append(_close_up(path, row, clips, config))
+            close_ups.append(close_up_of(path, row, clips, config))
         except UsageError:
             why = f"The record of {path} no longer says where its vectors lie: run it again with the step evaluate."
             missing.setdefault(why, []).append(row.subset)
@@ -254,7 +264,8 @@ def _worth(row: Row) -> tuple[bool, float]:
     return row.correction == "none", row.value or 0.0
 
 
-def _close_up(path: Path, best: Row, clips: Clips, config: RunConfig) -> CloseUp:
+def close_up_of(path: Path, best: Row, clips: Clips, config: RunConfig) -> CloseUp:
+    """One representation of a run clip by clip, from its cache; EarmarkError where that has lost it."""
     vectors = load_vectors(path, best.subset, best.system, best.suite)
     points = load_points(path, best.subset, best.system, best.distance, best.suite, best.correction)
     own = {metric: values for (protocol, metric), values in points.items() if protocol == best.protocol}
@@ -285,8 +296,10 @@ def _fetcher(clips: Mapping[str, Clip], ids: list[str]) -> Fetch | None:
 # --- tables for papers and notebooks -------------------------------------------------------------------------
 
 
-def _write_tables(scores: Scores, path: Path) -> dict[str, str]:
+def _write_tables(scores: Scores, path: Path, shown: TableOptions) -> dict[str, str]:
     """One pair of files for each subset; returns titles and addresses."""
+    if shown.get("metrics"):
+        pick(shown["metrics"] or (), distinct(scores.rows, "metric"), "metric", str(path.parent))
     path.mkdir(exist_ok=True)
     tables = {"all scores (CSV)": "scores.csv"}
     if (path.parent / comparisons.FILE).exists():
@@ -297,8 +310,12 @@ def _write_tables(scores: Scores, path: Path) -> dict[str, str]:
         measured, probes = (Scores(tuple(row for row in rows if row.probed == probed)) for probed in (False, True))
         stem = folder.file_stem(subset) or "scores"
         texts: dict[str, str] = {}
-        if measured.rows:
-            texts |= {f"{stem}.md": to_markdown(measured), f"{stem}.tex": to_latex(measured)}
+        present = distinct(measured.rows, "metric")
+        wanted = [name for name in shown.get("metrics") or present if name in present]
+        if wanted:
+            chosen: TableOptions = {**shown, "metrics": wanted}
+            made = score_table(measured, **chosen)
+            texts |= {f"{stem}.md": made.to_markdown(), f"{stem}.tex": made.to_latex()}
         if probes.rows:
             table = probe_table(probes)
             texts |= {f"{stem}-probes.md": table.to_markdown(), f"{stem}-probes.tex": table.to_latex()}

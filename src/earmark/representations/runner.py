@@ -24,6 +24,7 @@ from earmark.representations import comparisons
 from earmark.representations._copies import note_on_copies, remark_on_copies, settle_copies
 from earmark.representations._folder import read_finished
 from earmark.representations._record import Work, describe_vectors, keep_finished, record_of, write_tables
+from earmark.representations._samples import draw_samples, notes_on_samples, remark_on_sample
 from earmark.representations._shards import take_shards
 from earmark.representations._systems import Model, System, parts_by_model, systems_of
 from earmark.representations._workers import executor_of, read_vectors, refuse_unshared, spread, spread_here
@@ -163,8 +164,10 @@ def prepare_work(work: Work) -> None:
     wanted = [entry.subsets for entry in work.config.corpus]
     with progress_bar(work.progress, clip_count(work.corpora, wanted), "prepare", "clip") as tick:
         subsets = prepare(work.corpora, wanted, workers=work.workers, tick=tick)
-    work.subsets = settle_copies(subsets, work.config.copies, threads=work.workers)
+    work.subsets = draw_samples(settle_copies(subsets, work.config.copies, threads=work.workers), work.config)
+    work.systems = [replace(system, model=system.model.taught_by(work.subsets)) for system in work.systems]
     work.notes += [note for corpus in work.corpora for note in corpus.notes]
+    work.notes += notes_on_samples(work.subsets)
     work.notes += [note for subset in work.subsets for note in note_on_copies(subset)]
     work.failures += [failure for subset in work.subsets for failure in subset.failures]
     work.count("prepare", clips=sum(len(subset.clips) for subset in work.subsets), failed=len(work.failures))
@@ -225,16 +228,18 @@ def _take_remarks(work: Work) -> None:
 def _take_pictures(work: Work, path: Path) -> None:
     """What models that learn drew of what they learnt, from beside their checkpoints to RUN/figures."""
     for model, _ in parts_by_model(work.systems, work.config).values():
-        for subset in work.subsets if model.learns else []:
+        heard = work.subsets[:1] if model.school else work.subsets  # what it learnt once serves all subsets
+        for subset in heard if model.learns else []:
             picture = embed.picture_of(work.cache, model.key(subset))
             if not picture.is_file():
                 continue
-            stem = folder.file_stem(f"{subset.name}-{model.name}")
+            of = "" if model.school else f" of {subset.name}"
+            stem = folder.file_stem(model.name if model.school else f"{subset.name}-{model.name}")
             if f"figures/{stem}.png" in work.figures.values():
                 stem = folder.file_stem(f"{subset.suite}-{stem}")
             (path / "figures").mkdir(exist_ok=True)
             write_whole(path / "figures" / f"{stem}.png", picture.read_bytes())
-            work.figures[f"what {model.name} learnt of {subset.name} (picture)"] = f"figures/{stem}.png"
+            work.figures[f"what {model.name} learnt{of} (picture)"] = f"figures/{stem}.png"
 
 
 def _refuse_gaps(work: Work) -> None:
@@ -258,7 +263,8 @@ def _evaluate(work: Work) -> list[Row]:
     """The rows of every subset and system, in the order of the config."""
     config = work.config
     each = len(config.correct) * (1 + len(config.label_noise))
-    per_subset = sum(len(system.distances) * each + int(config.dtw is not None) for system in work.systems)
+    aligned = 0 if config.dtw is None else len(config.correct) if config.dtw.candidates == "all" else 1
+    per_subset = sum(len(system.distances) * each + aligned for system in work.systems)
     with progress_bar(work.progress, len(work.subsets) * per_subset, "evaluate", "measurement") as tick:
         return [
             row
@@ -353,7 +359,8 @@ def _measure_system(
     if not vectors.rows:
         reason = f"{system.model.name} has no vector of any clip of {subset.name}{_why(work, subset, system)}"
         if not subset.clips:
-            reason = f"no clip of {subset.name} is left to score: {remark_on_copies(subset)}"
+            why = "; ".join(filter(None, [remark_on_sample(subset), remark_on_copies(subset)]))
+            reason = f"no clip of {subset.name} is left to score: {why}"
         return evaluate.failed_rows(subset, system, config, reason)
     loaded: list[Entry] = []
     rows: list[Row] = []
@@ -365,7 +372,7 @@ def _measure_system(
             loaded.append(made.entry)
             if vectors.pca_key:
                 work.count("pca", computed=int(made.computed), cached=int(not made.computed))
-        return evaluate.measure(job, loaded[0], records, config)
+        return evaluate.measure(job, loaded[0], records, config, work.progress)
 
     for job in evaluate.measurements_of(vectors, config):
         if only is not None and job.noise:

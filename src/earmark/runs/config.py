@@ -200,6 +200,7 @@ LATER_KEYS: dict[str, Any] = {
     "groups": None,
     "probes": [],
     "queries": 0,
+    "sample": "",
     "speed": 1.0,
 }
 """Keys that version 0.1.0 does not know, with the value that says nothing."""

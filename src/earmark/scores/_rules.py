@@ -7,10 +7,12 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.scores._combining import UNBOUNDED, Around, combine
 from earmark.scores._table import Scores
+from earmark.scores.metrics import metric_facts
 from earmark.scores.rows import Row, distinct
 from earmark.scores.spelling import mean_over
 
@@ -114,23 +116,36 @@ def harmonic_mean(values: Sequence[float]) -> float | None:
     return 0.0 if min(values) == 0.0 else len(values) / math.fsum(1.0 / value for value in values)
 
 
-def aggregate(scores: Scores, rule: str | Rule) -> Scores:
+def aggregate(
+    scores: Scores,
+    rule: str | Rule,
+    *,
+    harmonic: bool = False,
+    missing: Literal["refuse", "skip"] | None = None,
+) -> Scores:
     """Average over the subsets of a rule: one row for each combination of the other key columns.
 
     value      The plain mean over subsets, each counting once whatever its size. n is the sum of the n.
-    low, high  Combined as if the subsets were independent: half-widths h_i on one side give
-               sqrt(sum of h_i^2) / count there. Only when every subset has an interval. The interval of the
-               baseline is combined alike.
+    low, high  Combined as if the subsets were independent (see `_combining`). Only when every subset has an interval.
+               The interval of the baseline is combined by sqrt(sum of h_i^2) / count of the half-widths h_i on a side.
     others     baseline and lift are means and seconds is a sum, when every subset has them. A p value is not
                combined.
 
     A subset that the rule requires and that has no ok row makes the result not_applicable, with a reason that
     names it. The rule "mean" requires nothing: it averages the ok rows, and its reason names the subsets of
     the same suite that it lacks. Rows that are means already, and rows under label noise, are left out.
+
+    Args:
+        scores: The rows of the subsets.
+        rule: Which subsets, or the name of one of `RULES`.
+        harmonic: Take the harmonic mean, as Codec-SUPERB does; such a mean has no baseline and no lift.
+        missing: What to do without a subset: `refuse` the mean, or `skip` it and say so in the reason; None is as the
+            rule says.
     """
     if isinstance(rule, str):
         rule = find_rule(rule)
     required = rule.required()
+    strict = bool(required) if missing is None else missing == "refuse"
     groups: dict[tuple[str, ...], dict[str, Row]] = {}
     in_suite: dict[str, dict[str, None]] = {}
     for row in scores.rows:
@@ -143,14 +158,14 @@ def aggregate(scores: Scores, rule: str | Rule) -> Scores:
         members[row.subset] = row
     return Scores(
         tuple(
-            _aggregated(rule, members, required or tuple(in_suite[suite]), bool(required))
+            _aggregated(rule, members, required or tuple(in_suite[suite]), strict, harmonic)
             for (suite, *_), members in groups.items()
         ),
         notes=scores.notes,
     )
 
 
-def _aggregated(rule: Rule, members: Mapping[str, Row], wanted: Sequence[str], strict: bool) -> Row:
+def _aggregated(rule: Rule, members: Mapping[str, Row], wanted: Sequence[str], strict: bool, harmonic: bool) -> Row:
     rows = [members[name] for name in wanted if name in members and members[name].status == "ok"]
     values = [row.value for row in rows if row.value is not None]
     have = {row.subset for row in rows if row.value is not None}
@@ -176,16 +191,20 @@ def _aggregated(rule: Rule, members: Mapping[str, Row], wanted: Sequence[str], s
         return replace(common, status="not_applicable", reason=f"missing subsets: {', '.join(missing)}")
     reason = f"{len(values)} of {len(wanted)} subsets; missing: {', '.join(missing)}" if missing else ""
     rows = [row for row in rows if row.value is not None]
-    low, high = _combined(rows, "value", "low", "high")
-    baseline_low, baseline_high = _combined(rows, "baseline", "baseline_low", "baseline_high")
+    mean = harmonic_mean(values) if harmonic else math.fsum(values) / len(values)
+    if mean is None:
+        return replace(common, status="not_applicable", reason="there is no harmonic mean with a negative value")
+    low, high = _combined(rows, mean, "value", "low", "high", harmonic)
+    baseline = None if harmonic else _mean(rows, "baseline")
+    baseline_low, baseline_high = _combined(rows, baseline, "baseline", "baseline_low", "baseline_high")
     counts = [row.n for row in rows if row.n is not None]
     return replace(
         common,
-        value=math.fsum(values) / len(values),
+        value=mean,
         low=low,
         high=high,
-        baseline=_mean(rows, "baseline"),
-        lift=_mean(rows, "lift"),
+        baseline=baseline,
+        lift=None if harmonic else _mean(rows, "lift"),
         n=sum(counts) if len(counts) == len(rows) else None,
         reason=reason,
         seconds=_total(rows, "seconds"),
@@ -208,15 +227,28 @@ def _mean(rows: Sequence[Row], name: str) -> float | None:
     return None if total is None else total / len(rows)
 
 
-def _combined(rows: Sequence[Row], middle: str, lower: str, upper: str) -> tuple[float | None, float | None]:
+def _combined(
+    rows: Sequence[Row], mean: float | None, middle: str, lower: str, upper: str, harmonic: bool = False
+) -> tuple[float | None, float | None]:
     triples = [(getattr(row, middle), getattr(row, lower), getattr(row, upper)) for row in rows]
-    if any(None in triple for triple in triples):
+    if mean is None or any(None in triple for triple in triples):
         return None, None
-    centre = math.fsum(triple[0] for triple in triples) / len(triples)
-    # A bootstrap interval may miss the value it belongs to; that side then counts as having no width.
-    down = math.hypot(*(max(0.0, value - low) for value, low, _ in triples)) / len(triples)
-    up = math.hypot(*(max(0.0, high - value) for value, _, high in triples)) / len(triples)
-    return centre - down, centre + up
+    ends = UNBOUNDED
+    counts: list[int | None] = [None] * len(rows)
+    # A difference that is corrected for the number of comparisons has another quantile.
+    if middle == "value" and all(row.interval == "jackknife" and (row.comparisons or 1) == 1 for row in rows):
+        ends, counts = _range(rows[0].metric), [row.units for row in rows]
+    parts = [Around(*triple, units) for triple, units in zip(triples, counts, strict=True)]
+    weights = [(mean / part.value) ** 2 if part.value else 0.0 for part in parts] if harmonic else None
+    down, up = combine(parts, ends, weights)
+    return mean - down, mean + up
+
+
+def _range(metric: str) -> tuple[float, float]:
+    try:
+        return metric_facts(metric).range
+    except InputError:  # a metric that nobody knows has no ends
+        return UNBOUNDED
 
 
 def _shared(rows: Iterable[Row], name: str) -> str:

@@ -50,9 +50,9 @@ class Row:
     unit: str = ""  # what was left out or drawn: clip or group
     units: int | None = None
     comparisons: int | None = None  # of a difference: how many of them its interval and p-value are corrected for
-    shuffle: str = ""  # what the null shuffled: clips, whole_groups, inside_groups or blocks
+    shuffle: str = ""  # what the null shuffled: clips, whole_groups, inside_groups, blocks or clips_ignoring_groups
     baseline_error: float | None = None  # Monte-Carlo standard error of the baseline
-    ablation: str = ""  # what was changed on purpose: label noise, re-ranking, codec passes, lost packets
+    ablation: str = ""  # what was changed on purpose: clips drawn, label noise, re-ranking, codec passes, lost packets
     aggregate: str = ""  # of a mean over subsets: which
     statistic: str = ""  # what stands in place of the metric itself: a difference, a percentile over clips
 

@@ -2,6 +2,7 @@
 
     column      stands in                    as                                      content
     ablation    subset, distance, protocol   BS1~noise0.05, cosine+dtw, tandem:3     noise0.05, dtw, tandem:3
+                                             BS1~50x5, BS1~50x5:random               sample50x5, sample50x5:random
     aggregate   subset                       mean, mean:public                       mean, mean:public
     statistic   metric                       pesq:p1, P@1:difference                 p1, difference
 
@@ -9,7 +10,8 @@ A protocol ends with the sampling rate of its clips where a score is of those al
 
 Files of versions before these columns have the names alone. `columns_of` fills the columns when a row is made; all
 other code asks the columns. Two ablations of one row are joined by "+". Because the names say it too, a subset of one's
-own may not look like a mean or like label noise: `refuse_reserved` is the door.
+own may not look like a mean or like label noise: `refuse_reserved` is the door. One that looks like a sample is one,
+such as the subset of a sample that was exported.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ SAMPLED = "clips drawn as queries"
 """In the reason of a row whose value rests on a sample of queries."""
 MEAN = "mean"
 _NOISE = re.compile(r"~(noise\d+(?:\.\d+)?(?:e-\d+)?)$")
+_SAMPLE = re.compile(r"~((?:\d+|all)x(?:\d+|all)(?::random)?)(?=~|$)")
 _RERANKED = "+dtw"
 _STATISTICS = ("difference", "p1")
 
@@ -39,8 +42,10 @@ class Columns(NamedTuple):
 @lru_cache(maxsize=4096)
 def columns_of(subset: str, distance: str, protocol: str, metric: str) -> Columns:
     """The three columns of a row that has these names."""
-    noise = _NOISE.search(subset) if "~" in subset else None
+    marked = "~" in subset
+    noise = _NOISE.search(subset) if marked else None
     ablations = [
+        *(f"sample{sample}" for sample in (_SAMPLE.findall(subset) if marked else ())),
         noise[1] if noise else "",
         "dtw" if distance.endswith(_RERANKED) else "",
         without_rate(protocol) if protocol.startswith(("tandem:", "loss:")) else "",
@@ -74,6 +79,21 @@ def without_noise(subset: str) -> str:
     return _NOISE.sub("", subset)
 
 
+def with_sample(subset: str, sample: str) -> str:
+    """The subset column of rows measured on some clips of some classes: `BS1~50x5`."""
+    return f"{subset}~{sample}" if sample else subset
+
+
+def without_sample(subset: str) -> str:
+    """The subset that a sample was drawn from: `BS1` of `BS1~50x5`, `BS1~noise0.05` of `BS1~50x5~noise0.05`."""
+    return _SAMPLE.sub("", subset) if "~" in subset else subset
+
+
+def without_samples(ablation: str) -> str:
+    """The ablations of a row that are more than a smaller choice of clips."""
+    return "+".join(part for part in ablation.split("+") if not part.startswith("sample"))
+
+
 def noise_share(ablation: str) -> float:
     """The share of labels that an ablation exchanged: 0.05 of `noise0.05`, else 0."""
     for part in ablation.split("+") if ablation else ():
@@ -84,8 +104,7 @@ def noise_share(ablation: str) -> float:
 
 def is_single(subset: str) -> bool:
     """Whether a subset is one as it is labelled: neither a mean of others nor under label noise."""
-    found = columns_of(subset, "", "", "")
-    return not found.aggregate and not found.ablation
+    return not columns_of(subset, "", "", "").aggregate and _NOISE.search(subset) is None
 
 
 def mean_over(rule: str) -> str:

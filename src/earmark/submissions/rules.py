@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from earmark import published
 from earmark.errors import EarmarkError, did_you_mean, quoted
 from earmark.scores import RULES, VOCSIM_SUBSETS, Row, metric_facts
-from earmark.scores.spelling import mean_over
+from earmark.scores.spelling import mean_over, without_sample
 from earmark.scores.validation import table_problems
 from earmark.submissions._cards import SystemCard
 from earmark.submissions._documents import Document
@@ -433,7 +433,14 @@ def _subsets(rows: Iterable[Row], board: KnownBoard, name: str, announced: Colle
     unknown: set[str] = set()
     for place, row in enumerate(rows):
         subset = row.labelled_subset
-        if subset not in allowed and subset not in unknown:
+        whole = without_sample(subset)
+        if subset not in allowed and subset not in unknown and whole in allowed:
+            unknown.add(subset)
+            message = (
+                f": {quoted(subset)} is a sample of {whole}, and {name} takes whole subsets; run it without --sample."
+            )
+            yield _in_row("sampled_subset", place, "subset", message)
+        elif subset not in allowed and subset not in unknown:
             unknown.add(subset)
             hint = did_you_mean(subset, allowed) or f" It has {', '.join(board.subsets)}."
             message = f": {name} has no subset {quoted(subset)}; rename it.{hint}"
@@ -456,7 +463,7 @@ def _claims(rows: Iterable[Row], blind: Collection[str]) -> Iterator[Problem]:
     alike = {joined_likeness(name): name for name in ("blind", *sorted(blind))}
     seen: set[str] = set()
     for place, row in enumerate(rows):
-        subset = row.labelled_subset
+        subset = without_sample(row.labelled_subset)
         if row.status not in ("ok", "repeated", "incomplete") or subset in seen:
             continue
         seen.add(subset)

@@ -17,6 +17,7 @@ from earmark.tables.files import (
     write_columns,
     write_csv,
 )
+from earmark.tables.latex import Page
 from earmark.tables.numbers import MINUS, MISSING, NumberFormat, p_value_text
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Column",
     "CsvLine",
     "NumberFormat",
+    "Page",
     "Table",
     "aligned",
     "csv_text",

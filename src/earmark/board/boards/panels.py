@@ -210,9 +210,10 @@ class Means(NamedTuple):
 def means(value: Floats, low: Floats, high: Floats, lift: Floats, *, harmonic: bool = False) -> Means:
     """Means over the subsets that a line has, from arrays [lines, subsets] with NaN where it has none.
 
-    The interval of a mean combines those of the subsets as `earmark.scores.aggregate` does: half-widths h on one side
-    give sqrt(sum of h^2) / count. It needs all of them, and so does the lift. In a harmonic mean m each half-width
-    counts with the weight (m / value)^2, its first derivative, and there is no lift.
+    The interval of a mean combines those of the subsets: half-widths h on one side give sqrt(sum of h^2) / count, which
+    is what `earmark.scores.aggregate` has where nothing is known of units. It needs all of them, and so does the lift.
+    In a harmonic mean m each half-width counts with the weight (m / value)^2, its first derivative, and there is no
+    lift.
     """
     here = np.isfinite(value)
     have = here.sum(axis=1)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from earmark.codecs.contract import Measured, Waveform
 from earmark.codecs.signal._sound import Pair, Sound
-from earmark.extractors.mel_front_end import mel_corners, mel_filters
+from earmark.networks.mel_scale import mel_filters
 from earmark.scores.metrics import metric
 
 Floats = NDArray[np.float32]
@@ -119,6 +119,4 @@ def hann(window: int) -> Floats:
 @lru_cache(maxsize=32)
 def mel_bank(rate: int, window: int, bands: int) -> Floats:
     """The bank [window // 2 + 1, bands]: triangles of area 1, their corners equally spaced on Slaney's scale."""
-    corners = mel_corners(rate, bands, scale="slaney")
-    heights = 2.0 / (corners[2:] - corners[:-2])
-    return np.ascontiguousarray((mel_filters(rate, window, bands, scale="slaney") * heights[:, None]).T, np.float32)
+    return np.ascontiguousarray(mel_filters(rate, window, bands, scale="slaney", area=True).T, np.float32)

@@ -71,7 +71,9 @@ def score(task: Task) -> list[TrialScore]:
     built_in = [column for column in task.columns if not column.own]
     if built_in:
         name = (task.check, task.subcase, task.repeat, task.n, task.seed) if check.fixed else None
-        found |= _score_built_in(built_in, _reference(pair.real, name), pair.generated, task.device)
+        balls = [column for column in built_in if column.metric not in NETWORK]
+        k = {column.family: neighbours_of(column.metric, len(pair.real)) for column in balls}
+        found |= _score_built_in(built_in, _reference(pair.real, name), pair.generated, k=k, device=task.device)
     return [TrialScore(task.trial(column), *found[column.key]) for column in task.columns]
 
 
@@ -95,6 +97,25 @@ def _reference(real: Floats, name: tuple[Any, ...] | None) -> Reference:
     return _known[name]
 
 
+def score_set(
+    columns: Sequence[Column], real: Reference, generated: Floats, **how: Any
+) -> dict[str, tuple[float, str]]:
+    """By the key of each column its score of any pair of sets, or NaN and the reason; `how` as in `measure`."""
+    own: dict[str, list[Column]] = {}
+    groups: dict[tuple[bool, str], list[Column]] = {}
+    for column in columns:
+        if column.own:
+            own.setdefault(column.path or column.metric.removesuffix(f".{column.kind}"), []).append(column)
+        else:
+            groups.setdefault((column.metric in NETWORK, column.correction), []).append(column)
+    found: dict[str, tuple[float, str]] = {}
+    for of_one in own.values():
+        found |= _score_own(of_one, Pair(real.vectors, generated))
+    for group in groups.values():
+        found |= _score_built_in(group, real, generated, **how)
+    return found
+
+
 def _score_own(columns: Sequence[Column], pair: Pair) -> dict[str, tuple[float, str]]:
     """A user's metric gets copies: it may write into them."""
     first = columns[0]
@@ -110,17 +131,17 @@ def _score_own(columns: Sequence[Column], pair: Pair) -> dict[str, tuple[float, 
 
 
 def _score_built_in(
-    columns: Sequence[Column], real: Reference, generated: Floats, device: str
+    columns: Sequence[Column], real: Reference, generated: Floats, **how: Any
 ) -> dict[str, tuple[float, str]]:
     """All columns from shared searches; one by one where the pair is beyond one of them."""
     try:
-        values = _measured(columns, real, generated, device)
+        values = _measured(columns, real, generated, **how)
     except EarmarkError as error:
         if len(columns) == 1:
             return {columns[0].key: (float("nan"), str(error))}
         found: dict[str, tuple[float, str]] = {}
         for column in columns:
-            found |= _score_built_in([column], real, generated, device)
+            found |= _score_built_in([column], real, generated, **how)
         return found
     return {
         column.key: (value, "" if value == value else "not defined for this pair")
@@ -128,17 +149,8 @@ def _score_built_in(
     }
 
 
-def _measured(columns: Sequence[Column], real: Reference, generated: Floats, device: str = "cpu") -> list[float]:
+def _measured(columns: Sequence[Column], real: Reference, generated: Floats, **how: Any) -> list[float]:
     names = [column.metric for column in columns]
-    balls = [column for column in columns if column.metric not in NETWORK]
-    values = measure(
-        real,
-        generated,
-        metrics=names,
-        k={column.family: neighbours_of(column.metric, len(real.vectors)) for column in balls},
-        gicdm=columns[0].correction == "gicdm",
-        # The smallest sets of the size grids have fewer points than the wide scale has neighbours.
-        shrink=True,
-        device=device,
-    )
+    # The smallest sets of the size grids have fewer points than the wide scale has neighbours.
+    values = measure(real, generated, metrics=names, gicdm=columns[0].correction == "gicdm", shrink=True, **how)
     return [float(values[name]) for name in names]

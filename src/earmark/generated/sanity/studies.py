@@ -6,6 +6,7 @@
     convergence    how evenly ICDM spaces neighbours, iteration by iteration                              (Figure 8)
     crossover      the dimension where neighbours are as far as the centre                                (Figure 5)
     corrections    hubness under every correction, published means beside a mixture of ours               (Table 5)
+    gradient       who is in whose lists: hubs follow the gradient of density                        (Figures 2 to 4)
 
 The paper's radii, sizes and mixtures are lost in the text we hold: those here are our own.
 """
@@ -19,14 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import UsageError
-from earmark.evaluation import study_hubness
+from earmark.evaluation.hub_grid import hubness_grid
 from earmark.generated._gicdm import Work, adjust, fit_scale, scales_of
 from earmark.generated.balls import Balls, Pair, Reference
 from earmark.generated.measure import measure
-from earmark.generated.metrics import BALLS, METRICS
+from earmark.generated.metrics import METRICS, USUAL_BALLS
 from earmark.generated.sanity._data import Floats, generator, on_sphere
+from earmark.generated.sanity.gradient import gradient as gradient
 from earmark.geometry import spaces
-from earmark.geometry.corrections import Correction
 from earmark.geometry.hubness import antihub_rate, hub_ratio, k_occurrences
 from earmark.geometry.icdm import icdm
 from earmark.geometry.neighbours import nearest
@@ -127,15 +128,15 @@ def hypersphere(
 ) -> Hypersphere:
     """Every metric of balls on disjoint spheres, without and with GICDM."""
     _enough(n, 20 * k + 1)
-    corrected_names = [name for name in BALLS if METRICS[name].gicdm]
-    plain, corrected = (np.full((len(BALLS), len(dimensions)), np.nan) for _ in range(2))
+    corrected_names = [name for name in USUAL_BALLS if METRICS[name].gicdm]
+    plain, corrected = (np.full((len(USUAL_BALLS), len(dimensions)), np.nan) for _ in range(2))
     for at, d in enumerate(tracked(dimensions, "study", progress=progress)):
         real, generated = disjoint_spheres(d, n, generator(seed, "hypersphere", str(d)))
-        values = measure(real, generated, metrics=BALLS, k=k)
-        plain[:, at] = [values[name] for name in BALLS]
+        values = measure(real, generated, metrics=USUAL_BALLS, k=k)
+        plain[:, at] = [values[name] for name in USUAL_BALLS]
         values = measure(real, generated, metrics=corrected_names, k=k, gicdm=True)
-        corrected[:, at] = [values.get(name, np.nan) for name in BALLS]
-    return Hypersphere(np.array(dimensions), BALLS, plain, corrected)
+        corrected[:, at] = [values.get(name, np.nan) for name in USUAL_BALLS]
+    return Hypersphere(np.array(dimensions), USUAL_BALLS, plain, corrected)
 
 
 def components(
@@ -237,31 +238,21 @@ def corrections(
     _enough(n, max(k) + 1)
     points = mixture(n, d, generator(seed, "corrections"))
     printed = {row["method"]: row for row in read("gicdm_hubness_tables") if row["table"] == "5"}
-    best = [_best(points, name, k) for name in tracked(tuple(PRINTED_CORRECTIONS), "study", progress=progress)]
+    tried = hubness_grid(
+        {"mixture": points}, grid=k, distance="euclidean", correct=tuple(PRINTED_CORRECTIONS), device="cpu", threads=1,
+        progress=progress,
+    )  # fmt: skip
+    best = {line.correction: line for line in tried.best}
+    found = [best[name] for name in PRINTED_CORRECTIONS]
     published = [printed[name] for name in PRINTED_CORRECTIONS.values()]
     return Corrections(
         tuple(PRINTED_CORRECTIONS),
         np.array([float(row["hub_ratio"]) for row in published]),
         np.array([float(row["antihub_rate"]) for row in published]),
-        np.array([found[0] for found in best]),
-        np.array([found[1] for found in best]),
-        np.array([found[2] for found in best]),
+        np.array([line.hub_ratio for line in found]),
+        np.array([line.antihub_rate for line in found]),
+        np.array([line.k or 0 for line in found]),
     )
-
-
-def _best(points: Floats, name: str, sizes: Sequence[int]) -> tuple[float, float, int]:
-    """The lowest hub ratio over neighbourhoods, its antihub rate, and the neighbourhood."""
-    tried = [Correction(name, k=size) for size in sizes] if Correction(name).local else [Correction(name)]
-    scores = study_hubness(points, distance="euclidean", correct=tried, device="cpu", threads=1).scores
-    found = [
-        (
-            scores.value("hub_ratio", correction=str(one)),
-            scores.value("antihub_rate", correction=str(one)),
-            one.k if one.local else 0,
-        )
-        for one in tried
-    ]
-    return min(found)
 
 
 def mixture(n: int, d: int, rng: np.random.Generator, modes: int = MIXTURE_MODES) -> Floats:

@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from earmark.generated.sanity._data import Floats
+from earmark.generated.sanity.gradient import BANDS, Gradient, shares
 from earmark.generated.sanity.studies import Components, Convergence, Corrections, Crossover, Dimension, Hypersphere
 from earmark.tables import aligned, csv_text
 
-Study = Hypersphere | Components | Dimension | Convergence | Crossover | Corrections
+Study = Hypersphere | Components | Dimension | Convergence | Crossover | Corrections | Gradient
 
 
 class Panel(NamedTuple):
@@ -59,6 +60,14 @@ def panels(study: Study) -> list[Panel]:
         )
         title = "published mean over 17 embeddings; a Gaussian mixture"
         return [Panel(title, study.corrections, "", columns, values, 2)]
+    if isinstance(study, Gradient):
+        bands = [f"over {low:g}" if high == np.inf else f"to {high:g}" for low, high in BANDS]
+        rows = (*study.data, *(f"{plane} in the plane, {name}" for plane in study.plane for name in study.corrections))
+        plane = study.corrected.reshape(-1, study.corrected.shape[-1])
+        shown = [shares(line, study.k) for line in study.occurrences]
+        shown += [shares(line, study.plane_k) for line in plane]
+        title = f"% of points by the lists of {study.k} (plane: {study.plane_k}) they are in, over an even share"
+        return [Panel(title, rows, "", ("0", *bands[1:], "most"), np.array(shown), 1)]
     return [
         Panel(
             title, getattr(study, rows), axis, tuple(map(str, getattr(study, columns))), getattr(study, values), digits

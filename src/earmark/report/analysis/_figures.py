@@ -1,20 +1,20 @@
-"""Figures of an analysis: what is related, what covers the whole, what predicts the rest, how sure ranks are."""
+"""Figures of a study: what is related, what covers the whole, what predicts the rest, how sure ranks are."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from earmark.analysis.pounce import Pounce
-from earmark.analysis.prowl import THRESHOLD, Prowl
-from earmark.analysis.ranks import Ranks
+from earmark.analysis.prowl import THRESHOLD
 from earmark.analysis.similarities import NINE
-from earmark.analysis.stalk import KINDS, Relations, linkage
-from earmark.analysis.suite import ERROR_SHARE, Choice
+from earmark.analysis.stalk import KINDS, linkage
+from earmark.analysis.study import Study
+from earmark.analysis.suite import ERROR_SHARE
+from earmark.errors import InputError
 from earmark.report.figures import style
 
-_WIDTH = 7.6
+WIDTH = 7.6
 _LETTERS = {"LINEAR": "L", "EXPONENTIAL": "E", "POWER-LAW": "P", "NONE": ""}
 _MOST_LETTERS = 30
 _MOST_NAMES = 70
@@ -39,8 +39,9 @@ SPELLED = {
 }
 
 
-def relation_map(found: Relations) -> Any:
+def relation_map(study: Study, of: Literal["datasets", "models"] = "datasets") -> Any:
     """R^2 of every pair, ordered by a dendrogram on the left; letters name the relation: L, E or P."""
+    found = study.stalk.datasets if of == "datasets" else study.stalk.models
     hierarchy = style.library("scipy.cluster.hierarchy")
     tree = hierarchy.dendrogram(linkage(found), no_plot=True, orientation="left")
     order = tree["leaves"]
@@ -84,11 +85,12 @@ def _draw_tree(axes: Any, tree: Any, count: int) -> None:
     axes.spines["left"].set_visible(False)
 
 
-def coverage_curves(found: Prowl) -> Any:
+def coverage_curves(study: Study) -> Any:
     """How the ranking by the first datasets of each order agrees with the ranking by all; grey: random orders."""
+    found = study.prowl
     sizes = np.arange(1, len(found.datasets) + 1)
     with style.look():
-        figure = style.new_figure(_WIDTH, 3.6)
+        figure = style.new_figure(WIDTH, 3.6)
         axes = figure.add_subplot()
         if found.random.coverage.size:
             low, middle, high = np.quantile(found.random.coverage, [0.05, 0.5, 0.95], axis=0)
@@ -111,21 +113,25 @@ def coverage_curves(found: Prowl) -> Any:
                     )
         axes.axhline(THRESHOLD, color=style.MUTED, linewidth=0.8)
         axes.text(sizes[-1], THRESHOLD, "0.95", ha="right", va="bottom", fontsize=7.5, color=style.MUTED)
-        lowest = min(float(selection.coverage.min()) for selection in found.selections)
-        axes.set_ylim(max(-1.0, min(0.78, lowest - 0.02) if lowest > 0.5 else 0.5), 1.003)
-        axes.set_xlabel("datasets that are run")
-        axes.set_ylabel("coverage")
+        # What matters is near 1; a baseline that begins far below may leave the figure.
+        lowest = min((float(selection.coverage.min()) for selection in shown or found.selections), default=0.8)
+        axes.set_ylim(max(-1.0, min(0.85, lowest - 0.03)), 1.003)
+        axes.set_xlabel("datasets that are run, |S|")
+        axes.set_ylabel("coverage η: how far the ranking\nagrees with that by all (1: wholly)")
         axes.xaxis.get_major_locator().set_params(integer=True)
         style.grid(axes)
-        figure.legend(loc="outside right center", title="(size that reaches 0.95)", title_fontsize=7.5)
+        figure.legend(loc="outside right center", title="order by (datasets needed)", title_fontsize=7.5)
     return figure
 
 
-def error_curves(found: Pounce) -> Any:
+def error_curves(study: Study) -> Any:
     """The error of predicting the datasets that were not run, by how many were; the training mean is the bar."""
+    if study.pounce is None:
+        raise InputError("The study has no predictions to draw; its warnings say why.")
+    found = study.pounce
     sizes = np.arange(1, len(found.datasets))
     with style.look():
-        figure = style.new_figure(_WIDTH * 0.8, 3.0)
+        figure = style.new_figure(WIDTH * 0.8, 3.0)
         axes = figure.add_subplot()
         for number, forecast in enumerate(found.forecasts):
             baseline = forecast.regressor == "mean"
@@ -143,11 +149,14 @@ def error_curves(found: Pounce) -> Any:
     return figure
 
 
-def rank_plot(found: Ranks, most: int = 30) -> Any:
+def rank_plot(study: Study, most: int = 30) -> Any:
     """The ranks of the best models with their intervals."""
+    if study.ranks is None:
+        raise InputError("The study has no ranks to draw; its warnings say why.")
+    found = study.ranks
     rows = found.rows[:most]
     with style.look():
-        figure = style.new_figure(_WIDTH, 0.9 + 0.2 * len(rows))
+        figure = style.new_figure(WIDTH, 0.9 + 0.2 * len(rows))
         axes = figure.add_subplot()
         for height, row in enumerate(rows):
             ends = [row.low or row.rank, row.high or row.rank]
@@ -160,13 +169,16 @@ def rank_plot(found: Ranks, most: int = 30) -> Any:
     return figure
 
 
-def trade_off(found: Choice) -> Any:
+def trade_off(study: Study) -> Any:
     """Sound that has to be run against how well it ranks (above) and predicts (below); the lite suite is ringed."""
+    if study.lite is None:
+        raise InputError("The study has no lite suite to draw; it is made for P@1, P@5 and GSR of VocSim.")
+    found = study.lite
     minutes = np.array([entry.seconds / 60 for entry in found.front])
     coverage = np.array([entry.coverage for entry in found.front])
     error = np.array([entry.error for entry in found.front])
     with style.look():
-        figure = style.new_figure(_WIDTH, 4.6)
+        figure = style.new_figure(WIDTH, 4.6)
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[1.25, 1])
         upper.plot(minutes, coverage, color=style.COLOURS[0], marker="o", markersize=3, drawstyle="steps-post")
         lower.plot(minutes, error, color=style.COLOURS[3], marker="o", markersize=3, linewidth=0.8)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+from earmark.analysis.beams import beam_changes
 from earmark.analysis.prowl import THRESHOLD, Selection
 from earmark.analysis.ranks import FEWEST_DATASETS
 from earmark.analysis.similarities import NINE
@@ -42,7 +45,8 @@ def redundancy(study: Study) -> list[str]:
     related = ", ".join(f"{number} {kind.lower()}" for kind, number in counts.items() if kind != "NONE" and number)
     sentences = [
         f"Of {counted(total, 'pair')} of datasets, {unrelated} {'has' if unrelated == 1 else 'have'} no relation "
-        "(R² under 0.5)" + (f"; the others are {related}." if related else ".")
+        "(R² under 0.5: scores on one tell less than half of the differences on the other)"
+        + (f"; the others are {related}." if related else ".")
     ]
     redundant = [verdict.dataset for verdict in reversed(study.verdicts) if verdict.verdict == "redundant"]
     new = [verdict.dataset for verdict in study.verdicts if verdict.verdict == "new"]
@@ -67,11 +71,14 @@ def representatives(study: Study) -> list[str]:
         return []
     names = subset_names(study, best)
     total = len(study.prowl.datasets)
-    run = "it" if len(names) == 1 else "them"
+    run = "this 1" if len(names) == 1 else f"these {len(names)}"
+    of = "" if study.covered == "all" else ", on the 80 % of the models that train"
     sentences = [
-        f"Run {listed(names)} first: with {run} ({len(names)} of {total}) the models are ranked as by all datasets, "
-        f"with a coverage of {best.coverage[best.size - 1]:.3f} (order by {SPELLED[best.name]}, SCAUC "
-        f"{best.scauc:.3f})."
+        f"Run {listed(names)} first: with {run} of {total} datasets the models come out nearly in the order that all "
+        f"datasets give{of}. The two rankings correlate at {best.coverage[best.size - 1]:.3f} (coverage η; 1 is the "
+        f"same ranking, {THRESHOLD} was asked for), and {_share(best.swapped)} of the pairs of models change places.",
+        f"Of {counted(len(study.prowl.selections) - 2, 'measure')} of likeness, {SPELLED[best.name]} found the best "
+        f"order: averaged over all sizes, its coverage is {best.scauc:.3f} (SCAUC).",
     ]
     hidden = [name for name in names if name in _BLIND and study.lite is not None]
     if hidden:
@@ -102,21 +109,23 @@ def predictions(study: Study) -> list[str]:
     if study.pounce is None:
         return []
     errors = {forecast.regressor: forecast.auc_mse for forecast in study.pounce.forecasts}
-    held = (
-        "whole families of models held out" if study.split == "grouped" else "a fifth of the models held out at random"
-    )
-    said = ", ".join(f"{SPELLED.get(name, name)} {value:.4f}" for name, value in errors.items())
-    sentences = [f"Prediction error (AUC-MSE, {held}): {said}."]
-    if "mean" in errors:
-        better = min((value, name) for name, value in errors.items() if name != "mean") if len(errors) > 1 else None
-        if better is not None and better[0] < errors["mean"]:
-            share = 100 * better[0] / errors["mean"]
+    learnt = {name: value for name, value in errors.items() if name != "mean"}
+    sentences = []
+    if learnt and "mean" in errors:
+        name, value = min(learnt.items(), key=lambda item: item[1])
+        if value < errors["mean"]:
             sentences.append(
-                f"Predicting the datasets that are not run from those that are makes {share:.0f} % of the error of the "
-                "training mean."
+                f"From the datasets that are run, {SPELLED.get(name, name)} predicts a new model's scores on the "
+                f"others with a typical error of {math.sqrt(value):.3f} (0 is chance, 1 the best value); whoever "
+                f"guesses the mean of the known models errs by {math.sqrt(errors['mean']):.3f}. That leaves "
+                f"{100 * value / errors['mean']:.0f} % of the mean's squared error."
             )
-        elif better is not None:
+        else:
             sentences.append("No regressor is better than the training mean: the measured datasets do not help.")
+    said = ", ".join(f"{SPELLED.get(name, name)} {value:.4f}" for name, value in errors.items())
+    sentences.append(
+        f"Mean squared errors, averaged over how many datasets are run (AUC-MSE; {held_out(study)}): {said}."
+    )
     if study.coverage is not None:
         found = study.coverage
         sentences.append(
@@ -124,6 +133,86 @@ def predictions(study: Study) -> list[str]:
             f"their 90 % intervals, which are {found.width:.2f} wide on the scale from chance to best."
         )
     return sentences
+
+
+def held_out(study: Study) -> str:
+    """Who was predicted."""
+    if study.split == "grouped":
+        return "whole families of models held out"
+    return "a fifth of the models held out at random"
+
+
+def noise(study: Study) -> list[str]:
+    """What noise on the scores that are learnt from does to the predictions."""
+    if study.pounce is None:
+        return []
+    clean = {forecast.regressor: forecast.auc_mse for forecast in study.pounce.forecasts}
+    sentences = []
+    for found in study.noise:
+        said = []
+        for forecast in found.forecasts:
+            before = clean[forecast.regressor]
+            times = f"{forecast.auc_mse / before:.1f} times" if before > 0 else "more than"
+            error = f" ± {max(forecast.error, 0.0001):.4f}" if forecast.error is not None else ""
+            said.append(f"{SPELLED.get(forecast.regressor, forecast.regressor)} {forecast.auc_mse:.4f}{error}, {times}")
+        sentences.append(
+            f"With noise of variance {found.noise:g} (σ {math.sqrt(found.noise):.2f}) on the scores that are learnt "
+            f"from, the error (AUC-MSE) becomes: {'; '.join(said)} that without noise."
+        )
+        bar = next((forecast.auc_mse for forecast in found.forecasts if forecast.regressor == "mean"), math.inf)
+        lost = [f.regressor for f in found.forecasts if f.regressor != "mean" and f.auc_mse >= bar]
+        if lost:
+            sentences[-1] += f" No better than the training mean: {listed(SPELLED.get(name, name) for name in lost)}."
+    if any(forecast.error is not None for found in study.noise for forecast in found.forecasts):
+        sentences.append(
+            "± is the Monte-Carlo standard error of the draws of noise (at least 0.0001 is shown): more draws make "
+            "it smaller."
+        )
+    return sentences
+
+
+def folds(study: Study) -> list[str]:
+    """How much hangs on which models are held out."""
+    if study.folds is None:
+        return []
+    forecasts = study.folds.forecasts
+    number = len(forecasts[0].by_split)
+    whole = "whole families of " if study.split == "grouped" else "the training "
+    said = [
+        f"{SPELLED.get(f.regressor, f.regressor)} from {min(f.by_split.values()):.4f} to "
+        f"{max(f.by_split.values()):.4f} (mean {f.auc_mse:.4f}, standard deviation {f.deviation or 0.0:.4f})"
+        for f in forecasts
+    ]
+    return [
+        f"In {number} folds of {whole}models, each held out once, the error (AUC-MSE) goes: {'; '.join(said)}.",
+        "This spread says how much hangs on who is held out. It is no interval for the error: any two folds share most "
+        "of the models they learn from.",
+    ]
+
+
+def beams(study: Study) -> list[str]:
+    """Whether a wider search finds better subsets."""
+    changes = beam_changes(study.beams)
+    if not changes:
+        return []
+    narrow = min(found.beam for found in study.beams)
+    said = [
+        f"{change.beam} subsets: {change.proxy:+.4f} and {change.scauc:+.4f} (better for {change.better}, worse for "
+        f"{change.worse} of {change.similarities})"
+        for change in changes
+    ]
+    spread = float(study.prowl.random.scauc.std()) if study.prowl.random.scauc.size > 1 else None
+    return [
+        "The search keeps the best subset of each size and adds to it; a beam keeps several. Mean change, against a "
+        f"beam of {narrow}, of what the search raises (proxy coverage δ) and of what counts (SCAUC): "
+        f"{'; '.join(said)}.",
+        *([f"For scale: the SCAUC of random orders varies by {spread:.4f} (standard deviation)."] if spread else []),
+    ]
+
+
+def _share(share: float) -> str:
+    """A share in percent; none is none, and some is never 0 %."""
+    return "none" if share == 0 else "under 1 %" if share < 0.01 else f"{100 * share:.0f} %"
 
 
 def ranks(study: Study) -> list[str]:

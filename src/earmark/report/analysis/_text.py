@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+from earmark.analysis.prowl import THRESHOLD
 from earmark.analysis.similarities import NINE
 from earmark.analysis.study import Study
 from earmark.report.analysis import _sentences as sentences
@@ -22,9 +23,12 @@ def analysis_text(study: Study) -> str:
     """What an analysis found, to read in a minute."""
     blocks = [f"{sentences.title(study)}: {sentences.size(study)}"]
     for name, said in (
-        ("Which datasets are redundant", sentences.redundancy(study)),
-        ("Which to run first", sentences.representatives(study)),
-        ("What the others would say", sentences.predictions(study)),
+        ("Which datasets are redundant (SimBA's stalk)", sentences.redundancy(study)),
+        ("Which to run first (prowl)", sentences.representatives(study)),
+        ("Would a wider search help (beams)", sentences.beams(study)),
+        ("What the others would say (pounce)", sentences.predictions(study)),
+        ("Do the predictions hold under noise", sentences.noise(study)),
+        ("Do the predictions hold for other models (folds)", sentences.folds(study)),
         ("How sure the ranking is", sentences.ranks(study)),
         ("What the blind subsets add", sentences.blind(study)),
         ("Do distances and metrics agree", sentences.agreements(study)),
@@ -38,11 +42,15 @@ def analysis_text(study: Study) -> str:
 
 
 def _representatives(study: Study) -> str:
-    lines = [["order by", "SCAUC", "|S*|", "stable", "S*"]]
+    lines = [["order by", "SCAUC", "|S*|", "stable", "swapped", "S*"]]
     for row in study.prowl.rows():
         chosen = " ".join(row["order"][: int(row["size"])]) if row["similarity"] in NINE else ""
         lines.append([*order_cells(row), chosen if len(chosen) <= 48 else f"{chosen[:47]}…"])
-    return "\n".join(aligned(lines, left=1, words=1))
+    words = (
+        f"SCAUC: coverage, averaged over all sizes. |S*|: datasets until it reaches {THRESHOLD}. stable: until it "
+        "stays there. swapped: pairs of models that these datasets (S*) rank the other way round."
+    )
+    return "\n".join([*aligned(lines, left=1, words=1), textwrap.fill(words, _WIDTH)])
 
 
 def filled_text(scores: Scores) -> str:

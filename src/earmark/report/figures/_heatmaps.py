@@ -1,10 +1,9 @@
-"""Figures of a score table: the heat map, correlations of metrics, lift over chance, and the layers of a model."""
+"""Figures of a score table: the heat map, correlations of metrics, and lift over chance."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +50,7 @@ def score_heatmap(
     columns = heat_columns(index, metric, protocol)
     drawn = {line for _, rows in columns for line in rows}
     lines = [line for line in index.representations if line in drawn]
-    names = [style.name_of(line.label, _LONGEST) for line in lines]
+    names = style.names_of([line.label for line in lines], _LONGEST)
     metrics = {row.metric for _, rows in columns for row in rows.values()}
     good = [[goodness(rows[line]) if line in rows else np.nan for _, rows in columns] for line in lines]
     table = np.array(good, float)
@@ -111,18 +110,23 @@ def heat_columns(index: ScoreIndex, metric: str | None, protocol: str | None) ->
 
 def correlation_map(found: Correlations) -> Any:
     """A cell for each pair of metrics, from orange (-1) over white to purple (+1)."""
-    side = 1.4 + 0.42 * len(found.metrics)
+    return correlation_cells(found.matrix, found.metrics, found.metrics)
+
+
+def correlation_cells(matrix: NDArray[np.float64], lines: Sequence[str], columns: Sequence[str]) -> Any:
+    """A cell for each correlation, from orange (-1) over white to purple (+1); empty where there is none."""
+    wide, tall = 1.4 + 0.42 * len(columns), 1.4 + 0.42 * len(lines)
     with style.look():
-        figure = style.new_figure(min(max(side, 3.4), 11.0), min(max(0.85 * side, 2.6), 9.5))
+        figure = style.new_figure(min(max(wide, 3.4), 11.0), min(max(0.85 * tall, 2.6), 9.5))
         axes = figure.add_subplot()
         scale = style.library().colormaps[_DIVERGING]
-        axes.imshow(found.matrix, cmap=_DIVERGING, vmin=-1, vmax=1, aspect="auto")
-        for (row, column), value in np.ndenumerate(found.matrix):
-            style.write_cell(axes, column, row, _CORRELATION.text(value), scale((value + 1) / 2), fontsize=7.5)
-        names = [style.name_of(name, 16) for name in found.metrics]
-        axes.set_xticks(range(len(names)), names, rotation=45, ha="left")
+        axes.imshow(matrix, cmap=_DIVERGING, vmin=-1, vmax=1, aspect="auto")
+        for (row, column), value in np.ndenumerate(matrix):
+            if np.isfinite(value):
+                style.write_cell(axes, column, row, _CORRELATION.text(value), scale((value + 1) / 2), fontsize=7.5)
+        axes.set_xticks(range(len(columns)), [style.name_of(name, 16) for name in columns], rotation=45, ha="left")
         axes.xaxis.tick_top()
-        axes.set_yticks(range(len(names)), names)
+        axes.set_yticks(range(len(lines)), [style.name_of(name, 16) for name in lines])
         style.bare(axes)
     return figure
 
@@ -165,7 +169,7 @@ def lift_plot(scores: Scores | ScoreIndex, metric: str | None = None) -> Any:
             axes.tick_params(axis="y", length=0)
             axes.tick_params(axis="x", labeltop=len(lines) > 16, labelsize=8)
             axes.spines["left"].set_visible(False)
-        style.name_lines(panels[0], [style.name_of(system or place.label, 36) for place, system in lines])
+        style.name_lines(panels[0], style.names_of([system or place.label for place, system in lines], 36))
         for label, (_, system) in zip(panels[0].get_yticklabels(), lines, strict=True):
             if system is None:
                 label.set_fontweight("bold")
@@ -209,73 +213,3 @@ def lift_systems(scores: Scores | ScoreIndex, metric: str) -> list[str]:
             total[system] += good
     chosen = set(sorted(everyone, key=lambda system: -total[system])[:room])
     return [system for system in everyone if system in chosen]
-
-
-# --- layers of a model --------------------------------------------------------------------------------------------
-
-_BEHIND = "OrRd"
-_NAMED = re.compile(r"(?P<model>.+)@(?P<layer>\d+)(?P<variant>( .*)?)")
-_NUMBERED = 700  # cells; more are coloured and not written
-_TIED = 5e-4  # layers nearer than this to the best share its frame
-
-
-class Layers(NamedTuple):
-    """One representation of a model over its layers: rows by subset and layer."""
-
-    label: str
-    layers: tuple[int, ...]
-    rows: Mapping[Subset, Mapping[int, Row]]
-
-    def behind(self) -> NDArray[np.float64]:
-        """How far each layer [layers, subsets] lies behind the best of the subset; NaN where it was not measured."""
-        rows = self.rows.values()
-        good = [[goodness(own[layer]) if layer in own else np.nan for own in rows] for layer in self.layers]
-        return np.asarray(np.nanmax(good, axis=0) - np.array(good, np.float64))
-
-
-def layered(scores: Scores | ScoreIndex, metric: str | None = None) -> list[Layers]:
-    """What was measured at two layers or more, in the order of the table; across groups where that was measured."""
-    index = as_index(scores)
-    found: dict[str, dict[Subset, dict[int, Row]]] = {}
-    for place, rows in index.values(metric or index.headline).items():
-        for line, row in rows.items():
-            named = _NAMED.fullmatch(line.system)
-            if named is not None:
-                label = line._replace(system=named["model"] + named["variant"]).label
-                found.setdefault(label, {}).setdefault(place, {})[int(named["layer"])] = row
-    made = [
-        Layers(label, tuple(sorted({layer for rows in places.values() for layer in rows})), places)
-        for label, places in found.items()
-    ]
-    return [one for one in made if len(one.layers) > 1]
-
-
-def layer_map(found: Layers) -> Any:
-    """A cell for each layer and subset: white is the best layer of the subset, the darker the further behind it."""
-    if not found.rows:
-        raise style.nothing("a map of layers")
-    metric = next(iter(next(iter(found.rows.values())).values())).metric
-    behind = found.behind()
-    columns = [place.label for place in found.rows]
-    with style.look():
-        figure = style.new_figure(min(1.9 + 0.62 * len(columns), 14.0), min(1.2 + 0.24 * len(found.layers), 12.0))
-        axes = figure.add_subplot()
-        worst = max(float(np.nanmax(behind)), 1e-9)
-        image = axes.imshow(behind, cmap=_BEHIND, vmin=0.0, vmax=worst, aspect="auto")
-        if behind.size <= _NUMBERED:
-            scale = style.library().colormaps[_BEHIND]
-            for (place, column), value in np.ndenumerate(behind):
-                if np.isfinite(value):
-                    style.write_cell(axes, column, place, number(value, metric), scale(value / worst), fontsize=7)
-        for place, column in np.argwhere(behind < _TIED):
-            style.frame_cell(axes, int(column), int(place), 0.94, 0.9, 1.6)
-        style.name_columns(axes, columns, longest=6, rotation=35)
-        axes.set_yticks(range(len(found.layers)), [str(layer) for layer in found.layers])
-        axes.set_ylabel("layer")
-        style.bare(axes)
-        unit = " (points)" if facts(metric).percent else ""
-        style.colour_bar(
-            figure, image, axes, f"{metric}: behind the best layer{unit}", lambda value, _: number(value, metric),
-            fraction=0.05, pad=0.03,
-        )  # fmt: skip
-    return figure

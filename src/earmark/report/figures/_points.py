@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from earmark.report._neighbours import Confusions, most_confused
 from earmark.report._projection import Projection
 from earmark.report._projection import project as _project
+from earmark.report.excerpts import Excerpt
 from earmark.report.figures import style
 
 MOST_COLOURS = 28
@@ -40,6 +41,36 @@ def projection(
     Beyond 28 classes the largest are coloured and the rest is grey.
     """
     found = vectors if isinstance(vectors, Projection) else _project(vectors, seed, distance=distance)
+    with style.look():
+        figure = style.new_figure(5.4, 4.9)
+        _draw_map(figure.add_subplot(), found, labels, wrong)
+    return figure
+
+
+def maps(found: Sequence[Projection], labels: Sequence[str | None], wrong: Sequence[bool] | None = None) -> Any:
+    """Maps of the same clips side by side, each with its method as title, and the classes below."""
+    with style.look():
+        figure = style.new_figure(4.6 * len(found), 5.1)
+        for axes, one in zip(figure.subplots(1, len(found), squeeze=False)[0], found, strict=True):
+            styles = _draw_map(axes, one, labels, wrong)
+            axes.set_title(one.method, loc="left")
+        line = style.library("matplotlib.lines").Line2D
+        handles = [
+            line([], [], color=colour, marker=marker, linestyle="none", label=style.name_of(name, 18))
+            for name, (colour, marker) in styles.items()
+        ]
+        if handles:
+            figure.legend(
+                handles=handles, loc="outside lower center", ncols=min(7, 3 * len(found)), fontsize=7.5,
+                handletextpad=0.2, columnspacing=1.0,
+            )  # fmt: skip
+    return figure
+
+
+def _draw_map(
+    axes: Any, found: Projection, labels: Sequence[str | None], wrong: Sequence[bool] | None
+) -> dict[str, tuple[str, str]]:
+    """The dots and the names of the largest classes; the colour and marker of those that have some."""
     names = [str(labels[row] or "") for row in found.rows]
     sizes = Counter(name for name in names if name)
     chosen = sorted(name for name, _ in sizes.most_common(MOST_COLOURS))
@@ -48,27 +79,24 @@ def projection(
     points = (found.points - found.points.mean(axis=0)) / (extent if extent > 0 else 1.0)
     rims = np.zeros(len(names), bool) if wrong is None else np.asarray(wrong, bool)[found.rows]
     size, wide = (26, 1.5) if len(names) <= 400 else (16, 0.7) if len(names) <= 1000 else (9, 0.7)
-    with style.look():
-        figure = style.new_figure(5.4, 4.9)
-        axes = figure.add_subplot()
-        for name in ["", *chosen]:
-            mine = np.array([(one if one in styles else "") == name for one in names])
-            colour, marker = styles.get(name, (style.MUTED, "."))
-            for rim in (False, True):
-                picked = points[mine & (rims == rim)]
-                if len(picked):
-                    axes.scatter(
-                        *picked.T, s=size, c=colour, marker=marker, rasterized=len(names) > RASTER,
-                        linewidths=wide if rim else 0.3, edgecolors=_WRONG if rim else style.PAPER, alpha=0.9,
-                        zorder=3 if rim else 2,
-                    )  # fmt: skip
-        _class_names(axes, points, names, [name for name, _ in sizes.most_common(MOST_NAMES)])
-        axes.set_xticks([])
-        axes.set_yticks([])
-        style.bare(axes)
-        axes.margins(0.06)
-        axes.set_aspect("equal", adjustable="datalim")
-    return figure
+    for name in ["", *chosen]:
+        mine = np.array([(one if one in styles else "") == name for one in names])
+        colour, marker = styles.get(name, (style.MUTED, "."))
+        for rim in (False, True):
+            picked = points[mine & (rims == rim)]
+            if len(picked):
+                axes.scatter(
+                    *picked.T, s=size, c=colour, marker=marker, rasterized=len(names) > RASTER,
+                    linewidths=wide if rim else 0.3, edgecolors=_WRONG if rim else style.PAPER, alpha=0.9,
+                    zorder=3 if rim else 2,
+                )  # fmt: skip
+    _class_names(axes, points, names, [name for name, _ in sizes.most_common(MOST_NAMES)])
+    axes.set_xticks([])
+    axes.set_yticks([])
+    style.bare(axes)
+    axes.margins(0.06)
+    axes.set_aspect("equal", adjustable="datalim")
+    return styles
 
 
 def _class_names(axes: Any, points: Any, names: list[str], shown: list[str]) -> None:
@@ -130,6 +158,32 @@ def _tinted(share: Any, diagonal: Any) -> Any:
     image[..., :3] = np.where(diagonal[..., None], right, wrong)
     image[..., 3] = np.where(share > 0, 0.32 + 0.45 * np.clip(share, 0, 1), 0.0)
     return image
+
+
+# --- excerpts ---------------------------------------------------------------------------------------------------------
+
+
+def excerpts(pairs: Sequence[Sequence[Excerpt]]) -> Any:
+    """A row for each pair of clips, with one time axis: spectrograms of 70 dB."""
+    with style.look():
+        figure = style.new_figure(7.4, 1.75 * len(pairs) + 0.2)
+        panels = figure.subplots(len(pairs), 2, sharey="row", sharex="row", squeeze=False)
+        for row, pair in zip(panels, pairs, strict=True):
+            longest = max(len(one.samples) / one.rate for one in pair)
+            for axes, one in zip(row, pair, strict=True):
+                levels, end, top = spectrogram_levels(one.samples, one.rate, None)
+                axes.imshow(
+                    levels, origin="lower", aspect="auto", cmap="magma", vmin=0, vmax=_FLOOR, extent=(0, end, 0, top),
+                    interpolation="nearest",
+                )  # fmt: skip
+                axes.set_xlim(0, longest)
+                axes.set_title(one.title, loc="left")
+                axes.set_facecolor(style.library().colormaps["magma"](0.0))
+                axes.yaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}")
+            row[0].set_ylabel("kHz")
+        for axes in panels[-1]:
+            axes.set_xlabel("s")
+    return figure
 
 
 # --- the spectrogram ----------------------------------------------------------------------------------------------

@@ -21,20 +21,23 @@ _TIMES, _BANDS = 260, 96
 _TICKS = 9  # more rates than this would touch each other
 
 
-def rate_distortion(found: Sequence[Comparison]) -> Any:
-    """A panel for each metric: settings of a family joined, intervals as bars, the front as a thin line behind them."""
+def rate_distortion(found: Sequence[Comparison], *, printed: bool = False) -> Any:
+    """A panel for each metric: settings of a family joined, intervals as bars, the front as a thin line behind them.
+
+    Printed settings of one codec differ in more than their rate: they are named and not joined.
+    """
     drawn = [one for one in found if one.points]
     if not drawn:
         raise style.nothing("rate against quality")
     families = list(dict.fromkeys(name for one in drawn for name in one.curves))
-    looks = _looks(families)
-    columns = min(_COLUMNS, len(drawn))
+    looks = style.looks(families)
+    columns = 2 if len(drawn) == 4 else min(_COLUMNS, len(drawn))
     lines = -(-len(drawn) // columns)
-    legend = -(-len(families) // 8)
+    legend = -(-len(families) // (3 * columns))
     with style.look():
         figure = style.new_figure(3.6 * columns, 2.9 * lines + 0.25 * legend)
         for place, one in enumerate(drawn):
-            _panel(figure.add_subplot(lines, columns, place + 1), one, looks)
+            _panel(figure.add_subplot(lines, columns, place + 1), one, looks, printed)
         handles: dict[str, Any] = {}
         for axes in figure.axes:
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -46,16 +49,7 @@ def rate_distortion(found: Sequence[Comparison]) -> Any:
     return figure
 
 
-def _looks(families: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Colour and marker by family: neighbours differ in both."""
-    count = len(style.COLOURS)
-    return {
-        name: (style.style_of(place)[0], style.style_of(place + place // count)[1])
-        for place, name in enumerate(families)
-    }
-
-
-def _panel(axes: Any, found: Comparison, looks: Mapping[str, tuple[str, str]]) -> None:
+def _panel(axes: Any, found: Comparison, looks: Mapping[str, tuple[str, str]], printed: bool) -> None:
     scale = 100 if facts(found.metric).percent else 1
     axes.step(
         [point.kbps for point in found.front], [scale * point.value for point in found.front], where="post",
@@ -73,7 +67,7 @@ def _panel(axes: Any, found: Comparison, looks: Mapping[str, tuple[str, str]]) -
         if joined:
             axes.errorbar(
                 *_drawn(joined, found, scale), linewidth=1.2, markeredgecolor=style.PAPER, markeredgewidth=0.5,
-                label=style.name_of(family, 16), **shared,
+                label=style.name_of(family, 16), linestyle="none" if printed else "-", **shared,
             )  # fmt: skip
         if others:  # hollow, and joined to nothing: they are not ranked
             axes.errorbar(
@@ -81,18 +75,38 @@ def _panel(axes: Any, found: Comparison, looks: Mapping[str, tuple[str, str]]) -
                 label=f"{style.name_of(family, 16)}, not ranked", **shared,
             )  # fmt: skip
     axes.set_xscale("log", base=2)
+    if printed:
+        _name_settings(axes, found.ranked, scale)
     low, high = axes.get_xlim()
     octaves = [power for power in range(-8, 13) if low <= 2.0**power <= high]
     ticks = [2.0**power for power in octaves if power % (1 + len(octaves) // _TICKS) == 0]
     axes.set_xticks(ticks, [f"{rate:.2g}" if rate < 1 else f"{rate:g}" for rate in ticks])
     axes.minorticks_off()
-    axes.set_xlabel("kbps, counted")
+    axes.set_xlabel("kbps, as printed" if printed else "kbps, counted")
     arrow = "↑" if found.higher_is_better else "↓"
     name, _, rate = found.protocol.partition("@")
     protocol = "" if name in ("all", "reference") else f", {name}"
     protocol += f", clips at {int(rate):,} Hz" if rate else ""
     axes.set_title(f"{style.axis_title(found.metric)}{protocol} {arrow}", color=style.INK)
     style.grid(axes)
+
+
+def _name_settings(axes: Any, points: Sequence[Point], scale: float) -> None:
+    """The names of settings beside their points; those that lie together have theirs together."""
+    values = [point.value for point in points]
+    near = 0.03 * (max(values) - min(values))
+    groups: list[list[Point]] = []
+    for point in sorted(points, key=lambda point: (point.kbps, -point.value)):
+        for group in groups:
+            if abs(np.log2(point.kbps / group[0].kbps)) < 0.12 and abs(point.value - group[-1].value) <= near:
+                group.append(point)
+                break
+        else:
+            groups.append([point])
+    for group in groups:
+        names = ", ".join(style.name_of(point.system, 10) for point in group)
+        at = group[0].kbps, scale * group[0].value
+        axes.annotate(names, at, (3.5, 2.5), fontsize=6.5, textcoords="offset points", color=style.MUTED)
 
 
 def _drawn(points: Sequence[Point], found: Comparison, scale: float) -> tuple[list[float], list[float], Any]:
@@ -103,7 +117,7 @@ def _drawn(points: Sequence[Point], found: Comparison, scale: float) -> tuple[li
 
 def _anchor(axes: Any, row: Row, point: Point, colour: str, scale: float) -> None:
     """What loses nothing as a line with its interval: the height counts, its rate would crowd the others out."""
-    label = f"{style.name_of(point.system, 16)}, lossless"
+    label = point.system if point.system == "no codec" else f"{style.name_of(point.system, 16)}, lossless"
     axes.axhline(scale * point.value, color=colour, linewidth=1.0, linestyle=(0, (6, 3)), zorder=2, label=label)
     if row.low is not None and row.high is not None and row.low < row.high:
         axes.axhspan(scale * row.low, scale * row.high, color=colour, alpha=0.12, linewidth=0, zorder=0)
@@ -131,7 +145,7 @@ def steps(panels: Mapping[str, Sequence[Line]], along: str) -> Any:
     if not shown:
         raise style.nothing(along)
     names = list(dict.fromkeys(line.name for lines in shown.values() for line in lines))
-    looks = _looks(names)
+    looks = style.looks(names)
     with style.look():
         figure = style.new_figure(3.6 * len(shown), 2.9 + 0.25 * -(-len(names) // 6))
         for place, (metric, lines) in enumerate(shown.items()):

@@ -1,7 +1,11 @@
-"""Figures of real against generated: the fidelity-coverage plane, scores of single samples, the worst of them."""
+"""Figures of real against generated: the fidelity-coverage plane, scores of single samples, the worst of them.
+
+The plane needs score rows alone: of one generated set it shows every pair of metrics, of several one pair for each set.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,9 +13,10 @@ import numpy as np
 from earmark.errors import InputError
 from earmark.generated.api import Fidelity
 from earmark.generated.metrics import DISTANCES
+from earmark.report.figures import style
 from earmark.report.figures.distances import distances_drawn
-from earmark.report.figures.style import COLOURS, GRID, INK, MARKERS, MUTED, PAPER, look, name_of, new_figure
-from earmark.scores import Row
+from earmark.report.figures.style import COLOURS, GRID, INK, MUTED, PAPER, look, name_of, new_figure
+from earmark.scores import Row, Scores
 
 PAIRS = {
     "clipped": ("clipped_density", "clipped_coverage"),
@@ -25,12 +30,19 @@ PLANE_CAPTION = (
     "Each pair of metrics is a point: up is more like the real, right is more of the real covered. Hollow is without "
     "GICDM, filled with it; bars are 95 % intervals."
 )
+SETS_CAPTION = (
+    "Each generated set is a point by {up} and {right}: up is more like the real, right is more of the real covered. "
+    "Hollow is without GICDM, filled with it; bars are 95 % intervals, each of a set by itself."
+)
 HISTOGRAM_CAPTION = (
     "Left: how many samples lie how deep among the real ones (share of k balls, per sample). Right: reach, the "
     "distance to a real point in radii of its ball; right of the line a sample is in no ball. Samples that GICDM "
     "dropped have no reach."
 )
+CORRECTED = (("none", "without GICDM", PAPER), ("gicdm", "with GICDM", INK))
+"""How marks of a plane are filled."""
 TOP = 1.25  # a density above is drawn at the edge, with its value
+CLOSE = 0.5  # sets nearer to each other than this are looked at closer
 WORST = 10
 NEAR, FAR = 0.05, 64.0  # a reach beyond is counted in the first or the last bar
 
@@ -58,12 +70,36 @@ def overview(scores: Fidelity, distance: str | None = None, title: str = "") -> 
     return figure
 
 
-def plane(scores: Fidelity, distance: str | None = None) -> Any:
-    """Fidelity against coverage, an arrow for each pair of metrics from before to after GICDM."""
+def plane(scores: Scores, distance: str | None = None, pair: str | None = None) -> Any:
+    """Fidelity against coverage, with an arrow from before to after GICDM.
+
+    Of one generated set every pair of metrics is a point. Of several, which the column `system` tells apart, each set
+    is a point by one `pair` of `PAIRS`: the first that was measured where none is named.
+    """
+    distance = _distance(scores, distance)
+    systems = systems_of(scores, distance)
     with look():
-        figure = new_figure(5.2, 4.4)
-        _draw_plane(figure.add_subplot(), scores, _distance(scores, distance))
+        figure = new_figure(5.2, 4.4 + 0.18 * (len(systems) // 2))
+        axes = figure.add_subplot()
+        if len(systems) > 1:
+            _draw_sets(axes, scores, distance, pair)
+        else:
+            _draw_plane(axes, scores, distance)
     return figure
+
+
+def systems_of(scores: Scores, distance: str) -> list[str]:
+    """The generated sets that have both values of some pair."""
+    names = dict.fromkeys(row.system for row in scores if row.distance == distance)
+    return [name for name in names if _points(scores, distance, name)]
+
+
+def plane_caption(scores: Scores, distance: str) -> str:
+    """What the plane of these scores shows."""
+    if len(systems_of(scores, distance)) < 2:
+        return PLANE_CAPTION
+    up, right = PAIRS[_pair(scores, distance, None)]
+    return SETS_CAPTION.format(up=up, right=right)
 
 
 def histogram(scores: Fidelity, distance: str | None = None) -> Any:
@@ -77,12 +113,25 @@ def histogram(scores: Fidelity, distance: str | None = None) -> Any:
     return figure
 
 
-def drawable(scores: Fidelity, distance: str) -> bool:
+def drawable(scores: Scores, distance: str) -> bool:
     """Whether any pair of metrics has both its values."""
-    return bool(_points(scores, distance))
+    return bool(systems_of(scores, distance))
 
 
-def _distance(scores: Fidelity, distance: str | None) -> str:
+def _pair(scores: Scores, distance: str, pair: str | None) -> str:
+    """The pair of metrics that is drawn: the one asked for, or the first that most sets have."""
+    counts = {
+        name: sum(name in _points(scores, distance, system) for system in systems_of(scores, distance))
+        for name in PAIRS
+    }  # fmt: skip
+    if pair is None:
+        pair = max(counts, key=lambda name: counts[name])
+    if not counts.get(pair):
+        raise InputError(f"The scores have no pair {pair!r} to draw: there are {', '.join(PAIRS)}.")
+    return pair
+
+
+def _distance(scores: Scores, distance: str | None) -> str:
     known = list(dict.fromkeys(row.distance for row in scores))
     if distance is None and known:
         return known[0]
@@ -91,51 +140,103 @@ def _distance(scores: Fidelity, distance: str | None) -> str:
     return distance
 
 
-def _points(scores: Fidelity, distance: str) -> dict[str, dict[str, tuple[Row, Row]]]:
-    """Per pair of metrics and correction, the rows of fidelity and coverage."""
-    rows = {(row.metric, row.correction): row for row in scores if row.distance == distance and row.value is not None}
+def _points(scores: Scores, distance: str, system: str | None = None) -> dict[str, dict[str, tuple[Row, Row]]]:
+    return plane_points(row for row in scores if row.distance == distance and system in (None, row.system))
+
+
+def plane_points(rows: Iterable[Row]) -> dict[str, dict[str, tuple[Row, Row]]]:
+    """Per pair of metrics and correction, the rows of fidelity and coverage of one generated set."""
+    known = {(row.metric, row.correction): row for row in rows if row.value is not None}
     found: dict[str, dict[str, tuple[Row, Row]]] = {}
     for pair, (up, right) in PAIRS.items():
         for correction in ("none", "gicdm"):
-            if (up, correction) in rows and (right, correction) in rows:
-                found.setdefault(pair, {})[correction] = rows[up, correction], rows[right, correction]
+            if (up, correction) in known and (right, correction) in known:
+                found.setdefault(pair, {})[correction] = known[up, correction], known[right, correction]
     return found
 
 
-def _draw_plane(axes: Any, scores: Fidelity, distance: str) -> None:
+def _draw_plane(axes: Any, scores: Scores, distance: str) -> None:
     found = _points(scores, distance)
-    axes.set(xlim=(-0.04, 1.06), ylim=(-0.05, TOP + 0.04), xlabel="coverage", ylabel="fidelity")
+    frame_plane(axes, "coverage", "fidelity")
+    for place, (pair, by_correction) in enumerate(found.items()):
+        draw_on_plane(axes, by_correction, *style.style_of(place), name=pair)
+    if not found:
+        axes.text(0.5, 0.5, "no pair of metrics was measured", ha="center", color=MUTED)
+        return
+    _plane_legend(axes, {name for by_correction in found.values() for name in by_correction}, 4)
+
+
+def _draw_sets(axes: Any, scores: Scores, distance: str, pair: str | None) -> None:
+    pair = _pair(scores, distance, pair)
+    up, right = PAIRS[pair]
+    found = {
+        system: points[pair] for system in systems_of(scores, distance)
+        if pair in (points := _points(scores, distance, system))
+    }  # fmt: skip
+    frame_plane(axes, right, up)
+    for place, (system, by_correction) in enumerate(found.items()):
+        # Neighbours differ in colour and marker, and no two of 49 have both in common.
+        colour, marker = style.style_of(place)[0], style.style_of(place + place // len(COLOURS))[1]
+        draw_on_plane(axes, by_correction, colour, marker, name=name_of(system, 24))
+    _zoom(axes, [rows for by_correction in found.values() for rows in by_correction.values()])
+    longest = max(len(name_of(system, 24)) for system in found)
+    _plane_legend(
+        axes, {name for by_correction in found.values() for name in by_correction}, max(1, 66 // (longest + 6))
+    )
+
+
+def frame_plane(axes: Any, right: str, up: str) -> None:
+    """The plane before anything lies on it, and the corner where all is well."""
+    axes.set(xlim=(-0.04, 1.06), ylim=(-0.05, TOP + 0.04), xlabel=right, ylabel=up)
     axes.plot([0, 1, 1], [1, 1, 0], color=GRID, linewidth=1, zorder=0)
     axes.set_xticks(np.linspace(0, 1, 6))
     axes.set_yticks(np.linspace(0, 1, 6))
     axes.grid(True, linewidth=0.4)
     axes.set_axisbelow(True)
-    for place, (pair, by_correction) in enumerate(found.items()):
-        colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
-        spots = {
-            name: (float(right.value or 0.0), min(float(up.value or 0.0), TOP))
-            for name, (up, right) in by_correction.items()
-        }
-        if len(spots) == 2:
-            style = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.1, "alpha": 0.75, "shrinkA": 5, "shrinkB": 5}
-            axes.annotate("", spots["gicdm"], spots["none"], arrowprops=style, zorder=2)
-        for name, (x, y) in spots.items():
-            up, right = by_correction[name]
-            _bars(axes, up, right, x, y, colour)
-            axes.plot(x, y, marker, markersize=7, markeredgecolor=colour, linestyle="none", zorder=3, clip_on=False,
-                      markerfacecolor=PAPER if name == "none" else colour, markeredgewidth=1.4)  # fmt: skip
-            if up.value is not None and up.value > TOP:
-                beside = {"xytext": (9, -11), "textcoords": "offset points", "color": colour, "fontsize": 7.5}
-                axes.annotate(f"{up.value:.1f}", (x, y), **beside)
-        axes.plot([], [], marker, color=colour, label=pair, linestyle="none")
-    if not found:
-        axes.text(0.5, 0.5, "no pair of metrics was measured", ha="center", color=MUTED)
-        return
-    present = {name for by_correction in found.values() for name in by_correction}
-    for name, title, face in (("none", "without GICDM", PAPER), ("gicdm", "with GICDM", INK)):
+
+
+def _zoom(axes: Any, rows: list[tuple[Row, Row]]) -> None:
+    """Look closer where all sets lie near each other: their order is what the plane is for."""
+    for which, top, setter in ((1, 1.0, axes.set_xlim), (0, TOP, axes.set_ylim)):
+        of_axis = [pair[which] for pair in rows]
+        ends = [float(end) for row in of_axis for end in (row.low, row.high, row.value) if end is not None]
+        low, high = min(ends), min(max(ends), top)
+        if high - low < CLOSE:
+            margin = (max(high - low, CLOSE / 2) - (high - low)) / 2 + 0.03
+            setter(max(low - margin, -0.05), min(high + margin, top + 0.02))
+            axis = axes.xaxis if which else axes.yaxis
+            axis.set_major_locator(style.library("matplotlib.ticker").MaxNLocator(6))
+
+
+def draw_on_plane(
+    axes: Any, by_correction: Mapping[str, tuple[Row, Row]], colour: str, marker: str, name: str = ""
+) -> None:
+    """Hollow without GICDM and filled with it, an arrow between, bars for the intervals; `name` for a legend."""
+    spots = {
+        correction: (float(right.value or 0.0), min(float(up.value or 0.0), TOP))
+        for correction, (up, right) in by_correction.items()
+    }
+    if len(spots) == 2:
+        arrow = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.1, "alpha": 0.75, "shrinkA": 5, "shrinkB": 5}
+        axes.annotate("", spots["gicdm"], spots["none"], arrowprops=arrow, zorder=2)
+    for correction, (x, y) in spots.items():
+        up, right = by_correction[correction]
+        _bars(axes, up, right, x, y, colour)
+        axes.plot(x, y, marker, markersize=7, markeredgecolor=colour, linestyle="none", zorder=3, clip_on=False,
+                  markerfacecolor=PAPER if correction == "none" else colour, markeredgewidth=1.4)  # fmt: skip
+        if up.value is not None and up.value > TOP:
+            beside = {"xytext": (9, -11), "textcoords": "offset points", "color": colour, "fontsize": 7.5}
+            axes.annotate(f"{up.value:.1f}", (x, y), **beside)
+    if name:
+        axes.plot([], [], marker, color=colour, label=name, linestyle="none")
+
+
+def _plane_legend(axes: Any, present: set[str], columns: int) -> None:
+    for name, title, face in CORRECTED:
         if name in present:
             axes.plot([], [], "o", markerfacecolor=face, markeredgecolor=INK, linestyle="none", label=title)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=4, handletextpad=0.2, columnspacing=1.0)
+    columns = min(columns, 4)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=columns, handletextpad=0.2, columnspacing=1.0)
 
 
 def _bars(axes: Any, up: Row, right: Row, x: float, y: float, colour: str) -> None:

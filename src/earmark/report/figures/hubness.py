@@ -17,7 +17,7 @@ from earmark.wording import counted
 
 _WIDTH = 7.6
 _MAP_POINTS = 1500
-_MOST_LINES = 36
+MOST_LINES = 36
 _LONGEST = 40
 _AFTER = "#2b83c4"
 _HUB = "#e08a00"
@@ -169,7 +169,7 @@ def before_after(scores: Scores | ScoreIndex, metrics: list[str] | None = None, 
     lines, corrections, names = before_after_lines(scores, metrics, protocol)
     if not lines or not names:
         raise style.nothing("before and after a correction")
-    shown = list(lines.items())[:_MOST_LINES]
+    shown = list(lines.items())[:MOST_LINES]
     with style.look():
         figure = style.new_figure(_WIDTH, 1.0 + 0.25 * len(shown))
         panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
@@ -184,7 +184,7 @@ def before_after(scores: Scores | ScoreIndex, metrics: list[str] | None = None, 
                 axes.set_xlim(left=lowest - 0.03 * (axes.get_xlim()[1] - lowest))
             scale = 100 if facts(metric).percent else 1
             axes.xaxis.set_major_formatter(lambda value, _, scale=scale: f"{scale * value:g}")
-            style.name_lines(axes, [style.name_of(label, _LONGEST) for label, _ in shown])
+            style.name_lines(axes, style.names_of([label for label, _ in shown], _LONGEST))
         line = style.library("matplotlib.lines").Line2D
         marks = [_mark_of(place) for place in range(len(corrections))]
         handles = [

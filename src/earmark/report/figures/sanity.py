@@ -10,6 +10,7 @@ import numpy as np
 from earmark.generated.sanity import CHECKS, Sanity
 from earmark.generated.sanity.studies import Components, Convergence, Corrections, Crossover, Dimension, Hypersphere
 from earmark.report.figures import style
+from earmark.report.figures.gradient import gradient as gradient
 
 _WIDTH = 7.6
 _CUT = 1.15  # where the axis of a score ends: density has no upper bound

@@ -90,6 +90,20 @@ def name_of(text: str, most: int = 28) -> str:
     return plain(text, most).replace("$", "\N{FULLWIDTH DOLLAR SIGN}")
 
 
+def names_of(texts: Sequence[str], most: int = 28) -> list[str]:
+    """Labels of bounded length that stay different: where cutting makes two equal, they lose the start they share."""
+    cut = [name_of(text, most) for text in texts]
+    if len(set(cut)) == len(set(texts)):
+        return cut
+    alike = [text for text, short in zip(texts, cut, strict=True) if cut.count(short) > 1]
+    first, last = min(alike), max(alike)
+    shared = next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+    return [
+        short if cut.count(short) == 1 else name_of(f"…{text[shared:]}", most)
+        for text, short in zip(texts, cut, strict=True)
+    ]
+
+
 def axis_title(metric: str) -> str:
     return f"{metric} (%)" if facts(metric).percent else metric
 
@@ -114,6 +128,11 @@ def ink_on(red: float, green: float, blue: float) -> str:
 def style_of(place: int) -> tuple[str, str]:
     """The colour and the marker of the n-th line of a figure: neighbours differ in both."""
     return COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
+
+
+def looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """A colour and a marker for each name: every pair once, neighbours differ in both."""
+    return {name: (style_of(place)[0], style_of(place + place // len(COLOURS))[1]) for place, name in enumerate(names)}
 
 
 # --- parts that figures share ---------------------------------------------------------------------------------------

@@ -161,7 +161,12 @@ def _calibration(data: ReportData) -> Html:
             f"Chance is the mean of the metric when the labels are shuffled{times} and the distances stay; lift is the"
             " value minus that mean; p = (shuffles at least as good + 1) / (shuffles + 1)."
         ]
-    if any(row.shuffle not in ("", "clips") for row in rows):
+    if any(row.shuffle == "clips_ignoring_groups" for row in rows):
+        said.append(
+            "Over all pairs labels were shuffled from clip to clip whatever their group, as was asked for: where clips"
+            " of a group are alike, p is too small."
+        )
+    if any(row.shuffle not in ("", "clips", "clips_ignoring_groups") for row in rows):
         said.append(
             "Where clips have groups, labels change places only as the groups allow: between whole groups where a group"
             " has one label, between the clips of a group where it has several."

@@ -11,6 +11,7 @@ from earmark.report.correlations import metric_correlations
 from earmark.report.figures.style import library
 from earmark.report.html import _answer as answer
 from earmark.report.html import _clips as clips
+from earmark.report.html import _corpus as corpus
 from earmark.report.html import _method as method
 from earmark.report.html import _probes as probes
 from earmark.report.html import _results as results
@@ -41,8 +42,9 @@ def render(data: ReportData) -> str:
         ("corrected", "Corrected", variants.before_and_after(index)),
         ("probes", "Probes", probes.validation(data)),
         ("layers", "Layers", variants.over_layers(index)),
+        ("choices", "Choices", variants.choices(index)),
         ("agreement", "Metrics", results.agreement(correlations)),
-        ("corpus", "Sounds", results.corpus(data)),
+        ("corpus", "Sounds", corpus.corpus(data)),
         ("closer", "Closer look", clips.closer_look(data)),
         ("overlap", "Heard before?", method.heard_before(data)),
         ("files", "Files", method.what_happened(data)),

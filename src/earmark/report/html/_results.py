@@ -1,16 +1,17 @@
-"""The first half of a report after the answer: score tables, lift over chance, trends over corpus properties."""
+"""The first half of a report after the answer: score tables, label noise, lift over chance, which metrics agree."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from earmark.errors import InputError
 from earmark.report import figures
-from earmark.report.content import ReportData, SubsetFacts
+from earmark.report.content import ReportData
 from earmark.report.correlations import Correlations
-from earmark.report.figures._properties import ENOUGH_SUBSETS
+from earmark.report.figures._noise import noise_curves
 from earmark.report.metric_text import facts, goodness, heading, interval, number
+from earmark.report.noise import find_noise, noise_sentences
 from earmark.report.ranking import Ranking
 from earmark.report.score_index import (
     ACROSS,
@@ -19,9 +20,7 @@ from earmark.report.score_index import (
     ScoreIndex,
     Subset,
     Values,
-    best_on_average,
     mean_over_subsets,
-    protocol_name,
     representation,
     subset,
 )
@@ -140,7 +139,16 @@ def _under_noise(index: ScoreIndex, metric: str) -> Html | None:
     ]
     heads = ["representation", "subset", "pairs", "as labelled", *(f"{100 * share:g} %" for share in shares)]
     caption = f"{metric} when a share of the labels is exchanged for others: how far a score can be trusted."
-    return folded("Under label noise", table(heads, body, left=3, caption=caption))
+    return folded("Under label noise", _noise_figure(index), table(heads, body, left=3, caption=caption))
+
+
+def _noise_figure(index: ScoreIndex) -> Html | None:
+    try:
+        found = find_noise(index)
+    except InputError:
+        return None
+    picture = figures.as_svg(noise_curves(found), "noise", "What is left under label noise")
+    return drawing(picture, " ".join(noise_sentences(found)), wide=True)
 
 
 def _guide(index: ScoreIndex) -> Html:
@@ -290,7 +298,7 @@ def _predicted_cell(row: Row | None) -> Html | str:
     )  # fmt: skip
 
 
-# --- lift and trends ----------------------------------------------------------------------------------------------
+# --- lift and agreement --------------------------------------------------------------------------------------------
 
 
 def lift_over_chance(data: ReportData) -> Html:
@@ -340,57 +348,3 @@ def agreement(found: Correlations | None) -> Html | None:
     )
     picture = figures.as_svg(figures.correlation_map(found), "correlations", "Correlations of the metrics")
     return section("agreement", "Do the metrics agree?", drawing(picture, f"{caption} {found.caution()}".rstrip()))
-
-
-def corpus(data: ReportData) -> Html:
-    """What was measured on, and whether scores follow from it."""
-    parts: list[Child] = [_subset_table(data.subsets)] if data.subsets else []
-    count = len(data.index.subsets)
-    if count < ENOUGH_SUBSETS:
-        verb = "is" if count == 1 else "are"
-        said = f"Trends over corpus properties take at least {ENOUGH_SUBSETS} subsets; there {verb} {count}."
-        parts.append(paragraph(said, class_="quiet"))
-    else:
-        parts += _trend_figures(data)
-    return section("corpus", "The sounds, and what follows from them", parts)
-
-
-def _trend_figures(data: ReportData) -> list[Html]:
-    made = []
-    index = data.ranking.index
-    for metric in dict.fromkeys((index.headline, "GSR")):
-        found = index.values(metric)
-        try:
-            figure = figures.trends(index, data.subsets, metric)
-        except InputError:
-            continue
-        best = best_on_average(found, metric)
-        name = best.label if best else "the best"
-        caption = (
-            f"{metric} ({protocol_name(found)}) against what is known of the subsets."
-            f" Blue: {name}, the best on average; grey: all others. ρ is the rank"
-            f" correlation of the blue points; with n = {len(found)} subsets only a value near ±1 means anything."
-            " Boxes span the middle half of all representations in a domain, with its number of subsets in brackets."
-        )
-        made.append(drawing(figures.as_svg(figure, f"trend {metric}", f"Trends of {metric}"), caption, wide=True))
-    return made
-
-
-def _subset_table(subsets: Sequence[SubsetFacts]) -> Html:
-    columns: dict[str, list[str]] = {
-        "subset": [item.subset or item.suite or "all clips" for item in subsets],
-        "what": [" · ".join(filter(None, [item.title, item.domain])) for item in subsets],
-        "status": [item.status for item in subsets],
-        "clips": [str(item.clips) for item in subsets],
-        "classes": [str(item.classes) for item in subsets],
-        "clips per class": ["{}–{}".format(*item.per_class) if item.per_class else "" for item in subsets],
-        "groups": ["" if item.groups is None else str(item.groups) for item in subsets],
-        "seconds per clip": [
-            f"{time.median:.2f} ({time.shortest:.2f}–{time.longest:.2f})" if (time := item.durations) else ""
-            for item in subsets
-        ],
-        "minutes": [f"{item.durations.total / 60:.1f}" if item.durations else "" for item in subsets],
-    }
-    used = {name: cells for name, cells in columns.items() if any(cells)}
-    left = sum(name in used for name in ("subset", "what", "status"))
-    return table(list(used), zip(*used.values(), strict=True), left=left)

@@ -1,18 +1,22 @@
-"""The parts of a report about variants of one model: its distances corrected for hubs, and its hidden layers."""
+"""The parts of a report about variants of one model: distances corrected for hubs, hidden layers, pooling and PCA."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from earmark.errors import InputError
 from earmark.report import figures
-from earmark.report.figures._heatmaps import Layers, layer_map, layered
+from earmark.report.effects import effect_sentences, find_effects
+from earmark.report.figures._effects import MOST_LINES, effects, lines_of
+from earmark.report.figures._layers import layer_curves, layer_map
 from earmark.report.figures.hubness import Cells, before_after, before_after_lines
 from earmark.report.html._results import number_cell
+from earmark.report.layers import Layers, layer_sentences, layered
 from earmark.report.metric_text import facts, goodness, heading, number, points
 from earmark.report.score_index import ACROSS, ALL, ScoreIndex
 from earmark.scores import Row
 from earmark.tables import MISSING
-from earmark.tables.html import Child, Html, drawing, folded, paragraph, section, table, tag
+from earmark.tables.html import Child, Html, drawing, folded, join, paragraph, section, table, tag
 from earmark.wording import counted, listed
 
 _DRAWN_LINES = 36
@@ -101,8 +105,17 @@ def over_layers(index: ScoreIndex) -> Html | None:
         across = any(row.protocol == ACROSS for rows in layers.rows.values() for row in rows.values())
         what = f"{metric}{' across groups' * across} behind the best layer of each subset (framed)"
         made = drawing(figures.as_svg(layer_map(layers), f"layers {place}", name), f"{layers.label}: {what}. {said}")
-        parts.append(folded(layers.label, made) if place else made)
+        parts.append(folded(layers.label, made, _layer_curves(layers)) if place else join(made, _layer_curves(layers)))
     return section("layers", "Layers", parts)
+
+
+def _layer_curves(layers: Layers) -> Html | None:
+    """Mean ranks and differences to the last layer; nothing where one subset, or two layers, say it all."""
+    found = {layers.metric: layers}
+    if len(layers.complete) < 2 or len(layers.layers) < 3:
+        return None
+    picture = figures.as_svg(layer_curves(found), f"layer curves {layers.label}", f"Ranks of layers of {layers.label}")
+    return drawing(picture, f"{layers.label}: mean ranks. {' '.join(layer_sentences(found))}")
 
 
 def _about_layers(found: Layers, metric: str) -> str:
@@ -119,3 +132,30 @@ def _about_layers(found: Layers, metric: str) -> str:
         lead += f", the last ({found.layers[last]}) lies {number(float(behind[last]), metric)}{unit} behind it"
     name = f"the last ({found.layers[last]}) the worst" if worst == last else f"{found.layers[worst]} the worst"
     return f"{lead}, {name}, {number(float(behind[worst]), metric)}{unit} behind."
+
+
+# --- pooling, PCA, re-ranking ---------------------------------------------------------------------------------------
+
+_CHOICES = {
+    "pooling": "Does the pooling matter?",
+    "pca": "Does PCA matter?",
+    "dtw": "Does the order in time matter?",
+}
+
+
+def choices(index: ScoreIndex) -> Html | None:
+    """What the pooling, the PCA and re-ranking do, all else equal; nothing where one subset cannot tell."""
+    parts: list[Child] = []
+    for name, question in _CHOICES.items():
+        try:
+            found = find_effects(index, name)
+        except InputError:
+            continue
+        if max(len(item.by_subset) for item in found.effects) < 2:
+            continue
+        said = " ".join(effect_sentences(found))
+        if lines_of(found) > MOST_LINES:
+            said += f" The first {MOST_LINES} lines are drawn."
+        picture = figures.as_svg(effects(found), f"effects {name}", question)
+        parts += [tag("h3", question), drawing(picture, said, wide=True)]
+    return section("choices", "What choices cost", parts) if parts else None

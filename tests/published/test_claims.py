@@ -1,0 +1,165 @@
+"""What the papers' texts say in numbers, held against their tables: every verdict is worked out, and can change."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from earmark import published
+from earmark.published._claims import _printed
+from earmark.published._claims._record import JUDGES
+
+CLAIMS = {claim.name: claim for claim in published.claims()}
+
+
+def test_every_claim_is_worked_out_and_has_the_verdict_it_had() -> None:
+    assert len(CLAIMS) == len(JUDGES) > 100
+    for claim in CLAIMS.values():
+        assert claim.as_known, (claim.name, claim.verdict, claim.computed)
+        assert claim.paper in published.PAPERS
+        assert claim.where
+        assert claim.computed
+        assert claim.verdict == "agrees" or claim.reading, claim.name  # who contradicts says how it was read
+    assert {claim.verdict for claim in CLAIMS.values()} == set(published.VERDICTS)
+
+
+def test_no_quoted_number_is_long_and_none_is_a_sentence() -> None:
+    for claim in CLAIMS.values():
+        assert len(claim.quoted) < 70, claim.name
+        assert not claim.quoted or re.search(r"\d|likely", claim.quoted), claim.name
+
+
+def test_a_changed_table_changes_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The arithmetic is done each time: with other numbers in a table the sentences about it stand differently."""
+    from earmark.published._claims import vocsim_validation
+
+    rows = published.read("vocsim_table18_hear")
+    for row in rows[:5]:
+        row["whisper_d100_acc_pct"] = str(float(row["hear_sota_acc_pct"]) + 0.1)
+    real = vocsim_validation.read
+    monkeypatch.setattr(vocsim_validation, "read", lambda name: rows if name == "vocsim_table18_hear" else real(name))
+    changed = {claim.name: claim for claim in published.claims()}
+    assert CLAIMS["hear-records"].computed == "above in 4, equal in 1, below in 2"
+    assert changed["hear-records"].computed == "above in 7, equal in 0, below in 0"
+    assert not changed["hear-tonics"].as_known
+
+
+# --- a second way to the numbers that matter most, with NumPy and from the files -----------------------------------
+
+
+def _column(metric: str) -> dict[tuple[str, str], dict[str, float]]:
+    """A full table, read from the file by other means."""
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    with (Path(published.__file__).parent / "data" / "vocsim_full_results.csv").open(encoding="utf-8") as stream:
+        for row in csv.DictReader(stream):
+            if row["metric"] == metric and row["value_pct"] and "sentinel" not in row["check"]:
+                found.setdefault((row["method"], row["distance"]), {})[row["subset"]] = float(row["value_pct"])
+    return found
+
+
+def test_trends_by_hand() -> None:
+    """Ranks of 19 subsets by hand: ρ of P@1 with clips and classes, of the best 6 of 129 configurations."""
+    facts = {row["subset"]: row for row in published.read("vocsim_table1_subsets")}
+    names = list(facts)
+    public = [place for place, name in enumerate(names) if facts[name]["split"] == "public"]
+    table = np.array([[row.get(name, np.nan) for name in names] for row in _column("P@1").values()])
+    best = np.argsort(-np.nanmean(table[:, public], axis=1))[:6]
+    values = np.nanmean(table[best], axis=0)
+    for column, name in (("n_samples", "precision-and-clips"), ("n_classes", "precision-and-classes")):
+        facts_ranks = stats.rankdata([float(facts[subset][column]) for subset in names])
+        rho = np.corrcoef(facts_ranks, stats.rankdata(values))[0, 1]
+        assert CLAIMS[name].computed.startswith(f"P@1 {_printed.signed(rho)} ")
+    assert CLAIMS["precision-and-clips"].computed.startswith("P@1 +.09 (p = .710)")
+    assert CLAIMS["precision-and-classes"].computed.startswith("P@1 −.58 (p = .010)")
+
+
+def test_words_and_purity_by_hand() -> None:
+    row = _column("P@1")["EWMTF D100", "S"]
+    public, blind = (row["HW1"] + row["HW2"]) / 2, (row["HW3"] + row["HW4"]) / 2
+    assert CLAIMS["drop-among-words"].computed.startswith(f"words {public:.1f} to {blind:.1f} ")
+    blind_names = {"HW3", "HU3", "HW4", "HU4"}
+    purity = {
+        key: np.mean([value for name, value in row.items() if name not in blind_names])
+        for key, row in _column("Weighted Purity").items()
+    }
+    order = sorted(purity, key=lambda key: -purity[key])
+    assert order[0] == ("CLP D100", "C")
+    assert order.index(("EWMTF D100", "S")) == 5
+    assert f"place 6 of {len(order)} (CLP D100 C {purity[order[0]]:.1f})" in CLAIMS["purity-leads"].computed
+
+
+def test_metric_correlations_are_those_of_the_analysis() -> None:
+    """Table 12 by another room's code, which ranks in its own way."""
+    from earmark.analysis.similarities import rank_correlations
+
+    one, other = _printed.means("GSR", "public"), _printed.means("P@1", "public")
+    shared = [key for key in one if key in other]
+    pair = [np.array([values[key] for key in shared])[:, None] for values in (one, other)]
+    assert f"GSR with P@1 {_printed.signed(rank_correlations(*pair)[0, 0])}" in CLAIMS["metric-correlations"].computed
+
+
+def test_encodec_between_two_rates() -> None:
+    """At a printed rate it is the printed value; between two it lies between them, at half the octave in the middle."""
+    from earmark.published._claims.codec_superb import _encodec_at
+
+    assert [_encodec_at(rate, "speech_overall") for rate in (1.5, 3, 6, 12, 24)] == [0.579, 0.636, 0.697, 0.748, 0.775]
+    assert _encodec_at(3 * 2**0.5, "speech_overall") == pytest.approx((0.636 + 0.697) / 2)
+    assert _encodec_at(1, "speech_overall") == 0.579
+
+
+def test_signs() -> None:
+    assert [_printed.signed(value) for value in (0.094, -0.58, 10.9, -10.9, 0)] == [
+        "+.09", "−.58", "+10.90", "−10.90", "+.00",
+    ]  # fmt: skip
+
+
+def test_commands_of_claims_parse() -> None:
+    from earmark.cli import parser_of
+
+    for command in {claim.command for claim in CLAIMS.values()}:
+        program, verb, *rest = shlex.split(command)
+        assert program == "earmark"
+        parser_of(verb)[0].parse_args(rest)
+
+
+def test_the_command_prints_and_writes_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from earmark.cli import main
+
+    assert main(["published", "claims", "--paper", "codec-superb", "--verdict", "differs"]) == 0
+    printed = capsys.readouterr().out
+    assert "EER F1 1.5, F2 1.81, place 6" in printed
+    assert "VocSim" not in printed
+    assert main(["published", "claims", "--out", str(tmp_path / "claims.md"), "--quiet"]) == 0
+    page = (tmp_path / "claims.md").read_text(encoding="utf-8")
+    assert page == published.claims_page(published.claims())
+    assert main(["published", "claims", "--out", str(tmp_path / "claims.csv"), "--quiet"]) == 0
+    with (tmp_path / "claims.csv").open(encoding="utf-8") as stream:
+        assert [row["name"] for row in csv.DictReader(stream)] == list(CLAIMS)
+    assert main(["published", "claims", "--paper", "simbo"]) == 2
+    assert 'Did you mean "simba"?' in capsys.readouterr().err
+    assert main(["published", "claims", "--out", str(tmp_path / "claims.txt")]) == 2
+
+
+def test_parameters_beside_table_17() -> None:
+    """What docs/judged.md says of Table 17: the cards' numbers of parameters, in millions, and the printed ones."""
+    from earmark.extractors import CARDS
+
+    names = {"Whisper-L-v3": "whisper", "WavLM-Large": "wavlm", "Wav2Vec2-Base": "wav2vec2", "AudioMAE": "audiomae",
+             "CLAP": "clap", "EnCodec (24kHz)": "encodec"}  # fmt: skip
+    printed = {row["model"]: float(row["params_M"]) for row in published.read("vocsim_table17_efficiency")}
+    cards = {model: CARDS[name].parameters / 1e6 for model, name in names.items()}
+    page = (Path(__file__).resolve().parents[2] / "docs" / "judged.md").read_text(encoding="utf-8")
+    assert f"WavLM Large has {cards['WavLM-Large']:.2f} M where {printed['WavLM-Large']:.2f} is printed" in page
+    for model, words in (("Wav2Vec2-Base", "Wav2Vec 2.0"), ("Whisper-L-v3", "the Whisper encoder")):
+        assert f"{words} {cards[model]:.2f} ({printed[model]:.2f})" in page
+    for model in ("AudioMAE", "CLAP", "EnCodec (24kHz)"):
+        assert printed[model] == pytest.approx(cards[model], rel=0.005)
+    attention = 24 * 4 * (1024 * 1024 + 1024)
+    convolution = 1024 * (1024 // 16) * 128
+    assert cards["WavLM-Large"] - (attention + convolution) / 1e6 == pytest.approx(printed["WavLM-Large"], abs=0.02)

@@ -1,0 +1,86 @@
+"""Label-noise curves: what is left, of the value and above chance, and which systems are drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from earmark.errors import InputError
+from earmark.report.figures._noise import noise_curves
+from earmark.report.noise import ABOVE_CHANCE, OF_VALUE, find_noise, noise_sentences
+from earmark.scores import Row, Scores
+
+LEFT = {0.0: 1.0, 0.05: 0.9, 0.2: 0.6}
+
+
+def rows(system: str, subset: str, value: float, metric: str = "P@1", **cells: Any) -> list[Row]:
+    given = {"suite": "s", "system": system, "distance": "cosine", "metric": metric, **cells}
+    made = []
+    for share, left in LEFT.items():
+        name = f"{subset}~noise{share:g}" if share else subset
+        made.append(Row(subset=name, value=value * left, baseline=0.1, lift=value * left - 0.1, **given))
+    return made
+
+
+def test_what_is_left_of_the_value_and_above_chance() -> None:
+    found = find_noise(Scores((*rows("a", "A", 0.8), *rows("a", "A", 0.3, "GSR"))))
+    assert found.shares == (0.0, 0.05, 0.2)
+    curves = {curve.metric: curve for curve in found.curves}
+    for metric, value in (("P@1", 0.8), ("GSR", 0.3)):
+        left = curves[metric].left
+        assert left[OF_VALUE] == pytest.approx([1.0, 0.9, 0.6])
+        assert left[ABOVE_CHANCE] == pytest.approx([1.0, (0.9 * value - 0.1) / (value - 0.1),
+                                                    (0.6 * value - 0.1) / (value - 0.1)])  # fmt: skip
+    text = " ".join(noise_sentences(found))
+    assert "of the value: P@1 60 % and GSR 60 %" in text
+    assert "above chance: P@1 54 % and GSR 40 %" in text
+
+
+def test_a_value_that_is_no_better_than_chance_has_nothing_to_lose() -> None:
+    found = find_noise(Scores(tuple(rows("a", "A", 0.15, baseline_high=0.2))))
+    assert found.kinds == [OF_VALUE]
+    assert "scores are not above it" in " ".join(noise_sentences(found))
+
+
+def test_the_best_of_each_model_is_drawn_and_many_subsets_are_averaged() -> None:
+    table = []
+    for place, subset in enumerate("ABCDE"):
+        table += rows("a mean_time", subset, 0.5 + 0.05 * place)
+        table += rows("a max_time", subset, 0.4)
+        table += rows("b", subset, 0.3)
+    table += rows("c", "A", 0.9)  # lacks subsets
+    found = find_noise(Scores(tuple(table)), most=2)
+    assert [line.system for line in found.lines] == ["a mean_time", "b"]
+    assert found.averaged == 5
+    assert found.subsets == ("mean of 5 subsets",)
+    assert found.curves[0].values[0] == pytest.approx(0.6)
+    assert found.curves[0].left[OF_VALUE] == pytest.approx([1.0, 0.9, 0.6])
+    assert "Drawn are 2 of 4 configurations" in " ".join(noise_sentences(found))
+    everyone = find_noise(Scores(tuple(table)))
+    assert [line.system for line in everyone.lines] == ["a mean_time", "b", "c"]
+    assert everyone.subsets == ("A",)  # the only one that all three have
+
+
+def test_across_groups_counts_where_it_was_measured_and_one_level_is_enough() -> None:
+    table = [*rows("a", "A", 0.8), *rows("a", "A", 0.5, protocol="across_groups")]
+    found = find_noise(Scores(tuple(row for row in table if row.label_noise in (0.0, 0.2))))
+    assert found.curves[0].values[0] == 0.5
+    assert found.shares == (0.0, 0.2)
+    assert found.protocol == "across groups"
+
+
+def test_without_noise_it_says_what_to_run() -> None:
+    with pytest.raises(InputError, match=r"--label-noise 0\.01,0\.05,0\.1,0\.2"):
+        find_noise(Scores(tuple(row for row in rows("a", "A", 0.5) if not row.label_noise)))
+    with pytest.raises(InputError, match="both with and without"):
+        find_noise(Scores(tuple(row for row in rows("a", "A", 0.5) if row.label_noise)))
+
+
+def test_a_panel_for_each_subset_and_kind() -> None:
+    pytest.importorskip("matplotlib")
+    table = [row for subset in "AB" for row in rows("a", subset, 0.6)]
+    figure = noise_curves(find_noise(Scores(tuple(table))))
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["A", "B", "", ""]
+    drawn = [line.get_ydata() for line in figure.axes[0].lines if line.get_marker() == "o"]
+    assert list(drawn[0]) == pytest.approx([100.0, 90.0, 60.0])
