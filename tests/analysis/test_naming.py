@@ -99,4 +99,6 @@ def test_a_score_table_is_grouped_by_model() -> None:
     ],
 )
 def test_a_name_has_parts(system: str, parts: tuple[str, int | None, str, int | None]) -> None:
-    assert parts_of(system) == parts
+    assert parts_of(system) == (*parts, False)
+    if parts[-1] is not None:
+        assert parts_of(f"{system}W") == (*parts, True)

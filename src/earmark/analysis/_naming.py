@@ -26,7 +26,8 @@ _LAYER_PARAMETER = re.compile(r"(?<=[?&])layer=-?\d+(?:&|$)")
 
 
 class SystemParts(NamedTuple):
-    """What a system's name says: the model, its layer, the pooling in its canonical spelling, the size after PCA.
+    """What a system's name says: the model, its layer, the pooling in its canonical spelling, the size after PCA and
+    whether its components are whitened.
 
     A pooling that is not named is an empty text, no PCA is None.
     """
@@ -35,6 +36,7 @@ class SystemParts(NamedTuple):
     layer: int | None = None
     pooling: str = ""
     pca: int | None = None
+    whiten: bool = False
 
 
 @lru_cache(maxsize=4096)
@@ -63,7 +65,8 @@ def model_of(system: str) -> str:
 def _split(system: str) -> SystemParts:
     name = _without_end(system.strip(), _DISTANCE)
     sized = _without_end(name, _SIZE)
-    size = int(name[len(sized) :].strip()[1:]) if sized != name else None
+    code = name[len(sized) :].strip()  # D100, or D100W
+    size = int(code.strip("DW")) if code else None
     head, _, last = sized.rpartition(" ")
     pooled = all(atom in POOLINGS or atom in ALIASES for atom in last.split("+"))
     plain = pooled and bool(head.strip()) and (len(last) > 1 or size is not None or _without_end(head, _LAYER) != head)
@@ -73,7 +76,7 @@ def _split(system: str) -> SystemParts:
     pooling = last if plain else layer[2] if layer else ""
     canonical = "+".join(ALIASES.get(atom, atom) for atom in pooling.split("+"))
     model = _LAYER_PARAMETER.sub("", model).rstrip("?&") or system
-    return SystemParts(model, int(layer[1]) if layer else None, canonical, size)
+    return SystemParts(model, int(layer[1]) if layer else None, canonical, size, code.endswith("W"))
 
 
 def families_of(suite: str, systems: Iterable[str], level: Level = "model") -> dict[str, str]:

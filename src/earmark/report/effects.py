@@ -49,8 +49,8 @@ def _pooling(line: Representation) -> Level:
 
 
 def _pca(line: Representation) -> Level:
-    size = parts_of(line.system).pca
-    return ("no PCA", 0) if size is None else (f"D{size}", size)
+    parts = parts_of(line.system)
+    return ("no PCA", 0) if parts.pca is None else (f"D{parts.pca}{'W' * parts.whiten}", parts.pca)
 
 
 def _dtw(line: Representation) -> Level:
@@ -60,7 +60,7 @@ def _dtw(line: Representation) -> Level:
 
 def _without_pooling(line: Representation) -> tuple[Any, ...]:
     parts = parts_of(line.system)
-    return parts.model, parts.layer, parts.pca, line.distance, line.correction
+    return parts.model, parts.layer, parts.pca, parts.whiten, line.distance, line.correction
 
 
 def _without_pca(line: Representation) -> tuple[Any, ...]:

@@ -174,10 +174,8 @@ def _draw_sets(axes: Any, scores: Scores, distance: str, pair: str | None) -> No
         if pair in (points := _points(scores, distance, system))
     }  # fmt: skip
     frame_plane(axes, right, up)
-    for place, (system, by_correction) in enumerate(found.items()):
-        # Neighbours differ in colour and marker, and no two of 49 have both in common.
-        colour, marker = style.style_of(place)[0], style.style_of(place + place // len(COLOURS))[1]
-        draw_on_plane(axes, by_correction, colour, marker, name=name_of(system, 24))
+    for system, look_of_set in style.looks(list(found)).items():
+        draw_on_plane(axes, found[system], *look_of_set, name=name_of(system, 24))
     _zoom(axes, [rows for by_correction in found.values() for rows in by_correction.values()])
     longest = max(len(name_of(system, 24)) for system in found)
     _plane_legend(
