@@ -12,7 +12,9 @@ import numpy as np
 
 from earmark.errors import InputError
 from earmark.generated.api import Fidelity
+from earmark.generated.metrics import DISTANCES
 from earmark.report.figures import style
+from earmark.report.figures.distances import distances_drawn
 from earmark.report.figures.style import COLOURS, GRID, INK, MUTED, PAPER, look, name_of, new_figure
 from earmark.scores import Row, Scores
 
@@ -51,7 +53,8 @@ def overview(scores: Fidelity, distance: str | None = None, title: str = "") -> 
     """Everything in one picture: the plane, the scores of single samples, the worst samples by name."""
     distance = _distance(scores, distance)
     if (distance, "none", "all", "reach") not in scores.per_sample:
-        scores.leading(distance)
+        if scores.leading(distance)[3] in DISTANCES:
+            return distances_drawn(scores, title)
         raise InputError("There is no ball to draw samples against: the real set is too small for this k.")
     with look():
         figure = new_figure(9.6, 6.4)
