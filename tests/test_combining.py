@@ -34,9 +34,11 @@ def solved(parts: list[Around], ends: tuple[float, float], sign: int) -> float:
         errors = bends * (places - ends[0]) * (ends[1] - places) / quantiles**2
         return float((share * arms.sum()) ** 2 - student.ppf(0.975, freedom) ** 2 * errors.sum())
 
-    if not arms.any():
+    if arms.sum() < 1e-12:  # values at an end, but for rounding
         return 0.0
-    share = 1.0 if excess(1.0) <= 0 else brentq(excess, 1e-15, 1.0, xtol=1e-15)
+    # Where every value is at an end, nothing moved is a solution as well: the other one is meant.
+    start = 1e-9
+    share = 1.0 if excess(1.0) <= 0 else brentq(excess, start, 1.0, xtol=1e-15) if excess(start) < 0 else 0.0
     return float(share * arms.sum() / len(parts))
 
 
@@ -44,7 +46,8 @@ def solved(parts: list[Around], ends: tuple[float, float], sign: int) -> float:
 def measured(draw: st.DrawFn) -> list[Around]:
     parts = []
     for _ in range(draw(st.integers(2, 8))):
-        value, draws = draw(st.floats(0.0, 1.0)), draw(st.floats(5.0, 500.0))
+        value = draw(st.one_of(st.sampled_from((0.0, 1.0)), st.floats(1e-6, 1.0 - 1e-6)))
+        draws = draw(st.floats(5.0, 500.0))
         units = draw(st.integers(5, 200))
         parts.append(Around(value, *wilson(value, draws, float(student.ppf(0.975, units - 1))), units))
     return parts
@@ -60,6 +63,12 @@ def test_the_reach_solves_its_equation_and_stays_between_its_bounds(parts: list[
     lowest, highest = (sum(getattr(part, name) for part in parts) / len(parts) for name in ("low", "high"))
     assert lowest - 1e-12 <= mean - down <= mean <= mean + up <= highest + 1e-12
     assert combine(parts[::-1], (0.0, 1.0)) == pytest.approx((down, up), abs=1e-12)
+
+
+def test_arms_too_short_to_be_squared_are_no_error() -> None:
+    tiny = [Around(1e-200, 0.0, 2e-200, 9), Around(0.0, 0.0, 1e-190, 30)]
+    down, up = combine(tiny, (0.0, 1.0))
+    assert 0.0 <= down <= up <= 1e-190
 
 
 def test_of_one_subset_it_is_its_own_and_of_equal_ones_wilson_s_of_them_pooled() -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from earmark import published
 from earmark.analysis import predict as module
-from earmark.analysis._naming import SystemParts, families_of, model_of, parts_of
+from earmark.analysis._naming import families_of, model_of, parts_of
 from earmark.analysis.matrix import Matrix
 from earmark.analysis.sources import open_matrix
 from earmark.embedding.pooling import ALIASES, POOLINGS
@@ -88,18 +86,19 @@ def test_a_score_table_is_grouped_by_model() -> None:
     ("system", "parts"),
     [
         ("mine@6 MTF D100", ("mine", 6, "mean_time+mean_feature", 100)),
-        ("mine mean_time D30W", ("mine", None, "mean_time", 30, True)),
-        ("mine max_time / cosine", ("mine", None, "max_time")),
-        ("wavlm?layer=9 mean_time", ("wavlm", 9, "mean_time")),
-        ("WLM@9MT", ("WavLM", 9, "mean_time")),
+        ("mine max_time / cosine", ("mine", None, "max_time", None)),
+        ("wavlm?layer=9 mean_time", ("wavlm", 9, "mean_time", None)),
+        ("WLM@9MT", ("WavLM", 9, "mean_time", None)),
         ("EWMTF D100", ("Whisper", None, "mean_time+mean_feature", 100)),
         ("ET D30", ("WhisperSeg", None, "first_time", 30)),
-        ("EW", ("Whisper",)),
+        ("EW", ("Whisper", None, "", None)),
         ("CLP D30", ("CLAP", None, "", 30)),
-        ("Whisper, Max Pooling", ("Whisper", None, "Max Pooling")),
-        ("system T", ("system T",)),
-        ("", ("",)),
+        ("Whisper, Max Pooling", ("Whisper", None, "Max Pooling", None)),
+        ("system T", ("system T", None, "", None)),
+        ("", ("", None, "", None)),
     ],
 )
-def test_a_name_has_parts(system: str, parts: tuple[Any, ...]) -> None:
-    assert parts_of(system) == SystemParts(*parts)
+def test_a_name_has_parts(system: str, parts: tuple[str, int | None, str, int | None]) -> None:
+    assert parts_of(system) == (*parts, False)
+    if parts[-1] is not None:
+        assert parts_of(f"{system}W") == (*parts, True)

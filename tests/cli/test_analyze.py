@@ -115,7 +115,7 @@ def test_noise_folds_and_beams_from_the_command_line(call: Call, table: Path, tm
     assert other["pounce"] == found["pounce"]  # the paper's split stays
     drawn = tmp_path / "drawn"
     code, out, err = call(table, "--random-orders", 10, "--noise", 0.05, "--draws", 2, "--tables", "markdown",
-                          "--figures", drawn, "--formats", "svg")  # fmt: skip
+                          "--figures", drawn, "--format", "svg")  # fmt: skip
     assert code == 0
     assert out.count("| :-- |") == 6
     written = {path.name for path in drawn.iterdir()}
@@ -154,7 +154,7 @@ def test_the_verdict_on_one_dataset(call: Call, table: Path) -> None:
         (["--folds", "40"], 2, "choose from 2 to 9 folds, not 40"),
         (["--beam", "0"], 2, "beam must be at least 1"),
         (["--beam", "wide"], 2, "not a list of whole numbers"),
-        (["--formats", "gif"], 2, 'not "gif"'),
+        (["--format", "gif"], 2, 'not "gif"'),
         (["--tables", "word"], 2, "invalid choice"),
     ],
 )

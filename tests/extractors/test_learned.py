@@ -151,6 +151,8 @@ def test_the_text_s_recipe_and_others() -> None:
         open_extractor("vae", recipe="texts")
     with pytest.raises(UsageError, match="clips or of patches, not of songs"):
         open_extractor("vae", batch_of="songs")
+    with pytest.raises(UsageError, match=r"ae has no option 'frame'\. Did you mean .frames"):
+        open_extractor("ae", frame=64)
     with pytest.raises(UsageError, match="at least one epoch"):
         open_extractor("vae", epochs=0)
 
@@ -186,6 +188,8 @@ def test_it_learns_from_the_subsets_that_are_named() -> None:
         embed_audio(clips, open_extractor("ae", trained_on=["A", "C"]))
     with pytest.raises(UsageError, match="names of subsets"):
         open_extractor("ae", trained_on="A++B")
+    with pytest.raises(UsageError, match="names of subsets"):
+        open_extractor("ae?trained_on=")
 
 
 def test_company_changes_nothing() -> None:

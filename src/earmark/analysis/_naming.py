@@ -26,7 +26,8 @@ _LAYER_PARAMETER = re.compile(r"(?<=[?&])layer=-?\d+(?:&|$)")
 
 
 class SystemParts(NamedTuple):
-    """What a system's name says: the model, its layer, the pooling in its canonical spelling, the size after PCA.
+    """What a system's name says: the model, its layer, the pooling in its canonical spelling, the size after PCA and
+    whether its components are whitened.
 
     A pooling that is not named is an empty text, no PCA is None.
     """
@@ -35,7 +36,7 @@ class SystemParts(NamedTuple):
     layer: int | None = None
     pooling: str = ""
     pca: int | None = None
-    whitened: bool = False
+    whiten: bool = False
 
 
 @lru_cache(maxsize=4096)
@@ -64,8 +65,8 @@ def model_of(system: str) -> str:
 def _split(system: str) -> SystemParts:
     name = _without_end(system.strip(), _DISTANCE)
     sized = _without_end(name, _SIZE)
-    code = name[len(sized) :].strip()
-    size = int(code[1:].removesuffix("W")) if code else None
+    code = name[len(sized) :].strip()  # D100, or D100W
+    size = int(code.strip("DW")) if code else None
     head, _, last = sized.rpartition(" ")
     pooled = all(atom in POOLINGS or atom in ALIASES for atom in last.split("+"))
     plain = pooled and bool(head.strip()) and (len(last) > 1 or size is not None or _without_end(head, _LAYER) != head)

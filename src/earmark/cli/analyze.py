@@ -108,14 +108,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add(
         out,
         ("--figures", "DIR", "write each figure on its own; the folder is made if need be"),
-        ("--formats", list, "of the figures: png, svg, pdf (default: png)"),
+        ("--format", list, "of the figures: png, svg, pdf (default: png)"),
         ("--judge", "DATASET", "only say whether this dataset differs from the others"),
         ("--html", "FILE", "write the page"),
         ("--into", "DIR", "write analysis.html and every table as CSV; it is made if need be"),
         ("--json", True, "print results and warnings on stdout as JSON"),
         ("--quiet", True, "no progress bars, warnings or remarks"),
     )
-    parser.set_defaults(lower_is_better=[], without=[], families="auto", formats=["png"])
+    parser.set_defaults(lower_is_better=[], without=[], families="auto", format=["png"])
 
 
 def _numbers(text: str) -> list[float]:
@@ -166,7 +166,7 @@ def run(args: argparse.Namespace) -> int:
         if locate(folder).is_file():
             raise UsageError(f"{folder} is a file; give a folder for the analysis.")
         locate(folder).mkdir(parents=True, exist_ok=True)
-    check_formats(args.formats)
+    check_formats(args.format)
     extra = len(args.noise or ()) + (args.folds is not None) + (len(args.beam or ()) > 1) + 4 * args.paper
     with progress_bar(not args.quiet, len(STAGES) + extra, "analyse", "stage") as bar:
         study = analyze(
@@ -181,7 +181,7 @@ def run(args: argparse.Namespace) -> int:
         if not args.quiet:
             print(f"analysis written to {written}", file=sys.stderr)
     if args.figures:
-        drawn = save_figures(study, args.figures, args.formats, progress=not args.quiet)
+        drawn = save_figures(study, args.figures, args.format, progress=not args.quiet)
         if not args.quiet:
             print(f"{counted(len(drawn), 'figure')} written to {args.figures}", file=sys.stderr)
     sys.stdout.write(_stdout(args, study))

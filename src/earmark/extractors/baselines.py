@@ -12,7 +12,7 @@ of training and holds nothing out. NumPy and torch suffice for this module: no c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -37,6 +37,7 @@ class Baseline:
     """What both models share. Every example spans `size` samples."""
 
     name: ClassVar[str]
+    own: ClassVar[tuple[str, ...]]  # options that this one alone takes
     recipes: ClassVar[dict[str, Recipe]]
     widths: ClassVar[dict[str, Any]] = {}  # of the network's layers, where they are not the published ones
     rows, top = "mel band", 128.0  # what the rows of a spectrogram are, and where they end
@@ -51,11 +52,15 @@ class Baseline:
         device: str = "cpu",
         **changes: Any,
     ) -> None:
-        """`changes` replace what the recipe says: epochs, patience, held_out, mixed, batch, rate, keep."""
+        """`changes` replace what the recipe says: epochs, patience, held_out, mixed, batch, rate and the others."""
         if recipe not in RECIPES:
             raise UsageError(
                 f"There is no recipe {recipe!r}: choose from {', '.join(RECIPES)}.{did_you_mean(str(recipe), RECIPES)}"
             )
+        known = [field.name for field in fields(Recipe)]
+        for name in changes:
+            if name not in known:
+                raise UsageError(f"{self.name} has no option {name!r}.{did_you_mean(name, [*known, *self.own])}")
         given = {name: value for name, value in changes.items() if value is not None}
         self.kind, self.device = recipe, device
         self.recipe = replace(self.recipes[recipe], seed=seed, **given)
@@ -170,7 +175,7 @@ class Baseline:
 class PatchVae(Baseline):
     """32 latent means for each patch of 127 x 256 samples, patches half overlapping."""
 
-    name = "vae"
+    name, own = "vae", ("batch_of",)
     recipes: ClassVar = {
         "released": Recipe(epochs=50, batch=64, rate=1e-3, patience=0),
         "text": Recipe(epochs=50, batch=64, rate=1e-3, patience=10, keep="best"),
@@ -223,7 +228,7 @@ class PatchVae(Baseline):
 class ClipAe(Baseline):
     """A code of 256 for every 32 frames of a clip of `frames` frames, averaged over its four rows of frequency."""
 
-    name = "ae"
+    name, own = "ae", ("frames",)
     recipes: ClassVar = dict.fromkeys(
         RECIPES,
         Recipe(

@@ -82,13 +82,13 @@ def heard_seconds(card: ExtractorCard, seconds: float) -> float:
     return seconds if card.context_seconds is None else min(seconds, card.context_seconds)
 
 
-def subsets_named(trained_on: str | Sequence[str]) -> str | tuple[str, ...]:
+def subsets_named(trained_on: str | Sequence[str] | None) -> str | tuple[str, ...]:
     """`subset` or `all`, or the names of subsets: of a list, or of a text such as A+B."""
     if isinstance(trained_on, str):
         if trained_on in ("subset", "all"):
             return trained_on
         trained_on = trained_on.replace("+", ",").split(",")
-    names = tuple(str(name).strip() for name in trained_on)
+    names = tuple(str(name).strip() for name in trained_on or ())
     if not names or not all(names):
         raise UsageError("trained_on is subset, all, or names of subsets, such as ES1+BS1.")
     return names

@@ -153,7 +153,7 @@ def _pooling_ablation() -> Iterator[Row]:
     ):
         for metric in _LEADING:
             sample = "" if cell["pooling"] == plain else "100x6"
-            reason = "" if sample else "of all clips of the subset, unlike the other poolings"
+            reason = "computed on a sample of the subset" if sample else "of all its clips, unlike the other poolings"
             if (cell["subset"], cell["pooling"], metric) == ("HP", plain, "GSR"):
                 reason += "; the full table says 32.0 %, and 39.4 % is that row's blind average"
             value, subset = _fraction(cell[f"{metric}_pct"]), with_sample(cell["subset"], sample)

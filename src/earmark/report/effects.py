@@ -8,6 +8,7 @@ counts once; the effect is the mean over subsets. Its interval leaves out one su
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from earmark.tables import p_value_text
 from earmark.wording import counted, listed
 
 METRICS = ("P@1", "P@5", "GSR")
+MANY = 0.2  # share of the values that a remark must concern to be repeated
 _RERANKED = "+dtw"
 _PRINTED = ("pooled", "DTW re-ranking")  # how VocSim's Tables 14 and 15 name the two
 
@@ -48,7 +50,7 @@ def _pooling(line: Representation) -> Level:
 
 def _pca(line: Representation) -> Level:
     parts = parts_of(line.system)
-    return ("no PCA", 0) if parts.pca is None else (f"D{parts.pca}{'W' * parts.whitened}", parts.pca)
+    return ("no PCA", 0) if parts.pca is None else (f"D{parts.pca}{'W' * parts.whiten}", parts.pca)
 
 
 def _dtw(line: Representation) -> Level:
@@ -58,7 +60,7 @@ def _dtw(line: Representation) -> Level:
 
 def _without_pooling(line: Representation) -> tuple[Any, ...]:
     parts = parts_of(line.system)
-    return parts.model, parts.layer, parts.pca, parts.whitened, line.distance, line.correction
+    return parts.model, parts.layer, parts.pca, parts.whiten, line.distance, line.correction
 
 
 def _without_pca(line: Representation) -> tuple[Any, ...]:
@@ -114,6 +116,7 @@ class Effects(NamedTuple):
     effects: tuple[Effect, ...]
     comparisons: int
     repeated: int = 0  # printed values left out because they repeat another system's
+    remarks: tuple[str, ...] = ()  # what the table says beside values that were used
 
     def rows(self) -> list[dict[str, Any]]:
         """Plain values, a line for each effect."""
@@ -163,7 +166,8 @@ def find_effects(
     effects = tuple(_effect(*cell, comparisons) for cell in cells if cell[2])
     of = scores if isinstance(scores, Scores) else table
     repeated = sum(row.status == "repeated" and row.metric in shown for row in of) if of is not None else 0
-    return Effects(aspect, shown, effects, comparisons, repeated)
+    used = [row for metric in shown for rows in index.values(metric).values() for row in rows.values()]
+    return Effects(aspect, shown, effects, comparisons, repeated, _remarks(used))
 
 
 def _in_order(aspect: Aspect, index: ScoreIndex, keys: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
@@ -172,6 +176,12 @@ def _in_order(aspect: Aspect, index: ScoreIndex, keys: Iterable[tuple[str, str, 
     levels = {key: place for place, key in enumerate(order)}
     models = {model: place for place, model in reversed(list(enumerate(model for model, _ in order)))}
     return sorted(keys, key=lambda key: (models[key[0]], levels[key[0], key[1]], levels[key[0], key[2]]))
+
+
+def _remarks(rows: Sequence[Row]) -> tuple[str, ...]:
+    """What a printed table says beside many of its values."""
+    reasons = Counter(row.reason for row in rows if row.reason and row.version.startswith("published"))
+    return tuple(reason for reason, count in reasons.items() if count >= MANY * len(rows))
 
 
 def _pairs(
@@ -238,6 +248,7 @@ def effect_sentences(found: Effects) -> list[str]:
     if missing:
         reasons = dict.fromkeys(item.reason.removeprefix("no interval: ") for item in missing)
         sentences.append(f"{counted(len(missing), 'effect')} without an interval: {'; '.join(reasons)}.")
+    sentences += [f"Of many of the values the table says: {remark}." for remark in found.remarks]
     if found.repeated:
         said = (
             f"{found.repeated} printed values are left out because they repeat another configuration's digit by digit"

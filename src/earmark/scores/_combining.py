@@ -99,6 +99,8 @@ def _reach(arms: Sequence[float], bends: Sequence[float], rooms: Sequence[tuple[
         return 0.0
     parts = list(zip(arms, bends, rooms, strict=True))
     square = total * total + math.fsum(c * d * d for d, c, _ in parts)
+    if not square:  # arms whose squares are no numbers any more
+        return total
     linear = math.fsum(c * d * (before - behind) for d, c, (before, behind) in parts)
     constant = math.fsum(c * max(0.0, before) * max(0.0, behind) for _, c, (before, behind) in parts)
     share = (linear + math.sqrt(linear * linear + 4.0 * square * constant)) / (2.0 * square)
