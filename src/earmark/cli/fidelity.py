@@ -1,9 +1,10 @@
 """Judge generated sounds, or any vectors, against real ones: are they like the real, and do they cover them?
 
 REAL and GENERATED: files of vectors (.npy, .npz, .parquet, .csv, .pt), one row for each clip, or with --extractor
-audio: folders, manifests or corpora. Every metric is printed as it is and with hubness corrected (GICDM); where the two
-differ, trust the second. Several GENERATED sets are ranked, each rank with its interval, and told apart where other
-draws would show the difference again; with --human each metric is correlated with what people said of the generators.
+audio: folders, manifests or corpora. Every metric is printed as it is and with hubness corrected (GICDM); where that
+lowers fidelity, believe it, and where it raises fidelity by much, listen to the samples. Several GENERATED sets are
+ranked, each rank with its interval, and told apart where other draws would show the difference again; with --human each
+metric is correlated with what people said of the generators.
 `earmark fidelity sanity` puts the metrics themselves to the test.
 """
 

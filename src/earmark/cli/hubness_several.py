@@ -14,7 +14,7 @@ from earmark.evaluation.options import Options
 from earmark.geometry.correction_names import CORRECTIONS, parse_all
 from earmark.progress import progress_bar
 from earmark.report.hub_tables import GRID_COLUMNS, grid_records, grid_text, sets_text
-from earmark.scores import Scores
+from earmark.scores import Row, Scores
 from earmark.tables import csv_text
 
 PUBLISHED = ("published:gicdm", "published:gicdm-hubness")
@@ -52,7 +52,7 @@ def run_several(args: argparse.Namespace) -> int:
         chosen = [str(one) for one in parse_all(args.correct)]
         grid = hubness_grid(sets, grid=args.grid, correct=chosen, suite=args.suite, progress=not args.quiet, **given)
         return _deliver_grid(args, grid)
-    rows = []
+    rows: list[Row] = []
     with progress_bar(not args.quiet, len(sets), "hubness", "set") as tick:
         for name, values in sets.items():
             study = study_hubness(

@@ -173,8 +173,8 @@ def _line(
         float(antihubs[place]),
     )
     others = np.delete(ratios, at, axis=0)
-    usable = np.flatnonzero(np.isfinite(others).all(axis=0) & np.isfinite(ratios[at])) if len(others) else []
-    if not one.local or not len(usable):
+    usable = np.flatnonzero(np.isfinite(others).all(axis=0) & np.isfinite(ratios[at]))
+    if not one.local or not len(others) or not len(usable):
         return line
     taken = int(usable[np.argmin(others[:, usable].mean(axis=0))])
     return line._replace(k_elsewhere=choices[taken].k, hub_ratio_elsewhere=float(ratios[at, taken]))

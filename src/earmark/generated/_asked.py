@@ -33,7 +33,7 @@ class Asked:
     k: int | Mapping[str, int]
     corrections: tuple[str, ...]
     reading: str
-    spaces: tuple[str, ...]
+    distances: tuple[str, ...]
     kind: str  # of intervals
     bootstrap: int
     seed: int

@@ -70,9 +70,9 @@ def judge_sets(
         if "clipped_coverage" in {rules.facts(name).name for name in asked.names}:
             result.notes += _unlike_sizes(len(reference.vectors), len(own))
     wanted = asked.wanted
-    total = (len(wanted) + (jackknife.SETS if asked.kind == "jackknife" else 0)) * len(asked.spaces) * len(sets)
+    total = (len(wanted) + (jackknife.SETS if asked.kind == "jackknife" else 0)) * len(asked.distances) * len(sets)
     with progress_bar(progress, total, "fidelity", "metric") as tick:
-        for space in asked.spaces:
+        for space in asked.distances:
             outcomes: list[Outcomes] = []
             spent: list[float] = []
             for result, own in zip(results, values, strict=True):

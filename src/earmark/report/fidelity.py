@@ -278,8 +278,8 @@ def _explained() -> Html:
     return bullets([
         "A ball reaches from a real point to its k-th neighbour. A sample inside one is near something real.",
         "In many dimensions some points are near to everything, and a sample that is like nothing real can lie in many "
-        "balls. GICDM evens neighbourhoods out and drops samples that do not fit in: trust its column where they "
-        "differ.",
+        "balls. GICDM evens neighbourhoods out and drops samples that do not fit in: believe it where it lowers "
+        "fidelity. Where it raises fidelity by much, listen: it also takes in some samples just outside of all balls.",
         "reach is the distance of a sample to a real point in radii of that point's ball, the smallest of all: over 1 "
         "is outside of every ball.",
         "A 95 % interval says where the value would lie with other real points and other samples of the same "

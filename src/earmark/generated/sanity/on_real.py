@@ -44,6 +44,8 @@ from earmark.runs.journal import Journal, Trial, TrialScore
 from earmark.tables import csv_text
 from earmark.workers import thread_count
 
+__all__ = ["TESTS", "RealCell", "RealCurve", "RealSanity", "RealSet", "RealTest", "judge_curve", "sanity_on_real"]
+
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -11,6 +11,7 @@ from earmark.generated.sanity.on_real import TESTS, RealSanity
 from earmark.report.figures import style
 
 TOP = 1.25  # where the axis of a relative score ends
+CLOSE = 0.14  # and how far it reaches around 1 where a few bad samples do little
 CAPTION = (
     "Scores relative to the first one; the dotted line is the ideal, and the band around it is what passes. Means over "
     "repeats; bars are two standard errors over halves."
@@ -29,7 +30,7 @@ def curves(result: RealSanity) -> Any:
     ]  # fmt: skip
     with style.look():
         figure = style.new_figure(2.05 * len(panels) + 0.5, 1.75 * len(lines) + 1.15)
-        spots = figure.subplots(len(lines), len(panels), squeeze=False, sharey=True)
+        spots = figure.subplots(len(lines), len(panels), squeeze=False)
         handles: dict[str, Any] = {}
         for at, (system, correction) in enumerate(lines):
             for across, (test, kind) in enumerate(panels):
@@ -61,9 +62,13 @@ def _panel(axes: Any, result: RealSanity, system: str, correction: str, test: st
         if curve is None or not np.isfinite(curve.relative).any():
             continue
         colour, marker = style.style_of(metrics.index(column.metric))
-        errors = 2.0 * curve.scores.std(axis=0, ddof=1) / np.sqrt(len(curve.scores)) / curve.scores[:, 0].mean()
-        shown = np.minimum(curve.relative, TOP)
-        axes.vlines(curve.grid, shown - errors, np.minimum(shown + errors, TOP), color=colour, linewidth=0.8, alpha=0.5)
+        away = curve.scores - TESTS[test].ideal(curve.grid) * curve.scores[:, :1]  # paired with the start of its repeat
+        errors = 2.0 * away.std(axis=0, ddof=1) / np.sqrt(len(away)) / curve.scores[:, 0].mean()
+        most = 1.0 + CLOSE if curve.grid[-1] <= 0.1 else TOP
+        shown = np.clip(curve.relative, 2.0 - most if most < TOP else 0.0, most)
+        axes.vlines(
+            curve.grid, shown - errors, np.minimum(shown + errors, most), color=colour, linewidth=0.8, alpha=0.5
+        )
         (handles[column.metric],) = axes.plot(
             curve.grid, shown, color=colour, marker=marker, markersize=2.8, linewidth=1.1, label=column.metric
         )
@@ -71,11 +76,13 @@ def _panel(axes: Any, result: RealSanity, system: str, correction: str, test: st
     ideal, limit = TESTS[test].ideal(grid), TESTS[test].limit
     axes.fill_between(grid, ideal - limit, ideal + limit, color=style.GRID, alpha=0.6, linewidth=0, zorder=0)
     axes.plot(grid, ideal, ":", color=style.INK, linewidth=1.2, zorder=4)
-    axes.set_ylim(-0.06, TOP + 0.02)
-    axes.set_yticks([0.0, 0.5, 1.0])
-    if grid[-1] <= 0.1:
+    if grid[-1] <= 0.1:  # a few bad samples: what they do is small
+        axes.set_ylim(1.0 - CLOSE, 1.0 + CLOSE)
+        axes.set_yticks([0.9, 1.0, 1.1])
         axes.set_xticks(grid, [f"{100 * value:.0f} %" for value in grid])
     else:
+        axes.set_ylim(-0.06, TOP + 0.02)
+        axes.set_yticks([0.0, 0.5, 1.0])
         axes.set_xticks([0.0, 0.5, 1.0], ["0", "50 %", "100 %"])
     axes.tick_params(labelsize=7)
     return handles
