@@ -76,6 +76,15 @@ def test_every_command_parses(command: str) -> None:
     parser_of(verb)[0].parse_args(words[len(verb.split()) :])
 
 
+def test_commands_of_codec_tables_show_the_repeated_values(capsys: pytest.CaptureFixture[str]) -> None:
+    (item,) = [one for one in published.items() if (one.paper, one.item) == ("Codec-SUPERB", "Table 3")]
+    assert main([*shlex.split(item.command)[1:], "--quiet"]) == 0
+    printed = {row["codec"]: row["er_acc_pct"] for row in published.read("codec_superb_table3")}
+    shown = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.strip()}
+    for codec in ("F1", "F2", "F3", "F4"):
+        assert f" {printed[codec]}" in shown[codec]
+
+
 def _cheap() -> list[str]:
     """Commands that need nothing of a user's, one of those that differ in their metrics alone."""
     whole = {item.command for item in published.items() if not re.search(r"\b[A-Z]{3,}\d?\b(?!@)", item.command)}

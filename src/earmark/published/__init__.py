@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import cache
 
 from earmark.errors import UsageError, did_you_mean
-from earmark.published._checks import Recomputation, check
+from earmark.published._checks import Recomputation, check, mean_rank_limits
 from earmark.published._claims import VERDICTS, Claim, claims
 from earmark.published._items import STANDINGS, Item, items, paper_named
 from earmark.published._pages import claims_page, items_page
@@ -43,6 +43,7 @@ __all__ = [
     "items",
     "items_page",
     "load",
+    "mean_rank_limits",
     "paper_named",
     "read",
     "repeats",

@@ -7,7 +7,7 @@ from typing import Any
 
 from earmark.evaluation.hub_grid import BestSize, HubGrid, MeanRank, spelled
 from earmark.geometry.corrections import parse_all
-from earmark.published import read
+from earmark.published import mean_rank_limits, read
 from earmark.scores import Row, Scores
 from earmark.tables import MISSING, aligned, plain
 from earmark.wording import counted
@@ -106,7 +106,23 @@ def _ranks_text(ranks: Sequence[MeanRank], sets: int, printed: bool) -> str:
          f"{line.antihub_rate:.2f}", *known.get(line.correction, [])]
         for line in reversed(ranks)
     ]  # fmt: skip
-    return "\n".join(aligned([head, *body], left=1, gap="   "))
+    return "\n".join([*aligned([head, *body], left=1, gap="   "), *([_why_ranks_differ()] if printed else [])])
+
+
+def _why_ranks_differ() -> str:
+    """Why a printed rank may be another than the recomputed one, and which of them equal values do not explain."""
+    limits = mean_rank_limits()
+    missed = [
+        f"{spelled(method)} by {'hub ratio' if rank == 'hub_rank' else 'antihub rate'}, printed {limit.printed:.1f}, "
+        f"where {limit.least:.2f} to {limit.most:.2f} is possible"
+        for (method, rank), limit in limits.items()
+        if not limit.follows
+    ]
+    return (
+        "Values that are equal as printed share their mean rank here; the paper ranked them before rounding, in either "
+        f"order.\n{len(limits) - len(missed)} of {len(limits)} printed ranks are among those that such orders allow. "
+        f"Not: {'; '.join(missed) or 'none'}."
+    )
 
 
 def _printed() -> Mapping[str, list[str]]:

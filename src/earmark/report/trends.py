@@ -169,7 +169,7 @@ def _choose(found: Values, metric: str, top: float) -> Choice:
     if not means:
         raise InputError(f"No configuration has {metric} on all of {len(found)} subsets: choose fewer (--subset).")
     turned = 1 if facts(metric).higher_is_better else -1
-    order = sorted(means, key=lambda line: -turned * means[line])
+    order = sorted(means, key=lambda line: -turned * round(means[line], _DIGITS))  # equal ones as in the table
     return Choice(tuple(order[: max(1, int(len(order) * top / 100 + 0.5))]), len(means), known)
 
 

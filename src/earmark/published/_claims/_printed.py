@@ -15,6 +15,7 @@ Configuration: TypeAlias = tuple[str, str]
 
 BEST: Configuration = ("EWMTF D100", "S")
 LEADING = ("P@1", "P@5", "GSR")
+_ROUNDED_CELLS = 0.06  # points: 0.05 of the cells, 0.005 of their mean, and a little for the arithmetic
 _SENTINEL = "sentinel_excluded_from_printed_avg"
 
 
@@ -73,16 +74,29 @@ def place(values: Mapping[Configuration, float], key: Configuration) -> int:
 
 
 def top(metric: str, share: float) -> list[Configuration]:
-    """The best share of configurations by the mean over the public subsets, as the trend figures choose them."""
-    values = means(metric, "public")
-    order = sorted(values, key=lambda key: -values[key])
-    return order[: max(1, round(share * len(order)))]
+    """The best share of configurations, as `earmark figures --with-repeats` chooses them for the trends.
+
+    They have a value on every subset, and are sorted by their mean over all of these.
+    """
+    values = {key: fmean(row.values()) for key, row in cells(metric).items() if len(row) == len(subsets())}
+    order = sorted(values, key=lambda key: -round(values[key], 9))  # equal ones as printed
+    return order[: max(1, int(share * len(order) + 0.5))]
 
 
 def profile(metric: str, share: float) -> dict[str, float]:
     """The mean of the best share of configurations on each subset."""
     chosen = [cells(metric)[key] for key in top(metric, share)]
-    return {name: fmean(row[name] for row in chosen if name in row) for name in subsets()}
+    return {name: round(fmean(row[name] for row in chosen), 9) for name in subsets()}  # ties stay ties
+
+
+def permuted_means() -> list[tuple[Mapping[str, str], float, bool]]:
+    """The rows of Tables 9 to 11, the mean of the full table, and whether rounding explains the difference.
+
+    Both are means of the same cells; these are rounded to 0.1 and the observed mean to 0.01.
+    """
+    rows = read("vocsim_permutation_tests")
+    found = [(row, means(row["metric"], row["set"])[BEST]) for row in rows]
+    return [(row, mean, abs(mean - float(row["observed_mean_pct"])) <= _ROUNDED_CELLS) for row, mean in found]
 
 
 def rank_correlation(one: Iterable[float], other: Iterable[float]) -> tuple[float, float]:

@@ -115,7 +115,7 @@ _MAIN = {"Whisper": ("EWMTF D100", "S"), "CLAP": ("CLP D100", "S"), "WavLM": ("W
 @judge
 def noise_and_precision() -> Judged:
     lost = 100 * (1 - 0.9**2)
-    return f"−{lost:.1f} % by arithmetic alone", abs(lost - 19.2) < 1
+    return f"−{lost:.1f} % follow from the share of flipped labels", abs(lost - 19.2) < 1
 
 
 @judge
