@@ -68,8 +68,13 @@ def test_ranks_pairs_figure_and_page(run: Run, files: list[str]) -> None:
 def test_judgements(run: Run, files: list[str]) -> None:
     Path("h.csv").write_text("System,fooled\nA,.4\nB,.5\nC,.1\nD,.3\n")
     words = [*files, *FEW, "--system", "A,B,C", "--human", "h.csv"]
-    code, said, _ = run(*words, "--correlations", "c.json", "--html", "p.html")
+    code, said, _ = run(*words, "--correlations", "c.json", "--html", "p.html", "--figure", "f.svg")
     assert code == 0
+    drawn = Path("f.svg").read_text()
+    assert "judgement" in drawn
+    assert "without GICDM: r = " in drawn
+    assert run(*words, "--metrics", "density", "--figure", "g.svg")[0] == 0
+    assert "coverage" not in Path("g.svg").read_text()
     assert "note: 1 judged system not measured: D" in said
     assert "note: 3 systems: intervals and p-values need at least 5" in said
     found = {item["metric"]: item for item in json.loads(Path("c.json").read_text())}
