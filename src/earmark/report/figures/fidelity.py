@@ -221,7 +221,8 @@ def draw_on_plane(
     for correction, (x, y) in spots.items():
         up, right = by_correction[correction]
         _bars(axes, up, right, x, y, colour)
-        axes.plot(x, y, marker, markersize=7, markeredgecolor=colour, linestyle="none", zorder=3, clip_on=False,
+        axes.plot(x, y, marker, markersize=7, markeredgecolor=colour, linestyle="none", clip_on=False,
+                  zorder=3 if correction == "none" else 4,  # what is to be trusted lies on top
                   markerfacecolor=PAPER if correction == "none" else colour, markeredgewidth=1.4)  # fmt: skip
         if up.value is not None and up.value > TOP:
             beside = {"xytext": (9, -11), "textcoords": "offset points", "color": colour, "fontsize": 7.5}
