@@ -413,7 +413,7 @@ def test_a_sample_and_its_subset_are_never_one_mean() -> None:
     with pytest.raises(InputError, match="share clips"):
         aggregate(rows, "mean")
     queries = Scores((score("a", "x", 0.9, reason="500 of 4000 clips drawn as queries (seed 0)"),))
-    assert "on samples of the clips (500 of 4000 clips drawn as queries (seed 0))." in tabulate(queries).tables[0].title
+    assert "on samples of the clips (500 of 4000 clips drawn as queries, seed 0)." in tabulate(queries).tables[0].title
 
 
 @pytest.mark.parametrize("kind", ["main", "full", "scores"])

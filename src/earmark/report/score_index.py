@@ -155,7 +155,7 @@ def different_clips(rows: Iterable[Row]) -> str:
 
 def drawn_clips(row: Row) -> str:
     """Which clips were drawn for a row, as its reason says: `sample 5x5, seed 0`; nothing where it does not."""
-    return ", ".join(found[0].strip("()") for found in _DRAWN.finditer(row.reason))
+    return ", ".join(found[0].strip("()").replace(" (", ", ") for found in _DRAWN.finditer(row.reason))
 
 
 def ranked(rows: Mapping[Representation, Row]) -> list[tuple[Representation, Row]]:
